@@ -1,0 +1,137 @@
+"""Every error Faena raises, as one tree.
+
+    FaenaError                  carries .op, the operation that failed
+    ├── ConfigError             before any I/O: the field, its value, what would be valid
+    ├── StoreError              the broker
+    │   ├── StoreUnavailable    cannot be reached now; trying again is right
+    │   ├── StoreRejected       it answered no: out of memory, read-only, no permission
+    │   └── ScriptError         a script failed in a way no code path expects
+    ├── PayloadError            cannot be encoded, decoded or validated, or is too large
+    ├── Overloaded              back-pressure refused the job: .retry_after .reason
+    ├── JobError
+    │   ├── JobNotFound
+    │   ├── JobConflict         the id exists with another payload
+    │   ├── InvalidTransition   the job's state does not allow the operation
+    │   └── LeaseLost           another worker holds, or has settled, the job
+    ├── JobFailed               raised to a waiter, with the remote traceback
+    │   ├── JobCancelled
+    │   └── JobTimedOut
+    ├── ResultTimeout           the wait for a result ended before the job did
+    └── InternalError           a broken invariant: our bug
+
+Control flow inside a handler (`Snooze`, `Discard`, `RateLimited`) is not an error and lives in
+`faena.outcomes`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+
+class FaenaError(Exception):
+    """Base of the tree; `op` names the operation that was under way, where one was."""
+
+    def __init__(self, message: str, *, op: str | None = None) -> None:
+        super().__init__(message)
+        self.op = op
+
+
+class ConfigError(FaenaError):
+    """A value given by the program is wrong; nothing has been written."""
+
+    def __init__(self, message: str, *, field: str | None = None, value: Any = None) -> None:
+        super().__init__(message)
+        self.field = field
+        self.value = value
+
+
+class StoreError(FaenaError):
+    """The broker failed."""
+
+
+class StoreUnavailable(StoreError):
+    """The broker cannot be reached or is not ready; the same call may succeed later."""
+
+
+class StoreRejected(StoreError):
+    """The broker answered and refused: out of memory, read-only, or not permitted."""
+
+
+class ScriptError(StoreError):
+    """A script failed where none may fail."""
+
+
+class PayloadError(FaenaError):
+    """A payload or result cannot be encoded, decoded or validated, or is too large.
+
+    `fields` lists every bad field as (path, reason), for example ("items[2].price", "expected int").
+    """
+
+    def __init__(
+        self, message: str, *, fields: Iterable[tuple[str, str]] = (), op: str | None = None
+    ) -> None:
+        super().__init__(message, op=op)
+        self.fields = tuple(fields)
+
+
+class Overloaded(FaenaError):
+    """Back-pressure refused the job; `retry_after` is in seconds."""
+
+    def __init__(self, message: str, *, retry_after: float, reason: str) -> None:
+        super().__init__(message, op="enqueue")
+        self.retry_after = retry_after
+        self.reason = reason
+
+
+class JobError(FaenaError):
+    """An operation on one job could not be done."""
+
+
+class JobNotFound(JobError):
+    """No job has this id (it may have been pruned by retention)."""
+
+
+class JobConflict(JobError):
+    """A job with this id exists and carries another payload."""
+
+
+class InvalidTransition(JobError):
+    """The job's state does not allow the operation."""
+
+
+class LeaseLost(JobError):
+    """The lease on the job is no longer held: it was rescued, cancelled or settled elsewhere."""
+
+
+class JobFailed(FaenaError):
+    """Raised to a waiter when the job is dead; `error` is what the last attempt recorded."""
+
+    def __init__(self, message: str, *, error: Any = None) -> None:
+        super().__init__(message, op="result")
+        self.error = error
+
+
+class JobCancelled(JobFailed):
+    """Raised to a waiter when the job was cancelled."""
+
+
+class JobTimedOut(JobFailed):
+    """Raised to a waiter when the job is dead because its last attempt ran out of time."""
+
+
+class ResultTimeout(FaenaError):
+    """The wait for a result ended before the job did; the job itself goes on."""
+
+
+class InternalError(FaenaError):
+    """An invariant of Faena itself is broken; please report it."""
+
+
+def nearest(name: str, valid: Iterable[str]) -> str:
+    """A hint that ends an error message: the closest valid name, and the whole choice."""
+    choices = sorted(valid)
+    close = difflib.get_close_matches(name, choices, n=1, cutoff=0.6)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    return f"{hint}valid: {', '.join(choices)}"

@@ -1,0 +1,39 @@
+"""Names and ids, checked once at the edge: whatever passes here is safe in keys, URLs and logs."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from faena.errors import ConfigError
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_LABEL_MAX = 128
+
+
+def check_name(what: str, value: Any) -> str:
+    """Return `value` when it is a valid queue, task or pool name."""
+    if isinstance(value, str) and _NAME.fullmatch(value):
+        return value
+    raise ConfigError(
+        f"{what} must be 1 to 64 of a-z, 0-9, '.', '_', '-' and start with a letter or digit, "
+        f"got {value!r}",
+        field=what,
+        value=value,
+    )
+
+
+def check_label(what: str, value: Any) -> str:
+    """Return `value` when it may stand as a tenant, key or job id: short, printable, not blank."""
+    if isinstance(value, str) and 0 < len(value) <= _LABEL_MAX and _is_clean(value):
+        return value
+    raise ConfigError(
+        f"{what} must be 1 to {_LABEL_MAX} printable characters without spaces, got {value!r}",
+        field=what,
+        value=value,
+    )
+
+
+def _is_clean(text: str) -> bool:
+    # An unpaired surrogate is "not printable" too, so whatever passes can be encoded as UTF-8.
+    return text.isprintable() and " " not in text
