@@ -1,0 +1,77 @@
+"""Lengths of time, as people write them and as the engine counts them.
+
+At the API a duration is a `timedelta` or a text such as "90s", "5m", "24h", "7d", "200ms" or
+"1h30m": whole numbers with units, largest unit first, each unit once. Bare numbers are refused,
+because nothing says whether 30 means seconds or milliseconds. Inside, a duration is an integer of
+microseconds, so comparing and adding is exact, and ten years of them still fit a double.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any, Final, TypeAlias
+
+from faena.errors import ConfigError
+
+Duration: TypeAlias = timedelta | str
+
+LONGEST_US: Final = 3650 * 86_400_000_000
+
+_UNITS: Final = (
+    ("d", 86_400_000_000),
+    ("h", 3_600_000_000),
+    ("m", 60_000_000),
+    ("s", 1_000_000),
+    ("ms", 1_000),
+    ("us", 1),
+)
+_TEXT: Final = re.compile(
+    "".join(f"(?:([0-9]{{1,18}}){unit}(?: (?=[0-9]))?)?" for unit, _ in _UNITS)
+)
+_VALID: Final = (
+    "a timedelta or whole numbers with the units d, h, m, s, ms such as '90s', '5m' or '1h30m'"
+)
+
+
+def to_us(what: str, value: Any, *, least_us: int = 0) -> int:
+    """Microseconds of `value`, from `least_us` to ten years; `what` names the field in errors."""
+    us = _parse(what, value)
+    if least_us <= us <= LONGEST_US:
+        return us
+    bounds = f"from {describe(least_us)} to {describe(LONGEST_US)}"
+    raise ConfigError(f"{what} must be a duration {bounds}, got {value!r}", field=what, value=value)
+
+
+def to_ms(what: str, value: Any) -> int:
+    """Milliseconds, rounded up: a duration that is not zero stays so."""
+    return -(-to_us(what, value) // 1_000)
+
+
+def to_s(what: str, value: Any) -> float:
+    """Seconds, for the timeouts of the standard library."""
+    return to_us(what, value) / 1_000_000
+
+
+def describe(us: int) -> str:
+    """The shortest exact text, largest unit first: "1h 30m". `to_us` reads it back."""
+    parts: list[str] = []
+    rest = abs(us)
+    for unit, size in _UNITS:
+        count, rest = divmod(rest, size)
+        if count:
+            parts.append(f"{count}{unit}")
+    sign = "-" if us < 0 else ""
+    return sign + " ".join(parts) if parts else "0s"
+
+
+def _parse(what: str, value: Any) -> int:
+    if isinstance(value, timedelta):
+        return value // timedelta(microseconds=1)
+    found = _TEXT.fullmatch(value) if isinstance(value, str) and value else None
+    if found is None:
+        raise ConfigError(f"{what} must be {_VALID}, got {value!r}", field=what, value=value)
+    return sum(
+        int(digits) * size
+        for digits, (_, size) in zip(found.groups(default="0"), _UNITS, strict=True)
+    )

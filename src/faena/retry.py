@@ -1,0 +1,225 @@
+"""When a failed attempt is tried again, and when a job is given up.
+
+A policy is a curve (how long to wait after the n-th attempt) under common rules: how many
+attempts, how much jitter, the shortest wait, and the exceptions that bury a job at once. It holds
+no clock and no randomness: the caller passes `random`, so a test can decide what chance says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypedDict, Unpack
+
+from faena.duration import LONGEST_US, Duration, to_us
+from faena.errors import ConfigError
+from faena.number import check_real, check_whole
+
+MOST_ATTEMPTS: Final = 1_000
+
+Random: TypeAlias = Callable[[], float]
+"""A source of numbers from 0 up to, not including, 1."""
+
+DelayFunction: TypeAlias = Callable[[int, BaseException | None], Duration]
+"""A user's own curve: the attempt that just failed (from 1) and its error, to a duration."""
+
+
+class Delay(NamedTuple):
+    """How long to wait; `fault` says what was wrong with a custom function, when it was."""
+
+    us: int
+    fault: str | None
+
+
+class Curve(Protocol):
+    """The wait after the `attempt`-th failure, before jitter."""
+
+    def delay_us(self, attempt: int, error: BaseException | None) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Exponential:
+    """base, base·factor, base·factor², … up to cap."""
+
+    base_us: int
+    factor: float
+    cap_us: int
+
+    def delay_us(self, attempt: int, error: BaseException | None) -> int:  # noqa: ARG002 - a Curve
+        try:
+            grown = self.base_us * self.factor ** (attempt - 1)
+        except OverflowError:
+            return self.cap_us
+        return int(min(grown, self.cap_us))
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """One wait per attempt; the last one repeats."""
+
+    waits_us: tuple[int, ...]
+
+    def delay_us(self, attempt: int, error: BaseException | None) -> int:  # noqa: ARG002 - a Curve
+        return self.waits_us[min(attempt, len(self.waits_us)) - 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Custom:
+    """A user's function; what it returns is checked at every call."""
+
+    function: DelayFunction
+
+    def delay_us(self, attempt: int, error: BaseException | None) -> int:
+        return to_us("retry delay", self.function(attempt, error))
+
+
+_FALLBACK: Final = Exponential(base_us=1_000_000, factor=2.0, cap_us=300_000_000)
+
+
+class Rules(TypedDict, total=False):
+    """What every way of building a policy accepts; see the fields of `Retry`."""
+
+    jitter: float
+    floor: Duration
+    give_up_on: tuple[type[BaseException], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """A retry policy; build one with a class method such as `Retry.exponential()`."""
+
+    curve: Curve
+    """The wait after each attempt, before jitter."""
+
+    attempts: int = 3
+    """How often the handler may start in all, the first time included: 1 to 1000."""
+
+    jitter: float = field(default=0.2, kw_only=True)
+    """Share of the wait that chance may add or take away: 0 (none) to 1. 0.2 is ±20 %."""
+
+    floor: Duration = field(default="1s", kw_only=True)
+    """The shortest wait after jitter, whatever the curve says. "0s" lifts it."""
+
+    give_up_on: tuple[type[BaseException], ...] = field(default=(), kw_only=True)
+    """Exceptions, subclasses included, that bury the job at once."""
+
+    floor_us: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        _check_curve(self.curve)
+        check_whole("retry attempts", self.attempts, least=1, most=MOST_ATTEMPTS)
+        check_real("retry jitter", self.jitter, least=0, most=1)
+        _check_exceptions(self.give_up_on)
+        object.__setattr__(self, "floor_us", to_us("retry floor", self.floor))
+
+    @classmethod
+    def exponential(
+        cls,
+        *,
+        base: Duration = "1s",
+        factor: float = 2,
+        cap: Duration = "5m",
+        attempts: int = 3,
+        **rules: Unpack[Rules],
+    ) -> Retry:
+        """1s, 2s, 4s, … up to five minutes; factor 1 to 100."""
+        base_us, cap_us = to_us("retry base", base), to_us("retry cap", cap)
+        if base_us > cap_us:
+            raise ConfigError(
+                f"retry base must be at most the cap of {cap!r}, got {base!r}",
+                field="retry base",
+                value=base,
+            )
+        growth = check_real("retry factor", factor, least=1, most=100)
+        return cls(Exponential(base_us, growth, cap_us), attempts, **rules)
+
+    @classmethod
+    def fixed(cls, wait: Duration = "30s", *, attempts: int = 3, **rules: Unpack[Rules]) -> Retry:
+        """The same wait after every attempt."""
+        return cls(Steps((to_us("retry wait", wait),)), attempts, **rules)
+
+    @classmethod
+    def steps(cls, *waits: Duration, attempts: int | None = None, **rules: Unpack[Rules]) -> Retry:
+        """One wait per attempt, the last one repeating; by default each step is used once."""
+        if not waits:
+            raise ConfigError("retry steps must be at least one duration, got none", field="steps")
+        waits_us = tuple(to_us("retry step", wait) for wait in waits)
+        return cls(Steps(waits_us), len(waits) + 1 if attempts is None else attempts, **rules)
+
+    @classmethod
+    def custom(cls, function: DelayFunction, *, attempts: int = 3, **rules: Unpack[Rules]) -> Retry:
+        """Ask `function(attempt, error)`; when it fails, 1s, 2s, 4s, … is used in its place."""
+        if not callable(function):
+            raise ConfigError(
+                f"retry function must be callable with (attempt, error), got {function!r}",
+                field="function",
+                value=function,
+            )
+        return cls(Custom(function), attempts, **rules)
+
+    @classmethod
+    def never(cls) -> Retry:
+        """One attempt: a failure buries the job."""
+        return cls(Steps((0,)), attempts=1)
+
+    @classmethod
+    def afip(cls, *, attempts: int = 5) -> Retry:
+        """For a tax service with long outages."""
+        return cls.steps("30s", "2m", "5m", "15m", "30m", attempts=attempts)
+
+    @classmethod
+    def whatsapp(cls, *, attempts: int = 3) -> Retry:
+        """For an upstream that counts requests by the minute."""
+        return cls.steps("5s", "15s", "60s", attempts=attempts)
+
+    def exhausted(self, attempt: int) -> bool:
+        """Was the `attempt`-th attempt (from 1) the last one?"""
+        return attempt >= self.attempts
+
+    def gives_up(self, error: BaseException) -> bool:
+        """Does this error bury the job, whatever attempts remain?"""
+        return isinstance(error, self.give_up_on)
+
+    def delay(self, attempt: int, error: BaseException | None = None, *, random: Random) -> Delay:
+        """The wait after the `attempt`-th failure (from 1), and whether a custom curve failed."""
+        fault = None
+        try:
+            planned = self.curve.delay_us(attempt, error)
+        except Exception as failure:  # noqa: BLE001 - a user's function: a bug there must not cost the job its retry
+            planned = _FALLBACK.delay_us(attempt, error)
+            fault = f"{type(failure).__name__}: {failure}"
+        swing = planned * self.jitter * (random() * 2 - 1)
+        return Delay(max(self.floor_us, int(planned + swing)), fault)
+
+    def delay_us(self, attempt: int, error: BaseException | None = None, *, random: Random) -> int:
+        """The wait alone, for a caller that does not report faults of custom functions."""
+        return self.delay(attempt, error, random=random).us
+
+    def promised_us(self, retry_after_us: int, *, random: Random) -> int:
+        """The wait an upstream named: chance only adds, since earlier would break a promise."""
+        promised = min(max(retry_after_us, 0), LONGEST_US)
+        return max(self.floor_us, promised + int(promised * self.jitter * random()))
+
+
+def _check_curve(given: Any) -> None:
+    if not callable(getattr(given, "delay_us", None)):
+        raise ConfigError(
+            f"retry curve must have a delay_us method (or use Retry.fixed, Retry.steps, "
+            f"Retry.custom), got {given!r}",
+            field="curve",
+            value=given,
+        )
+
+
+def _check_exceptions(given: Any) -> None:
+    if isinstance(given, tuple) and all(_is_exception(kind) for kind in given):
+        return
+    raise ConfigError(
+        f"retry give_up_on must be a tuple of exception classes, got {given!r}",
+        field="give_up_on",
+        value=given,
+    )
+
+
+def _is_exception(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseException)
