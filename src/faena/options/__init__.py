@@ -1,0 +1,35 @@
+"""Every option of queues, tasks and enqueue calls, checked when it is given.
+
+One frozen value per concern. A field keeps what the program wrote; where the engine needs another
+form, a field beside it holds it (`lease`, `lease_us`). Nothing here knows how an option is obeyed.
+"""
+
+from faena.options.backpressure import Backpressure
+from faena.options.durability import Durability, DurabilityLevel
+from faena.options.enqueue import EnqueueOptions
+from faena.options.fields import build
+from faena.options.order import Order
+from faena.options.priority import PRIORITY_TIMEOUT_US, Priority, default_timeout_us, priority_of
+from faena.options.queue import QueueOptions
+from faena.options.retain import Retain
+from faena.options.task import Run, TaskOptions
+from faena.options.unique import Unique, UniqueMode
+
+__all__ = [
+    "PRIORITY_TIMEOUT_US",
+    "Backpressure",
+    "Durability",
+    "DurabilityLevel",
+    "EnqueueOptions",
+    "Order",
+    "Priority",
+    "QueueOptions",
+    "Retain",
+    "Run",
+    "TaskOptions",
+    "Unique",
+    "UniqueMode",
+    "build",
+    "default_timeout_us",
+    "priority_of",
+]

@@ -1,0 +1,62 @@
+"""What must have happened to an enqueued job before the producer is answered."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from faena.errors import ConfigError, nearest
+from faena.number import check_whole
+
+_TEXT: Final = re.compile(r"([a-z]+)(?:\(([0-9]{1,3})\))?")
+_MOST_REPLICAS: Final = 16
+
+
+class DurabilityLevel(StrEnum):
+    """From the fastest answer to the safest on one node."""
+
+    MEMORY = "memory"
+    """The broker has it in memory; its log follows within seconds."""
+
+    REPLICATED = "replicated"
+    """So many replicas have acknowledged it."""
+
+    FSYNCED = "fsynced"
+    """It is on the broker's disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Durability:
+    """A level and, for `replicated`, how many replicas must answer; `str()` is what was read."""
+
+    level: DurabilityLevel = DurabilityLevel.MEMORY
+
+    replicas: int = 0
+    """Replicas that must acknowledge: 1 to 16 for `replicated`, 0 for the others."""
+
+    def __post_init__(self) -> None:
+        least, most = (1, _MOST_REPLICAS) if self.level is DurabilityLevel.REPLICATED else (0, 0)
+        check_whole(f"replicas of {self.level} durability", self.replicas, least=least, most=most)
+
+    def __str__(self) -> str:
+        return f"{self.level}({self.replicas})" if self.replicas else str(self.level)
+
+    @classmethod
+    def of(cls, value: Any) -> Durability:
+        """Read "memory", "fsynced", "replicated" (one replica) or "replicated(2)"."""
+        if isinstance(value, Durability):
+            return value
+        found = _TEXT.fullmatch(value) if isinstance(value, str) else None
+        name, count = found.groups() if found else (str(value), None)
+        if name not in set(DurabilityLevel):
+            raise ConfigError(
+                f"durability must be memory, replicated(n) or fsynced, got {value!r}; "
+                f"{nearest(name, map(str, DurabilityLevel))}",
+                field="durability",
+                value=value,
+            )
+        level = DurabilityLevel(name)
+        default = 1 if level is DurabilityLevel.REPLICATED else 0
+        return cls(level, default if count is None else int(count))

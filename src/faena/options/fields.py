@@ -1,0 +1,75 @@
+"""What the option classes share: optional values, derived fields, and building from a mapping."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from typing import Any, Final, TypeVar
+
+from faena.duration import describe, to_us
+from faena.errors import ConfigError, nearest
+from faena.number import check_whole
+
+T = TypeVar("T")
+
+_MANY: Final = 1_000_000_000_000
+_SHORTEST_TIMEOUT_US: Final = 1_000
+
+
+def build(cls: type[T], what: str, given: Mapping[str, Any]) -> T:
+    """Make options of class `cls`, naming the nearest valid name for each unknown one."""
+    known = [one for one in fields(cls) if one.init]  # pyright: ignore[reportArgumentType] - T is one of the dataclasses above
+    names = {one.name for one in known}
+    for name in given:
+        if name not in names:
+            raise ConfigError(
+                f"{what} option must be a known name, got {name!r}; {nearest(str(name), names)}",
+                field=name,
+                value=given[name],
+            )
+    for one in known:
+        is_needed = one.default is MISSING and one.default_factory is MISSING
+        if is_needed and one.name not in given:
+            raise ConfigError(f"{what} option {one.name} must be given, got none", field=one.name)
+    return cls(**given)
+
+
+def derive(options: object, name: str, value: Any) -> None:
+    """Set a field of frozen options while they are being made."""
+    object.__setattr__(options, name, value)
+
+
+def optional_us(what: str, value: Any) -> int | None:
+    """Microseconds, or None as given."""
+    return None if value is None else to_us(what, value)
+
+
+def attempt_us(timeout: Any) -> int | None:
+    """Microseconds of an attempt's timeout, which must leave the handler some time."""
+    return None if timeout is None else to_us("timeout", timeout, least_us=_SHORTEST_TIMEOUT_US)
+
+
+def between_us(what: str, value: Any, least_us: int, most_us: int) -> int:
+    """Microseconds of a duration with an upper bound of its own."""
+    us = to_us(what, value, least_us=least_us)
+    if us > most_us:
+        raise ConfigError(
+            f"{what} must be a duration from {describe(least_us)} to {describe(most_us)}, "
+            f"got {value!r}",
+            field=what,
+            value=value,
+        )
+    return us
+
+
+def optional_whole(what: str, value: Any, *, least: int) -> int | None:
+    """A bounded whole number, or None as given."""
+    return None if value is None else check_whole(what, value, least=least, most=_MANY)
+
+
+def check_is(what: str, value: Any, kind: type) -> None:
+    """Refuse a value of another class, such as a plain dict for a `Retry`."""
+    if not isinstance(value, kind):
+        raise ConfigError(
+            f"{what} must be a {kind.__name__}, got {value!r}", field=what, value=value
+        )

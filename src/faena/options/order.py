@@ -1,0 +1,46 @@
+"""Which jobs of a queue must not overtake each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Final
+
+from faena.errors import ConfigError, nearest
+
+
+class Order(StrEnum):
+    """Which jobs of a queue must start in the order they came and never overlap."""
+
+    NONE = "none"
+    """None: the most throughput."""
+
+    TENANT = "tenant"
+    """Those of one tenant."""
+
+    KEY = "key"
+    """Those of one key of one tenant."""
+
+    QUEUE = "queue"
+    """All: one at a time."""
+
+    @classmethod
+    def of(cls, value: Any) -> Order:
+        """Read an option: an `Order`, its name, or one of the four older names below."""
+        found = _ORDERS.get(value.lower()) if isinstance(value, str) else None
+        if found is not None:
+            return found
+        raise ConfigError(
+            f"order must be a known order, got {value!r}; {nearest(str(value), _ORDERS)}",
+            field="order",
+            value=value,
+        )
+
+
+_ORDERS: Final[Mapping[str, Order]] = {
+    **{str(order): order for order in Order},
+    "unordered": Order.NONE,
+    "org_fifo": Order.TENANT,
+    "entity_fifo": Order.KEY,
+    "global_fifo": Order.QUEUE,
+}

@@ -1,0 +1,116 @@
+"""The options of a queue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from faena.duration import Duration
+from faena.errors import ConfigError
+from faena.limits import Limit, check_stack
+from faena.number import check_whole
+from faena.options.backpressure import Backpressure
+from faena.options.fields import attempt_us, between_us, check_is, derive, optional_whole
+from faena.options.order import Order
+from faena.options.priority import Priority, priority_of
+from faena.options.retain import Retain
+from faena.retry import Retry
+
+_SHORTEST_LEASE_US: Final = 100_000
+_LONGEST_LEASE_US: Final = 3_600_000_000
+_SHORTEST_AGE_STEP_US: Final = 1_000
+_LONGEST_AGE_STEP_US: Final = 86_400_000_000
+_LARGEST_PAYLOAD: Final = 128 * 1_048_576
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueOptions:
+    """How a queue serves its jobs."""
+
+    order: Order = Order.NONE
+    """What starts in the order it came; see `Order`."""
+
+    limits: Sequence[Limit] = ()
+    """Claims allowed on the whole queue, exact; several stack."""
+
+    tenant_limits: Sequence[Limit] = ()
+    """Claims allowed for each tenant, exact; several stack."""
+
+    concurrency: int = 5
+    """Jobs of this queue that one worker process runs at a time: 1 to 10,000."""
+
+    max_running: int | None = None
+    """Jobs running at a time in all workers together; None sets no bound."""
+
+    tenant_max_running: int | None = None
+    """The same for each tenant."""
+
+    timeout: Duration | None = None
+    """How long one attempt may run; None leaves it to the job's priority."""
+
+    priority: int = Priority.NORMAL
+    """Of jobs that name none: 1 (soonest) to 100, or a level's name."""
+
+    retry: Retry = field(default_factory=Retry.exponential)
+    """What follows a failed attempt."""
+
+    backpressure: Backpressure | None = None
+    """When producers are slowed and refused; None accepts whatever the broker can hold."""
+
+    retain: Retain = field(default_factory=Retain)
+    """How long finished jobs are kept."""
+
+    lease: Duration = "30s"
+    """How long a worker may be silent before its jobs are rescued: 100ms to 1h."""
+
+    max_deliveries: int = 3
+    """Claims of one attempt, lost leases included, before the job is dead as a poison: 1 to 100."""
+
+    age_step: Duration = "5m"
+    """The wait that is worth one step of priority: 1ms to 1d."""
+
+    retry_boost: int = 2
+    """Steps of priority that each attempt used is worth: 0 (none) to 10."""
+
+    payload_limit: int = 1_048_576
+    """Bytes one encoded payload may have: 1 to 128 MiB; larger ones never reach the wire."""
+
+    timeout_us: int | None = field(init=False, repr=False, compare=False)
+    lease_us: int = field(init=False, repr=False, compare=False)
+    age_step_us: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self._check_parts()
+        check_whole("concurrency", self.concurrency, least=1, most=10_000)
+        optional_whole("max_running", self.max_running, least=1)
+        optional_whole("tenant_max_running", self.tenant_max_running, least=1)
+        check_whole("max_deliveries", self.max_deliveries, least=1, most=100)
+        # With 1000 attempts, a boost of 10 and a step of a day a score still is exact in a double.
+        check_whole("retry_boost", self.retry_boost, least=0, most=10)
+        check_whole("payload_limit", self.payload_limit, least=1, most=_LARGEST_PAYLOAD)
+        derive(self, "timeout_us", attempt_us(self.timeout))
+        lease_us = between_us("lease", self.lease, _SHORTEST_LEASE_US, _LONGEST_LEASE_US)
+        derive(self, "lease_us", lease_us)
+        step_us = between_us("age_step", self.age_step, _SHORTEST_AGE_STEP_US, _LONGEST_AGE_STEP_US)
+        derive(self, "age_step_us", step_us)
+
+    def _check_parts(self) -> None:
+        derive(self, "order", Order.of(self.order))
+        derive(self, "limits", _limits("limits", self.limits))
+        derive(self, "tenant_limits", _limits("tenant_limits", self.tenant_limits))
+        derive(self, "priority", priority_of(self.priority))
+        check_is("retry", self.retry, Retry)
+        check_is("retain", self.retain, Retain)
+        if self.backpressure is not None:
+            check_is("backpressure", self.backpressure, Backpressure)
+
+
+def _limits(what: str, given: Any) -> tuple[Limit, ...]:
+    if isinstance(given, list | tuple) and all(isinstance(one, Limit) for one in given):
+        return check_stack(given, what=what)
+    raise ConfigError(
+        f"{what} must be a list of limits such as [Limit('10/min')], got {given!r}",
+        field=what,
+        value=given,
+    )

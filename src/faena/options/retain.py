@@ -1,0 +1,63 @@
+"""What is kept of finished jobs, and for how long."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from faena.duration import Duration
+from faena.errors import ConfigError
+from faena.options.fields import derive, optional_us, optional_whole
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retain:
+    """How long finished jobs are kept, by age, number and size: whichever bound is met first.
+
+    For each of the three states at least one bound must stand, or the broker would fill up. An age
+    of "0s" or a count of 0 keeps none; None lifts a bound.
+    """
+
+    completed: Duration | None = "24h"
+    """Age after which a completed job and its result go."""
+
+    completed_count: int | None = 1_000
+    """Completed jobs kept per queue; the oldest go first."""
+
+    completed_bytes: int | None = None
+    """Bytes of payloads and results of completed jobs kept per queue."""
+
+    dead: Duration | None = "30d"
+    """Age after which a dead job leaves the dead-letter desk."""
+
+    dead_count: int | None = 10_000
+    """Dead jobs kept per queue; the oldest go first."""
+
+    dead_bytes: int | None = None
+    """Bytes of payloads of dead jobs kept per queue."""
+
+    cancelled: Duration | None = "24h"
+    """Age after which a cancelled job goes."""
+
+    cancelled_count: int | None = 1_000
+    """Cancelled jobs kept per queue; the oldest go first."""
+
+    cancelled_bytes: int | None = None
+    """Bytes of payloads of cancelled jobs kept per queue."""
+
+    completed_us: int | None = field(init=False, repr=False, compare=False)
+    dead_us: int | None = field(init=False, repr=False, compare=False)
+    cancelled_us: int | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for state in ("completed", "dead", "cancelled"):
+            age = optional_us(f"retain {state}", getattr(self, state))
+            bounds = [age]
+            for unit in ("count", "bytes"):
+                name = f"{state}_{unit}"
+                bounds.append(optional_whole(f"retain {name}", getattr(self, name), least=0))
+            if bounds == [None, None, None]:
+                raise ConfigError(
+                    f"retain must bound {state} jobs by age, count or bytes, got none",
+                    field=state,
+                )
+            derive(self, f"{state}_us", age)

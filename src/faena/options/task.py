@@ -1,0 +1,58 @@
+"""The options of a task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+from faena.duration import Duration
+from faena.errors import ConfigError, nearest
+from faena.naming import check_name
+from faena.number import check_whole
+from faena.options.fields import attempt_us, check_is, derive
+from faena.options.priority import priority_of
+from faena.retry import Retry
+
+Run: TypeAlias = Literal["async", "thread", "process"]
+
+_RUNS: Final = ("async", "thread", "process")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskOptions:
+    """How one task's jobs run; None leaves a choice to the queue."""
+
+    name: str
+    """The word on the wire that finds the handler again; unique in its queue."""
+
+    timeout: Duration | None = None
+    """How long one attempt may run; None asks the queue, then the priority."""
+
+    retry: Retry | None = None
+    """What follows a failed attempt; None asks the queue."""
+
+    run: Run | None = None
+    """Where the handler runs; None picks async for `async def` and a thread for `def`."""
+
+    priority: int | None = None
+    """Of jobs that name none; None asks the queue."""
+
+    version: int = 1
+    """Of the payload's shape; a worker parks jobs of a newer one than its own."""
+
+    timeout_us: int | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_name("task name", self.name)
+        check_whole("version", self.version, least=1, most=1_000_000)
+        if self.retry is not None:
+            check_is("retry", self.retry, Retry)
+        if self.run is not None and self.run not in _RUNS:
+            raise ConfigError(
+                f"run must be a known place, got {self.run!r}; {nearest(str(self.run), _RUNS)}",
+                field="run",
+                value=self.run,
+            )
+        if self.priority is not None:
+            derive(self, "priority", priority_of(self.priority))
+        derive(self, "timeout_us", attempt_us(self.timeout))

@@ -1,0 +1,89 @@
+"""What happens when a job is enqueued while another with the same unique key is still about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from faena.duration import Duration, to_us
+from faena.errors import ConfigError
+from faena.naming import check_label
+
+
+class UniqueMode(StrEnum):
+    """Which jobs count as duplicates, and which of the two survives."""
+
+    WHILE_WAITING = "while_waiting"
+    WHILE_LIVE = "while_live"
+    THROTTLE = "throttle"
+    DEBOUNCE = "debounce"
+    KEEP_LAST = "keep_last"
+
+
+@dataclass(frozen=True, slots=True)
+class Unique:
+    """A unique key, scoped to its queue, and its mode; build one with a class method."""
+
+    mode: UniqueMode
+    key: str
+
+    ttl_us: int = 0
+    """How long the key is held (throttle, debounce); 0 for the modes that end with a state."""
+
+    delay_us: int = 0
+    """How long a debounced job waits after the latest call; 0 otherwise."""
+
+    def __post_init__(self) -> None:
+        check_label("unique key", self.key)
+
+    @classmethod
+    def while_waiting(cls, key: str) -> Unique:
+        """A second job is a duplicate until the first starts."""
+        return cls(UniqueMode.WHILE_WAITING, key)
+
+    @classmethod
+    def while_live(cls, key: str) -> Unique:
+        """A second job is a duplicate until the first is finished."""
+        return cls(UniqueMode.WHILE_LIVE, key)
+
+    @classmethod
+    def throttle(cls, key: str, ttl: Duration) -> Unique:
+        """A second job is a duplicate for `ttl` after the first was enqueued, finished or not."""
+        return cls(UniqueMode.THROTTLE, key, ttl_us=to_us("unique ttl", ttl, least_us=1_000))
+
+    @classmethod
+    def debounce(cls, key: str, ttl: Duration, delay: Duration | None = None) -> Unique:
+        """Each call replaces the waiting job and starts its wait again.
+
+        The key is held for `ttl` after the latest call, and the job runs `delay` (by default
+        `ttl`) after it. A longer delay is refused: the key would be free while the job waits.
+        """
+        ttl_us = to_us("unique ttl", ttl, least_us=1_000)
+        delay_us = ttl_us if delay is None else to_us("unique delay", delay, least_us=1_000)
+        if delay_us > ttl_us:
+            raise ConfigError(
+                f"unique delay must be at most the ttl of {ttl!r}, got {delay!r}",
+                field="unique delay",
+                value=delay,
+            )
+        return cls(UniqueMode.DEBOUNCE, key, ttl_us=ttl_us, delay_us=delay_us)
+
+    @classmethod
+    def keep_last(cls, key: str) -> Unique:
+        """While one runs, one more may wait, and the latest call decides what it carries."""
+        return cls(UniqueMode.KEEP_LAST, key)
+
+    @classmethod
+    def of(cls, value: Any) -> Unique:
+        """Read an option: a plain text is a key that is unique while its job lives."""
+        if isinstance(value, Unique):
+            return value
+        if isinstance(value, str):
+            return cls.while_live(value)
+        raise ConfigError(
+            f"unique must be a key or a Unique such as Unique.throttle('key', '10m'), "
+            f"got {value!r}",
+            field="unique",
+            value=value,
+        )
