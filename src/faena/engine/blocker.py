@@ -1,0 +1,123 @@
+"""Waits on the server for work to appear: BZPOPMIN on links that do nothing else.
+
+A server blocks one connection for keys of one slot only. On a single server that is one link for
+all keys. On a cluster each slot gets its own, and because the others are still waiting when the
+first one answers, they are left blocked for the next call: closing them would cost a reconnection
+per slot and wake-up, and could lose a member popped at the same moment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import hiredis
+
+from faena.engine import faults
+from faena.engine.address import Node
+from faena.engine.dialer import Dialer
+from faena.engine.faults import Verdict
+from faena.engine.link import Link, pack
+from faena.engine.topology import Topology, slot_of
+
+_GRACE_S = 1.0  # a server that is this late with its "nothing came" is taken for dead
+_MAX_HOPS = 5
+_ASKING = pack(("ASKING",))
+
+Group = tuple[str, ...]  # keys that may be waited for together
+
+
+class Blocker:
+    """Pops from whichever of several sorted sets gets a member first."""
+
+    def __init__(self, topology: Topology, dialer: Dialer, *, is_cluster: bool) -> None:
+        self._topology = topology
+        self._dialer = dialer
+        self._is_cluster = is_cluster
+        self._links: dict[Group, Link] = {}
+        self._waits: dict[Group, asyncio.Task[str | None]] = {}  # left blocked between calls
+        self._is_in_doubt = False  # the last wait failed: ask who serves before the next one
+
+    async def pop(self, keys: Sequence[str], block_s: float) -> str | None:
+        """The key of the set popped from; None when nothing came in time."""
+        groups = self._groups(keys)
+        if len(groups) == 1 and not self._waits:
+            return await self._wait(groups[0], block_s)
+        return await self._first(groups, block_s)
+
+    def close(self) -> None:
+        """End every wait and its connection."""
+        for wait in self._waits.values():
+            wait.cancel()
+        for link in self._links.values():
+            link.close()
+        self._waits.clear()
+        self._links.clear()
+
+    async def _first(self, groups: list[Group], block_s: float) -> str | None:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + block_s
+        for stale in self._waits.keys() - set(groups):
+            self._waits.pop(stale).cancel()
+        while (left_s := until - loop.time()) > 0:
+            for group in groups:
+                if group not in self._waits:
+                    self._waits[group] = loop.create_task(self._wait(group, block_s))
+            waits = [self._waits[group] for group in groups]
+            await asyncio.wait(waits, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
+            for group in groups:
+                if self._waits[group].done():
+                    popped = self._waits.pop(group).result()
+                    if popped is not None:
+                        return popped
+        return None
+
+    async def _wait(self, group: Group, block_s: float) -> str | None:
+        """Block at the owner of the group's slot, following the slot when it moves."""
+        if self._is_in_doubt:
+            self._is_in_doubt = False
+            await self._topology.refresh()
+        node = await self._topology.locate(slot_of(group[0]) if self._is_cluster else None)
+        prefix: list[bytes] = []
+        command = pack(("BZPOPMIN", *group, block_s))
+        for _ in range(_MAX_HOPS):
+            reply = await self._ask(group, node, [*prefix, command], block_s)
+            if not isinstance(reply, hiredis.ReplyError):
+                return reply[0].decode() if reply else None
+            verdict = faults.judge(reply)
+            if verdict not in {Verdict.MOVED, Verdict.ASK}:
+                raise reply
+            slot, node = faults.redirection(reply, node)
+            prefix = [_ASKING] if verdict is Verdict.ASK else []
+            if verdict is Verdict.MOVED:
+                self._topology.move(slot, node)
+        raise ConnectionError("the nodes disagree about who serves the keys")
+
+    async def _ask(self, group: Group, node: Node, commands: list[bytes], block_s: float) -> Any:
+        link = self._links.pop(group, None)
+        try:
+            if link is None or not link.is_open or link.node != node:
+                if link is not None:
+                    link.close()
+                link = await self._dialer.dial(node)
+            *_, reply = await link.ask(b"".join(commands), len(commands), block_s + _GRACE_S)
+        except (OSError, hiredis.ReplyError):
+            self._is_in_doubt = True
+            raise
+        if isinstance(reply, hiredis.ReplyError):
+            self._is_in_doubt = True
+            link.close()
+        else:
+            self._links.setdefault(group, link)
+            if self._links[group] is not link:
+                link.close()
+        return reply
+
+    def _groups(self, keys: Sequence[str]) -> list[Group]:
+        if not self._is_cluster:
+            return [tuple(keys)]
+        by_slot: dict[int, list[str]] = {}
+        for key in keys:
+            by_slot.setdefault(slot_of(key), []).append(key)
+        return [tuple(group) for group in by_slot.values()]

@@ -1,0 +1,87 @@
+"""Opens links that are ready for use: connected, authenticated, on the right database."""
+
+from __future__ import annotations
+
+import ssl
+from typing import Any
+
+import hiredis
+
+from faena.engine.address import Address, Node, Tls
+from faena.engine.link import Link, open_link, pack
+from faena.errors import ConfigError
+
+_PRIMARY = (b"master", b"primary")
+
+
+class Dialer:
+    """Knows the credentials of an address; raises OSError or the server's own `ReplyError`."""
+
+    def __init__(self, address: Address, *, client_name: str, timeout_s: float) -> None:
+        self._address = address
+        self._client_name = client_name
+        self._timeout_s = timeout_s
+        self._tls = _context(address.tls) if address.tls else None
+
+    async def dial(self, node: Node) -> Link:
+        """A link to a data node; behind sentinels, only to one that says it is the primary."""
+        address = self._address
+        required = _credentials(address.username, address.password)
+        if address.db:
+            required.append(("SELECT", address.db))
+        wished: list[tuple[Any, ...]] = [("CLIENT", "SETNAME", self._client_name)]
+        if address.kind == "sentinel":
+            wished.append(("ROLE",))
+        link, replies = await self._greet(node, required, wished)
+        if address.kind == "sentinel" and _is_replica(replies[-1]):
+            link.close()
+            raise ConnectionError(f"{node} is a replica now")
+        return link
+
+    async def dial_sentinel(self, node: Node) -> Link:
+        """A link to one of the sentinels."""
+        address = self._address
+        required = _credentials(address.sentinel_username, address.sentinel_password)
+        link, _ = await self._greet(node, required, [])
+        return link
+
+    async def _greet(
+        self, node: Node, required: list[tuple[Any, ...]], wished: list[tuple[Any, ...]]
+    ) -> tuple[Link, list[Any]]:
+        link = await open_link(node, self._tls, self._timeout_s)
+        commands = required + wished
+        if not commands:
+            return link, []
+        replies = await link.ask(b"".join(map(pack, commands)), len(commands), self._timeout_s)
+        for reply in replies[: len(required)]:
+            if isinstance(reply, hiredis.ReplyError):
+                link.close()
+                raise reply
+        return link, replies
+
+
+def _credentials(username: str | None, password: str | None) -> list[tuple[Any, ...]]:
+    if password is None:
+        return []
+    return [("AUTH", username, password)] if username else [("AUTH", password)]
+
+
+def _is_replica(role: Any) -> bool:
+    # Where the user may not ask for the role the answer is an error; the sentinel's word counts.
+    return isinstance(role, list) and role[0] not in _PRIMARY
+
+
+def _context(tls: Tls) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=tls.ca)
+        if tls.cert:
+            context.load_cert_chain(tls.cert, tls.key)
+    except OSError as cause:
+        raise ConfigError(
+            f"ca, cert and key must be readable PEM files, got {tls}: {cause.strerror or cause}",
+            field="tls",
+            value=tls,
+        ) from cause
+    context.check_hostname = tls.verify == "full"
+    context.verify_mode = ssl.CERT_NONE if tls.verify == "none" else ssl.CERT_REQUIRED
+    return context

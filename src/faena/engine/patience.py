@@ -1,0 +1,50 @@
+"""How long one call keeps trying, and how it spaces its attempts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+_STEP_S = 0.05
+_CAP_S = 2.0
+_MAX_REDIRECTS = 8  # in one call; more means that the nodes disagree, and waiting is better
+_LEAST_S = 0.05  # the last attempt gets this much even when time is all but up
+
+
+class Patience:
+    """The time budget of one call; the n-th pause is min(n·50 ms, 2 s), less up to half of it."""
+
+    def __init__(self, budget_s: float, jitter: Callable[[], float]) -> None:
+        self._clock = asyncio.get_running_loop().time
+        self._started_at = self._clock()
+        self._budget_s = budget_s
+        self._jitter = jitter
+        self._pauses = 0
+        self._redirects = 0
+
+    @property
+    def elapsed_s(self) -> float:
+        return self._clock() - self._started_at
+
+    def limit(self, timeout_s: float) -> float:
+        """How long one attempt may take; a call sent only once may use its whole timeout."""
+        if self._budget_s <= 0:
+            return timeout_s
+        return min(timeout_s, max(self._budget_s - self.elapsed_s, _LEAST_S))
+
+    def may_pause(self) -> bool:
+        """False when another attempt would start too late."""
+        return self.elapsed_s + self._longest() < self._budget_s
+
+    def may_redirect(self) -> bool:
+        """Count one redirection; False when there were too many."""
+        self._redirects += 1
+        return self._redirects <= _MAX_REDIRECTS
+
+    async def pause(self) -> None:
+        delay_s = self._longest() * (1 - self._jitter() / 2)
+        self._pauses += 1
+        await asyncio.sleep(delay_s)
+
+    def _longest(self) -> float:
+        return min((self._pauses + 1) * _STEP_S, _CAP_S)
