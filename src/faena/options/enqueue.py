@@ -42,7 +42,7 @@ class EnqueueOptions:
     """What counts as a duplicate; a plain text is a key unique while its job lives."""
 
     durability: Durability | str = _MEMORY
-    """What must have happened before the call returns: "memory" (default), "fsynced" or "replicated(n)"."""
+    """What must be safe before the call returns: "memory", "replicated(n)" or "fsynced"."""
 
     headers: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
     """Texts that travel beside the payload: at most 64, each at most 4096 characters."""
