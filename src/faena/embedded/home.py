@@ -1,0 +1,124 @@
+"""The data directory: private, ignored by git, and always reachable through a short address."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+from typing import BinaryIO
+from urllib.parse import quote
+
+from faena.embedded.server import LOG
+from faena.embedded.watcher import ALIAS, MEMBERS, SOCKET, TOKEN, WATCHER, open_lock
+from faena.errors import ConfigError, StoreUnavailable
+
+DOOR = "door.lock"
+# AF_UNIX takes 104 bytes on macOS and 108 on Linux, the closing zero included.
+ADDRESS_MAX = 100
+LOG_MAX = 1_000_000
+
+
+class Home:
+    """Knows where each file lies and keeps strangers out; starts and stops nothing."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory.resolve()
+        self.door = self.directory / DOOR
+        self.members = self.directory / MEMBERS
+        self.watcher = self.directory / WATCHER
+        self.token = self.directory / TOKEN
+        self.log = self.directory / LOG
+
+    def prepare(self) -> None:
+        """Make the directory, or check that the one there is ours; the door's lock comes first.
+
+        Of two processes that prepare at once, the second sees nothing yet or that lock.
+        """
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            self._refuse_foreign()
+            self.directory.chmod(0o700)
+            os.close(open_lock(self.door))
+            ignore = self.directory / ".gitignore"
+            if not ignore.exists():
+                _write(ignore, "*\n")
+        except OSError as refused:
+            raise ConfigError(
+                f"the data directory must be a writable directory, got {self.directory}: {refused}",
+                field="directory",
+                value=str(self.directory),
+            ) from refused
+
+    def _refuse_foreign(self) -> None:
+        names = {path.name for path in self.directory.iterdir()}
+        if names and DOOR not in names:
+            raise ConfigError(
+                "the data directory must be empty or made by faena, "
+                f"got {self.directory} with other files in it",
+                field="directory",
+                value=str(self.directory),
+            )
+
+    def address(self) -> Path:
+        """The socket as clients name it: itself or, if that is too long, through the alias."""
+        direct = self.directory / SOCKET
+        if len(os.fsencode(direct)) <= ADDRESS_MAX:
+            return direct
+        return self._alias() / SOCKET
+
+    def url(self) -> str:
+        return f"unix://{quote(str(self.address()))}"
+
+    def _alias(self) -> Path:
+        """A short link to the directory, in a private temporary directory that is kept on record.
+
+        The caller holds the door. The watcher removes the link after the last member left.
+        """
+        record = self.directory / ALIAS
+        link = Path(record.read_text()) / "data" if record.exists() else None
+        if link is None or not self._is_ours(link):
+            link = Path(tempfile.mkdtemp(prefix="faena-", dir=_short_place())) / "data"
+            _write(record, str(link.parent))
+            link.symlink_to(self.directory)
+        return link
+
+    def _is_ours(self, link: Path) -> bool:
+        """Temporary directories are swept, and their names may come back in other hands."""
+        try:
+            around = link.parent.lstat()
+            leads_here = link.readlink() == self.directory
+        except OSError:
+            return False
+        private = stat.S_ISDIR(around.st_mode) and stat.S_IMODE(around.st_mode) == 0o700
+        return leads_here and private and around.st_uid == os.geteuid()
+
+    def open_log(self) -> BinaryIO:
+        """For appending, after a log grown too long has been set aside.
+
+        The server opens its log anew for each line, so a rename is safe at any time.
+        """
+        if self.log.exists() and self.log.stat().st_size > LOG_MAX:
+            self.log.replace(self.log.with_suffix(".log.1"))
+        self.log.touch(mode=0o600)
+        return self.log.open("ab")
+
+    def unavailable(self, got: str) -> StoreUnavailable:
+        """The error of a server that does not come, with its last words and the next step."""
+        lines = self.log.read_text(errors="replace").splitlines() if self.log.exists() else []
+        last = f" ({lines[-1].strip()})" if lines else ""
+        return StoreUnavailable(
+            f"the embedded valkey must answer, got {got}{last}: "
+            f"read {self.log}, then try again or set FAENA_URL",
+            op="join",
+        )
+
+
+def _write(path: Path, text: str) -> None:
+    path.touch(mode=0o600)
+    path.write_text(text)
+
+
+def _short_place() -> str:
+    usual = tempfile.gettempdir()
+    return usual if len(os.fsencode(usual)) < ADDRESS_MAX // 2 else "/tmp"  # noqa: S108  mkdtemp is private anywhere
