@@ -19,11 +19,11 @@ from faena.engine.address import Node
 from faena.engine.dialer import Dialer
 from faena.engine.faults import Verdict
 from faena.engine.link import Link, pack
+from faena.engine.request import ASKING
 from faena.engine.topology import Topology, slot_of
 
 _GRACE_S = 1.0  # a server that is this late with its "nothing came" is taken for dead
 _MAX_HOPS = 5
-_ASKING = pack(("ASKING",))
 
 Group = tuple[str, ...]  # keys that may be waited for together
 
@@ -37,16 +37,24 @@ class Blocker:
         self._is_cluster = is_cluster
         self._links: dict[Group, Link] = {}
         self._waits: dict[Group, asyncio.Task[str | None]] = {}  # left blocked between calls
+        self._is_closed = False
         self._is_in_doubt = False  # the last wait failed: ask who serves before the next one
 
     async def pop(self, keys: Sequence[str], block_s: float) -> str | None:
         """The key of the set popped from; None when nothing came in time."""
+        if self._is_closed:
+            raise ConnectionError("the wire has been closed by this program")
         groups = self._groups(keys)
         if len(groups) == 1 and not self._waits:
             return await self._wait(groups[0], block_s)
         return await self._first(groups, block_s)
 
     def close(self) -> None:
+        """End every wait for good."""
+        self._is_closed = True
+        self.drop()
+
+    def drop(self) -> None:
         """End every wait and its connection."""
         for wait in self._waits.values():
             wait.cancel()
@@ -89,7 +97,7 @@ class Blocker:
             if verdict not in {Verdict.MOVED, Verdict.ASK}:
                 raise reply
             slot, node = faults.redirection(reply, node)
-            prefix = [_ASKING] if verdict is Verdict.ASK else []
+            prefix = [ASKING] if verdict is Verdict.ASK else []
             if verdict is Verdict.MOVED:
                 self._topology.move(slot, node)
         raise ConnectionError("the nodes disagree about who serves the keys")

@@ -27,6 +27,9 @@ class Verdict(Enum):
     BROKEN = auto()  # a script failed, or the request made no sense
 
 
+FINAL = frozenset({Verdict.REJECTED, Verdict.BROKEN, Verdict.LOAD})
+REDIRECTIONS = frozenset({Verdict.MOVED, Verdict.ASK})
+
 _VERDICTS = {
     "ASK": Verdict.ASK,
     "BUSY": Verdict.WAIT,
@@ -86,6 +89,12 @@ def refused(failure: Failure, *, where: object, op: str) -> StoreError:
     remedy = _REMEDIES.get(_code(failure), "")
     said = f"{remedy} ({_words(failure)})" if remedy else _words(failure)
     return StoreRejected(f"{op} was refused by the broker at {where}: {said}", op=op)
+
+
+def translated(failure: Failure, *, where: object, op: str) -> StoreError:
+    """The error for a failure nobody will try to get over."""
+    say = refused if judge(failure) in FINAL else unavailable
+    return say(failure, where=where, op=op)
 
 
 def is_missing_script(reply: Any) -> bool:

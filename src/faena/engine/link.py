@@ -41,7 +41,6 @@ class Link(asyncio.Protocol):
         self._waiter: asyncio.Future[list[Any]] | None = None
         self._replies: list[Any] = []
         self._wanted = 0
-        self._last_words: Any = None
 
     @property
     def is_open(self) -> bool:
@@ -49,7 +48,8 @@ class Link(asyncio.Protocol):
 
     async def ask(self, data: bytes, wanted: int, timeout_s: float) -> list[Any]:
         """Send packed commands and return their `wanted` replies."""
-        if self._transport is None:
+        if self._transport is None or self._replies:  # it ended, or spoke out of turn
+            self.close()
             raise self._loss()
         waiter = self._waiter = self._loop.create_future()
         self._wanted = wanted
@@ -72,13 +72,16 @@ class Link(asyncio.Protocol):
         """Drop the connection now; a request in flight ends with ConnectionError."""
         if self._transport is not None:
             self._transport.abort()
-            self._end()
+        self._end()
 
     # asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101  narrows: streams are all we open
-        self._transport = transport
+        if self.ended.is_set():  # the caller gave up while the connection was being made
+            cast("asyncio.Transport", transport).abort()
+            return
+        # uvloop's transports have the methods of asyncio.Transport without being one.
+        self._transport = cast("asyncio.Transport", transport)
         _keep_alive(transport.get_extra_info("socket"))
 
     def data_received(self, data: bytes) -> None:
@@ -95,15 +98,11 @@ class Link(asyncio.Protocol):
         self._end()
 
     def _accept(self, reply: Any) -> None:
-        if self._waiter is None:
-            if self.on_push is not None:
-                self.on_push(reply)
-            else:
-                # A server that is full or loading speaks first and hangs up.
-                self._last_words = reply
+        if self._waiter is None and self.on_push is not None:
+            self.on_push(reply)
             return
         self._replies.append(reply)
-        if len(self._replies) == self._wanted:
+        if self._waiter is not None and len(self._replies) == self._wanted:
             waiter, self._waiter = self._waiter, None
             replies, self._replies = self._replies, []
             if not waiter.done():
@@ -120,8 +119,9 @@ class Link(asyncio.Protocol):
             self._waiter.set_exception(self._loss())
 
     def _loss(self) -> Exception:
-        if isinstance(self._last_words, hiredis.ReplyError):
-            return self._last_words
+        # A server that turns us away (too many clients) says so unasked, and hangs up.
+        if self._replies and isinstance(self._replies[0], hiredis.ReplyError):
+            return self._replies[0]
         return ConnectionError("connection lost")
 
 

@@ -11,8 +11,13 @@ _MAX_REDIRECTS = 8  # in one call; more means that the nodes disagree, and waiti
 _LEAST_S = 0.05  # the last attempt gets this much even when time is all but up
 
 
+def pause_s(attempt: int, jitter: Callable[[], float]) -> float:
+    """The pause before attempt n+1: min(n·50 ms, 2 s), less up to half of it."""
+    return min(attempt * _STEP_S, _CAP_S) * (1 - jitter() / 2)
+
+
 class Patience:
-    """The time budget of one call; the n-th pause is min(n·50 ms, 2 s), less up to half of it."""
+    """The time budget of one call, and what it has spent of it."""
 
     def __init__(self, budget_s: float, jitter: Callable[[], float]) -> None:
         self._clock = asyncio.get_running_loop().time
@@ -34,7 +39,7 @@ class Patience:
 
     def may_pause(self) -> bool:
         """False when another attempt would start too late."""
-        return self.elapsed_s + self._longest() < self._budget_s
+        return self.elapsed_s + min((self._pauses + 1) * _STEP_S, _CAP_S) < self._budget_s
 
     def may_redirect(self) -> bool:
         """Count one redirection; False when there were too many."""
@@ -42,9 +47,5 @@ class Patience:
         return self._redirects <= _MAX_REDIRECTS
 
     async def pause(self) -> None:
-        delay_s = self._longest() * (1 - self._jitter() / 2)
         self._pauses += 1
-        await asyncio.sleep(delay_s)
-
-    def _longest(self) -> float:
-        return min((self._pauses + 1) * _STEP_S, _CAP_S)
+        await asyncio.sleep(pause_s(self._pauses, self._jitter))

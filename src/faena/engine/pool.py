@@ -20,6 +20,7 @@ class Pool:
         self._slots = asyncio.Semaphore(limit)
         self._idle: list[Link] = []
         self._lent: set[Link] = set()
+        self._is_closed = False
 
     async def take(self, timeout_s: float) -> Link:
         """A link ready for one request; pair it with `give`, whatever happens."""
@@ -39,7 +40,9 @@ class Pool:
         """Return a link; one that broke is forgotten."""
         self._slots.release()
         self._lent.discard(link)
-        if link.is_open:
+        if self._is_closed:
+            link.close()
+        elif link.is_open:
             self._idle.append(link)
 
     def drop_idle(self) -> None:
@@ -50,6 +53,7 @@ class Pool:
 
     def close(self) -> None:
         """Close every link; requests in flight end with ConnectionError."""
+        self._is_closed = True
         self.drop_idle()
         for link in tuple(self._lent):
             link.close()

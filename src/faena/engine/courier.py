@@ -1,0 +1,119 @@
+"""Delivers requests: finds the node, borrows a link, and persists until the caller's patience ends.
+
+The one retry place. It rests on a promise of the scripts: each carries a call id and answers the
+same call the same way, so a request whose reply was lost is simply sent again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import hiredis
+
+from faena.engine import faults
+from faena.engine.address import Address, Node
+from faena.engine.dialer import Dialer
+from faena.engine.faults import FINAL, REDIRECTIONS, Failure, Verdict
+from faena.engine.patience import Patience
+from faena.engine.pool import Pool
+from faena.engine.request import Request
+from faena.engine.topology import Topology
+from faena.errors import StoreUnavailable
+
+
+class Courier:
+    """Takes requests to the node they belong to, through whatever happens on the way."""
+
+    def __init__(
+        self,
+        address: Address,
+        topology: Topology,
+        dialer: Dialer,
+        *,
+        connections: int,
+        jitter: Callable[[], float],
+    ) -> None:
+        self._address = address
+        self._topology = topology
+        self._dialer = dialer
+        self._connections = connections
+        self._jitter = jitter
+        self._pools: dict[Node, Pool] = {}
+        self._is_closed = False
+
+    async def deliver(self, request: Request, patience_s: float) -> list[Any]:
+        """The replies to a request, or one of the store errors."""
+        patience = Patience(patience_s, self._jitter)
+        node: Node | None = None
+        diverted: Node | None = None
+        while True:
+            try:
+                node = diverted or request.node or await self._topology.locate(request.slot)
+                pool = self._pools.get(node) or self._open_pool(node)
+                timeout_s = patience.limit(request.timeout_s)
+                link = await pool.take(timeout_s)
+                try:
+                    return await request.travel(link, timeout_s, is_asking=diverted is not None)
+                finally:
+                    pool.give(link)
+            except (OSError, hiredis.ReplyError) as failure:
+                diverted = await self._recover(failure, request, node, patience)
+
+    async def look(self, timeout_s: float) -> None:
+        """Learn the topology anew; when nobody can tell now, the next attempt shows it."""
+        with contextlib.suppress(OSError, hiredis.ReplyError):
+            async with asyncio.timeout(timeout_s):
+                await self._topology.refresh()
+
+    def drop(self) -> None:
+        """Close every link; requests in flight go on with new ones while their patience lasts."""
+        for pool in self._pools.values():
+            pool.close()
+        self._pools.clear()
+
+    def close(self) -> None:
+        """Close every link for good."""
+        self._is_closed = True
+        self.drop()
+
+    async def _recover(
+        self, failure: Failure, request: Request, node: Node | None, patience: Patience
+    ) -> Node | None:
+        """Follow a redirection, wait and look around, or give up; returns the node of an ASK."""
+        where, op = node or self._address, request.op
+        verdict = faults.judge(failure)
+        is_redirected = verdict in REDIRECTIONS
+        if verdict in FINAL or (is_redirected and self._address.kind != "cluster"):
+            raise faults.refused(failure, where=where, op=op) from failure
+        if is_redirected and node and not request.node and patience.may_redirect():
+            return self._redirect(failure, verdict, node)
+        if not patience.may_pause():
+            waited_s = patience.elapsed_s
+            raise faults.unavailable(failure, where=where, op=op, waited_s=waited_s) from failure
+        await patience.pause()
+        if verdict is not Verdict.WAIT:
+            self._distrust(node)
+            await self.look(patience.limit(request.timeout_s))
+        return None
+
+    def _redirect(self, failure: Failure, verdict: Verdict, node: Node) -> Node | None:
+        slot, target = faults.redirection(failure, node)
+        if verdict is Verdict.ASK:
+            return target
+        self._topology.move(slot, target)
+        return None
+
+    def _distrust(self, node: Node | None) -> None:
+        # One dead socket is a sign that its idle sisters are dead too; each would cost a timeout.
+        if node in self._pools:
+            self._pools[node].drop_idle()
+
+    def _open_pool(self, node: Node) -> Pool:
+        if self._is_closed:
+            raise StoreUnavailable("the connection to the broker has been closed by this program")
+        pool = Pool(lambda: self._dialer.dial(node), self._connections)
+        self._pools[node] = pool
+        return pool

@@ -1,0 +1,72 @@
+"""What travels over a link in one go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import hiredis
+
+from faena.engine import faults
+from faena.engine.address import Node
+from faena.engine.faults import Verdict
+from faena.engine.link import Link, pack
+
+ASKING = pack(("ASKING",))
+
+Argument = str | bytes | int | float
+Key = str | bytes
+
+
+class Script(Protocol):
+    """What the wire needs to know of a script."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def sha(self) -> str: ...
+
+
+@dataclass(slots=True)
+class Request:
+    """Packed commands that travel together, and what to expect of them."""
+
+    op: str
+    data: bytes
+    replies: int
+    timeout_s: float  # of one attempt
+    slot: int | None = None
+    node: Node | None = None  # for whom it is meant, when not for the owner of the slot
+    script: Script | None = None  # to be loaded where it is missing
+
+    async def travel(self, link: Link, timeout_s: float, *, is_asking: bool) -> list[Any]:
+        """Replies of one attempt; an error that the attempt as a whole failed with is raised."""
+        prefix = [ASKING] if is_asking else []
+        replies = await self._send(link, prefix, timeout_s)
+        if self.script is not None and faults.is_missing_script(replies[0]):
+            load = pack(("SCRIPT", "LOAD", self.script.source))
+            replies = await self._send(link, [load, *prefix], timeout_s)
+        if isinstance(replies[0], hiredis.ReplyError):
+            raise replies[0]
+        for reply in replies[1:]:
+            # A wait that a failover or a moving slot cut short is worth another attempt; one that
+            # the server does not offer is the caller's to know.
+            if isinstance(reply, hiredis.ReplyError) and faults.judge(reply) in _TEMPORARY:
+                raise reply
+        return replies
+
+    async def _send(self, link: Link, prefix: Sequence[bytes], timeout_s: float) -> list[Any]:
+        if not prefix:
+            return await link.ask(self.data, self.replies, timeout_s)
+        data = b"".join((*prefix, self.data))
+        replies = await link.ask(data, len(prefix) + self.replies, timeout_s)
+        for reply in replies[: len(prefix)]:
+            if isinstance(reply, hiredis.ReplyError):
+                raise reply
+        return replies[len(prefix) :]
+
+
+_TEMPORARY = frozenset({Verdict.WAIT, Verdict.LOOK, Verdict.MOVED, Verdict.ASK})
