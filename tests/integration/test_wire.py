@@ -1,38 +1,31 @@
-"""What a caller of the wire may rely on while one server behaves, and while it does not."""
+"""What a caller of the wire may rely on with one server, and what its refusals look like."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 
 import pytest
 
 from faena.engine.address import Address
 from faena.engine.wire import Wire
-from faena.errors import ScriptError, StoreUnavailable
+from faena.errors import ScriptError, StoreRejected, StoreUnavailable
+from tests._support.eventually import eventually
+from tests._support.lua import COUNT, ECHO, READ, Lua
 from tests._support.valkey import Server
 
 
-@dataclass(frozen=True)
-class Lua:
-    name: str
-    source: str
-
-    @property
-    def sha(self) -> str:
-        return hashlib.sha1(self.source.encode()).hexdigest()
-
-
-ECHO = Lua("echo", "return {KEYS[1], ARGV[1], #ARGV}")
-COUNT = Lua("count", "return redis.call('INCR', KEYS[1])")
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Server]:
+    with Server() as server:
+        yield server
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as server:
-        yield server
+def server(shared: Server) -> Iterator[Server]:
+    yield shared
+    with shared.client() as client:
+        client.flushall()
 
 
 @pytest.fixture
@@ -43,11 +36,8 @@ async def wire(server: Server) -> AsyncIterator[Wire]:
 
 
 async def test_a_script_is_loaded_on_first_use_and_answers_bytes(wire: Wire) -> None:
-    assert await wire.run(ECHO, ["k"], [b"\x00\xff", 1, "ñ"], patience_s=1) == [
-        b"k",
-        b"\x00\xff",
-        3,
-    ]
+    await wire.call("SCRIPT", "FLUSH")
+    assert await wire.run(ECHO, ["k"], [b"\0\xff", 1, "ñ"], patience_s=1) == [b"k", b"\0\xff", 3]
 
 
 async def test_a_flushed_script_is_loaded_again(wire: Wire) -> None:
@@ -56,33 +46,170 @@ async def test_a_flushed_script_is_loaded_again(wire: Wire) -> None:
     assert await wire.run(COUNT, ["k"], [], patience_s=1) == 2
 
 
+async def test_many_callers_share_few_connections(wire: Wire) -> None:
+    narrow = Wire(wire.address, connections=2, client_name="narrow")
+    try:
+        calls = (narrow.run(COUNT, ["k"], [], patience_s=5) for _ in range(200))
+        assert sorted(await asyncio.gather(*calls)) == list(range(1, 201))
+        clients = (await wire.call("CLIENT", "LIST")).decode()
+        assert clients.count("name=narrow ") == 2
+    finally:
+        await narrow.close()
+
+
+async def test_a_unix_socket_serves_a_chosen_database() -> None:
+    with Server(unix=True) as server:
+        wire = Wire(Address.parse(f"{server.url}?db=3"))
+        await wire.run(COUNT, ["k"], [], patience_s=1)
+        info = await wire.call("INFO", "keyspace")
+        await wire.close()
+    assert b"db3:keys=1" in info
+
+
 async def test_a_script_and_its_waits_answer_together(wire: Wire) -> None:
-    reply, waits = await wire.run_and_wait(
-        COUNT, ["k"], [], [("WAITAOF", 1, 0, 5000), ("WAIT", 0, 10)], patience_s=5
-    )
-    assert (reply, waits) == (1, [[1, 0], 0])
+    await wire.call("SCRIPT", "FLUSH")
+    waits = [("WAITAOF", 1, 0, 5000), ("WAIT", 0, 10)]
+    assert await wire.run_and_wait(COUNT, ["k"], [], waits, patience_s=5) == (1, [[1, 0], 0])
+
+
+async def test_a_wait_never_confirms_what_another_connection_wrote_and_nobody_synced() -> None:
+    """A repeated call finds its record and writes nothing; its wait must still be a real one."""
+    with Server("appendfsync no") as server:
+        wire = Wire(Address.parse(server.url))
+        other = Wire(Address.parse(server.url))
+        await other.run(COUNT, ["k"], [], patience_s=1)
+        answer = await wire.run_and_wait(READ, ["k"], [], [("WAITAOF", 1, 0, 50)], patience_s=1)
+        bare = Wire(Address.parse(server.url))
+        await bare.run(READ, ["k"], [], patience_s=1)
+        deceived = await bare.call("WAITAOF", 1, 0, 50)
+        for each in (wire, other, bare):
+            await each.close()
+    assert answer == (b"1", [[0, 0]])
+    assert deceived == [1, 0]  # why the fence is there
+
+
+async def test_a_wait_the_server_cannot_do_is_told_beside_the_reply() -> None:
+    with Server("appendonly no") as server:
+        wire = Wire(Address.parse(server.url))
+        reply, (waited,) = await wire.run_and_wait(
+            COUNT, ["k"], [], [("WAITAOF", 1, 0, 50)], patience_s=1
+        )
+        await wire.close()
+    assert reply == 1
+    assert isinstance(waited, StoreRejected)
+    assert "appendonly" in str(waited)
+
+
+async def test_a_fence_leaves_nothing_behind(wire: Wire) -> None:
+    await wire.run_and_wait(COUNT, ["a:{q}:k"], [], [("WAIT", 0, 10)], patience_s=5)
+    assert 0 < await wire.call("PTTL", "a:{q}:fence") <= 1000
 
 
 async def test_a_blocked_pop_answers_with_the_key(wire: Wire) -> None:
     waiting = asyncio.create_task(wire.block_pop(["a", "b"], 5))
+    await eventually(lambda: _blocked(wire))
     await wire.call("ZADD", "b", 1, "m")
     assert await waiting == "b"
+    assert await wire.call("EXISTS", "b") == 0
 
 
 async def test_a_blocked_pop_ends_empty_handed_in_time(wire: Wire) -> None:
     assert await wire.block_pop(["a"], 0.05) is None
 
 
+async def test_a_cancelled_pop_takes_its_connection_along(wire: Wire) -> None:
+    waiting = asyncio.create_task(wire.block_pop(["a"], 5))
+    await eventually(lambda: _blocked(wire))
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    await eventually(lambda: _nobody_blocked(wire))
+    await wire.call("ZADD", "a", 1, "m")
+    assert await wire.block_pop(["a"], 5) == "a"
+
+
+async def test_a_cancelled_call_does_not_poison_the_pool(server: Server) -> None:
+    wire = Wire(Address.parse(server.url), connections=1)
+    watch = Wire(Address.parse(server.url))
+    stuck = asyncio.create_task(wire.call("BLPOP", "nothing", 0))
+    await eventually(lambda: _blocked(watch))
+    stuck.cancel()
+    await asyncio.wait([stuck])
+    await watch.call("RPUSH", "nothing", "stray reply")
+    assert await wire.run(ECHO, ["k"], ["mine"], patience_s=1) == [b"k", b"mine", 1]
+    await wire.close()
+    await watch.close()
+
+
 async def test_a_broken_script_is_a_script_error(wire: Wire) -> None:
-    with pytest.raises(ScriptError, match="boom failed"):
+    with pytest.raises(ScriptError, match="boom failed on the broker") as caught:
         await wire.run(Lua("boom", "return redis.call('NOPE')"), ["k"], [], patience_s=1)
+    assert caught.value.op == "boom"
 
 
-async def test_an_outage_ends_in_an_error_and_then_in_an_answer(wire: Wire, server: Server) -> None:
-    assert await wire.run(COUNT, ["k"], [], patience_s=1) == 1
-    server.kill()
-    with pytest.raises(StoreUnavailable, match="count could not reach"):
-        await wire.run(COUNT, ["k"], [], patience_s=0.2)
-    waiting = asyncio.create_task(wire.run(COUNT, ["k"], [], patience_s=10))
-    await asyncio.to_thread(server.start)
-    assert await waiting >= 1
+async def test_a_full_server_refuses_at_once(wire: Wire) -> None:
+    await wire.call("CONFIG", "SET", "maxmemory", 1)
+    try:
+        with pytest.raises(StoreRejected, match="maxmemory"):
+            await wire.run(COUNT, ["k"], [], patience_s=60)
+    finally:
+        await wire.call("CONFIG", "SET", "maxmemory", 0)
+
+
+async def test_a_missing_permission_is_refused_at_once(wire: Wire, server: Server) -> None:
+    await wire.call("ACL", "SETUSER", "poor", "on", ">sesame", "~*", "+@all", "-incr")
+    poor = Wire(Address.parse(f"redis://poor:sesame@127.0.0.1:{server.port}"))
+    with pytest.raises(StoreRejected, match="lacks a permission"):
+        await poor.call("INCR", "k", patience_s=60)
+    await poor.close()
+
+
+@pytest.mark.parametrize(
+    ("userinfo", "complaint"),
+    [
+        ("", "wants a password"),
+        ("default:wrong@", "password is wrong"),
+        (":wrong@", "password is wrong"),
+    ],
+)
+async def test_a_refused_login_says_so_and_never_shows_the_password(
+    userinfo: str, complaint: str
+) -> None:
+    with Server() as server:
+        with server.client() as client:
+            client.config_set("requirepass", "sesame")
+        wire = Wire(Address.parse(f"redis://{userinfo}127.0.0.1:{server.port}"))
+        with pytest.raises(StoreRejected, match=complaint) as caught:
+            await wire.run(COUNT, ["k"], [], patience_s=60)
+        await wire.close()
+    assert "wrong@" not in str(caught.value)
+
+
+async def test_a_server_with_too_many_clients_is_waited_for(server: Server) -> None:
+    with Server("maxclients 2") as full:
+        guests = [Wire(Address.parse(full.url)) for _ in range(2)]
+        for guest in guests:
+            await guest.call("PING")
+        wire = Wire(Address.parse(full.url))
+        with pytest.raises(StoreUnavailable):
+            await wire.run(COUNT, ["k"], [], patience_s=0.1)
+        waiting = asyncio.create_task(wire.run(COUNT, ["k"], [], patience_s=10))
+        await guests[0].close()
+        assert await waiting == 1
+        await guests[1].close()
+        await wire.close()
+
+
+async def test_a_closed_wire_stays_closed(wire: Wire) -> None:
+    await wire.close()
+    with pytest.raises(StoreUnavailable, match="closed by this program"):
+        await wire.run(COUNT, ["k"], [], patience_s=60)
+    with pytest.raises(StoreUnavailable, match="closed by this program"):
+        await wire.block_pop(["k"], 1)
+
+
+async def _blocked(wire: Wire) -> bool:
+    return b"blocked_clients:0" not in await wire.call("INFO", "clients")
+
+
+async def _nobody_blocked(wire: Wire) -> bool:
+    return not await _blocked(wire)

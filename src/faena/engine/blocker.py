@@ -35,7 +35,8 @@ class Blocker:
         self._topology = topology
         self._dialer = dialer
         self._is_cluster = is_cluster
-        self._links: dict[Group, Link] = {}
+        self._idle: dict[Group, Link] = {}
+        self._busy: set[Link] = set()
         self._waits: dict[Group, asyncio.Task[str | None]] = {}  # left blocked between calls
         self._is_closed = False
         self._is_in_doubt = False  # the last wait failed: ask who serves before the next one
@@ -58,10 +59,10 @@ class Blocker:
         """End every wait and its connection."""
         for wait in self._waits.values():
             wait.cancel()
-        for link in self._links.values():
+        for link in (*self._idle.values(), *self._busy):
             link.close()
         self._waits.clear()
-        self._links.clear()
+        self._idle.clear()
 
     async def _first(self, groups: list[Group], block_s: float) -> str | None:
         loop = asyncio.get_running_loop()
@@ -103,24 +104,29 @@ class Blocker:
         raise ConnectionError("the nodes disagree about who serves the keys")
 
     async def _ask(self, group: Group, node: Node, commands: list[bytes], block_s: float) -> Any:
-        link = self._links.pop(group, None)
         try:
-            if link is None or not link.is_open or link.node != node:
-                if link is not None:
-                    link.close()
-                link = await self._dialer.dial(node)
-            *_, reply = await link.ask(b"".join(commands), len(commands), block_s + _GRACE_S)
+            link = await self._take(group, node)
+            self._busy.add(link)
+            try:
+                data = b"".join(commands)
+                *_, reply = await link.ask(data, len(commands), block_s + _GRACE_S)
+            finally:
+                self._busy.discard(link)
         except (OSError, hiredis.ReplyError):
             self._is_in_doubt = True
             raise
-        if isinstance(reply, hiredis.ReplyError):
-            self._is_in_doubt = True
+        self._is_in_doubt = isinstance(reply, hiredis.ReplyError)
+        if self._is_in_doubt or self._idle.setdefault(group, link) is not link:
             link.close()
-        else:
-            self._links.setdefault(group, link)
-            if self._links[group] is not link:
-                link.close()
         return reply
+
+    async def _take(self, group: Group, node: Node) -> Link:
+        link = self._idle.pop(group, None)
+        if link is not None and link.is_open and link.node == node:
+            return link
+        if link is not None:
+            link.close()
+        return await self._dialer.dial(node)
 
     def _groups(self, keys: Sequence[str]) -> list[Group]:
         if not self._is_cluster:

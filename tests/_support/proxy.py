@@ -1,0 +1,100 @@
+"""A TCP relay in front of a server, for what a network does: going silent, cutting off, TLS."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from types import TracebackType
+from typing import Self
+
+
+class Proxy:
+    """Listens on a free loopback port and relays to another one."""
+
+    def __init__(self, port: int, *, tls: ssl.SSLContext | None = None) -> None:
+        self._target = port
+        self._tls = tls
+        self._pairs: list[_Pair] = []
+        self._server: asyncio.Server | None = None
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    @property
+    def connections(self) -> int:
+        """How many were accepted so far."""
+        return len(self._pairs)
+
+    def freeze(self) -> int:
+        """Relay nothing more on the connections there are, and leave them open.
+
+        New ones work: so does a network that forgot the old flows. Returns how many were frozen.
+        """
+        for pair in self._pairs:
+            pair.is_frozen = True
+        return len(self._pairs)
+
+    def swallowed(self) -> int:
+        """How many frozen connections have been written to since."""
+        return sum(pair.has_swallowed for pair in self._pairs)
+
+    def cut(self) -> None:
+        """Close every connection."""
+        for pair in self._pairs:
+            pair.close()
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._tls)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        assert self._server is not None
+        self._server.close()
+        self.cut()
+        await asyncio.gather(*(pair.done.wait() for pair in self._pairs))
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        pair = _Pair(writer)
+        self._pairs.append(pair)
+        try:
+            there, back = await asyncio.open_connection("127.0.0.1", self._target)
+            pair.writers.append(back)
+            async with asyncio.TaskGroup() as both:
+                both.create_task(pair.relay(reader, back))
+                both.create_task(pair.relay(there, writer))
+        except* OSError:
+            pass
+        finally:
+            pair.close()
+            pair.done.set()
+
+
+class _Pair:
+    """One accepted connection and the one made for it."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self.writers = [writer]
+        self.is_frozen = False
+        self.has_swallowed = False
+        self.done = asyncio.Event()
+
+    async def relay(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        while data := await source.read(65536):
+            if self.is_frozen:
+                self.has_swallowed = True
+            else:
+                sink.write(data)
+                await sink.drain()
+        self.close()
+
+    def close(self) -> None:
+        for writer in self.writers:
+            writer.close()
