@@ -49,6 +49,10 @@ class Subscription:
         """True while messages would arrive."""
         return self._link is not None and self._link.is_open
 
+    @property
+    def is_closed(self) -> bool:
+        return self._task.done()
+
     def reset(self) -> None:
         """Drop the connection; a new one follows."""
         if self._link is not None:

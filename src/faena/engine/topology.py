@@ -18,6 +18,7 @@ import hiredis
 from faena.engine.address import Address, Node
 from faena.engine.dialer import Dialer
 from faena.engine.link import Link, pack
+from faena.engine.subscription import Subscription
 from faena.errors import StoreRejected
 
 SLOTS = 16384
@@ -54,6 +55,10 @@ class Topology(Protocol):
         """The primaries known now."""
         ...
 
+    async def close(self) -> None:
+        """Stop watching."""
+        ...
+
 
 class Direct:
     """One server, always the same."""
@@ -74,12 +79,29 @@ class Direct:
     def nodes(self) -> tuple[Node, ...]:
         return (self._node,)
 
+    async def close(self) -> None:
+        return
+
 
 class Sentinels:
-    """The primary of one service, as the sentinels name it."""
+    """The primary of one service, as the sentinels name it.
 
-    def __init__(self, address: Address, dialer: Dialer) -> None:
+    One sentinel is also listened to: in a planned switch the old primary goes on accepting writes
+    for some ten seconds before it is told, and forgets them.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        dialer: Dialer,
+        *,
+        on_switch: Callable[[], None],
+        jitter: Callable[[], float],
+    ) -> None:
         self._service = address.service or ""
+        self._on_switch = on_switch
+        self._jitter = jitter
+        self._watch: Subscription | None = None
         self._sentinels = list(address.nodes)
         self._dialer = dialer
         self._primary: Node | None = None
@@ -94,12 +116,30 @@ class Sentinels:
 
     async def refresh(self) -> None:
         await self._once()
+        if self._watch is None:
+            self._watch = Subscription(
+                "+switch-master", self._hear, connect=self._connect, jitter=self._jitter
+            )
+
+    async def close(self) -> None:
+        if self._watch is not None:
+            await self._watch.close()
 
     def move(self, slot: int, node: Node) -> None:
         del slot, node
 
     def nodes(self) -> tuple[Node, ...]:
         return (self._primary,) if self._primary else ()
+
+    async def _connect(self) -> Link:
+        return await self._dialer.dial_sentinel(random.choice(self._sentinels))
+
+    def _hear(self, message: bytes) -> None:
+        service, _, _, host, port = message.decode().split(" ")
+        primary = Node(host, int(port))
+        if service == self._service and primary != self._primary:
+            self._primary = primary
+            self._on_switch()
 
     async def _learn(self) -> None:
         # Another sentinel goes first next time: one that is cut off from its peers would repeat a
@@ -138,6 +178,9 @@ class Cluster:
     def move(self, slot: int, node: Node) -> None:
         if self._owners:
             self._owners[slot] = node
+
+    async def close(self) -> None:
+        return
 
     async def _learn(self) -> None:
         candidates = {*self._seeds, *self.nodes()}
@@ -212,10 +255,16 @@ def _endpoint(entry: list[Any], asked: Node) -> Node:
     return Node(host if host and host != "?" else asked.host, int(entry[1]))
 
 
-def open_topology(address: Address, dialer: Dialer) -> Topology:
-    """The kind of topology an address asks for."""
+def open_topology(
+    address: Address,
+    dialer: Dialer,
+    *,
+    on_switch: Callable[[], None],
+    jitter: Callable[[], float],
+) -> Topology:
+    """The kind of topology an address asks for; `on_switch` hears of a new primary unasked."""
     if address.kind == "sentinel":
-        return Sentinels(address, dialer)
+        return Sentinels(address, dialer, on_switch=on_switch, jitter=jitter)
     if address.kind == "cluster":
         return Cluster(address, dialer)
     return Direct(address)

@@ -51,12 +51,12 @@ class Wire:
         self._jitter = jitter
         self._is_cluster = address.kind == "cluster"
         self._dialer = Dialer(address, client_name=client_name, timeout_s=call_timeout_s)
-        self._topology = open_topology(address, self._dialer)
+        self._topology = open_topology(address, self._dialer, on_switch=self._drop, jitter=jitter)
         self._courier = Courier(
             address, self._topology, self._dialer, connections=connections, jitter=jitter
         )
         self._blocker = Blocker(self._topology, self._dialer, is_cluster=self._is_cluster)
-        self._subscriptions: set[Subscription] = set()
+        self._subscriptions: list[Subscription] = []
 
     async def call(
         self,
@@ -159,7 +159,8 @@ class Wire:
         subscription = Subscription(
             channel, on_message, connect=self._connect_listener, jitter=self._jitter
         )
-        self._subscriptions.add(subscription)
+        self._subscriptions = [kept for kept in self._subscriptions if not kept.is_closed]
+        self._subscriptions.append(subscription)
         await subscription.tried.wait()
         return subscription
 
@@ -173,20 +174,24 @@ class Wire:
 
     async def rebuild(self) -> None:
         """Drop every connection, in use or not, and find the servers again."""
-        self._courier.drop()
-        self._blocker.drop()
-        for subscription in self._subscriptions:
-            subscription.reset()
+        self._drop()
         await self._courier.look(self._call_timeout_s)
 
     async def close(self) -> None:
         """Drop every connection for good; requests in flight fail."""
         self._courier.close()
         self._blocker.close()
+        await self._topology.close()
         for subscription in tuple(self._subscriptions):
             await subscription.close()
         self._subscriptions.clear()
         await asyncio.sleep(0)  # the transports tell their links about the end in the next turn
+
+    def _drop(self) -> None:
+        self._courier.drop()
+        self._blocker.drop()
+        for subscription in self._subscriptions:
+            subscription.reset()
 
     async def _connect_listener(self) -> Link:
         # After a failover the old primary may be gone: ask who is there before every connection.

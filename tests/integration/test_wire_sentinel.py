@@ -1,0 +1,88 @@
+"""The wire behind real sentinels: it finds the primary, and finds the next one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from faena.engine.address import Address
+from faena.engine.wire import Wire
+from faena.errors import StoreRejected, StoreUnavailable
+from tests._support.eventually import eventually
+from tests._support.fleet import Watched
+from tests._support.lua import COUNT
+from tests._support.valkey import free_port
+
+
+@pytest.fixture(scope="module")
+def quiet() -> Iterator[Watched]:
+    with Watched() as fleet:
+        yield fleet
+
+
+@pytest.fixture
+async def fleet() -> AsyncIterator[Watched]:
+    with Watched() as fleet:
+        await eventually(fleet.is_ready, within=20)
+        yield fleet
+
+
+@pytest.fixture
+async def wire(fleet: Watched) -> AsyncIterator[Wire]:
+    wire = Wire(Address.parse(fleet.url), call_timeout_s=1)
+    yield wire
+    await wire.close()
+
+
+async def test_a_dead_primary_is_replaced_within_seconds(fleet: Watched, wire: Wire) -> None:
+    waits = [("WAIT", 1, 5000)]
+    assert await wire.run_and_wait(COUNT, ["k"], [], waits, patience_s=5) == (1, [1])
+    blocked = asyncio.create_task(wire.block_pop(["w"], 20))
+    heard: list[bytes] = []
+    subscription = await wire.listen("news", heard.append)
+    fleet.primary.kill()
+    with pytest.raises(StoreUnavailable):
+        await blocked
+    assert await wire.run(COUNT, ["k"], [], patience_s=15) == 2
+    assert [node.port for node in await wire.nodes()] == [fleet.replica.port]
+
+    await wire.call("ZADD", "w", 1, "m")
+    assert await wire.block_pop(["w"], 5) == "w"
+
+    async def is_heard() -> bool:
+        await wire.call("PUBLISH", "news", "hello")
+        return bool(heard)
+
+    await eventually(is_heard)
+    await subscription.close()
+
+
+async def test_a_switched_primary_is_followed_by_connections_that_were_open(
+    fleet: Watched, wire: Wire
+) -> None:
+    assert await wire.run_and_wait(COUNT, ["k"], [], [("WAIT", 1, 5000)], patience_s=5) == (1, [1])
+    with fleet.sentinels[0].client() as sentinel:
+        sentinel.execute_command("SENTINEL", "FAILOVER", "orders")
+
+    async def is_on_the_other() -> bool:
+        await wire.run(COUNT, ["k"], [], patience_s=10)
+        return [node.port for node in await wire.nodes()] == [fleet.replica.port]
+
+    # The old primary takes writes for ten more seconds: the sentinels' word must come first.
+    await eventually(is_on_the_other, within=8)
+
+
+async def test_sentinels_that_are_down_are_passed_over(quiet: Watched) -> None:
+    hosts = f"127.0.0.1:{free_port()},127.0.0.1:{free_port()},127.0.0.1:{quiet.sentinels[0].port}"
+    wire = Wire(Address.parse(f"redis+sentinel://{hosts}/orders"))
+    assert await wire.run(COUNT, ["k"], [], patience_s=0) == 1
+    await wire.close()
+
+
+async def test_an_unknown_service_is_named(quiet: Watched) -> None:
+    wire = Wire(Address.parse(quiet.url.replace("/orders", "/others")))
+    with pytest.raises(StoreRejected, match="no service named 'others'"):
+        await wire.run(COUNT, ["k"], [], patience_s=60)
+    await wire.close()
