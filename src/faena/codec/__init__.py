@@ -1,0 +1,55 @@
+"""Typed payloads and results as compact JSON, exact in both directions.
+
+`codec_for(annotation)` chooses once, when a task is registered; encoding and decoding then run in
+C. Encoding proves itself: the bytes are decoded again and compared with what was given, so whatever
+JSON would bend (NaN, a set where no type asks for one, a key that is no text) is refused at enqueue
+and never found in a worker. Only when something is wrong is the value walked in Python, to name
+every bad field at once. Size limits and encryption are not this module's business.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar, overload
+
+from faena.codec.base import Codec
+from faena.codec.hint import is_anything, mentions_pydantic
+from faena.codec.plain import PlainCodec
+from faena.codec.typed import TypedCodec
+from faena.errors import ConfigError
+
+__all__ = ["Codec", "codec_for"]
+
+T = TypeVar("T")
+
+
+@overload
+def codec_for(annotation: type[T]) -> Codec[T]: ...
+@overload
+def codec_for(annotation: Any) -> Codec[Any]: ...
+def codec_for(annotation: Any) -> Codec[Any]:
+    """The codec of a type: JSON types, dataclasses, TypedDicts, msgspec structs, pydantic models.
+
+    An annotation that cannot be a payload, such as an open socket, is a ConfigError here and now.
+    """
+    if is_anything(annotation):
+        return PlainCodec()
+    try:
+        return _model_codec(annotation) if mentions_pydantic(annotation) else TypedCodec(annotation)
+    except NameError as error:
+        raise ConfigError(
+            f"payload type must be made of names that can be found, got {annotation}: {error}",
+            field="payload type",
+            value=annotation,
+        ) from None
+
+
+def _model_codec(annotation: Any) -> Codec[Any]:
+    try:  # late, for pydantic is optional
+        from faena.codec.model import ModelCodec  # noqa: PLC0415
+    except ImportError:
+        raise ConfigError(
+            f"payload type must do without pydantic where it is not installed, got {annotation}",
+            field="payload type",
+            value=annotation,
+        ) from None
+    return ModelCodec(annotation)

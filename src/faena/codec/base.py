@@ -1,0 +1,45 @@
+"""The shape every codec has, and the one way a payload is refused."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from faena.errors import PayloadError
+
+T = TypeVar("T")
+
+Problem: TypeAlias = tuple[str, str]
+"""Where a value is wrong ("items[2].price"; "$" is the whole) and why ("expected int, got str")."""
+
+_SHOWN = 5
+
+
+class Codec(ABC, Generic[T]):
+    """Turns values of one type into JSON bytes and back."""
+
+    @abstractmethod
+    def encode(self, value: T | Any) -> bytes:
+        """Compact JSON of an instance, or of plain data that would make one."""
+
+    @abstractmethod
+    def decode(self, raw: bytes) -> T:
+        """The value that was encoded."""
+
+    def check(self, value: T | Any) -> T:
+        """What a handler would receive for `value`."""
+        return self.decode(self.encode(value))
+
+
+def refusal(op: str, expected: str, problems: Iterable[Problem]) -> PayloadError:
+    """The error that lists every bad field; values stay out of it, for they may be secrets."""
+    fields = tuple(problems)
+    shown = "; ".join(f"{path} {reason}" for path, reason in fields[:_SHOWN])
+    more = f"; and {len(fields) - _SHOWN} more" if len(fields) > _SHOWN else ""
+    return PayloadError(
+        f"payload must be {expected}, got {len(fields)} bad "
+        f"{'field' if len(fields) == 1 else 'fields'}: {shown}{more}",
+        fields=fields,
+        op=op,
+    )
