@@ -50,15 +50,19 @@ class Blocker:
             return await self._wait(groups[0], block_s)
         return await self._first(groups, block_s)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """End every wait for good."""
         self._is_closed = True
+        waits = tuple(self._waits.values())
         self.drop()
+        await asyncio.gather(*waits, return_exceptions=True)
 
     def drop(self) -> None:
         """End every wait and its connection."""
         for wait in self._waits.values():
             wait.cancel()
+            # One that failed since the last call has nobody left to tell.
+            wait.add_done_callback(lambda task: task.cancelled() or task.exception())
         for link in (*self._idle.values(), *self._busy):
             link.close()
         self._waits.clear()

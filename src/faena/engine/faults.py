@@ -50,10 +50,17 @@ _VERDICTS = {
     "WRONGPASS": Verdict.REJECTED,
 }
 
+_GENERIC = {  # said under the code ERR
+    "max number of clients": Verdict.WAIT,
+    "cluster support disabled": Verdict.REJECTED,
+    "without any password configured": Verdict.REJECTED,
+}
+
 _REMEDIES = {
     "ASK": "the server is a node of a cluster, which needs a +cluster URL",
     "MOVED": "the server is a node of a cluster, which needs a +cluster URL",
     "DENIED": "the server is in protected mode and wants a password",
+    "ERR": "the URL does not fit the server",
     "MISCONF": "the server cannot write to its disk",
     "NOAUTH": "the server wants a password: put one in the URL, valkey://user:password@host",
     "NOPERM": "the user lacks a permission",
@@ -70,8 +77,9 @@ def judge(failure: Failure) -> Verdict:
         return Verdict.REJECTED
     if isinstance(failure, OSError):
         return Verdict.LOOK
-    if "max number of clients" in str(failure):
-        return Verdict.WAIT
+    for words, verdict in _GENERIC.items():
+        if words in str(failure):
+            return verdict
     return _VERDICTS.get(_code(failure), Verdict.BROKEN)
 
 

@@ -61,8 +61,7 @@ class Subscription:
     async def close(self) -> None:
         """Stop listening."""
         self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
+        await asyncio.wait([self._task])
         self.reset()
 
     async def _keep(self) -> None:

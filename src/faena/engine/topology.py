@@ -122,6 +122,7 @@ class Sentinels:
             )
 
     async def close(self) -> None:
+        await self._once.stop()
         if self._watch is not None:
             await self._watch.close()
 
@@ -180,7 +181,7 @@ class Cluster:
             self._owners[slot] = node
 
     async def close(self) -> None:
-        return
+        await self._once.stop()
 
     async def _learn(self) -> None:
         candidates = {*self._seeds, *self.nodes()}
@@ -204,8 +205,16 @@ class _Once:
     async def __call__(self) -> None:
         if self._running is None:
             self._running = asyncio.ensure_future(self._run())
+            # Should every caller give up first, its failure is nobody's news.
+            self._running.add_done_callback(lambda task: task.cancelled() or task.exception())
         # Shielded: a cancelled caller must not take the answer away from the others.
         await asyncio.shield(self._running)
+
+    async def stop(self) -> None:
+        """Cancel what is running."""
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.wait([self._running])
 
     async def _run(self) -> None:
         try:

@@ -180,7 +180,7 @@ class Wire:
     async def close(self) -> None:
         """Drop every connection for good; requests in flight fail."""
         self._courier.close()
-        self._blocker.close()
+        await self._blocker.close()
         await self._topology.close()
         for subscription in tuple(self._subscriptions):
             await subscription.close()
