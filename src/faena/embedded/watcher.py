@@ -102,7 +102,10 @@ class Watcher:
     """Holds one connection to the server and one wish: the members' lock, exclusively."""
 
     def __init__(self, conversation: socket.socket) -> None:
+        """All that is ever needed of the directory is opened here, while a member waits for us."""
         self._conversation: socket.socket | None = conversation
+        self._members = open_lock(Path(MEMBERS))
+        self._server = open_lock(Path(SERVER))
         self._is_deserted = False
 
     def run(self) -> None:
@@ -115,12 +118,12 @@ class Watcher:
             if self._is_deserted:
                 self._shut_down()
         if self._is_deserted:
-            fcntl.flock(open_lock(Path(SERVER)), fcntl.LOCK_EX)
+            fcntl.flock(self._server, fcntl.LOCK_EX)
             _remove_alias()
 
     def _close_when_deserted(self) -> None:
         # Held until this process ends: a joiner waits meanwhile, and then finds a clean start.
-        fcntl.flock(open_lock(Path(MEMBERS)), fcntl.LOCK_EX)
+        fcntl.flock(self._members, fcntl.LOCK_EX)
         self._is_deserted = True
         self._shut_down()
 
@@ -193,8 +196,9 @@ def main(directory: str, patience: str, *command: str) -> int:
         if started is not None:
             os.kill(started, signal.SIGKILL)  # our own child, not yet waited for: surely it
         return 1
+    watcher = Watcher(conversation)
     if os.fork() == 0:
-        Watcher(conversation).run()
+        watcher.run()
     os._exit(0)
 
 
