@@ -258,7 +258,8 @@ def _from_parts(environ: Mapping[str, str]) -> Address:
             field="REDIS_PORT",
             value=port,
         )
-    if not _HOST.fullmatch(host) and not _is_ipv6(host):
+    found = _HOST.fullmatch(host)
+    if not (found and not found["port"]) and not _is_ipv6(host):
         raise ConfigError(
             f"REDIS_HOST must be a host name or an address, got {mask(host)!r}",
             field="REDIS_HOST",

@@ -87,11 +87,12 @@ class Wire:
         args: Sequence[Argument],
         *,
         patience_s: float,
+        node: Node | None = None,
     ) -> Any:
         """Run a script where its first key lives, as often as it takes until `patience_s` is over.
 
-        At 0 it is sent once and may take the wire's call timeout; otherwise `patience_s` bounds
-        the whole call.
+        At a patience of 0 it is sent once and may take the wire's call timeout; otherwise
+        `patience_s` bounds the whole call. A script without keys may be meant for one `node`.
         """
         request = Request(
             op=script.name,
@@ -99,6 +100,7 @@ class Wire:
             replies=1,
             timeout_s=self._call_timeout_s,
             slot=self._slot(keys[0] if keys else None),
+            node=node,
             script=script,
         )
         return (await self._courier.deliver(request, patience_s))[0]
