@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import random
+import socket
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -11,7 +14,7 @@ from faena.engine.address import Address
 from faena.engine.wire import Wire
 from faena.errors import StoreUnavailable
 from tests._support.eventually import eventually
-from tests._support.lua import COUNT, READ
+from tests._support.lua import COUNT, ECHO, READ
 from tests._support.proxy import Proxy
 from tests._support.valkey import Server
 
@@ -112,6 +115,48 @@ async def test_cut_connections_are_replaced_without_the_caller_knowing(
     for expected in range(1, 6):
         assert await quick.run(COUNT, ["k"], [], patience_s=5) == expected
         proxy.cut()
+
+
+async def test_nobody_gets_the_reply_to_another_request_whatever_is_cut_or_cancelled(
+    quick: Wire, proxy: Proxy
+) -> None:
+    dice = random.Random(7)
+    wrong: list[object] = []
+
+    async def ask(number: int) -> None:
+        reply = await quick.run(ECHO, [f"k{number}"], [number], patience_s=10)
+        if reply != [b"k%d" % number, b"%d" % number, 1]:
+            wrong.append((number, reply))
+
+    for start in range(0, 1000, 50):
+        calls = [asyncio.create_task(ask(number)) for number in range(start, start + 50)]
+        await asyncio.sleep(0)
+        while running := [call for call in calls if not call.done()]:
+            if dice.random() < 0.3:
+                dice.choice(running).cancel()
+            if dice.random() < 0.05:
+                proxy.cut()
+            await asyncio.wait(running, timeout=0.002, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.gather(*(call for call in calls if not call.cancelled()))
+    assert wrong == []
+
+
+async def test_a_host_that_swallows_connections_costs_no_more_than_the_patience(
+    server: Server,
+) -> None:
+    # A listener whose queue is full: further connections are neither made nor refused.
+    with socket.socket() as listener, contextlib.ExitStack() as guests:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        port = listener.getsockname()[1]
+        for _ in range(3):
+            guest = guests.enter_context(socket.socket())
+            guest.setblocking(False)
+            guest.connect_ex(("127.0.0.1", port))
+        wire = Wire(Address.parse(f"redis://127.0.0.1:{port}"), call_timeout_s=30)
+        with pytest.raises(StoreUnavailable, match="no connection within"):
+            await wire.run(COUNT, ["k"], [], patience_s=0.3)
+        await wire.close()
 
 
 async def test_rebuilding_drops_every_connection_and_goes_on(quick: Wire, proxy: Proxy) -> None:

@@ -89,8 +89,8 @@ class Blocker:
     async def _wait(self, group: Group, block_s: float) -> str | None:
         """Block at the owner of the group's slot, following the slot when it moves."""
         if self._is_in_doubt:
-            self._is_in_doubt = False
             await self._topology.refresh()
+            self._is_in_doubt = False
         node = await self._topology.locate(slot_of(group[0]) if self._is_cluster else None)
         prefix: list[bytes] = []
         command = pack(("BZPOPMIN", *group, block_s))

@@ -53,9 +53,9 @@ class Courier:
             try:
                 node = diverted or request.node or await self._topology.locate(request.slot)
                 pool = self._pools.get(node) or self._open_pool(node)
-                timeout_s = patience.limit(request.timeout_s)
-                link = await pool.take(timeout_s)
+                link = await pool.take(patience.limit(request.timeout_s))
                 try:
+                    timeout_s = patience.limit(request.timeout_s)
                     return await request.travel(link, timeout_s, is_asking=diverted is not None)
                 finally:
                     pool.give(link)
@@ -114,6 +114,6 @@ class Courier:
     def _open_pool(self, node: Node) -> Pool:
         if self._is_closed:
             raise StoreUnavailable("the connection to the broker has been closed by this program")
-        pool = Pool(lambda: self._dialer.dial(node), self._connections)
+        pool = Pool(lambda timeout_s: self._dialer.dial(node, timeout_s), self._connections)
         self._pools[node] = pool
         return pool

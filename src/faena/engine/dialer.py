@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
+from math import inf
 from typing import Any
 
 import hiredis
@@ -10,6 +12,8 @@ import hiredis
 from faena.engine.address import Address, Node, Tls
 from faena.engine.link import Link, open_link, pack
 from faena.errors import ConfigError
+
+Commands = list[tuple[Any, ...]]
 
 _PRIMARY = (b"master", b"primary")
 
@@ -23,16 +27,16 @@ class Dialer:
         self._timeout_s = timeout_s
         self._tls = _context(address.tls) if address.tls else None
 
-    async def dial(self, node: Node) -> Link:
+    async def dial(self, node: Node, timeout_s: float = inf) -> Link:
         """A link to a data node; behind sentinels, only to one that says it is the primary."""
         address = self._address
         required = _credentials(address.username, address.password)
         if address.db:
             required.append(("SELECT", address.db))
-        wished: list[tuple[Any, ...]] = [("CLIENT", "SETNAME", self._client_name)]
+        wished: Commands = [("CLIENT", "SETNAME", self._client_name)]
         if address.kind == "sentinel":
             wished.append(("ROLE",))
-        link, replies = await self._greet(node, required, wished)
+        link, replies = await self._greet(node, required, wished, timeout_s)
         if address.kind == "sentinel" and _is_replica(replies[-1]):
             link.close()
             raise ConnectionError(f"{node} is a replica now")
@@ -42,17 +46,20 @@ class Dialer:
         """A link to one of the sentinels."""
         address = self._address
         required = _credentials(address.sentinel_username, address.sentinel_password)
-        link, _ = await self._greet(node, required, [])
+        link, _ = await self._greet(node, required, [], inf)
         return link
 
     async def _greet(
-        self, node: Node, required: list[tuple[Any, ...]], wished: list[tuple[Any, ...]]
+        self, node: Node, required: Commands, wished: Commands, timeout_s: float
     ) -> tuple[Link, list[Any]]:
-        link = await open_link(node, self._tls, self._timeout_s)
-        commands = required + wished
-        if not commands:
-            return link, []
-        replies = await link.ask(b"".join(map(pack, commands)), len(commands), self._timeout_s)
+        """Connect and introduce ourselves; only a required command must be granted."""
+        limit_s = min(self._timeout_s, timeout_s)
+        try:
+            async with asyncio.timeout(limit_s):
+                link = await open_link(node, self._tls)
+                replies = await _introduce(link, required + wished, limit_s)
+        except TimeoutError:
+            raise TimeoutError(f"no connection within {limit_s:g} s") from None
         for reply in replies[: len(required)]:
             if isinstance(reply, hiredis.ReplyError):
                 link.close()
@@ -60,7 +67,13 @@ class Dialer:
         return link, replies
 
 
-def _credentials(username: str | None, password: str | None) -> list[tuple[Any, ...]]:
+async def _introduce(link: Link, commands: Commands, timeout_s: float) -> list[Any]:
+    if not commands:
+        return []
+    return await link.ask(b"".join(map(pack, commands)), len(commands), timeout_s)
+
+
+def _credentials(username: str | None, password: str | None) -> Commands:
     if password is None:
         return []
     return [("AUTH", username, password)] if username else [("AUTH", password)]

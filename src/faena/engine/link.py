@@ -4,9 +4,9 @@ A `Link` carries one request (which may be several commands) at a time. Whatever
 early (its deadline, a cancelled caller, a lost peer) also ends the link, because a reply may still
 be on its way and must never be taken for the answer to the next request.
 
-It is an `asyncio.Protocol` over hiredis' packer and parser: a quarter of the client time of redis-
-py's `execute_command`, see the decision record on connections. Error replies are returned as
-values (`hiredis.ReplyError`), never raised; `faults` gives them a meaning.
+It is an `asyncio.Protocol` over hiredis' packer and parser, for less than half of the time that a
+call through redis-py takes (figures in docs/connections.md). Error replies are returned as values
+(`hiredis.ReplyError`), never raised; `faults` gives them a meaning.
 """
 
 from __future__ import annotations
@@ -125,19 +125,18 @@ class Link(asyncio.Protocol):
         return ConnectionError("connection lost")
 
 
-async def open_link(node: Node, tls: ssl.SSLContext | None, timeout_s: float) -> Link:
+async def open_link(node: Node, tls: ssl.SSLContext | None) -> Link:
     """Connect; raises OSError (TimeoutError and ssl.SSLError among them) when it cannot."""
     loop = asyncio.get_running_loop()
     link = Link(node)
     try:
-        async with asyncio.timeout(timeout_s):
-            if node.path:
-                await loop.create_unix_connection(lambda: link, node.path)
-            else:
-                name = node.host if tls else None
-                await loop.create_connection(
-                    lambda: link, node.host, node.port, ssl=tls, server_hostname=name
-                )
+        if node.path:
+            await loop.create_unix_connection(lambda: link, node.path)
+        else:
+            name = node.host if tls else None
+            await loop.create_connection(
+                lambda: link, node.host, node.port, ssl=tls, server_hostname=name
+            )
     except BaseException:
         link.close()
         raise

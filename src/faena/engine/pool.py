@@ -15,7 +15,7 @@ from faena.engine.link import Link
 class Pool:
     """Lends links, at most `limit` at a time; further callers queue in order."""
 
-    def __init__(self, dial: Callable[[], Awaitable[Link]], limit: int) -> None:
+    def __init__(self, dial: Callable[[float], Awaitable[Link]], limit: int) -> None:
         self._dial = dial
         self._slots = asyncio.Semaphore(limit)
         self._idle: list[Link] = []
@@ -29,7 +29,7 @@ class Pool:
         else:
             await self._slots.acquire()
         try:
-            link = self._pop() or await self._dial()
+            link = self._pop() or await self._dial(timeout_s)
         except BaseException:
             self._slots.release()
             raise

@@ -161,6 +161,7 @@ class Cluster:
         self._seeds = address.nodes
         self._dialer = dialer
         self._owners: list[Node | None] = []
+        self._nodes: tuple[Node, ...] = ()
         self._once = _Once(self._learn)
 
     async def locate(self, slot: int | None) -> Node:
@@ -174,11 +175,12 @@ class Cluster:
         await self._once()
 
     def nodes(self) -> tuple[Node, ...]:
-        return tuple(sorted({node for node in self._owners if node})) or self._seeds
+        return self._nodes or self._seeds
 
     def move(self, slot: int, node: Node) -> None:
         if self._owners:
             self._owners[slot] = node
+            self._nodes = tuple({*self._nodes, node})
 
     async def close(self) -> None:
         await self._once.stop()
@@ -193,6 +195,7 @@ class Cluster:
             owner = _endpoint(primary, asked)
             owners[first : last + 1] = [owner] * (last - first + 1)
         self._owners = owners
+        self._nodes = tuple({node for node in owners if node})
 
 
 class _Once:
