@@ -1,0 +1,43 @@
+"""Background jobs for multi-tenant services: durable, fair, fast."""
+
+from faena.app import Faena
+from faena.errors import FaenaError
+from faena.identity import IdempotencyKey, WebhookKey
+from faena.job import Job, JobView
+from faena.limits import Limit
+from faena.middleware import Middleware
+from faena.options import Backpressure, Durability, Order, Priority, Retain, Unique
+from faena.outcomes import Discard, RateLimited, Snooze
+from faena.pool import Pool
+from faena.queue import Queue
+from faena.retry import Retry
+from faena.states import State
+from faena.task import Draft, Handle, Receipt, Task
+
+__all__ = [
+    "Backpressure",
+    "Discard",
+    "Draft",
+    "Durability",
+    "Faena",
+    "FaenaError",
+    "Handle",
+    "IdempotencyKey",
+    "Job",
+    "JobView",
+    "Limit",
+    "Middleware",
+    "Order",
+    "Pool",
+    "Priority",
+    "Queue",
+    "RateLimited",
+    "Receipt",
+    "Retain",
+    "Retry",
+    "Snooze",
+    "State",
+    "Task",
+    "Unique",
+    "WebhookKey",
+]

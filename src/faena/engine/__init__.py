@@ -1,1 +1,7 @@
-"""The only package that speaks to Valkey or Redis."""
+"""The only package that speaks to the broker."""
+
+from faena.engine.address import Address
+from faena.engine.engine import Engine
+from faena.engine.wire import Wire
+
+__all__ = ["Address", "Engine", "Wire"]

@@ -1,0 +1,210 @@
+"""The composition root: an app names its queues and tasks, connects, and runs workers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypedDict, Unpack
+from weakref import WeakKeyDictionary
+
+from faena.duration import Duration
+from faena.engine.engine import Clock
+from faena.errors import ConfigError, nearest
+from faena.identity import IdFactory
+from faena.limits import Limit
+from faena.middleware import Middleware
+from faena.naming import check_name
+from faena.options import Backpressure, Order, QueueOptions, Retain, build
+from faena.pool import Pool
+from faena.portal import Portal
+from faena.queue import Queue
+from faena.retry import Retry
+from faena.runtime import Broker, Connection, Runtime
+from faena.worker.worker import Served, Worker, WorkerOptions
+
+
+class QueueFields(TypedDict, total=False):
+    """The options of a queue; see `QueueOptions`."""
+
+    order: Order | str
+    limits: Sequence[Limit]
+    tenant_limits: Sequence[Limit]
+    concurrency: int
+    max_running: int | None
+    tenant_max_running: int | None
+    timeout: Duration | None
+    priority: int | str
+    retry: Retry
+    backpressure: Backpressure | None
+    retain: Retain
+    lease: Duration
+    max_deliveries: int
+    age_step: Duration
+    retry_boost: int
+    payload_limit: int
+
+
+class Faena:
+    """An application's queues, tasks and connection to one broker."""
+
+    def __init__(
+        self,
+        name: str,
+        url: str | None = None,
+        *,
+        namespace: str = "faena",
+        directory: str | Path = ".faena",
+        middleware: Sequence[Middleware] = (),
+        allow_eviction: bool = False,
+        clock: Clock | None = None,
+    ) -> None:
+        """Nothing is connected yet.
+
+        Without `url` the environment decides (FAENA_URL, REDIS_URL, REDIS_HOST …), and without that
+        an embedded Valkey keeps its data under `directory`. `namespace` begins every key: apps that
+        share a server and must not meet take different ones. `allow_eviction` accepts a server that
+        may throw jobs away. `clock` replaces the server's time, in tests only.
+        """
+        self.name = check_name("app", name)
+        self.queues: dict[str, Queue] = {}
+        self.pools: dict[str, Pool] = {}
+        self.middleware = tuple(middleware)
+        self._connection = Connection(
+            name=name,
+            url=url,
+            namespace=check_name("namespace", namespace),
+            directory=Path(directory),
+            allow_eviction=allow_eviction,
+            clock=clock,
+        )
+        self._broker = Broker(self._connection)
+        self._runtimes: WeakKeyDictionary[asyncio.AbstractEventLoop, Runtime] = WeakKeyDictionary()
+        self._ids = IdFactory(lambda: time.time_ns() // 1_000_000, os.urandom)
+        self._portal: Portal | None = None
+
+    # -- what the program declares --------------------------------------------------------------
+
+    def queue(self, name: str, **options: Unpack[QueueFields]) -> Queue:
+        """Declare a queue; see `QueueOptions` for what can be said of it."""
+        if name in self.queues:
+            raise ConfigError(f"queue {name!r} is declared twice", field="queue", value=name)
+        queue = Queue(self, name, build(QueueOptions, "queue", options))
+        self.queues[name] = queue
+        return queue
+
+    def pool(
+        self,
+        name: str,
+        queues: Iterable[Queue | str],
+        *,
+        instances: int = 1,
+        concurrency: int | None = None,
+        memory: str | None = None,
+    ) -> Pool:
+        """Declare a worker pool: which queues, how many processes, how large."""
+        names = tuple(queue.name if isinstance(queue, Queue) else queue for queue in queues)
+        for queue in names:
+            self._check_known(queue)
+        if name in self.pools:
+            raise ConfigError(f"pool {name!r} is declared twice", field="pool", value=name)
+        self.pools[name] = Pool(
+            name=name, queues=names, instances=instances, concurrency=concurrency, memory=memory
+        )
+        return self.pools[name]
+
+    # -- connection -------------------------------------------------------------------------------
+
+    async def runtime(self) -> Runtime:
+        """The open connection of the running event loop."""
+        loop = asyncio.get_running_loop()
+        runtime = self._runtimes.get(loop)
+        if runtime is None:
+            runtime = self._runtimes[loop] = Runtime(self._connection, self._broker)
+        runtime.know({name: queue.settings for name, queue in self.queues.items()})
+        await runtime.open()
+        return runtime
+
+    async def connect(self) -> Self:
+        """Connect now instead of at first use."""
+        await self.runtime()
+        return self
+
+    async def close(self) -> None:
+        """Close this event loop's connections, and leave an embedded server."""
+        runtime = self._runtimes.pop(asyncio.get_running_loop(), None)
+        if runtime is not None:
+            await runtime.close()
+        if not self._runtimes:
+            await asyncio.to_thread(self._broker.leave)
+
+    async def __aenter__(self) -> Self:
+        return await self.connect()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    @property
+    def sync(self) -> Portal:
+        """The same operations for code without an event loop: Django, Flask, scripts."""
+        if self._portal is None:
+            self._portal = Portal(self.close)
+        return self._portal
+
+    def new_ids(self, number: int) -> list[str]:
+        """Fresh job ids."""
+        return self._ids.new_ids(number)
+
+    # -- workers ----------------------------------------------------------------------------------
+
+    async def worker(
+        self,
+        queues: Iterable[Queue | str] | None = None,
+        options: WorkerOptions | None = None,
+    ) -> Worker:
+        """A worker for some queues, or for all; `run()` it."""
+        names = [
+            queue.name if isinstance(queue, Queue) else queue
+            for queue in (self.queues if queues is None else queues)
+        ]
+        for name in names:
+            self._check_known(name)
+        runtime = await self.runtime()
+        address = await asyncio.to_thread(self._broker.address, os.environ)
+        return Worker(
+            runtime.engine,
+            runtime.new_engine(address),
+            self._served(names),
+            options=options,
+            middleware=self.middleware,
+        )
+
+    async def run_worker(self, queues: Iterable[Queue | str] | None = None, **options: Any) -> None:
+        """Run a worker in this event loop until it is cancelled or its work is done."""
+        worker = await self.worker(queues, build(WorkerOptions, "worker", options))
+        await worker.run()
+
+    def _served(self, names: Iterable[str]) -> Mapping[str, Served]:
+        return {
+            name: Served(options=self.queues[name].options, handlers=self.queues[name].handlers)
+            for name in names
+        }
+
+    def _check_known(self, name: str) -> None:
+        if name not in self.queues:
+            raise ConfigError(
+                f"no queue {name!r} in app {self.name}; {nearest(name, self.queues)}",
+                field="queue",
+                value=name,
+            )
+
+    def __repr__(self) -> str:
+        return f"<Faena {self.name}: {len(self.queues)} queues>"

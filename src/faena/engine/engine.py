@@ -1,0 +1,274 @@
+"""Every operation on queues, each one script call.
+
+The engine sends, resends and translates; what an operation means is in its script. Calls are
+idempotent by id: a lost reply is asked for again and answered from the script's own record.
+A queue whose settings are gone from the server (a fresh server, lost data) is declared again before
+anything is served, so limits can never silently vanish.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from faena.engine import scripts
+from faena.engine.keys import Keys, channel, read_message
+from faena.engine.loader import load
+from faena.engine.scripts import Answer, Exchanged, Turn
+from faena.engine.subscription import Subscription
+from faena.engine.wire import Argument, Wire
+from faena.errors import (
+    ConfigError,
+    InternalError,
+    InvalidTransition,
+    LeaseLost,
+    StoreRejected,
+)
+
+Clock = Callable[[], int]
+
+
+class Engine:
+    """The operations of the broker, for any number of queues."""
+
+    def __init__(
+        self,
+        wire: Wire,
+        *,
+        namespace: str = "faena",
+        clock: Clock | None = None,
+        patience_s: float = 30.0,
+    ) -> None:
+        self.wire = wire
+        self.namespace = namespace
+        self._clock = clock
+        self._patience_s = patience_s
+        self._settings: dict[str, Mapping[str, str]] = {}
+        self._declared: set[str] = set()
+        self._keys: dict[str, Keys] = {}
+
+    # -- settings ---------------------------------------------------------------------------
+
+    def know(self, queue: str, settings: Mapping[str, str]) -> None:
+        """Remember a queue's settings; they are declared on the server at first use."""
+        self._settings[queue] = settings
+        self._declared.discard(queue)
+
+    async def declare(self, queue: str) -> None:
+        """Write the settings that code gives; what was edited at run time stays."""
+        settings = self._settings.get(queue)
+        if settings is None:
+            raise ConfigError(f"queue {queue!r} is not declared in this program", field="queue")
+        await self._run("configure", queue, ["declare", *_flat(settings)])
+        self._declared.add(queue)
+
+    async def configure(self, queue: str, changes: Mapping[str, str]) -> dict[str, str]:
+        """Edit settings at run time, for every worker at its next call."""
+        reply = await self._run("configure", queue, ["edit", *_flat(changes)])
+        if reply[0] == b"INVALID":
+            name = reply[1].decode()
+            value = changes[name]
+            raise ConfigError(
+                f"{name} must be a valid setting, got {value!r}", field=name, value=value
+            )
+        return _texts(reply)
+
+    async def reset(self, queue: str, names: Sequence[str]) -> None:
+        """Let code decide these settings again, from the next declaration on."""
+        args = [part for name in names for part in (name, "")]
+        await self._run("configure", queue, ["reset", *args])
+        await self.declare(queue)
+
+    # -- the two hot calls --------------------------------------------------------------------
+
+    async def enqueue(
+        self, queue: str, caller: str, call: str, jobs: Sequence[tuple[str, bytes]]
+    ) -> list[Answer]:
+        """Take in 1..1000 (id, spec) pairs; an answer for each."""
+        reply = await self._configured("enqueue", queue, _enqueue_args(caller, call, jobs))
+        return scripts.read_enqueue(reply, len(jobs))
+
+    async def enqueue_durably(
+        self,
+        queue: str,
+        caller: str,
+        call: str,
+        jobs: Sequence[tuple[str, bytes]],
+        wait: Sequence[Argument],
+    ) -> tuple[list[Answer], Any]:
+        """The same, then WAIT or WAITAOF on the same connection; also returns what that answered."""
+        args = [self._now(), *_enqueue_args(caller, call, jobs)]
+        keys = [self._keys_of(queue).prefix]
+        for _ in range(3):
+            if queue not in self._declared:
+                await self.declare(queue)
+            reply, waited = await self.wire.run_and_wait(
+                load("enqueue"), keys, args, [wait], patience_s=self._patience_s
+            )
+            if not _is_unconfigured(reply):
+                if isinstance(waited[0], StoreRejected):
+                    raise waited[0]
+                return scripts.read_enqueue(reply, len(jobs)), waited[0]
+            self._declared.discard(queue)
+        raise InternalError(f"queue {queue!r} loses its settings as soon as they are written")
+
+    async def exchange(self, queue: str, caller: str, worker: str, turn: Turn) -> Exchanged:
+        """Settle and claim in one round trip."""
+        args = scripts.exchange_args(caller, worker, turn)
+        return scripts.read_exchange(await self._configured("exchange", queue, args), turn.call)
+
+    # -- leases -----------------------------------------------------------------------------
+
+    async def renew(
+        self, queue: str, leases: Sequence[tuple[str, str]]
+    ) -> tuple[list[str], list[str]]:
+        """Extend (id, lease) pairs; returns the ids lost and the ids asked to stop."""
+        args = [part for pair in leases for part in pair]
+        lost, stopping = await self._configured("renew", queue, args)
+        return scripts.texts(lost), scripts.texts(stopping)
+
+    async def note(
+        self, queue: str, job: str, lease: str, *, progress: bytes = b"", lines: Sequence[str] = ()
+    ) -> None:
+        """Write a running job's progress and log lines."""
+        reply = await self._send("note", queue, [job, lease, progress, *lines])
+        if reply != b"OK":
+            raise LeaseLost(f"job {job} is no longer held by this worker", op="note")
+
+    # -- operations on jobs ---------------------------------------------------------------------
+
+    async def cancel(self, queue: str, ids: Sequence[str]) -> list[str]:
+        """For each: cancelled, asked (it runs), its finished state, or unknown."""
+        return scripts.texts(await self._configured("cancel", queue, ids))
+
+    async def retry(self, queue: str, ids: Sequence[str]) -> list[str]:
+        """For each: ready, or the state that forbids it, or unknown."""
+        return scripts.texts(await self._configured("retry", queue, ids))
+
+    async def promote(self, queue: str, ids: Sequence[str]) -> list[str]:
+        """For each: promoted, or the state that forbids it, or unknown."""
+        return scripts.texts(await self._configured("promote", queue, ids))
+
+    async def change(
+        self, queue: str, job: str, *, delay_us: int | None = None, priority: int | None = None
+    ) -> str:
+        """The state afterwards, or the one that forbids it, or unknown."""
+        args = [job, _optional(delay_us), _optional(priority)]
+        return str((await self._configured("change", queue, args)).decode())
+
+    # -- operations on queues -----------------------------------------------------------------
+
+    async def hold(self, queue: str, reason: str, duration_us: int | None, by: str) -> bool:
+        """Serve no job until released, or for a time; False when it was held for this reason already."""
+        return await self._run("hold", queue, [reason, _optional(duration_us), by]) == 1
+
+    async def release(self, queue: str, reason: str) -> bool:
+        """End a hold; False when there was none."""
+        return await self._run("hold", queue, [reason, "release", ""]) == 1
+
+    async def clean(self, queue: str, state: str, age_us: int, slice_size: int) -> int:
+        """Remove one slice of jobs of a state; fewer than the slice when none are left."""
+        reply = await self._run("clean", queue, [state, age_us, slice_size])
+        if isinstance(reply, bytes):
+            raise InvalidTransition(f"jobs that are {state} cannot be cleaned away", op="clean")
+        return int(reply)
+
+    async def obliterate(self, queue: str, slice_size: int, *, force: bool) -> str:
+        """Remove one slice of everything: DONE, MORE or RUNNING (refused)."""
+        reply = await self._send("obliterate", queue, [slice_size, "1" if force else ""])
+        self._declared.discard(queue)
+        return str(reply.decode())
+
+    # -- reading --------------------------------------------------------------------------------
+
+    async def look(self, queue: str, ids: Sequence[str]) -> list[Any]:
+        """Everything stored of some jobs, unparsed."""
+        return list(await self._send("look", queue, ids))
+
+    async def page(
+        self, queue: str, state: str, limit: int, *, after: tuple[str, str], is_reverse: bool
+    ) -> list[tuple[str, str]]:
+        """(id, score) pairs of a state behind a place, which is such a pair itself."""
+        args = [state, "1" if is_reverse else "", limit, *after]
+        reply = scripts.texts(await self._send("page", queue, args))
+        return list(zip(reply[::2], reply[1::2], strict=True))
+
+    async def overview(self, queue: str) -> Sequence[Any]:
+        """Counts, holds, settings, clock and workers at one instant, unparsed."""
+        return list(await self._run("overview", queue, []))
+
+    async def await_job(self, queue: str, job: str) -> str:
+        """Ask to be told on the `done` channel; returns the state now, or unknown."""
+        return str((await self._send("await", queue, [job])).decode())
+
+    async def idem(self, queue: str, args: Sequence[Argument]) -> list[bytes]:
+        """One step of an idempotency record."""
+        return list(await self._send("idem", queue, args))
+
+    def wake_key(self, queue: str) -> str:
+        """The set an idle worker blocks on."""
+        return self._keys_of(queue)("wake")
+
+    async def listen(self, name: str, on_job: Callable[[str, str], None]) -> Subscription:
+        """Be told (queue, job) on a channel until the result is closed; messages may be missed."""
+        return await self.wire.listen(
+            channel(self.namespace, name), lambda message: on_job(*read_message(message))
+        )
+
+    # -- sending --------------------------------------------------------------------------------
+
+    async def _configured(self, name: str, queue: str, args: Sequence[Argument]) -> Any:
+        """Send, declaring the queue before its first call and whenever the server forgot it."""
+        for _ in range(3):
+            if queue not in self._declared:
+                await self.declare(queue)
+            reply = await self._run(name, queue, args)
+            if not _is_unconfigured(reply):
+                return reply
+            self._declared.discard(queue)
+            await asyncio.sleep(0)
+        raise InternalError(f"queue {queue!r} loses its settings as soon as they are written")
+
+    async def _run(self, name: str, queue: str, args: Sequence[Argument]) -> Any:
+        return await self._send(name, queue, [self._now(), *args])
+
+    async def _send(self, name: str, queue: str, args: Sequence[Argument]) -> Any:
+        keys = [self._keys_of(queue).prefix]
+        return await self.wire.run(load(name), keys, args, patience_s=self._patience_s)
+
+    def _now(self) -> Argument:
+        return self._clock() if self._clock else ""
+
+    def _keys_of(self, queue: str) -> Keys:
+        keys = self._keys.get(queue)
+        if keys is None:
+            keys = self._keys[queue] = Keys(self.namespace, queue)
+        return keys
+
+
+def _enqueue_args(caller: str, call: str, jobs: Sequence[tuple[str, bytes]]) -> list[Argument]:
+    args: list[Argument] = [caller, call]
+    for pair in jobs:
+        args += pair
+    return args
+
+
+def _is_unconfigured(reply: Any) -> bool:
+    """Whether the server has no settings of the queue; an overtaken call is our own bug."""
+    first = reply[0] if isinstance(reply, list) and reply else reply
+    if first == scripts.OVERTAKEN:
+        raise InternalError("the calls of a caller must be made one at a time, under growing ids")
+    return bool(first == scripts.UNCONFIGURED)
+
+
+def _optional(value: int | None) -> Argument:
+    return "" if value is None else value
+
+
+def _flat(settings: Mapping[str, str]) -> list[str]:
+    return [part for pair in settings.items() for part in pair]
+
+
+def _texts(flat: Sequence[bytes]) -> dict[str, str]:
+    return {name: value.decode() for name, value in scripts.pairs(flat).items()}

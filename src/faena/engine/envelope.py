@@ -1,0 +1,29 @@
+"""A spec on the broker: one line the scripts read, then the producer's JSON, which nobody rewrites.
+
+    010\\n{"task":"noop","payload":{}}
+    005 delay=300000000 unique=9f2c mode=live digest=77ab\\n{…}
+
+The line begins with the priority in three digits; facts follow only where a job has any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+def seal(priority: int, facts: Mapping[str, object], body: bytes) -> bytes:
+    """Put the line before the body."""
+    if not facts:
+        return b"%03d\n%b" % (priority, body)
+    line = " ".join(f"{name}={value}" for name, value in facts.items())
+    return f"{priority:03d} {line}\n".encode() + body
+
+
+def priority_of(spec: bytes) -> int:
+    """The priority the job was enqueued with."""
+    return int(spec[:3])
+
+
+def body_of(spec: bytes) -> bytes:
+    """The producer's bytes."""
+    return spec[4:] if spec[3] == 10 else spec[spec.index(b"\n") + 1 :]

@@ -1,0 +1,76 @@
+"""The catalogue of keys: every name a script may use, with its type, contents and bound.
+
+All keys of a queue share a prefix whose hash tag is the queue, so they share a cluster slot and every
+script is valid on a cluster. The tests compare this table with a live server and with the scripts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One row of the catalogue; a name that ends in ':' is a family of keys."""
+
+    name: str
+    type: str
+    holds: str
+    bound: str
+
+
+CATALOGUE = (
+    Key("conf", "hash", "settings: limits, max_running, lease, retention, …", "a field a setting"),
+    Key("clock", "hash", "last order stamp, conservation counters, window sums", "fixed"),
+    Key("specs", "hash", "id → envelope and the producer's JSON, byte for byte", "one a job"),
+    Key("marks", "hash", "id → packed facts of jobs that are not ordinary", "one a job at most"),
+    Key("leases", "hash", "id → lease, claimed at, worker, score", "running jobs"),
+    Key("results", "hash", "id → result", "kept completed jobs"),
+    Key("info:", "hash", "errors (20), log lines (100) and progress of one job", "with its job"),
+    Key("ready", "zset", "ids by score", "back-pressure"),
+    Key("delayed", "zset", "ids by due instant", "back-pressure"),
+    Key("blocked", "zset", "ids that wait for another job, by instant", "one a unique claim"),
+    Key("running", "zset", "ids by lease deadline", "leases"),
+    Key("completed", "zset", "ids by finish instant", "retention"),
+    Key("dead", "zset", "ids by finish instant", "retention"),
+    Key("cancelled", "zset", "ids by finish instant", "retention"),
+    Key("holds", "hash", "reason → until, by, at", "a field a reason"),
+    Key("window:", "list", "claims inside a limit's window: instant, number", "TTL, 1000 entries"),
+    Key("unique:", "string", "the job a unique claim belongs to", "with its job, or TTL"),
+    Key("idem:", "hash", "idempotency record: status, owner, result", "TTL"),
+    Key("call:", "string", "a caller's last call and its answer", "TTL 1 h"),
+    Key("waiters", "hash", "ids somebody waits for", "live jobs"),
+    Key("workers", "zset", "workers by the instant they are presumed gone", "live workers"),
+    Key("stats:", "hash", "counters and histograms of one minute", "TTL 30 days"),
+    Key("events", "stream", "one entry a batch", "capped by events_kept"),
+    Key("wake", "zset", "at most one marker for idle workers", "one member"),
+)
+
+CHANNELS = (
+    ("done", "awaited jobs that are finished"),
+    ("stop", "running jobs whose cancellation was asked for"),
+)
+
+
+class Keys:
+    """The names of one queue's keys."""
+
+    __slots__ = ("prefix",)
+
+    def __init__(self, namespace: str, queue: str) -> None:
+        self.prefix = f"{namespace}:{{{queue}}}:"
+
+    def __call__(self, name: str) -> str:
+        return self.prefix + name
+
+
+def channel(namespace: str, name: str) -> str:
+    """A pub/sub channel, shared by all queues of a namespace."""
+    return f"{namespace}:{name}"
+
+
+def read_message(message: bytes) -> tuple[str, str]:
+    """The queue and the job that a message is about."""
+    _, _, rest = message.decode().partition("{")
+    queue, _, job = rest.partition("}:")
+    return queue, job

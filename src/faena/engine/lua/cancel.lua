@@ -1,0 +1,34 @@
+#!lua flags=allow-oom
+--- Cancel jobs. A waiting job is cancelled now; a running one when its worker has stopped it.
+-- states   ready | delayed | blocked -> cancelled; running stays running, asked to stop
+-- keys     ready, delayed, blocked, cancelled zsets · marks hash
+-- args     now · id …
+-- returns  for each: cancelled | asked | the finished state it is in | unknown
+-- refuses  UNCONFIGURED
+--@include now, conf, state, finish, prune
+local now, conf = now_us(ARGV[1]), conf_with_retention()
+if not conf.version then
+  return { 'UNCONFIGURED' }
+end
+local answers, cancelled, gone = {}, {}, {}
+for i = 2, #ARGV do
+  local id = ARGV[i]
+  local state = gone[id] and 'cancelled' or state_of(id)
+  if is_waiting(state) then
+    call('ZREM', key(state), id)
+    cancelled[#cancelled + 1], gone[id] = id, true
+    answers[#answers + 1] = 'cancelled'
+  elseif state == 'running' then
+    local mark = marks_of({ id })[id] or {}
+    mark.c = 1
+    save_mark(id, mark)
+    publish('stop', id)
+    answers[#answers + 1] = 'asked'
+  else
+    answers[#answers + 1] = state or 'unknown'
+  end
+end
+finish('cancelled', cancelled, marks_of(cancelled), conf, now)
+prune('cancelled', conf, now, #ARGV)
+flush_tally(now, conf.events_kept, '')
+return answers

@@ -1,0 +1,27 @@
+#!lua flags=allow-oom
+--- Remove jobs of one state in a slice: finished ones older than an age, or waiting ones (drain).
+-- states   completed | dead | cancelled | ready | delayed | blocked -> gone
+-- keys     the state's zset · specs, results, marks hashes · info hashes
+-- args     now · state · age_us · slice
+-- returns  how many were removed (less than `slice` when none are left)
+-- refuses  FORBIDDEN (a state that cannot be cleaned: running jobs have owners)
+--@include now, conf, state, finish, prune, tally
+local now, state, age, slice = now_us(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local conf, ids = conf_with_retention(), nil
+if not conf.version then
+  return 0   -- no queue, no jobs
+end
+if is_waiting(state) then
+  ids = call('ZRANGE', key(state), 0, slice - 1)
+  pass_claims(ids, marks_of(ids), conf, now)
+elseif is_finished(state) then
+  ids = call('ZRANGE', key(state), '-inf', now - age, 'BYSCORE', 'LIMIT', 0, slice)
+else
+  return 'FORBIDDEN'
+end
+if #ids > 0 then
+  drop(state, ids, conf)
+  count('cleaned', #ids)
+  flush_tally(now, conf.events_kept, '')
+end
+return #ids

@@ -1,0 +1,67 @@
+#!lua flags=allow-oom
+--- Declare a queue's settings from code, or edit them at run time.
+-- states   none
+-- keys     conf, clock hashes
+-- args     now · mode declare|edit|reset · name, value … (an empty value removes the setting)
+-- returns  the whole conf as name, value …
+-- refuses  INVALID name (nothing is changed)
+-- A declaration leaves alone what was edited at run time; `reset` makes names obey code again.
+--@include now
+local now, mode, edited = now_us(ARGV[1]), ARGV[2], {}
+-- Without these no job can be placed or leased: they may be changed, not removed.
+local NEEDED = { lease_us = true, max_deliveries = true, age_step_us = true, retry_boost = true }
+
+local function is_valid(name, value)
+  if name == 'limits' then
+    return string.gsub(value .. ' ', '[1-9]%d*/[1-9]%d* ', '') == (value == '' and ' ' or '')
+  elseif name == 'version' then
+    return value ~= ''
+  end
+  return tonumber(value) or (value == '' and not NEEDED[name])
+end
+
+--- A bound on bytes counts from the moment it is set: see bytes.lua.
+local function start_counting(state, value)
+  call('HDEL', key('clock'), state .. '_bytes', state .. '_since')
+  if value ~= '' then
+    call('HSET', key('clock'), state .. '_since', now + 1)
+  end
+end
+
+local function write(name, value)
+  local state = string.match(name, '^(%l+)_bytes$')
+  if state and (value == '') ~= (call('HEXISTS', key('conf'), name) == 0) then
+    start_counting(state, value)
+  end
+  if value == '' then
+    call('HDEL', key('conf'), name)
+  else
+    call('HSET', key('conf'), name, value)
+  end
+end
+
+for i = 3, mode == 'reset' and 0 or #ARGV, 2 do
+  if not is_valid(ARGV[i], ARGV[i + 1]) then
+    return { 'INVALID', ARGV[i] }
+  end
+end
+for name in string.gmatch(call('HGET', key('conf'), 'edited') or '', '%S+') do
+  edited[name] = true
+end
+for i = 3, #ARGV, 2 do
+  local name = ARGV[i]
+  if mode == 'reset' then
+    edited[name] = nil
+  elseif mode == 'edit' or not edited[name] then
+    write(name, ARGV[i + 1])
+    edited[name] = mode == 'edit' or nil
+  end
+end
+
+local names = {}
+for name in pairs(edited) do
+  names[#names + 1] = name
+end
+table.sort(names)
+call('HSET', key('conf'), 'edited', table.concat(names, ' '))
+return call('HGETALL', key('conf'))

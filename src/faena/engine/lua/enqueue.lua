@@ -1,0 +1,49 @@
+#!lua
+--- Take in 1..1000 jobs.
+-- states   -> ready | delayed | blocked
+-- keys     specs hash · ready, delayed, blocked zsets · unique strings · wake zset · events stream
+-- args     now · caller · call · (id · spec) …
+-- returns  now, then for each item that is not plainly created: number, code, detail, detail
+--          DUPLICATE id state · CONFLICT id state · OVERLOADED retry_us depth · SLOWED delay_us depth
+--          · REPLACED id state
+-- refuses  UNCONFIGURED · OVERTAKEN
+-- A spec begins with its envelope: three digits of priority, then ` name=value` facts (delay, digest,
+-- unique, mode, ttl), then a newline. What follows is the producer's and is never read here.
+--@include now, conf, replay, intake, singular, tally
+local now, caller, id_of_call = now_us(ARGV[1]), ARGV[2], ARGV[3]
+local answered, overtaken = replayed(caller, id_of_call)
+if answered then
+  return cmsgpack.unpack(answered)
+elseif overtaken then
+  return { 'OVERTAKEN' }
+end
+local conf = conf_of('age_step_us', 'retry_boost', 'soft', 'hard', 'max_delay_us', 'events_kept')
+if not conf.version then
+  return { 'UNCONFIGURED' }
+end
+
+local number, ids = (#ARGV - 3) / 2, {}
+for i = 1, number do
+  ids[i] = ARGV[2 * i + 2]
+end
+local known = call('HMGET', key('specs'), unpack(ids))
+local intake = new_intake(conf, now)
+for i = 1, number do
+  local id, spec = ids[i], ARGV[2 * i + 3]
+  local before = known[i] or intake.seen[id]
+  if before then
+    answer_known(intake, i, id, spec, before)
+  elseif not refused(intake, i) then
+    local facts = facts_in(spec)
+    if facts.unique then
+      take_in_unique(intake, i, id, spec, facts)
+    else
+      add(intake, id, spec, tonumber(facts.delay))
+    end
+  end
+end
+write_pile(intake)
+tell('enqueued', intake.created)
+remember(caller, id_of_call, cmsgpack.pack(intake.answers))
+flush_tally(now, conf.events_kept, '')
+return intake.answers

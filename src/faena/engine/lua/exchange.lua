@@ -1,0 +1,59 @@
+#!lua flags=allow-oom
+--- Settle finished jobs and claim new ones in one call.
+-- states   running -> completed | delayed | dead | cancelled | ready; delayed -> ready; ready -> running
+-- keys     leases, specs, marks, results hashes · ready, delayed, running, completed, dead, cancelled
+--          zsets · holds hash · window lists · wake zset · events stream
+-- args     now · caller · call (becomes the lease id) · worker · want · sweep 1|'' · samples (packed
+--          counter -> number) · plain, then so many id · lease completed without a result, then
+--          id · lease · kind · number · blob …
+-- returns  now · next_at (0: nothing to wait for) · gate · more 1|0 · lost ids · (id · score) … ·
+--          specs · (id · attempts · losses · changed priority) … of marked jobs
+-- refuses  UNCONFIGURED · OVERTAKEN
+--@include now, conf, replay, settle, rescue, due, prune, gate, claim, wake, tally, turn
+local now, caller, lease, worker = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+local want, plain = tonumber(ARGV[5]), tonumber(ARGV[8])
+local answered, overtaken = replayed(caller, lease)
+if answered then
+  return repeat_answer(cmsgpack.unpack(answered), lease, now)
+elseif overtaken then
+  return { 'OVERTAKEN' }
+end
+local conf = conf_with_retention('max_running', 'lease_us', 'max_deliveries')
+if not conf.version then
+  return { 'UNCONFIGURED' }
+end
+
+local done, leases, items = {}, {}, {}
+for i = 1, plain do
+  done[i], leases[i] = ARGV[7 + 2 * i], ARGV[8 + 2 * i]
+end
+for i = 9 + 2 * plain, #ARGV, 5 do
+  items[#items + 1] = { id = ARGV[i], lease = ARGV[i + 1], kind = ARGV[i + 2],
+                        number = ARGV[i + 3], blob = ARGV[i + 4] }
+end
+local settled = settle(done, leases, items, conf, now)
+
+local slice = math.max(100, 2 * (plain + #items))
+promote_due(conf, now, slice)
+rescue(conf, now, slice)
+prune_all(conf, now, slice, ARGV[6] == '1')
+
+local windows = windows_of(conf.limits)
+local grant, gate, opens_at = allowed(want, conf, windows, now)
+local popped, specs, facts, ids = claim(grant, lease, worker, now, conf.lease_us)
+if #ids > 0 then
+  for _, window in ipairs(windows) do
+    spend(window, now, #ids)
+  end
+end
+
+local more, next_at = look_ahead(want, #ids, gate, opens_at, now)
+for name, number in pairs(ARGV[7] ~= '' and cmsgpack.unpack(ARGV[7]) or {}) do
+  count(name, number)
+end
+if ARGV[6] == '1' then
+  sign_in(worker, now, conf)
+end
+remember(caller, lease, cmsgpack.pack({ settled.lost, ids, next_at, gate, more }))
+flush_tally(now, conf.events_kept, worker)
+return { now, next_at, gate, more, settled.lost, popped, specs, facts }

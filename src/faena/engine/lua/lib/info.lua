@@ -1,0 +1,13 @@
+--- What a job has to tell beyond its spec: errors, deaths, progress, log lines. Bounded per job.
+--@include key
+local KEPT = { error = 20, log = 100 }
+
+--- Append `text` to the numbered lines `error:1`, `error:2`, … (or `log:…`), dropping the oldest.
+local function append_info(id, kind, text)
+  local info = key('info:' .. id)
+  local number = call('HINCRBY', info, kind .. 's', 1)
+  call('HSET', info, kind .. ':' .. number, text)
+  if number > KEPT[kind] then
+    call('HDEL', info, kind .. ':' .. (number - KEPT[kind]))
+  end
+end

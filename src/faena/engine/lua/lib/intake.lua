@@ -1,0 +1,109 @@
+--- Decide and store a batch of new jobs.
+-- Ordinary jobs pile up and are written in columns; an item that must look at other jobs (a unique
+-- claim, an id seen before) first writes the pile, so that it looks at the truth.
+--@include key, state, score, wake, tally
+local MAX_DELAY_US = 5000000   -- for a queue whose bounds were set at run time without a delay
+
+local function empty_pile()
+  return { columns = {}, ready = {}, delayed = {} }
+end
+
+local function new_intake(conf, now)
+  local stamp = tonumber(call('HGET', key('clock'), 'stamp') or 0)
+  local depth = 0
+  if conf.soft or conf.hard then
+    depth = call('ZCARD', key('ready')) + call('ZCARD', key('delayed')) + call('ZCARD', key('blocked'))
+      + call('ZCARD', key('running'))
+  end
+  return { conf = conf, now = now, stamp = math.max(stamp, now), depth = depth, seen = {},
+           created = {}, pile = empty_pile(), answers = { now } }
+end
+
+local function answer(intake, index, code, first, second)
+  local list = intake.answers
+  list[#list + 1] = index
+  list[#list + 1] = code
+  list[#list + 1] = first
+  list[#list + 1] = second or ''
+end
+
+--- The facts of an envelope; an ordinary one has none.
+local function facts_in(spec)
+  local facts = {}
+  if string.byte(spec, 4) ~= 10 then
+    for name, value in string.gmatch(string.match(spec, '^[^\n]*'), '(%w+)=(%S+)') do
+      facts[name] = value
+    end
+  end
+  return facts
+end
+
+--- Write the pile; one command a column.
+local function write_pile(intake)
+  local pile = intake.pile
+  if #pile.columns == 0 then
+    return
+  end
+  call('HSET', key('specs'), unpack(pile.columns))
+  call('HINCRBY', key('clock'), 'enqueued', #pile.columns / 2)
+  if #pile.ready > 0 then
+    call('ZADD', key('ready'), unpack(pile.ready))
+    call('HSET', key('clock'), 'stamp', intake.stamp)
+    arm_wake()
+  end
+  if #pile.delayed > 0 then
+    local first = call('ZRANGE', key('delayed'), 0, 0)[1]
+    call('ZADD', key('delayed'), unpack(pile.delayed))
+    if call('ZRANGE', key('delayed'), 0, 0)[1] ~= first then
+      arm_wake()   -- an idle worker must learn that something is due earlier than it knows
+    end
+  end
+  intake.pile = empty_pile()
+end
+
+local function admit(intake, id, spec)
+  intake.created[#intake.created + 1] = id
+  intake.seen[id] = spec
+  intake.depth = intake.depth + 1
+end
+
+local function add(intake, id, spec, delay)
+  local pile = intake.pile
+  admit(intake, id, spec)
+  pile.columns[#pile.columns + 1] = id
+  pile.columns[#pile.columns + 1] = spec
+  if delay and delay > 0 then
+    pile.delayed[#pile.delayed + 1] = intake.now + delay
+    pile.delayed[#pile.delayed + 1] = id
+  else
+    intake.stamp = intake.stamp + 1
+    pile.ready[#pile.ready + 1] = score_of(intake.conf, intake.stamp, priority_of(spec), 0)
+    pile.ready[#pile.ready + 1] = id
+  end
+end
+
+--- The id is taken: the same job again, or a conflict.
+local function answer_known(intake, index, id, spec, known)
+  local digest = facts_in(spec).digest
+  local same = known == spec or (digest ~= nil and digest == facts_in(known).digest)
+  write_pile(intake)
+  answer(intake, index, same and 'DUPLICATE' or 'CONFLICT', id, (state_of(id)) or 'removed')
+  count(same and 'duplicate' or 'conflict', 1)
+end
+
+--- Back-pressure by depth: refuse at `hard`, suggest a growing delay from `soft` on.
+local function refused(intake, index)
+  local conf, depth = intake.conf, intake.depth
+  local longest = conf.max_delay_us or MAX_DELAY_US
+  if conf.hard and depth >= conf.hard then
+    answer(intake, index, 'OVERLOADED', longest, depth)
+    count('overloaded', 1)
+    return true
+  end
+  if conf.soft and depth >= conf.soft then
+    local ratio = conf.hard and (depth - conf.soft) / (conf.hard - conf.soft) or 1
+    answer(intake, index, 'SLOWED', math.floor(ratio * longest), depth)
+    count('slowed', 1)
+  end
+  return false
+end

@@ -1,0 +1,50 @@
+--- Retention by age, count and bytes, in slices: whatever is left over waits for the next call.
+--@include key, forget, bytes
+local function drop(state, ids, conf)
+  weigh(state, ids, -1, conf)
+  call('ZREM', key(state), unpack(ids))
+  forget(ids)
+end
+
+--- The oldest of `state` that together keep `excess` bytes; at most `slice`.
+local function oldest_worth(state, excess, slice)
+  local since, ids = counted_since(state), {}
+  local oldest = call('ZRANGE', key(state), 0, slice - 1, 'WITHSCORES')
+  for i = 1, #oldest, 2 do
+    if excess <= 0 then
+      break
+    end
+    ids[#ids + 1] = oldest[i]
+    if tonumber(oldest[i + 1]) >= since then
+      excess = excess - call('HSTRLEN', key('specs'), oldest[i])
+        - call('HSTRLEN', key('results'), oldest[i])
+    end
+  end
+  return ids
+end
+
+--- The oldest of `state` that are over its count, its age or its bytes; at most `slice`.
+local function overdue(state, conf, now, slice)
+  local set, count, age = key(state), conf[state .. '_count'], conf[state .. '_us']
+  local over = count and call('ZCARD', set) - count or 0
+  if over > 0 then
+    return call('ZRANGE', set, 0, math.min(over, slice) - 1)
+  end
+  if age then
+    local old = call('ZRANGE', set, '-inf', now - age, 'BYSCORE', 'LIMIT', 0, slice)
+    if #old > 0 then
+      return old
+    end
+  end
+  local bytes = conf[state .. '_bytes']
+  local kept = bytes and tonumber(call('HGET', key('clock'), state .. '_bytes') or 0) or 0
+  return bytes and oldest_worth(state, kept - bytes, slice) or {}
+end
+
+local function prune(state, conf, now, slice)
+  local ids = overdue(state, conf, now, slice)
+  if #ids > 0 then
+    drop(state, ids, conf)
+  end
+  return #ids
+end

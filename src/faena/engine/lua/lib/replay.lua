@@ -1,0 +1,37 @@
+--- A call that is sent again gets the answer it got before. One that a later call of its caller has
+-- overtaken is refused: nobody waits for its answer, and what it claimed would be stranded.
+-- A caller has one call in flight, so its last call is enough; the ids of its calls grow, by length
+-- and then by bytes. The record outlives any lease.
+--@include key
+local REPLAY_TTL_S = 3600
+
+--- Bytes, not letters: `<` on strings would obey the server's locale.
+local function is_before(a, b)
+  if #a ~= #b then
+    return #a < #b
+  end
+  for i = 1, #a do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then
+      return x < y
+    end
+  end
+  return false
+end
+
+--- Returns the answer given before, or nil and whether the call was overtaken.
+local function replayed(caller, id)
+  local last = call('GET', key('call:' .. caller))
+  if not last then
+    return nil, false
+  end
+  local known = string.match(last, '^[^\n]*')
+  if known == id then
+    return string.sub(last, #id + 2), false
+  end
+  return nil, is_before(id, known)
+end
+
+local function remember(caller, id, answer)
+  call('SET', key('call:' .. caller), id .. '\n' .. answer, 'EX', REPLAY_TTL_S)
+end

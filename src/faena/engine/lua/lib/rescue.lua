@@ -1,0 +1,47 @@
+--- Jobs whose lease ran out go back to where they were claimed, no attempt used. One that has cost
+-- `max_deliveries` workers is dead, unparsed, with what is known of those deaths.
+--@include settle
+local function death_of(record, now)
+  local _, started, worker = string.match(record, '^(%S+) (%S+) (%S+)')
+  return { worker = worker, claimed_at = tonumber(started), lost_at = now }
+end
+
+--- Errors are JSON; a worker's name is quoted as such, and numbers this large need their own format.
+local function loss_json(death, losses)
+  local message = 'worker ' .. death.worker .. ' died or froze with the job, delivery ' .. losses
+  return string.format(
+    '{"name":"WorkerLost","message":%s,"code":"WORKER_LOST","worker":%s,"claimed_at":%.0f,"at":%.0f}',
+    cjson.encode(message), cjson.encode(death.worker), death.claimed_at, death.lost_at)
+end
+
+local function rescue_one(batch, id, record, mark, conf, now)
+  table.insert(batch.left, id)
+  mark.l, mark.i = (mark.l or 0) + 1, 1
+  append_info(id, 'error', loss_json(death_of(record, now), mark.l))
+  save_mark(id, mark)
+  if mark.c then
+    table.insert(batch.cancelled, id)
+  elseif mark.l >= conf.max_deliveries then
+    table.insert(batch.dead, id)
+  else
+    put_back(batch, id, record)
+    table.insert(batch.rescued, id)
+  end
+end
+
+local function rescue(conf, now, slice)
+  local ids = call('ZRANGE', key('running'), '-inf', now, 'BYSCORE', 'LIMIT', 0, slice)
+  if #ids == 0 then
+    return 0
+  end
+  local batch, marks = new_batch(), marks_of(ids)
+  batch.rescued = {}
+  local records = call('HMGET', key('leases'), unpack(ids))
+  for i, id in ipairs(ids) do
+    marks[id] = marks[id] or {}
+    rescue_one(batch, id, records[i], marks[id], conf, now)
+  end
+  apply(batch, marks, conf, now)
+  tell('rescued', batch.rescued)
+  return #ids
+end

@@ -1,0 +1,86 @@
+--- Enqueue a job that makes a unique claim.
+--@include intake, unique, forget
+local function replace(intake, index, id, state)
+  call('ZREM', key(state), id)
+  forget({ id })
+  intake.depth = intake.depth - 1
+  answer(intake, index, 'REPLACED', id, state)
+  count('replaced', 1)
+end
+
+local function hold_claim(intake, id, spec, facts, delay)
+  call('SET', unique_key(facts.mode, facts.unique), id)
+  save_mark(id, { u = facts.unique, m = facts.mode })
+  add(intake, id, spec, delay)
+end
+
+--- The holder runs or has run: the newest job waits behind it, blocked, scored by when it may run.
+local function follow(intake, index, id, spec, facts, holder)
+  local mark = marks_of({ holder })[holder] or { u = facts.unique, m = facts.mode }
+  local former = follower_of(mark)
+  if former then
+    replace(intake, index, former, 'blocked')
+  end
+  mark.n = id
+  save_mark(holder, mark)
+  save_mark(id, { u = facts.unique, m = facts.mode })
+  admit(intake, id, spec)
+  call('HSET', key('specs'), id, spec)
+  call('HINCRBY', key('clock'), 'enqueued', 1)
+  call('ZADD', key('blocked'), intake.now + tonumber(facts.delay or 0), id)
+end
+
+local function throttled(intake, index, id, spec, facts)
+  local claim = unique_key(facts.mode, facts.unique)
+  local held = call('GET', claim)
+  local holder, until_at = string.match(held or '', '^(%S+) (%d+)$')
+  if holder and tonumber(until_at) > intake.now then
+    answer(intake, index, 'DUPLICATE', holder, (state_of(holder)) or 'removed')
+    count('duplicate', 1)
+    return
+  end
+  local ttl = tonumber(facts.ttl)
+  call('SET', claim, id .. ' ' .. whole(intake.now + ttl), 'PX', math.ceil(ttl / 1000))
+  add(intake, id, spec, tonumber(facts.delay))
+end
+
+--- A job that has been delivered once may have done some of its work.
+local function has_started(mark)
+  return mark and (mark.a or mark.l or mark.n)
+end
+
+--- What an existing holder in `state` means for a newcomer: duplicate, replace, follow or nothing.
+local function verdict(mode, state, started)
+  local waiting = is_waiting(state)
+  if mode == 'waiting' then
+    return waiting and 'duplicate'
+  elseif mode == 'debounce' then
+    return waiting and not started and 'replace'
+  end
+  local live = waiting or state == 'running'
+  if mode == 'last' and live and (started or state == 'running') then
+    return 'follow'
+  end
+  return live and 'duplicate'
+end
+
+local function take_in_unique(intake, index, id, spec, facts)
+  write_pile(intake)
+  if facts.mode == 'throttle' then
+    return throttled(intake, index, id, spec, facts)
+  end
+  local holder = call('GET', unique_key(facts.mode, facts.unique))
+  local state = holder and state_of(holder)
+  local mark = holder and marks_of({ holder })[holder]
+  local finding = state and verdict(facts.mode, state, has_started(mark))
+  if finding == 'duplicate' then
+    answer(intake, index, 'DUPLICATE', holder, state)
+    count('duplicate', 1)
+    return
+  elseif finding == 'follow' then
+    return follow(intake, index, id, spec, facts, holder)
+  elseif finding == 'replace' then
+    replace(intake, index, holder, state)
+  end
+  hold_claim(intake, id, spec, facts, tonumber(facts.delay or facts.mode == 'debounce' and facts.ttl))
+end

@@ -1,0 +1,24 @@
+#!lua flags=allow-oom
+--- Write progress or log lines of a running job, under its lease.
+-- states   running stays running
+-- keys     leases, marks, info hashes
+-- args     id · lease · progress ('' for none) · line …
+-- returns  OK
+-- refuses  LEASE_LOST
+--@include settle
+local id, lease, progress = ARGV[1], ARGV[2], ARGV[3]
+if not holds_lease(call('HGET', key('leases'), id), lease) then
+  return 'LEASE_LOST'
+end
+local mark = marks_of({ id })[id] or {}
+if not mark.i then
+  mark.i = 1
+  save_mark(id, mark)
+end
+if progress ~= '' then
+  call('HSET', key('info:' .. id), 'progress', progress)
+end
+for i = 4, #ARGV do
+  append_info(id, 'log', ARGV[i])
+end
+return 'OK'

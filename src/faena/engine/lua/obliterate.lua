@@ -1,0 +1,27 @@
+#!lua flags=allow-oom
+--- Remove a queue with everything it owns, a slice at a call.
+-- states   any -> gone
+-- keys     all
+-- args     slice · force 1|'' (also while jobs run)
+-- returns  DONE, MORE, or the refusal
+-- refuses  RUNNING
+--@include state, forget
+local slice = tonumber(ARGV[1])
+if ARGV[2] ~= '1' and call('ZCARD', key('running')) > 0 then
+  return 'RUNNING'
+end
+for _, state in ipairs(STATES) do
+  local ids = call('ZRANGE', key(state), 0, slice - 1)
+  if #ids > 0 then
+    call('ZREM', key(state), unpack(ids))
+    call('HDEL', key('leases'), unpack(ids))
+    forget(ids)
+    return 'MORE'
+  end
+end
+for name in string.gmatch(call('HGET', key('conf'), 'limits') or '', '/(%d+)') do
+  call('UNLINK', key('window:' .. name))
+end
+call('UNLINK', key('conf'), key('clock'), key('specs'), key('marks'), key('leases'), key('results'),
+  key('holds'), key('waiters'), key('workers'), key('events'), key('wake'))
+return 'DONE'

@@ -1,0 +1,29 @@
+#!lua flags=allow-oom
+--- Run delayed jobs now.
+-- states   delayed -> ready
+-- keys     delayed, ready zsets · wake zset
+-- args     now · id …
+-- returns  for each: promoted | the state it is in | unknown
+-- refuses  UNCONFIGURED
+--@include now, conf, state, due, wake
+local now, conf = now_us(ARGV[1]), conf_of('age_step_us', 'retry_boost', 'events_kept')
+if not conf.version then
+  return { 'UNCONFIGURED' }
+end
+local answers, promoted, instants = {}, {}, {}
+for i = 2, #ARGV do
+  local state = state_of(ARGV[i])
+  if state == 'delayed' then
+    promoted[#promoted + 1] = ARGV[i]
+    instants[#instants + 1] = now
+    state = 'promoted'
+  end
+  answers[#answers + 1] = state or 'unknown'
+end
+if #promoted > 0 then
+  make_ready(promoted, instants, conf)
+  arm_wake()
+  tell('promoted', promoted)
+end
+flush_tally(now, conf.events_kept, '')
+return answers

@@ -1,0 +1,44 @@
+#!lua
+--- Run finished jobs again, with fresh attempts and at their own priority.
+-- states   dead | cancelled | completed -> ready
+-- keys     dead, cancelled, completed, ready zsets · results, marks hashes
+-- args     now · id …
+-- returns  for each: ready (also when it was before) | the state that forbids it | unknown
+-- refuses  UNCONFIGURED
+--@include now, conf, state, score, mark, bytes, wake, tally
+local now, conf = now_us(ARGV[1]), conf_with_retention()
+if not conf.version then
+  return { 'UNCONFIGURED' }
+end
+local answers, retried = {}, {}
+
+--- Errors, log and changed priority stay with the job; attempts, losses and claims do not.
+local function start_over(id, state)
+  local mark, spec = marks_of({ id })[id], call('HGET', key('specs'), id)
+  weigh(state, { id }, -1, conf)
+  call('ZREM', key(state), id)
+  call('HDEL', key('results'), id)
+  if mark and (mark.i or mark.p) then
+    save_mark(id, { i = mark.i, p = mark.p })
+  elseif mark then
+    call('HDEL', key('marks'), id)
+  end
+  call('ZADD', key('ready'), score_of(conf, now, priority_of(spec, mark), 0), id)
+end
+
+for i = 2, #ARGV do
+  local id = ARGV[i]
+  local state = state_of(id)
+  if state == 'dead' or state == 'cancelled' or state == 'completed' then
+    start_over(id, state)
+    retried[#retried + 1] = id
+    state = 'ready'
+  end
+  answers[#answers + 1] = state or 'unknown'
+end
+if #retried > 0 then
+  arm_wake()
+end
+tell('redriven', retried)
+flush_tally(now, conf.events_kept, '')
+return answers

@@ -1,0 +1,143 @@
+"""Script stubs without I/O: the arguments each script takes and the meaning of what it answers.
+
+Every function here is pure. `Engine` sends; tests can read and write these shapes without a server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from faena.engine.wire import Argument
+from faena.outcomes import Buried, Cancelled, Completed, Limited, Outcome, Retried, Snoozed
+
+UNCONFIGURED = b"UNCONFIGURED"
+OVERTAKEN = b"OVERTAKEN"
+
+_json = msgspec.json.Encoder()
+_msgpack = msgspec.msgpack.Encoder()
+
+
+class Settlement(NamedTuple):
+    """The end of one lease."""
+
+    id: str
+    lease: str
+    outcome: Outcome
+
+
+class Turn(NamedTuple):
+    """One exchange: what to settle and how much to claim."""
+
+    call: str
+    want: int
+    settled: Sequence[Settlement] = ()
+    samples: Mapping[str, int] | None = None
+    is_sweep: bool = False
+
+
+class Claim(NamedTuple):
+    """A job leased to this worker."""
+
+    id: str
+    lease: str
+    spec: bytes | None
+    score: float
+    attempts: int
+    losses: int
+    priority: int
+    """What it was changed to; 0 when it has the one it was enqueued with."""
+
+
+class Exchanged(NamedTuple):
+    """The answer to an exchange; instants are the server's microseconds."""
+
+    now: int
+    next_at: int
+    gate: str
+    more: bool
+    lost: list[str]
+    claimed: list[Claim]
+
+
+class Answer(NamedTuple):
+    """What became of one enqueued job."""
+
+    code: str = "CREATED"
+    detail: str | int = ""
+    extra: str | int = ""
+    replaced: str | None = None
+
+
+CREATED = Answer()
+
+
+def exchange_args(caller: str, worker: str, turn: Turn) -> list[Argument]:
+    """Completions without a result travel as pairs, everything else with its kind and blob."""
+    plain: list[Argument] = []
+    others: list[Argument] = []
+    for job, lease, outcome in turn.settled:
+        if type(outcome) is Completed and not outcome.result:
+            plain += (job, lease)
+        else:
+            others += (job, lease, outcome.kind, *_weight(outcome))
+    samples = _msgpack.encode(turn.samples) if turn.samples else b""
+    sweep = "1" if turn.is_sweep else ""
+    head = (caller, turn.call, worker, turn.want, sweep, samples, len(plain) // 2)
+    return [*head, *plain, *others]
+
+
+def _weight(outcome: Outcome) -> tuple[int, bytes]:
+    match outcome:
+        case Completed(result=result):
+            return 0, result
+        case Retried(delay_us=delay_us, error=error):
+            return delay_us, _json.encode(error)
+        case Buried(error=error) | Cancelled(error=error):
+            return 0, _json.encode(error)
+        case Snoozed(delay_us=delay_us) | Limited(delay_us=delay_us):
+            return delay_us, b""
+        case _:
+            return 0, b""
+
+
+def read_exchange(reply: Sequence[Any], lease: str) -> Exchanged:
+    """Pair ids, scores and specs; only marked jobs have attempts or losses."""
+    now, next_at, gate, more, lost, popped, specs, facts = reply
+    history = {facts[i]: tuple(facts[i + 1 : i + 4]) for i in range(0, len(facts), 4)}
+    nothing = (0, 0, 0)
+    claimed = [
+        Claim(job.decode(), lease, spec, float(score), *history.get(job, nothing))
+        for job, score, spec in zip(popped[::2], popped[1::2], specs, strict=True)
+    ]
+    return Exchanged(now, next_at, gate.decode(), more == 1, texts(lost), claimed)
+
+
+def read_enqueue(reply: Sequence[Any], number: int) -> list[Answer]:
+    """Items that the script does not mention were created."""
+    answers = [CREATED] * number
+    for i in range(1, len(reply), 4):
+        index, code, first, second = reply[i : i + 4]
+        text, detail, extra = code.decode(), _plain(first), _plain(second)
+        known = answers[index - 1]
+        if text == "REPLACED":
+            answers[index - 1] = known._replace(replaced=str(detail))
+        else:
+            answers[index - 1] = Answer(text, detail, extra, known.replaced)
+    return answers
+
+
+def _plain(value: bytes | int) -> str | int:
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def texts(values: Iterable[bytes]) -> list[str]:
+    """Decode a list of ids or words."""
+    return [value.decode() for value in values]
+
+
+def pairs(flat: Sequence[Any]) -> dict[str, Any]:
+    """A flat name, value, name, value reply as a dict."""
+    return {flat[i].decode(): flat[i + 1] for i in range(0, len(flat), 2)}

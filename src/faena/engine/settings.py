@@ -1,0 +1,61 @@
+"""Queue options as the settings the scripts read from `conf`."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+from faena.limits import Limit
+from faena.options import QueueOptions
+
+EVENTS_KEPT = 500
+
+NAMES = (
+    "limits",
+    "max_running",
+    "lease_us",
+    "max_deliveries",
+    "age_step_us",
+    "retry_boost",
+    "soft",
+    "hard",
+    "max_delay_us",
+    "completed_us",
+    "completed_count",
+    "completed_bytes",
+    "dead_us",
+    "dead_count",
+    "dead_bytes",
+    "cancelled_us",
+    "cancelled_count",
+    "cancelled_bytes",
+    "events_kept",
+)
+
+
+def declaration(options: QueueOptions) -> dict[str, str]:
+    """Every setting by name, an empty text where the options set no bound, and a version of them all."""
+    press, retain = options.backpressure, options.retain
+    values: dict[str, object] = {
+        "limits": limits_text(options.limits),
+        "max_running": options.max_running,
+        "lease_us": options.lease_us,
+        "max_deliveries": options.max_deliveries,
+        "age_step_us": options.age_step_us,
+        "retry_boost": options.retry_boost,
+        "soft": press and press.soft,
+        "hard": press and press.hard,
+        "max_delay_us": press and press.max_delay_us,
+        "events_kept": EVENTS_KEPT,
+    }
+    for state in ("completed", "dead", "cancelled"):
+        for bound in ("us", "count", "bytes"):
+            values[f"{state}_{bound}"] = getattr(retain, f"{state}_{bound}")
+    texts = {name: "" if value is None else str(value) for name, value in values.items()}
+    digest = hashlib.blake2b(repr(sorted(texts.items())).encode(), digest_size=8)
+    return texts | {"version": digest.hexdigest()}
+
+
+def limits_text(limits: Iterable[Limit]) -> str:
+    """Limits as the scripts read them: `max/window_us`, separated by spaces."""
+    return " ".join(f"{limit.max}/{limit.per_us}" for limit in limits)

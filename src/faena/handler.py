@@ -1,0 +1,135 @@
+"""A task as a worker sees it: the function, how it wants to be called, and its options resolved."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from faena.codec import Codec, codec_for
+from faena.errors import ConfigError
+from faena.job import Job
+from faena.options import QueueOptions, Run, TaskOptions, default_timeout_us
+from faena.retry import Retry
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handler:
+    """One registered function with everything that running it needs."""
+
+    name: str
+    queue: str
+    function: Callable[..., Any]
+    run: Run
+    payload: Codec[Any] | None
+    """None when the function takes no payload."""
+    result: Codec[Any]
+    payload_at: int
+    """Position of the payload among the arguments; -1 for none."""
+    job_at: int
+    """Position of the job; -1 for none."""
+    retry: Retry
+    priority: int
+    timeout_us: int | None
+    """None leaves it to the job's priority."""
+    version: int
+    payload_limit: int
+    max_deliveries: int
+
+    def arguments(self, payload: Any, job: Job) -> tuple[Any, ...]:
+        """The arguments in the order the function wants them."""
+        if self.job_at < 0:
+            return () if self.payload_at < 0 else (payload,)
+        if self.payload_at < 0:
+            return (job,)
+        return (payload, job) if self.payload_at < self.job_at else (job, payload)
+
+    def timeout_of(self, asked_us: int | None, priority: int) -> int:
+        """How long an attempt may run: the job's word, the task's, or the priority's default."""
+        return asked_us or self.timeout_us or default_timeout_us(priority)
+
+
+def make_handler(
+    function: Callable[..., Any],
+    queue: str,
+    task: TaskOptions,
+    options: QueueOptions,
+    names: Mapping[str, Any],
+) -> Handler:
+    """Read the function's signature; `names` helps to resolve annotations of local classes."""
+    if not callable(function):
+        raise ConfigError(f"task {task.name} must be a function, got {function!r}", field="task")
+    hints = _hints(function, names)
+    payload, job = _positions(function, task.name, hints)
+    parameters = list(inspect.signature(function).parameters)
+    return Handler(
+        name=task.name,
+        queue=queue,
+        function=function,
+        run=_where(function, task),
+        payload=codec_for(hints.get(parameters[payload], Any)) if payload >= 0 else None,
+        result=codec_for(hints.get("return", Any)),
+        payload_at=payload,
+        job_at=job,
+        retry=task.retry or options.retry,
+        priority=task.priority or options.priority,
+        timeout_us=task.timeout_us or options.timeout_us,
+        version=task.version,
+        payload_limit=options.payload_limit,
+        max_deliveries=options.max_deliveries,
+    )
+
+
+def _where(function: Callable[..., Any], task: TaskOptions) -> Run:
+    is_async = inspect.iscoroutinefunction(function)
+    if task.run is None:
+        return "async" if is_async else "thread"
+    if is_async != (task.run == "async"):
+        kind = "an async def" if is_async else "a def"
+        raise ConfigError(
+            f"run must fit the handler of task {task.name}, which is {kind}, got {task.run!r}",
+            field="run",
+            value=task.run,
+        )
+    return task.run
+
+
+def _hints(function: Callable[..., Any], names: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(function, include_extras=True)
+    except NameError:
+        pass
+    try:
+        return typing.get_type_hints(function, localns=dict(names), include_extras=True)
+    except NameError as error:
+        raise ConfigError(
+            f"annotations of handler {function.__name__} must be names that can be found: {error}",
+            field="task",
+        ) from None
+
+
+def _positions(
+    function: Callable[..., Any], task: str, hints: Mapping[str, Any]
+) -> tuple[int, int]:
+    """Where the payload and the job stand; anything else in the signature is refused."""
+    payload = job = -1
+    for position, parameter in enumerate(inspect.signature(function).parameters.values()):
+        is_job = hints.get(parameter.name) is Job or (
+            parameter.name == "job" and parameter.name not in hints
+        )
+        if parameter.kind not in _POSITIONAL or (job if is_job else payload) >= 0:
+            raise ConfigError(
+                f"handler of task {task} must take a payload, a job, both or none, "
+                f"got a parameter {parameter}",
+                field="task",
+                value=str(inspect.signature(function)),
+            )
+        if is_job:
+            job = position
+        else:
+            payload = position
+    return payload, job

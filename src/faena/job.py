@@ -1,0 +1,113 @@
+"""The vocabulary of one job: what the producer wrote, what a handler sees, what a reader sees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from faena.outcomes import ErrorRecord
+from faena.states import State
+
+
+class Spec(msgspec.Struct, omit_defaults=True):
+    """What the producer wrote; immutable once enqueued. `payload` stays encoded until it is needed."""
+
+    task: str
+    payload: msgspec.Raw = msgspec.Raw(b"null")
+    version: int = 1
+    tenant: str | None = None
+    key: str | None = None
+    timeout_us: int | None = None
+    headers: dict[str, str] = {}
+
+
+class Notes(Protocol):
+    """Where a running job's progress and log lines go."""
+
+    def progress(self, job_id: str, value: Any) -> None: ...
+    def log(self, job_id: str, line: str) -> None: ...
+
+
+class Job:
+    """A running job, as its handler sees it."""
+
+    __slots__ = (
+        "_notes",
+        "attempt",
+        "cancelled",
+        "headers",
+        "id",
+        "key",
+        "losses",
+        "queue",
+        "task",
+        "tenant",
+        "worker",
+    )
+
+    def __init__(self, queue: str, job_id: str, spec: Spec, *, attempt: int = 1) -> None:
+        self.queue = queue
+        self.id = job_id
+        self.task = spec.task
+        self.tenant = spec.tenant
+        self.key = spec.key
+        self.headers: Mapping[str, str] = spec.headers
+        self.attempt = attempt
+        """From 1; a delivery lost with its worker does not count."""
+        self.losses = 0
+        """Deliveries lost with their worker."""
+        self.worker = ""
+        self.cancelled = False
+        """True once somebody asked for the job to stop, its time is over or its lease is lost."""
+        self._notes: Notes | None = None
+
+    def attach(self, notes: Notes) -> None:
+        """Give the job somewhere to write to."""
+        self._notes = notes
+
+    def progress(self, value: Any) -> None:
+        """Tell how far the work is: a number of percent, or any JSON value. Written soon, latest wins."""
+        if self._notes is not None:
+            self._notes.progress(self.id, value)
+
+    def log(self, line: str) -> None:
+        """Add a line to the job's log; the newest 100 are kept."""
+        if self._notes is not None:
+            self._notes.log(self.id, line)
+
+    def __repr__(self) -> str:
+        return f"<Job {self.queue}/{self.id} {self.task} attempt {self.attempt}>"
+
+
+class JobView(msgspec.Struct, frozen=True, kw_only=True):
+    """One job as a reader finds it. Instants are the server's microseconds."""
+
+    id: str
+    queue: str
+    state: State
+    task: str
+    payload: msgspec.Raw
+    tenant: str | None
+    key: str | None
+    priority: int
+    headers: dict[str, str]
+    attempts: int
+    """Attempts used so far."""
+    losses: int
+    """Deliveries lost with their worker."""
+    due_at: int | None
+    """When a delayed job becomes ready."""
+    lease_until: int | None
+    """When a running job would be rescued."""
+    claimed_at: int | None
+    worker: str | None
+    finished_at: int | None
+    is_stopping: bool
+    """Running, and asked to stop."""
+    result: bytes | None
+    """Encoded result of a completed job; None when it returned None or is not completed."""
+    errors: tuple[ErrorRecord, ...]
+    progress: Any
+    log: tuple[str, ...]

@@ -1,0 +1,124 @@
+"""How an attempt ends: what a handler may raise on purpose, and the frozen value each ending becomes.
+
+return value        Completed
+raise anything      Retried, or Buried when attempts are used up
+raise Snooze        Snoozed      run again later, no attempt used
+raise Discard       Buried       dead now, whatever attempts are left
+raise RateLimited   Limited      the provider said "not before": everybody waits, no attempt used
+cancelled           Cancelled
+worker stops        Released     back to its place, no attempt used
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import ClassVar, Literal
+
+import msgspec
+
+from faena import duration
+
+Scope = Literal["queue", "tenant"]
+
+
+class Signal(Exception):  # noqa: N818 - not an error: a handler says how its attempt ends
+    """Base of what a handler raises to choose its ending."""
+
+
+class Snooze(Signal):
+    """Run this job again after `delay`; no attempt is used."""
+
+    def __init__(self, delay: timedelta | str) -> None:
+        super().__init__(f"snoozed for {delay}")
+        self.delay_us = duration.to_us("delay", delay)
+
+
+class Discard(Signal):
+    """Give the job up now: it goes to the dead-letter desk with `reason`."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class RateLimited(Signal):
+    """The provider asked to wait `retry_after` seconds (or a duration); no attempt is used.
+
+    `scope` "queue" holds the whole queue for every worker, "tenant" only this tenant's jobs.
+    """
+
+    def __init__(self, retry_after: float | timedelta | str, scope: Scope = "queue") -> None:
+        super().__init__(f"rate limited for {retry_after}")
+        seconds = isinstance(retry_after, int | float)
+        self.retry_after_us = (
+            max(0, int(retry_after * 1_000_000))
+            if seconds
+            else duration.to_us("retry_after", retry_after)
+        )
+        self.scope: Scope = scope
+
+
+class ErrorRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is kept of a failed attempt. Never the payload."""
+
+    name: str
+    message: str
+    code: str | None = None
+    stack: str | None = None
+    attempt: int = 0
+    worker: str | None = None
+    at: int = 0
+    claimed_at: int = 0
+    fields: tuple[tuple[str, str], ...] = ()
+
+
+class Completed(msgspec.Struct, frozen=True):
+    """The handler returned; `result` is its encoded value, empty for None."""
+
+    kind: ClassVar[str] = "complete"
+    result: bytes = b""
+
+
+class Retried(msgspec.Struct, frozen=True):
+    """The attempt failed and another follows after `delay_us`."""
+
+    kind: ClassVar[str] = "retry"
+    delay_us: int
+    error: ErrorRecord
+
+
+class Buried(msgspec.Struct, frozen=True):
+    """The job is dead."""
+
+    kind: ClassVar[str] = "bury"
+    error: ErrorRecord
+
+
+class Cancelled(msgspec.Struct, frozen=True):
+    """The handler was stopped because its cancellation was asked for."""
+
+    kind: ClassVar[str] = "cancel"
+    error: ErrorRecord
+
+
+class Snoozed(msgspec.Struct, frozen=True):
+    """The job runs again after `delay_us`; no attempt used."""
+
+    kind: ClassVar[str] = "snooze"
+    delay_us: int
+
+
+class Limited(msgspec.Struct, frozen=True):
+    """The queue is held for `delay_us` and the job put back; no attempt used."""
+
+    kind: ClassVar[str] = "limited"
+    delay_us: int
+
+
+class Released(msgspec.Struct, frozen=True):
+    """The job goes back to the place it was claimed from; no attempt used."""
+
+    kind: ClassVar[str] = "release"
+
+
+Outcome = Completed | Retried | Buried | Cancelled | Snoozed | Limited | Released

@@ -1,0 +1,65 @@
+"""Worker pools: named groups of queues with their own processes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from faena.errors import ConfigError
+from faena.naming import check_name
+from faena.number import check_whole
+
+_SIZE = re.compile(r"(\d{1,9})\s*(Ki|Mi|Gi|KB|MB|GB)?")
+_UNITS = {
+    None: 1,
+    "Ki": 1 << 10,
+    "Mi": 1 << 20,
+    "Gi": 1 << 30,
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """Processes that serve the same queues."""
+
+    name: str
+
+    queues: tuple[str, ...]
+    """The queues its workers serve; at least one."""
+
+    instances: int = 1
+    """Processes: 1 to 100."""
+
+    concurrency: int | None = None
+    """Jobs of all queues together in one process; None adds up the queues' own."""
+
+    memory: str | None = None
+    """Resident memory of one process after which it finishes and is restarted: "512Mi"; None: no limit."""
+
+    memory_bytes: int | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_name("pool", self.name)
+        if not self.queues:
+            raise ConfigError(f"pool {self.name} must have at least one queue, got none")
+        check_whole("instances", self.instances, least=1, most=100)
+        if self.concurrency is not None:
+            check_whole("concurrency", self.concurrency, least=1, most=10_000)
+        size = None if self.memory is None else read_size("memory", self.memory)
+        object.__setattr__(self, "memory_bytes", size)
+
+
+def read_size(what: str, value: Any) -> int:
+    """Bytes of a text such as "512Mi" or "1GB"."""
+    found = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        raise ConfigError(
+            f'{what} must be a size such as "512Mi" or "1Gi", got {value!r}',
+            field=what,
+            value=value,
+        )
+    return int(found.group(1)) * _UNITS[found.group(2)]

@@ -1,0 +1,203 @@
+"""A queue: where tasks are registered, and what operators do to the jobs in it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
+
+from faena.codec import codec_for
+from faena.duration import Duration, to_us
+from faena.engine.settings import NAMES, declaration, limits_text
+from faena.errors import ConfigError, nearest
+from faena.handler import Handler, make_handler
+from faena.idempotency import Idempotency
+from faena.inspector import Overview, Page
+from faena.limits import Limit, check_stack
+from faena.naming import check_name
+from faena.options import QueueOptions, Run, TaskOptions, build
+from faena.retry import Retry
+from faena.states import FINISHED, State
+from faena.task import Handle, Task
+
+if TYPE_CHECKING:
+    from faena.app import Faena
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_WAITING = (State.READY, State.DELAYED, State.BLOCKED)
+
+
+class TaskFields(TypedDict, total=False):
+    """The options of a task; see `TaskOptions`."""
+
+    name: str
+    timeout: Duration
+    retry: Retry
+    run: Run
+    priority: int | str
+    version: int
+
+
+class Queue:
+    """A named queue with its options and tasks."""
+
+    def __init__(self, app: Faena, name: str, options: QueueOptions) -> None:
+        self._app = app
+        self.name = check_name("queue", name)
+        self.options = options
+        self.tasks: dict[str, Task[Any, Any]] = {}
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """What code declares on the server."""
+        return declaration(self.options)
+
+    @property
+    def handlers(self) -> dict[str, Handler]:
+        """The handlers of its tasks, by name."""
+        return {name: task.handler for name, task in self.tasks.items()}
+
+    # -- tasks ----------------------------------------------------------------------------------
+
+    @overload
+    def task(self, function: F, /) -> Task[Any, Any]: ...
+    @overload
+    def task(self, /, **options: Unpack[TaskFields]) -> Callable[[F], Task[Any, Any]]: ...
+    def task(
+        self, function: Callable[..., Any] | None = None, /, **options: Unpack[TaskFields]
+    ) -> Any:
+        """Register a function: `@queue.task`, or `@queue.task(name=…, timeout=…, run="process")`."""
+        names = sys._getframe(1).f_locals  # noqa: SLF001 - annotations may name local classes
+        if function is not None:
+            return self._register(function, options, names)
+        return lambda decorated: self._register(decorated, options, names)
+
+    def _register(
+        self, function: Callable[..., Any], options: TaskFields, names: Mapping[str, Any]
+    ) -> Task[Any, Any]:
+        default = getattr(function, "__name__", "")
+        task_options = build(TaskOptions, "task", {"name": default, **options})
+        if task_options.name in self.tasks:
+            raise ConfigError(
+                f"task {task_options.name!r} is registered twice on queue {self.name}: "
+                f"give one of them another name",
+                field="name",
+                value=task_options.name,
+            )
+        handler = make_handler(function, self.name, task_options, self.options, names)
+        task: Task[Any, Any] = Task(self._app, handler)
+        self.tasks[handler.name] = task
+        return task
+
+    # -- looking --------------------------------------------------------------------------------
+
+    async def overview(self) -> Overview:
+        """Counts, holds, settings and workers."""
+        return await (await self._app.runtime()).inspector.overview(self.name)
+
+    async def counts(self) -> dict[str, int]:
+        """Jobs per state."""
+        return (await self.overview()).counts
+
+    def handle(self, job_id: str) -> Handle[Any]:
+        """A job by its id; nothing is looked up."""
+        return Handle(self._app, self.name, job_id, codec_for(Any))
+
+    async def jobs(
+        self,
+        state: State | str,
+        *,
+        limit: int = 50,
+        cursor: str | None = None,
+        is_newest_first: bool = False,
+    ) -> Page:
+        """A page of jobs of a state."""
+        if not 1 <= limit <= 1000:
+            raise ConfigError(f"limit must be 1 to 1000, got {limit}", field="limit", value=limit)
+        inspector = (await self._app.runtime()).inspector
+        return await inspector.page(
+            self.name,
+            _state(state, tuple(State)),
+            limit=limit,
+            cursor=cursor,
+            is_newest_first=is_newest_first,
+        )
+
+    # -- serving --------------------------------------------------------------------------------
+
+    async def pause(
+        self, *, reason: str = "pause", duration: Duration | None = None, by: str = "operator"
+    ) -> bool:
+        """Serve no more jobs until `resume`, or for a time; running ones go on."""
+        check_name("reason", reason)
+        check_name("by", by)
+        wait_us = None if duration is None else to_us("duration", duration, least_us=1)
+        engine = (await self._app.runtime()).engine
+        return await engine.hold(self.name, reason, wait_us, by)
+
+    async def resume(self, *, reason: str = "pause") -> bool:
+        """End a hold; others with other reasons stay."""
+        return await (await self._app.runtime()).engine.release(self.name, reason)
+
+    async def configure(
+        self, *, limits: list[Limit] | None = None, **settings: int | None
+    ) -> dict[str, str]:
+        """Change settings at run time, for every worker at its next call, until `reset`.
+
+        `limits=[…]`, and any number of `max_running`, `soft`, `hard`, `completed_count`, …; None
+        removes a bound.
+        """
+        for name in settings:
+            if name not in NAMES:
+                raise ConfigError(f"no setting {name!r}; {nearest(name, NAMES)}", field=name)
+        changes = {
+            name: "" if value is None else str(int(value)) for name, value in settings.items()
+        }
+        if limits is not None:
+            changes["limits"] = limits_text(check_stack(limits))
+        return await (await self._app.runtime()).engine.configure(self.name, changes)
+
+    async def reset(self, *names: str) -> None:
+        """Let code decide these settings again; without names, all of them."""
+        await (await self._app.runtime()).engine.reset(self.name, names or NAMES)
+
+    # -- removing -------------------------------------------------------------------------------
+
+    async def clean(
+        self, state: State | str, *, age: Duration = "0s", most: int | None = None
+    ) -> int:
+        """Remove finished jobs older than `age`, at most `most`; returns how many."""
+        word = _state(state, tuple(FINISHED)).value
+        client = (await self._app.runtime()).client
+        return await client.sweep_out(self.name, word, to_us("age", age), most)
+
+    async def drain(self, *, is_delayed_too: bool = True) -> int:
+        """Remove every job that waits; running and finished ones stay. Returns how many."""
+        client = (await self._app.runtime()).client
+        states = _WAITING if is_delayed_too else (State.READY,)
+        return sum([await client.sweep_out(self.name, state.value, 0, None) for state in states])
+
+    async def obliterate(self, *, force: bool = False) -> None:
+        """Remove the queue with everything in it; refused while jobs run unless forced."""
+        await (await self._app.runtime()).client.obliterate(self.name, force=force)
+
+    @property
+    def idempotency(self) -> Idempotency:
+        """Records that make this queue's handlers safe to repeat."""
+        return Idempotency(self._app.runtime, self.name)
+
+    def __repr__(self) -> str:
+        return f"<Queue {self.name}>"
+
+
+def _state(value: State | str, valid: tuple[State, ...]) -> State:
+    words = {state.value: state for state in valid}
+    word = value.value if isinstance(value, State) else str(value)
+    if word not in words:
+        raise ConfigError(
+            f"state must be one that fits, got {word!r}; {nearest(word, words)}",
+            field="state",
+            value=value,
+        )
+    return words[word]

@@ -1,0 +1,294 @@
+"""A task: what producers call, and what they get back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack
+
+import msgspec
+
+from faena.client import BATCH, NewJob, seal_job
+from faena.codec import Codec
+from faena.duration import Duration, to_s, to_us
+from faena.engine.scripts import Answer
+from faena.errors import JobCancelled, JobConflict, JobFailed, JobTimedOut, Overloaded, PayloadError
+from faena.handler import Handler
+from faena.job import JobView, Spec
+from faena.middleware import wrap_enqueue
+from faena.options import Durability, EnqueueOptions, Unique, build, priority_of
+from faena.states import State
+
+if TYPE_CHECKING:
+    from faena.app import Faena
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+_DEFAULTS = EnqueueOptions()
+_MISSING: Any = object()
+
+
+class EnqueueFields(TypedDict, total=False):
+    """The options of an enqueue call; see `EnqueueOptions`."""
+
+    tenant: str
+    key: str
+    delay: Duration
+    priority: int | str
+    id: str
+    unique: Unique | str
+    durability: Durability | str
+    headers: Mapping[str, str]
+    timeout: Duration
+
+
+class Handle(Generic[R]):
+    """One job, from outside."""
+
+    def __init__(self, app: Faena, queue: str, job_id: str, result: Codec[R]) -> None:
+        self._app = app
+        self.queue = queue
+        self.id = job_id
+        self._result = result
+
+    async def state(self) -> State | None:
+        """Where the job is now; None when it is unknown or was pruned."""
+        view = await self.view()
+        return view.state if view else None
+
+    async def view(self) -> JobView | None:
+        """Everything known of the job."""
+        return await (await self._app.runtime()).inspector.job(self.queue, self.id)
+
+    async def result(self, timeout: timedelta | str | None = None) -> R:
+        """Wait for the job and return what its handler returned.
+
+        Raises JobFailed (JobTimedOut, JobCancelled) when it did not complete, ResultTimeout when it is
+        not finished in time, and JobNotFound when retention kept nothing of it.
+        """
+        wait_s = None if timeout is None else to_s("timeout", timeout)
+        inspector = (await self._app.runtime()).inspector
+        view = await inspector.finished(self.queue, self.id, wait_s)
+        if view.state is not State.COMPLETED:
+            raise _failure(view)
+        return self._result.decode(view.result or b"null")
+
+    async def cancel(self) -> str:
+        """Cancel the job: "cancelled", or "asked" when it runs and is being stopped."""
+        return await (await self._app.runtime()).client.cancel(self.queue, self.id)
+
+    async def retry(self) -> None:
+        """Run a finished job again, with fresh attempts."""
+        await (await self._app.runtime()).client.retry(self.queue, self.id)
+
+    async def promote(self) -> None:
+        """Run a delayed job now."""
+        await (await self._app.runtime()).client.promote(self.queue, self.id)
+
+    async def change(
+        self, *, delay: Duration | None = None, priority: int | str | None = None
+    ) -> None:
+        """Change when a waiting job runs, or its priority."""
+        await (await self._app.runtime()).client.change(
+            self.queue,
+            self.id,
+            delay_us=None if delay is None else to_us("delay", delay),
+            priority=None if priority is None else priority_of(priority),
+        )
+
+    def __repr__(self) -> str:
+        return f"<Handle {self.queue}/{self.id}>"
+
+
+def _failure(view: JobView) -> JobFailed:
+    last = view.errors[-1] if view.errors else None
+    if view.state is State.CANCELLED:
+        return JobCancelled(f"job {view.id} was cancelled", error=last)
+    kind = JobTimedOut if last is not None and last.code == "TIMEOUT" else JobFailed
+    words = f"{last.name}: {last.message}\n{last.stack or ''}" if last else "no error was recorded"
+    return kind(f"job {view.id} is dead: {words.rstrip()}", error=last)
+
+
+class Receipt(msgspec.Struct, Generic[R], frozen=True, kw_only=True):
+    """What became of an enqueued job."""
+
+    id: str
+    """The job that counts: the new one, or the one this is a duplicate of."""
+    status: str
+    """created, duplicate, conflict or overloaded."""
+    state: str | None
+    """Of the job that was there before, for duplicate and conflict."""
+    retry_after: float
+    """Seconds the producer should wait: until it tries again, or before it sends more."""
+    replaced: str | None
+    """The waiting job that this one took the place of."""
+    durability: str
+    """What was reached: it may be less than was asked for when the servers did not confirm in time."""
+    handle: Handle[R]
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether the work is on the queue, by this call or an earlier one."""
+        return self.status in {"created", "duplicate"}
+
+
+class Draft(msgspec.Struct, Generic[P], frozen=True):
+    """A payload with options of its own, for `enqueue_many`."""
+
+    payload: P
+    options: EnqueueOptions
+
+
+class Task(Generic[P, R]):
+    """A registered function. Calling it runs the function here; `enqueue` has a worker run it."""
+
+    def __init__(self, app: Faena, handler: Handler) -> None:
+        self._app = app
+        self.handler = handler
+        self.name = handler.name
+        self.queue = handler.queue
+        self.__name__ = handler.function.__name__
+        self.__doc__ = handler.function.__doc__
+        self.__module__ = handler.function.__module__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function itself, as if it were no task."""
+        return self.handler.function(*args, **kwargs)
+
+    async def enqueue(self, payload: P = _MISSING, **options: Unpack[EnqueueFields]) -> Receipt[R]:
+        """Put one job on the queue.
+
+        Raises Overloaded when back-pressure refuses it and JobConflict when its id is taken by a job
+        with another payload.
+        """
+        receipt = await self._send_one(payload, self._options(options))
+        if receipt.status == "overloaded":
+            raise Overloaded(
+                f"queue {self.queue} is full: try again in {receipt.retry_after:g} s",
+                retry_after=receipt.retry_after,
+                reason=f"queue {self.queue} at capacity",
+            )
+        if receipt.status == "conflict":
+            message = f"job {receipt.id} exists with another payload; it is {receipt.state}"
+            raise JobConflict(message, op="enqueue")
+        return receipt
+
+    async def enqueue_many(
+        self, payloads: Iterable[P | Draft[P]], **options: Unpack[EnqueueFields]
+    ) -> list[Receipt[R]]:
+        """Put many jobs on the queue, a round trip per 1000; each receipt says what became of its job."""
+        shared = self._options(options)
+        drafts = [item if isinstance(item, Draft) else Draft(item, shared) for item in payloads]
+        if self._app.middleware:
+            return list(
+                await asyncio.gather(*(self._send_one(one.payload, one.options) for one in drafts))
+            )
+        receipts: list[Receipt[R]] = []
+        for start in range(0, len(drafts), BATCH):
+            receipts += await self._send_batch(drafts[start : start + BATCH])
+        return receipts
+
+    def draft(self, payload: P, **options: Unpack[EnqueueFields]) -> Draft[P]:
+        """An item of `enqueue_many` with options of its own."""
+        return Draft(payload, self._options(options))
+
+    def handle(self, job_id: str) -> Handle[R]:
+        """A job of this task by its id; nothing is looked up."""
+        return Handle(self._app, self.queue, job_id, self.handler.result)
+
+    # -- sending --------------------------------------------------------------------------------
+
+    def _options(self, given: Mapping[str, Any]) -> EnqueueOptions:
+        return build(EnqueueOptions, "enqueue", given) if given else _DEFAULTS
+
+    async def _send_one(self, payload: P, options: EnqueueOptions) -> Receipt[R]:
+        spec = self._spec(payload, options)
+        job_id = options.id or self._app.new_ids(1)[0]
+
+        async def send(_queue: str, ready: Spec) -> Receipt[R]:
+            job = seal_job(job_id, ready, options, options.priority or self.handler.priority)
+            (receipt,) = await self._deliver([job], Durability.of(options.durability))
+            return receipt
+
+        if not self._app.middleware:
+            return await send(self.queue, spec)
+        return await wrap_enqueue(self._app.middleware, send)(self.queue, spec)
+
+    async def _send_batch(self, drafts: Sequence[Draft[P]]) -> list[Receipt[R]]:
+        """Encode everything before anything is sent: a bad payload costs no half-sent batch."""
+        ids = self._app.new_ids(len(drafts))
+        jobs = [
+            seal_job(
+                one.options.id or fresh,
+                self._spec(one.payload, one.options),
+                one.options,
+                one.options.priority or self.handler.priority,
+            )
+            for one, fresh in zip(drafts, ids, strict=True)
+        ]
+        durability = max((Durability.of(one.options.durability) for one in drafts), key=_strength)
+        return await self._deliver(jobs, durability)
+
+    async def _deliver(self, jobs: Sequence[NewJob], durability: Durability) -> list[Receipt[R]]:
+        client = (await self._app.runtime()).client
+        answers, reached = await client.enqueue(self.queue, jobs, durability)
+        reached_text = str(reached)
+        return [
+            self._receipt(job.id, answer, reached_text)
+            for job, answer in zip(jobs, answers, strict=True)
+        ]
+
+    def _spec(self, payload: P, options: EnqueueOptions) -> Spec:
+        return Spec(
+            task=self.name,
+            payload=msgspec.Raw(self._encode(payload)),
+            version=self.handler.version,
+            tenant=options.tenant,
+            key=options.key,
+            timeout_us=options.timeout_us,
+            headers=dict(options.headers) if options.headers else {},
+        )
+
+    def _encode(self, payload: P) -> bytes:
+        codec = self.handler.payload
+        if codec is None:
+            if payload is not _MISSING:
+                raise PayloadError(
+                    f"task {self.name} takes no payload, got {type(payload).__name__}", op="enqueue"
+                )
+            return b"null"
+        if payload is _MISSING:
+            raise PayloadError(f"task {self.name} must be given its payload", op="enqueue")
+        encoded = codec.encode(payload)
+        if len(encoded) > self.handler.payload_limit:
+            raise PayloadError(
+                f"payload of task {self.name} must be at most {self.handler.payload_limit} bytes, "
+                f"got {len(encoded)}",
+                op="enqueue",
+            )
+        return encoded
+
+    def _receipt(self, job_id: str, answer: Answer, durability: str) -> Receipt[R]:
+        code, detail, extra, replaced = answer
+        is_known = code in {"DUPLICATE", "CONFLICT"}
+        is_pressed = code in {"OVERLOADED", "SLOWED"}
+        counts = str(detail) if code == "DUPLICATE" else job_id
+        return Receipt(
+            id=counts,
+            status="created" if code == "SLOWED" else code.lower(),
+            state=str(extra) if is_known else None,
+            retry_after=float(detail) / 1e6 if is_pressed else 0.0,
+            replaced=replaced,
+            durability=durability,
+            handle=self.handle(counts),
+        )
+
+    def __repr__(self) -> str:
+        return f"<Task {self.queue}/{self.name}>"
+
+
+def _strength(durability: Durability) -> tuple[int, int]:
+    order = ("memory", "replicated", "fsynced")
+    return order.index(durability.level.value), durability.replicas

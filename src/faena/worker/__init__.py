@@ -1,0 +1,1 @@
+"""Everything that runs jobs: lifecycle, fetching, execution, leases, supervision."""

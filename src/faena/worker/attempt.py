@@ -1,0 +1,72 @@
+"""One attempt: a claimed job in the hands of its handler."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from enum import Enum
+
+from faena.engine.scripts import Claim
+from faena.handler import Handler
+from faena.job import Job
+
+
+class Stop(Enum):
+    """Why a running attempt was told to stop."""
+
+    TIMEOUT = "timeout"
+    CANCEL = "cancel"
+    LOST = "lost"
+    SHUTDOWN = "shutdown"
+
+
+class Attempt:
+    """What the executor knows of a running job."""
+
+    __slots__ = (
+        "claim",
+        "handler",
+        "interrupt",
+        "is_begun",
+        "job",
+        "payload",
+        "started",
+        "stop",
+        "task",
+        "timeout_s",
+        "timer",
+    )
+
+    def __init__(self, claim: Claim, handler: Handler, job: Job, timeout_s: float) -> None:
+        self.claim = claim
+        self.handler = handler
+        self.job = job
+        self.timeout_s = timeout_s
+        self.payload: object = None
+        self.started = time.monotonic()
+        self.stop: Stop | None = None
+        """Set once, by whoever was first to end it early."""
+        self.is_begun = False
+        """Whether its coroutine has taken a step; one that has not cannot be cancelled cleanly."""
+        self.task: asyncio.Task[None] | None = None
+        self.timer: asyncio.TimerHandle | None = None
+        self.interrupt: Callable[[], None] | None = None
+        """How a thread or a process is stopped; None for a coroutine, whose task is cancelled."""
+
+    def end_early(self, why: Stop) -> None:
+        """Tell the handler to stop. The first reason stands."""
+        if self.stop is not None:
+            return
+        self.stop = why
+        self.job.cancelled = True
+        if self.interrupt is not None:
+            self.interrupt()
+        elif self.task is not None and self.is_begun:
+            self.task.cancel()
+
+    def disarm(self) -> None:
+        """The attempt is over: its time limit no longer matters."""
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None

@@ -1,0 +1,133 @@
+"""What a child process does: find the task, call its handler, answer in bytes.
+
+Runs only in children of `Processes`. A handler's exception is sent as itself when it can be pickled
+and as a plain description when it cannot.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import pickle
+import signal
+import socket
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from faena.handler import Handler
+from faena.job import Job, Spec
+
+_LONGEST_NOTE = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One call, in values that any process can read."""
+
+    module: str
+    qualname: str
+    queue: str
+    job_id: str
+    payload: bytes
+    spec: bytes
+    attempt: int
+
+    @classmethod
+    def of(cls, handler: Handler, job: Job, payload: Any) -> Order:
+        """Describe a call."""
+        spec = Spec(task=job.task, tenant=job.tenant, key=job.key, headers=dict(job.headers))
+        return cls(
+            module=handler.function.__module__,
+            qualname=handler.function.__qualname__,
+            queue=job.queue,
+            job_id=job.id,
+            payload=payload or b"null",
+            spec=msgspec.json.encode(spec),
+            attempt=job.attempt,
+        )
+
+
+class Remote(RuntimeError):
+    """An exception of a child that could not be pickled, told in words."""
+
+
+class _SocketNotes:
+    """Sends notes to the worker, one datagram each."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+
+    def progress(self, job_id: str, value: Any) -> None:
+        self._send((job_id, value, None))
+
+    def log(self, job_id: str, line: str) -> None:
+        self._send((job_id, None, str(line)[:_LONGEST_NOTE]))
+
+    def _send(self, note: tuple[str, Any, str | None]) -> None:
+        with contextlib.suppress(
+            OSError
+        ):  # the worker is gone or behind: notes are not worth a job
+            self._socket.sendto(msgspec.msgpack.encode(note), self._path)
+
+
+_notes: list[_SocketNotes] = []  # set once per child, before any call
+
+
+def begin(path: str, parent: int) -> None:
+    """Prepare a child: its notes' way home, and an end when its worker dies."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is the worker's to handle
+    _notes.append(_SocketNotes(path))
+    threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+
+
+def _follow(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
+
+
+def call(order: Order) -> tuple[bool, Any]:
+    """(True, result bytes or None), or (False, exception)."""
+    try:
+        handler = _find(order)
+        job = Job(
+            order.queue,
+            order.job_id,
+            msgspec.json.decode(order.spec, type=Spec),
+            attempt=order.attempt,
+        )
+        job.attach(_notes[0])
+        payload = handler.payload.decode(order.payload) if handler.payload is not None else None
+        value = handler.function(*handler.arguments(payload, job))
+        return True, None if value is None else handler.result.encode(value)
+    except BaseException as error:  # noqa: BLE001 - sent to the worker, which judges it
+        return False, _portable(error)
+
+
+def read_reply(reply: tuple[bool, Any]) -> Any:
+    """The result, or the exception raised."""
+    is_good, value = reply
+    if is_good:
+        return value
+    raise value
+
+
+def _find(order: Order) -> Handler:
+    found: Any = importlib.import_module(order.module)
+    for name in order.qualname.split("."):
+        found = getattr(found, name)
+    return found.handler
+
+
+def _portable(error: BaseException) -> BaseException:
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes: does it survive the way?
+    except Exception:  # noqa: BLE001 - a user's exception may refuse in any way
+        return Remote(f"{type(error).__name__}: {error}")
+    return error

@@ -1,0 +1,270 @@
+"""Runs claimed jobs: spec → handler → payload → call → outcome.
+
+Whatever a job does ends in exactly one outcome under its lease, or in none when the lease is lost.
+Nothing a handler raises, BaseException included, leaves this module.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from faena.engine import envelope
+from faena.engine.scripts import Claim
+from faena.errors import PayloadError
+from faena.handler import Handler
+from faena.job import Job, Notes, Spec
+from faena.middleware import Middleware, wrap_execute
+from faena.outcomes import (
+    Buried,
+    Cancelled,
+    Completed,
+    Discard,
+    Limited,
+    Outcome,
+    RateLimited,
+    Released,
+    Retried,
+    Snooze,
+    Snoozed,
+)
+from faena.worker.attempt import Attempt, Stop
+from faena.worker.failure import TimedOut, WorkerDied, record_of
+
+_PARK_US = 15_000_000
+"""How long a job of an unknown task waits for a worker that knows it."""
+
+_STUCK_AFTER_S = 5.0
+"""How long a handler that was told to stop may go on before its job is settled without it."""
+
+_log = logging.getLogger("faena.worker")
+_spec_decoder = msgspec.json.Decoder(Spec)
+
+Done = Callable[[Claim, Outcome | None, Attempt | None], None]
+
+
+class Place(Protocol):
+    """Somewhere that runs plain functions: threads or processes."""
+
+    def call(self, attempt: Attempt) -> tuple[asyncio.Future[Any], Callable[[], None]]:
+        """Start the handler; returns its future and what interrupts it."""
+        ...
+
+
+class Executor:
+    """Runs the jobs of one queue."""
+
+    def __init__(  # noqa: PLR0913 - each is a part the executor works with
+        self,
+        queue: str,
+        handlers: Mapping[str, Handler],
+        *,
+        places: Mapping[str, Place],
+        notes: Notes,
+        middleware: Sequence[Middleware],
+        worker: str,
+        on_done: Done,
+        on_free: Callable[[], None],
+    ) -> None:
+        self._queue = queue
+        self._handlers = handlers
+        self._places = places
+        self._notes = notes
+        self._middleware = middleware
+        self._worker = worker
+        self._on_done = on_done
+        self._on_free = on_free
+        self._running: dict[str, Attempt] = {}
+        self._now = 0
+        self.parked = 0
+        """Jobs put off because no handler here knows their task or version."""
+
+    @property
+    def running(self) -> Mapping[str, Attempt]:
+        """Attempts under way, by job id."""
+        return self._running
+
+    def start(self, claims: Sequence[Claim], now: int) -> None:
+        """Begin an attempt for each claim; outcomes arrive through `on_done`."""
+        self._now = now
+        begun = [attempt for claim in claims if (attempt := self._begin(claim))]
+        if begun:
+            asyncio.get_running_loop().call_soon(self._arm, begun)
+
+    def stop(self, job_id: str, why: Stop) -> None:
+        """Tell a running job to stop."""
+        attempt = self._running.get(job_id)
+        if attempt is not None:
+            attempt.end_early(why)
+            self._expect_end(attempt)
+
+    # -- before the handler -------------------------------------------------------------------
+
+    def _begin(self, claim: Claim) -> Attempt | None:
+        attempt = None
+        try:
+            attempt = self._prepare(claim)
+        except Exception as error:  # noqa: BLE001 - whatever a spec or a codec does
+            return self._refuse(claim, Buried(self._record(claim, error)))
+        if attempt is None:
+            self.parked += 1
+            return self._refuse(claim, Snoozed(_PARK_US))
+        self._running[claim.id] = attempt
+        attempt.task = asyncio.create_task(self._run(attempt))
+        return attempt
+
+    def _refuse(self, claim: Claim, outcome: Outcome) -> None:
+        self._on_done(claim, outcome, None)
+        self._on_free()
+
+    def _prepare(self, claim: Claim) -> Attempt | None:
+        """None when this worker does not know the task, or only an older version of it."""
+        if claim.spec is None:
+            raise PayloadError("the job has lost its spec")
+        spec = _spec_decoder.decode(envelope.body_of(claim.spec))
+        handler = self._handlers.get(spec.task)
+        if handler is None or spec.version > handler.version:
+            return None
+        job = Job(self._queue, claim.id, spec, attempt=claim.attempts + 1)
+        job.losses = claim.losses
+        job.worker = self._worker
+        job.attach(self._notes)
+        priority = claim.priority or envelope.priority_of(claim.spec)
+        timeout_s = handler.timeout_of(spec.timeout_us, priority) / 1e6
+        attempt = Attempt(claim, handler, job, timeout_s)
+        if handler.run == "process":
+            attempt.payload = bytes(spec.payload)
+            if handler.payload is not None:
+                handler.payload.decode(attempt.payload)
+        elif handler.payload is not None:
+            attempt.payload = handler.payload.decode(spec.payload)
+        return attempt
+
+    def _arm(self, begun: Sequence[Attempt]) -> None:
+        """Time limits are set only for what did not end at once, which spares most no-ops a timer."""
+        loop = asyncio.get_running_loop()
+        for attempt in begun:
+            if attempt.claim.id in self._running:
+                attempt.timer = loop.call_later(attempt.timeout_s, self._expire, attempt)
+
+    def _expire(self, attempt: Attempt) -> None:
+        attempt.timer = None
+        attempt.end_early(Stop.TIMEOUT)
+        self._expect_end(attempt)
+
+    def _expect_end(self, attempt: Attempt) -> None:
+        """A handler that ignores its end does not keep its job: it is settled without it."""
+        loop = asyncio.get_running_loop()
+        attempt.disarm()
+        attempt.timer = loop.call_later(_STUCK_AFTER_S, self._abandon, attempt)
+
+    def _abandon(self, attempt: Attempt) -> None:
+        _log.error(
+            "job %s (%s) goes on after it was told to stop; its slot stays taken until it ends",
+            attempt.claim.id,
+            attempt.handler.name,
+        )
+        self._end(attempt, self._judge(attempt, asyncio.CancelledError()), is_abandoned=True)
+
+    # -- the handler ----------------------------------------------------------------------------
+
+    async def _run(self, attempt: Attempt) -> None:
+        try:
+            attempt.is_begun = True
+            if attempt.stop is not None:
+                raise asyncio.CancelledError  # told to stop before its first step
+            value = await self._call(attempt)
+            outcome = self._complete(attempt, value)
+        except BaseException as error:  # noqa: BLE001 - the border: a handler may raise anything
+            outcome = self._judge(attempt, error)
+        self._end(attempt, outcome)
+
+    async def _call(self, attempt: Attempt) -> Any:
+        if not self._middleware:
+            return await self._invoke(attempt)
+
+        async def innermost(_job: Job) -> Any:
+            return await self._invoke(attempt)
+
+        return await wrap_execute(self._middleware, innermost)(attempt.job)
+
+    async def _invoke(self, attempt: Attempt) -> Any:
+        handler = attempt.handler
+        if handler.run == "async":
+            return await handler.function(*handler.arguments(attempt.payload, attempt.job))
+        future, attempt.interrupt = self._places[handler.run].call(attempt)
+        if attempt.stop is not None:
+            attempt.interrupt()
+        return await future
+
+    def _complete(self, attempt: Attempt, value: Any) -> Outcome | None:
+        if attempt.stop is Stop.LOST:
+            return None
+        if value is None:
+            return Completed()
+        try:
+            result = (
+                value if attempt.handler.run == "process" else attempt.handler.result.encode(value)
+            )
+        except PayloadError as error:
+            return Buried(self._record(attempt.claim, error))
+        if len(result) > attempt.handler.payload_limit:
+            limit = attempt.handler.payload_limit
+            error = PayloadError(f"result must be at most {limit} bytes, got {len(result)}")
+            return Buried(self._record(attempt.claim, error))
+        return Completed(result)
+
+    # -- after the handler ----------------------------------------------------------------------
+
+    def _judge(self, attempt: Attempt, error: BaseException) -> Outcome | None:
+        """Turn any ending but a plain return into one outcome."""
+        retry, claim = attempt.handler.retry, attempt.claim
+        match attempt.stop, error:
+            case Stop.LOST, _:
+                return None
+            case Stop.SHUTDOWN, _:
+                return Released()
+            case Stop.CANCEL, _:
+                return Cancelled(self._record(claim, error))
+            case Stop.TIMEOUT, _:
+                late = TimedOut(f"ran longer than {attempt.timeout_s:g} s")
+                return self._fail(attempt, late.with_traceback(error.__traceback__))
+            case _, Snooze():
+                return Snoozed(error.delay_us)
+            case _, Discard():
+                return Buried(self._record(claim, error))
+            case _, RateLimited():
+                delay_us = retry.promised_us(error.retry_after_us, random=random.random)
+                return Limited(delay_us) if error.scope == "queue" else Snoozed(delay_us)
+            case _:
+                return self._fail(attempt, error)
+
+    def _fail(self, attempt: Attempt, error: BaseException) -> Outcome:
+        retry, number = attempt.handler.retry, attempt.job.attempt
+        record = self._record(attempt.claim, error)
+        is_poison = isinstance(error, WorkerDied) and number >= attempt.handler.max_deliveries
+        if is_poison or retry.gives_up(error) or retry.exhausted(number):
+            return Buried(record)
+        delay = retry.delay(number, error, random=random.random)
+        if delay.fault:
+            _log.warning("retry policy of task %s: %s", attempt.handler.name, delay.fault)
+        return Retried(delay.us, record)
+
+    def _record(self, claim: Claim, error: BaseException) -> Any:
+        return record_of(error, attempt=claim.attempts + 1, worker=self._worker, at=self._now)
+
+    def _end(
+        self, attempt: Attempt, outcome: Outcome | None, *, is_abandoned: bool = False
+    ) -> None:
+        """Settle once; the slot is free only when the handler has really ended."""
+        attempt.disarm()
+        if self._running.get(attempt.claim.id) is attempt:
+            del self._running[attempt.claim.id]
+            self._on_done(attempt.claim, outcome, attempt)
+        if not is_abandoned:
+            self._on_free()

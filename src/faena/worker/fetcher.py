@@ -1,0 +1,265 @@
+"""Keeps one queue's slots full: settles what has ended and claims what comes next, in one call.
+
+While a call is in flight ended jobs pile up for the next one, so batches grow with the load by
+themselves. A queue with many slots has two calls in flight, each for half of them: the server works
+on one while this process runs the jobs of the other. Never is more claimed than there are slots.
+
+A turn that is not answered is sent again under its name until it is: no settlement is dropped, and
+no claim is stranded until its lease runs out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+
+from faena.client import CallIds
+from faena.engine import Engine, envelope
+from faena.engine.scripts import Claim, Exchanged, Settlement, Turn
+from faena.errors import FaenaError, StoreUnavailable
+from faena.options import QueueOptions
+from faena.outcomes import Outcome
+from faena.worker.attempt import Attempt, Stop
+from faena.worker.executor import Executor
+from faena.worker.leases import Leases
+from faena.worker.notes import QueueNotes
+from faena.worker.pace import Pace
+from faena.worker.slots import Slots
+
+_MOST = 1000
+"""Settlements, and claims, in one exchange."""
+
+_TWO_CHANNELS_FROM = 20
+_SAMPLES_EVERY_S = 1.0
+_GRACE_S = 10.0
+_BACK_OFF_S = 1.0
+
+_log = logging.getLogger("faena.worker")
+
+
+class Fetcher:
+    """The exchange loop of one queue."""
+
+    def __init__(  # noqa: PLR0913 - each is a part the fetcher works with
+        self,
+        engine: Engine,
+        queue: str,
+        options: QueueOptions,
+        *,
+        worker: str,
+        slots: Slots,
+        leases: Leases,
+        notes: QueueNotes,
+        calls: CallIds,
+        pace: Pace,
+        sweep_s: float,
+    ) -> None:
+        self._engine = engine
+        self.queue = queue
+        self._options = options
+        self._worker = worker
+        self._slots = slots
+        self._leases = leases
+        self._notes = notes
+        self._calls = calls
+        self._pace = pace
+        self._sweep_s = sweep_s
+        self._channels = 2 if options.concurrency >= _TWO_CHANNELS_FROM else 1
+        self._settled: deque[Settlement] = deque()
+        self._samples: Counter[str] = Counter()
+        self._samples_sent = 0.0
+        self._news = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
+        self._must_look = True
+        """Somebody asked for an exchange even if nothing can be claimed."""
+        self._sweep_at = 0.0
+        self._in_flight = 0
+        self._flushing: set[asyncio.Task[None]] = set()
+        self.is_hungry = True
+        """Whether work is believed to wait: until a claim comes back short."""
+        self.is_closing = False
+        self.answered_at = time.monotonic()
+        """When an exchange was last answered; the watchdog watches it."""
+        self.on_idle: Callable[[], None] = lambda: None
+        self.executor: Executor
+
+    # -- told by others -------------------------------------------------------------------------
+
+    def poke(self) -> None:
+        """Something may have changed on the server: look now, whatever the slots say."""
+        self.is_hungry = True
+        self._must_look = True
+        self._news.set()
+
+    def done(self, claim: Claim, outcome: Outcome | None, attempt: Attempt | None) -> None:
+        """An attempt ended; without an outcome its lease was lost and there is nothing to say."""
+        if attempt is not None:
+            run_us = int((time.monotonic() - attempt.started) * 1e6)
+            self._samples[f"run:{run_us.bit_length()}"] += 1
+        if outcome is None:
+            self._leases.end(self.queue, claim.id)
+        elif self._notes.has(claim.id):
+            flushing = asyncio.create_task(self._settle_after_notes(claim, outcome))
+            self._flushing.add(flushing)
+            flushing.add_done_callback(self._flushing.discard)
+        else:
+            self._settle(claim, outcome)
+
+    def slot_freed(self) -> None:
+        """A handler has really ended."""
+        self._slots.give(self.queue)
+        self._news.set()
+
+    def _settle(self, claim: Claim, outcome: Outcome) -> None:
+        self._settled.append(Settlement(claim.id, claim.lease, outcome))
+        self._news.set()
+
+    async def _settle_after_notes(self, claim: Claim, outcome: Outcome) -> None:
+        await self._notes.flush(claim.id)
+        self._settle(claim, outcome)
+
+    # -- the loop -------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Serve the queue until `is_closing` and everything is settled."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._channels):
+                group.create_task(self._serve(self._calls()))
+
+    async def _serve(self, caller: str) -> None:
+        while not self._is_finished():
+            turn = self._next_turn()
+            if turn is None:
+                self._news.clear()
+                self._tell_idle()
+                await self._news.wait()
+                continue
+            self._in_flight += 1
+            try:
+                exchanged = await self._exchange(caller, turn)
+            finally:
+                self._in_flight -= 1
+            self._take_in(turn, exchanged)
+        self._news.set()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _is_finished(self) -> bool:
+        return (
+            self.is_closing
+            and not self._settled
+            and not self._flushing
+            and not self.executor.running
+            and not self._in_flight
+        )
+
+    def _tell_idle(self) -> None:
+        if not self.is_hungry:
+            self.on_idle()
+
+    def _next_turn(self) -> Turn | None:
+        """What to ask for now; None when there is nothing to say."""
+        want = self._reserve()
+        if not want and not self._settled and not self._must_look:
+            return None
+        number = min(len(self._settled), _MOST)
+        settled = [self._settled.popleft() for _ in range(number)]
+        now = time.monotonic()
+        is_sweep = now >= self._sweep_at
+        if is_sweep:
+            self._sweep_at = now + self._sweep_s
+        self._must_look = False
+        return Turn(self._calls(), want, settled, self._take_samples(now), is_sweep)
+
+    def _reserve(self) -> int:
+        """Slots for the next claim: half of them where two calls share the work."""
+        if self.is_closing or not (self.is_hungry or self._settled):
+            return 0
+        share = -(-self._options.concurrency // self._channels)
+        want = min(share, _MOST, self._pace.room())
+        if self._channels > 1 and self._in_flight and not self._is_worth_it():
+            return 0
+        return self._slots.take(self.queue, want)
+
+    def _is_worth_it(self) -> bool:
+        """Whether a second call would carry enough; little things wait for the first to return."""
+        return self._slots.free(self.queue) * 4 >= self._options.concurrency
+
+    def _take_samples(self, now: float) -> Counter[str] | None:
+        if not self._samples or now - self._samples_sent < _SAMPLES_EVERY_S:
+            return None
+        samples, self._samples = self._samples, Counter()
+        self._samples_sent = now
+        return samples
+
+    async def _exchange(self, caller: str, turn: Turn) -> Exchanged:
+        """Ask until there is an answer; the same turn under the same name."""
+        while True:
+            try:
+                return await self._engine.exchange(self.queue, caller, self._worker, turn)
+            except StoreUnavailable as error:
+                _log.warning("queue %s: %s; trying again", self.queue, error)
+            except FaenaError:
+                _log.exception("queue %s: an exchange was refused; trying again", self.queue)
+                await asyncio.sleep(_BACK_OFF_S)
+
+    # -- the answer -----------------------------------------------------------------------------
+
+    def _take_in(self, turn: Turn, exchanged: Exchanged) -> None:
+        self.answered_at = time.monotonic()
+        for settlement in turn.settled:
+            self._leases.end(self.queue, settlement.id)
+        if exchanged.lost:
+            _log.warning(
+                "queue %s: %d leases were lost before they could be settled: %s",
+                self.queue,
+                len(exchanged.lost),
+                " ".join(exchanged.lost[:10]),
+            )
+        claimed = exchanged.claimed
+        if len(claimed) < turn.want:
+            self._slots.give(self.queue, turn.want - len(claimed))
+        self._pace.spend(len(claimed))
+        self.is_hungry = exchanged.more or (turn.want > 0 and len(claimed) == turn.want)
+        self._slots.want(self.queue, is_hungry=self.is_hungry)
+        self._schedule(exchanged)
+        if claimed:
+            self._start(claimed, exchanged.now)
+        self._news.set()
+
+    def _start(self, claimed: list[Claim], now: int) -> None:
+        options, started, waits = self._options, time.monotonic(), self._samples
+        self.executor.start(claimed, now)
+        for claim in claimed:
+            waits[f"wait:{self._wait_us(claim, now, options).bit_length()}"] += 1
+            attempt = self.executor.running.get(claim.id)
+            if attempt is not None:
+                until = started + attempt.timeout_s + _GRACE_S
+                self._leases.take(self.queue, claim.id, claim.lease, until)
+
+    @staticmethod
+    def _wait_us(claim: Claim, now: int, options: QueueOptions) -> int:
+        """How long the job was ready: its score without what priority and attempts are worth."""
+        priority = claim.priority or (envelope.priority_of(claim.spec) if claim.spec else 0)
+        steps = priority - options.retry_boost * claim.attempts
+        return max(0, int(now - (claim.score - steps * options.age_step_us)))
+
+    def _schedule(self, exchanged: Exchanged) -> None:
+        """Look again when something can change by itself, and at every sweep in any case."""
+        delay_s = max(0.0, self._sweep_at - time.monotonic())
+        if not self._pace.room():
+            delay_s = min(delay_s, self._pace.wait_s())
+        if exchanged.next_at:
+            delay_s = min(delay_s, max(0.001, (exchanged.next_at - exchanged.now) / 1e6))
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(delay_s, self.poke)
+
+    def stop_job(self, job_id: str, why: Stop) -> None:
+        """Tell a running job to stop."""
+        self.executor.stop(job_id, why)
+        if why is Stop.LOST:
+            self._leases.end(self.queue, job_id)

@@ -1,0 +1,109 @@
+"""Renews leases from a thread of its own, so that a blocked event loop keeps its jobs.
+
+It has its own event loop and connection. What it learns (a lease lost, a cancellation asked for) it
+hands to the worker's loop. A handler whose time is long over is no longer renewed: its job goes to
+another worker even if this loop never moves again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from faena.engine import Engine
+from faena.errors import FaenaError
+from faena.worker.attempt import Stop
+from faena.worker.leases import Leases
+
+_MOST = 1000
+_STOP_WITHIN_S = 5.0
+
+_log = logging.getLogger("faena.worker")
+
+OnStop = Callable[[str, str, Stop], None]
+
+
+class Heartbeat:
+    """The thread that keeps a worker's leases."""
+
+    def __init__(
+        self,
+        connect: Callable[[], Engine],
+        leases: Leases,
+        *,
+        every_s: float,
+        on_stop: OnStop,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._connect = connect
+        self._leases = leases
+        self._every_s = every_s
+        self._on_stop = on_stop
+        self._worker_loop = loop
+        self._stopping = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._wake: asyncio.Event | None = None
+        self._thread = threading.Thread(target=self._main, name="faena-heartbeat", daemon=True)
+        self._seen_at = time.monotonic()
+
+    def start(self) -> None:
+        """Begin to renew."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread; leases still held are left to run out."""
+        self._stopping.set()
+        if self._loop is not None and self._wake is not None:
+            self._loop.call_soon_threadsafe(self._wake.set)
+        self._thread.join(_STOP_WITHIN_S)
+
+    @property
+    def lag_s(self) -> float:
+        """For how long the worker's event loop has not answered."""
+        return time.monotonic() - self._seen_at
+
+    def _main(self) -> None:
+        asyncio.run(self._beat())
+
+    async def _beat(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._wake = asyncio.Event()
+        engine = self._connect()
+        try:
+            while not self._stopping.is_set():
+                self._ask_loop()
+                await self._renew_all(engine)
+                try:
+                    await asyncio.wait_for(self._wake.wait(), self._every_s)
+                except TimeoutError:
+                    continue
+        finally:
+            await engine.wire.close()
+
+    def _ask_loop(self) -> None:
+        if not self._worker_loop.is_closed():
+            self._worker_loop.call_soon_threadsafe(self._seen)
+
+    def _seen(self) -> None:
+        self._seen_at = time.monotonic()
+
+    async def _renew_all(self, engine: Engine) -> None:
+        for queue, pairs in self._leases.to_renew().items():
+            for start in range(0, len(pairs), _MOST):
+                await self._renew(engine, queue, pairs[start : start + _MOST])
+
+    async def _renew(self, engine: Engine, queue: str, pairs: Sequence[tuple[str, str]]) -> None:
+        try:
+            lost, stopping = await engine.renew(queue, pairs)
+        except FaenaError as error:
+            _log.warning("queue %s: leases could not be renewed: %s", queue, error)
+            return
+        for why, ids in ((Stop.LOST, lost), (Stop.CANCEL, stopping)):
+            for job_id in ids:
+                self._worker_loop.call_soon_threadsafe(self._tell, queue, job_id, why)
+
+    def _tell(self, queue: str, job_id: str, why: Stop) -> None:
+        self._on_stop(queue, job_id, why)

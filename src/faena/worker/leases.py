@@ -1,0 +1,45 @@
+"""The leases a worker holds, shared by the event loop, which takes and ends them, and the heartbeat
+thread, which renews them. Single dict operations are atomic, so neither needs a lock."""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+
+class Held(NamedTuple):
+    """One lease and the monotonic instant after which it is no longer renewed."""
+
+    lease: str
+    until: float
+
+
+class Leases:
+    """id → lease, by queue."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, dict[str, Held]] = {}
+
+    def take(self, queue: str, job_id: str, lease: str, until: float) -> None:
+        """Hold a lease until it ends, or until a handler's time is so long over that it is stuck."""
+        self._held.setdefault(queue, {})[job_id] = Held(lease, until)
+
+    def end(self, queue: str, job_id: str) -> None:
+        """Forget a lease that was settled or lost."""
+        self._held.get(queue, {}).pop(job_id, None)
+
+    def lease_of(self, queue: str, job_id: str) -> str | None:
+        """The lease held on a job, if any."""
+        held = self._held.get(queue, {}).get(job_id)
+        return held.lease if held else None
+
+    def to_renew(self) -> dict[str, list[tuple[str, str]]]:
+        """(id, lease) pairs by queue, without those whose handler is stuck."""
+        now = time.monotonic()
+        return {
+            queue: [(job, held.lease) for job, held in dict(jobs).items() if held.until > now]
+            for queue, jobs in dict(self._held).items()
+        }
+
+    def __len__(self) -> int:
+        return sum(map(len, dict(self._held).values()))

@@ -1,0 +1,95 @@
+"""Progress and log lines on their way to the broker: gathered, written a few times a second.
+
+Handlers call from any thread; only the event loop sends. What is still here when a job ends is sent
+before its settlement, because a settled job takes no more notes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import msgspec
+
+from faena.engine import Engine
+from faena.errors import FaenaError, LeaseLost, PayloadError
+from faena.worker.leases import Leases
+
+_EVERY_S = 0.25
+_LONGEST_LINE = 4096
+_MOST_LINES = 100
+
+_log = logging.getLogger("faena.worker")
+
+
+class _Note:
+    __slots__ = ("lines", "progress")
+
+    def __init__(self) -> None:
+        self.progress = b""
+        self.lines: list[str] = []
+
+
+class QueueNotes:
+    """The notes of one queue's running jobs."""
+
+    def __init__(
+        self, engine: Engine, queue: str, leases: Leases, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self._engine = engine
+        self._queue = queue
+        self._leases = leases
+        self._loop = loop
+        self._open: dict[str, _Note] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._sending: set[asyncio.Task[None]] = set()
+
+    def progress(self, job_id: str, value: Any) -> None:
+        """Replace what is known of a job's progress."""
+        try:
+            encoded = msgspec.json.encode(value)
+        except (TypeError, ValueError) as error:
+            message = f"progress must be a JSON value, got {type(value).__name__}"
+            raise PayloadError(message, op="progress") from error
+        self._loop.call_soon_threadsafe(self._keep, job_id, encoded, None)
+
+    def log(self, job_id: str, line: str) -> None:
+        """Add a line to a job's log."""
+        text = str(line)[:_LONGEST_LINE].encode("utf-8", "backslashreplace").decode()
+        self._loop.call_soon_threadsafe(self._keep, job_id, b"", text)
+
+    def _keep(self, job_id: str, progress: bytes, line: str | None) -> None:
+        note = self._open.setdefault(job_id, _Note())
+        note.progress = progress or note.progress
+        if line is not None:
+            note.lines.append(line)
+            del note.lines[:-_MOST_LINES]
+        if self._timer is None:
+            self._timer = self._loop.call_later(_EVERY_S, self._flush_all)
+
+    def _flush_all(self) -> None:
+        self._timer = None
+        for job_id in list(self._open):
+            sending = self._loop.create_task(self.flush(job_id))
+            self._sending.add(sending)
+            sending.add_done_callback(self._sending.discard)
+
+    def has(self, job_id: str) -> bool:
+        """Whether something of the job still waits to be written."""
+        return job_id in self._open
+
+    async def flush(self, job_id: str) -> None:
+        """Write what is gathered for one job."""
+        note = self._open.pop(job_id, None)
+        lease = self._leases.lease_of(self._queue, job_id)
+        if note is None or lease is None:
+            return
+        try:
+            await self._engine.note(
+                self._queue, job_id, lease, progress=note.progress, lines=note.lines
+            )
+        except LeaseLost:
+            _log.debug("notes of job %s dropped: its lease is lost", job_id)
+        except FaenaError as error:
+            _log.warning("notes of job %s could not be written: %s", job_id, error)
