@@ -66,7 +66,7 @@ class ScriptError(StoreError):
 class PayloadError(FaenaError):
     """A payload or result cannot be encoded, decoded or validated, or is too large.
 
-    `fields` lists every bad field as (path, reason), for example ("items[2].price", "expected int").
+    `fields` lists every bad field as (path, reason): ("items[2].price", "expected int").
     """
 
     def __init__(

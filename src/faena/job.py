@@ -12,7 +12,7 @@ from faena.states import State
 
 
 class Spec(msgspec.Struct, omit_defaults=True):
-    """What the producer wrote; immutable once enqueued. `payload` stays encoded until it is needed."""
+    """What the producer wrote, immutable once enqueued; `payload` stays encoded until needed."""
 
     task: str
     payload: msgspec.Raw = msgspec.Raw(b"null")
@@ -68,7 +68,7 @@ class Job:
         self._notes = notes
 
     def progress(self, value: Any) -> None:
-        """Tell how far the work is: a number of percent, or any JSON value. Written soon, latest wins."""
+        """Tell how far the work is: a percentage, or any JSON value. Written soon; latest wins."""
         if self._notes is not None:
             self._notes.progress(self.id, value)
 

@@ -1,4 +1,4 @@
-"""How an attempt ends: what a handler may raise on purpose, and the frozen value each ending becomes.
+"""How an attempt ends: what a handler may raise on purpose, and the value each ending becomes.
 
 return value        Completed
 raise anything      Retried, or Buried when attempts are used up
@@ -21,7 +21,7 @@ from faena import duration
 Scope = Literal["queue", "tenant"]
 
 
-class Signal(Exception):  # noqa: N818 - not an error: a handler says how its attempt ends
+class Signal(Exception):
     """Base of what a handler raises to choose its ending."""
 
 

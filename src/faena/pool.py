@@ -38,7 +38,7 @@ class Pool:
     """Jobs of all queues together in one process; None adds up the queues' own."""
 
     memory: str | None = None
-    """Resident memory of one process after which it finishes and is restarted: "512Mi"; None: no limit."""
+    """Resident memory after which a process finishes and is restarted: "512Mi"; None: no limit."""
 
     memory_bytes: int | None = field(init=False, repr=False, compare=False)
 

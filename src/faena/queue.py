@@ -67,7 +67,7 @@ class Queue:
     def task(
         self, function: Callable[..., Any] | None = None, /, **options: Unpack[TaskFields]
     ) -> Any:
-        """Register a function: `@queue.task`, or `@queue.task(name=…, timeout=…, run="process")`."""
+        """Register a function: `@queue.task`, or `@queue.task(name=…, run="process")`."""
         names = sys._getframe(1).f_locals  # noqa: SLF001 - annotations may name local classes
         if function is not None:
             return self._register(function, options, names)

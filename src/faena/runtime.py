@@ -33,7 +33,7 @@ class Connection:
 
 
 class Broker:
-    """The address of the broker, found once per process; holds the embedded server when there is one."""
+    """The broker's address, found once per process; holds the embedded server if there is one."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -65,8 +65,8 @@ class Handle(Generic[R]):
     async def result(self, timeout: timedelta | str | None = None) -> R:
         """Wait for the job and return what its handler returned.
 
-        Raises JobFailed (JobTimedOut, JobCancelled) when it did not complete, ResultTimeout when it is
-        not finished in time, and JobNotFound when retention kept nothing of it.
+        Raises JobFailed (JobTimedOut, JobCancelled) when it did not complete, ResultTimeout when it
+        is not finished in time, and JobNotFound when retention kept nothing of it.
         """
         wait_s = None if timeout is None else to_s("timeout", timeout)
         inspector = (await self._app.runtime()).inspector
@@ -125,7 +125,7 @@ class Receipt(msgspec.Struct, Generic[R], frozen=True, kw_only=True):
     replaced: str | None
     """The waiting job that this one took the place of."""
     durability: str
-    """What was reached: it may be less than was asked for when the servers did not confirm in time."""
+    """What was reached: less than asked for when the servers did not confirm in time."""
     handle: Handle[R]
 
     @property
@@ -160,8 +160,8 @@ class Task(Generic[P, R]):
     async def enqueue(self, payload: P = _MISSING, **options: Unpack[EnqueueFields]) -> Receipt[R]:
         """Put one job on the queue.
 
-        Raises Overloaded when back-pressure refuses it and JobConflict when its id is taken by a job
-        with another payload.
+        Raises Overloaded when back-pressure refuses it and JobConflict when its id is taken by a
+        job with another payload.
         """
         receipt = await self._send_one(payload, self._options(options))
         if receipt.status == "overloaded":
@@ -178,7 +178,7 @@ class Task(Generic[P, R]):
     async def enqueue_many(
         self, payloads: Iterable[P | Draft[P]], **options: Unpack[EnqueueFields]
     ) -> list[Receipt[R]]:
-        """Put many jobs on the queue, a round trip per 1000; each receipt says what became of its job."""
+        """Put many jobs on the queue, a round trip per 1000; a receipt for each."""
         shared = self._options(options)
         drafts = [item if isinstance(item, Draft) else Draft(item, shared) for item in payloads]
         if self._app.middleware:

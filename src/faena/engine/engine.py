@@ -97,7 +97,7 @@ class Engine:
         jobs: Sequence[tuple[str, bytes]],
         wait: Sequence[Argument],
     ) -> tuple[list[Answer], Any]:
-        """The same, then WAIT or WAITAOF on the same connection; also returns what that answered."""
+        """The same, then WAIT or WAITAOF on the same connection, with what that answered."""
         args = [self._now(), *_enqueue_args(caller, call, jobs)]
         keys = [self._keys_of(queue).prefix]
         for _ in range(3):
@@ -160,7 +160,7 @@ class Engine:
     # -- operations on queues -----------------------------------------------------------------
 
     async def hold(self, queue: str, reason: str, duration_us: int | None, by: str) -> bool:
-        """Serve no job until released, or for a time; False when it was held for this reason already."""
+        """Serve no job until released, or for a time; False when this reason held it already."""
         return await self._run("hold", queue, [reason, _optional(duration_us), by]) == 1
 
     async def release(self, queue: str, reason: str) -> bool:

@@ -1,7 +1,8 @@
 """The catalogue of keys: every name a script may use, with its type, contents and bound.
 
-All keys of a queue share a prefix whose hash tag is the queue, so they share a cluster slot and every
-script is valid on a cluster. The tests compare this table with a live server and with the scripts.
+All keys of a queue share a prefix whose hash tag is the queue, so they share a cluster slot and
+every script is valid on a cluster. The tests compare this table with a live server and with the
+scripts.
 """
 
 from __future__ import annotations

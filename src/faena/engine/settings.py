@@ -34,7 +34,7 @@ NAMES = (
 
 
 def declaration(options: QueueOptions) -> dict[str, str]:
-    """Every setting by name, an empty text where the options set no bound, and a version of them all."""
+    """Every setting by name, empty where the options set no bound, and a version of them all."""
     press, retain = options.backpressure, options.retain
     values: dict[str, object] = {
         "limits": limits_text(options.limits),

@@ -54,6 +54,12 @@ class Attempt:
         self.interrupt: Callable[[], None] | None = None
         """How a thread or a process is stopped; None for a coroutine, whose task is cancelled."""
 
+    def begin(self) -> None:
+        """Called by its coroutine at the first step; raises when it was told to stop before."""
+        self.is_begun = True
+        if self.stop is not None:
+            raise asyncio.CancelledError
+
     def end_early(self, why: Stop) -> None:
         """Tell the handler to stop. The first reason stands."""
         if self.stop is not None:

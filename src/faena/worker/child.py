@@ -52,7 +52,7 @@ class Order:
         )
 
 
-class Remote(RuntimeError):
+class RemoteError(RuntimeError):
     """An exception of a child that could not be pickled, told in words."""
 
 
@@ -129,5 +129,5 @@ def _portable(error: BaseException) -> BaseException:
     try:
         pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes: does it survive the way?
     except Exception:  # noqa: BLE001 - a user's exception may refuse in any way
-        return Remote(f"{type(error).__name__}: {error}")
+        return RemoteError(f"{type(error).__name__}: {error}")
     return error

@@ -59,7 +59,7 @@ class Place(Protocol):
 class Executor:
     """Runs the jobs of one queue."""
 
-    def __init__(  # noqa: PLR0913 - each is a part the executor works with
+    def __init__(
         self,
         queue: str,
         handlers: Mapping[str, Handler],
@@ -146,7 +146,7 @@ class Executor:
         return attempt
 
     def _arm(self, begun: Sequence[Attempt]) -> None:
-        """Time limits are set only for what did not end at once, which spares most no-ops a timer."""
+        """Time limits are set only for what did not end at once: short jobs need no timer."""
         loop = asyncio.get_running_loop()
         for attempt in begun:
             if attempt.claim.id in self._running:
@@ -175,9 +175,7 @@ class Executor:
 
     async def _run(self, attempt: Attempt) -> None:
         try:
-            attempt.is_begun = True
-            if attempt.stop is not None:
-                raise asyncio.CancelledError  # told to stop before its first step
+            attempt.begin()
             value = await self._call(attempt)
             outcome = self._complete(attempt, value)
         except BaseException as error:  # noqa: BLE001 - the border: a handler may raise anything
@@ -221,7 +219,9 @@ class Executor:
 
     # -- after the handler ----------------------------------------------------------------------
 
-    def _judge(self, attempt: Attempt, error: BaseException) -> Outcome | None:
+    def _judge(  # noqa: PLR0911 - the one place where endings become outcomes
+        self, attempt: Attempt, error: BaseException
+    ) -> Outcome | None:
         """Turn any ending but a plain return into one outcome."""
         retry, claim = attempt.handler.retry, attempt.claim
         match attempt.stop, error:

@@ -20,11 +20,11 @@ _CODES: tuple[tuple[type[BaseException], str], ...] = (
 )
 
 
-class TimedOut(Exception):  # noqa: N818 - the name a user reads on the dead-letter desk
+class TimedOut(Exception):
     """The attempt ran longer than it may."""
 
 
-class WorkerDied(Exception):  # noqa: N818 - the name a user reads on the dead-letter desk
+class WorkerDied(Exception):
     """The process that ran the handler ended without a word: killed, crashed, or exited."""
 
     code = "WORKER_LOST"

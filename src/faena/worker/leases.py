@@ -21,7 +21,7 @@ class Leases:
         self._held: dict[str, dict[str, Held]] = {}
 
     def take(self, queue: str, job_id: str, lease: str, until: float) -> None:
-        """Hold a lease until it ends, or until a handler's time is so long over that it is stuck."""
+        """Hold a lease until it ends, or its handler's time is so long over that it is stuck."""
         self._held.setdefault(queue, {})[job_id] = Held(lease, until)
 
     def end(self, queue: str, job_id: str) -> None:

@@ -1,9 +1,9 @@
 """Handlers that run in processes of their own, which can be killed.
 
-A child imports the module that defines the task and calls its handler; payload and result travel as
-the bytes they are on the broker. A child that dies, however it dies, is one failed attempt and costs
-the worker nothing. Progress and log lines come back as datagrams on a private socket: a child killed
-in the middle of a write holds no lock.
+A child imports the module that defines the task and calls its handler; payload and result travel
+as the bytes they are on the broker. A child that dies, however it dies, is one failed attempt and
+costs the worker nothing. Progress and log lines come back as datagrams on a private socket: a child
+killed in the middle of a write holds no lock.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -44,10 +44,9 @@ class Processes:
     def call(self, attempt: Attempt) -> tuple[asyncio.Future[Any], Callable[[], None]]:
         """Start the handler in a child; interrupting it kills the child."""
         job, handler = attempt.job, attempt.handler
-        if self._pool is None:
-            self._open()
+        pool = self._pool or self._open()
         self._jobs[job.id] = job
-        scheduled: Future[Any] = self._pool.schedule(
+        scheduled: Future[Any] = pool.schedule(
             child.call,
             args=(child.Order.of(handler, job, attempt.payload),),
         )
@@ -55,7 +54,11 @@ class Processes:
         scheduled.add_done_callback(
             lambda done: self._loop.call_soon_threadsafe(self._hand_over, job.id, done, result)
         )
-        return result, scheduled.cancel
+
+        def kill() -> None:
+            scheduled.cancel()
+
+        return result, kill
 
     def _hand_over(self, job_id: str, done: Future[Any], result: asyncio.Future[Any]) -> None:
         from pebble import ProcessExpired  # noqa: PLC0415 - optional: the `process` extra
@@ -73,7 +76,7 @@ class Processes:
         except BaseException as error:  # noqa: BLE001 - whatever the handler raised
             result.set_exception(error)
 
-    def _open(self) -> None:
+    def _open(self) -> Any:
         try:
             from pebble import ProcessPool  # noqa: PLC0415 - optional: the `process` extra
         except ImportError:
@@ -90,8 +93,9 @@ class Processes:
             max_workers=max(2, os.cpu_count() or 2),
             initializer=child.begin,
             initargs=(path, os.getpid()),
-            context=get_context("spawn"),
+            context=cast("Any", get_context("spawn")),
         )
+        return self._pool
 
     def _drain(self) -> None:
         """Hand on whatever children have said so far."""

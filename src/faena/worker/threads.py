@@ -18,7 +18,7 @@ from faena.worker.attempt import Attempt
 
 
 class Interrupted(BaseException):
-    """Raised inside a handler's thread to stop it; not an Exception, so handlers rarely catch it."""
+    """Raised inside a handler's thread to stop it; no Exception, so handlers rarely catch it."""
 
 
 class _Call:
@@ -42,7 +42,7 @@ class _Call:
             self._leave()
 
     def _leave(self) -> None:
-        """Close the door before the thread serves another job; an exception on its way is taken back."""
+        """Close the door before the thread serves another job: a late exception is taken back."""
         while True:
             try:
                 with self._lock:

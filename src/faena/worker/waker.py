@@ -1,9 +1,9 @@
 """Blocks on the wake markers of the queues that could take work, on one connection for all.
 
-A marker stays on the server until it is popped, so a job that arrives between an empty claim and the
-block is not missed. A queue whose slots are all taken is not waited for: its marker is left to other
-workers. When a queue becomes idle while the block is under way the block is begun anew with it, and
-every queue that was in it looks once, because a pop may have been on its way.
+A marker stays on the server until it is popped, so a job that arrives between an empty claim and
+the block is not missed. A queue whose slots are all taken is not waited for: its marker is left to
+other workers. When a queue becomes idle while the block is under way, the block is begun anew with
+it, and every queue that was in it looks once, because a pop may have been on its way.
 """
 
 from __future__ import annotations

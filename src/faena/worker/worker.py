@@ -206,7 +206,7 @@ class Worker:
         finally:
             for task in (*parts, stopping):
                 task.cancel()
-            await asyncio.gather(*parts, stopping, return_exceptions=True)
+            await asyncio.gather(*parts, return_exceptions=True)
 
     async def _wind_down(
         self, fetching: Sequence[asyncio.Task[None]], waking: asyncio.Task[None]
