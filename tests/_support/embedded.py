@@ -75,8 +75,8 @@ def server_pid(url: str) -> int:
 
 
 def watcher_pid(directory: Path) -> int:
-    (pid,) = {p.pid for p in _inside(directory) if any("watcher.py" in a for a in p.cmdline())}
-    return pid
+    (watcher,) = [process for process in _inside(directory) if "-I" in process.cmdline()]
+    return watcher.pid
 
 
 def wait_until_free(lock: Path) -> None:
@@ -99,7 +99,6 @@ def sweep(directory: Path) -> None:
     for process in _inside(directory):
         with suppress(psutil.Error):
             process.send_signal(signal.SIGKILL)
-            process.wait(5)
 
 
 def _inside(directory: Path) -> list[psutil.Process]:

@@ -47,8 +47,10 @@ def spawn(home: Path) -> Iterator[Callable[[], Member]]:
 
 
 def put(url: str, **pairs: str) -> None:
+    """Returns when the write is on disk: `everysec` alone may lose it to a kill -9."""
     with redis.Redis.from_url(url) as client:
         client.mset(pairs)
+        client.waitaof(1, 0, 0)
 
 
 def get(url: str, name: str) -> str | None:
