@@ -1,0 +1,132 @@
+"""Everything a queue owns on the server, as plain Python.
+
+One script reads it all, so a dump is one instant of the queue. Names are relative to the queue's
+prefix: `ready`, `info:a`, `window:60000000`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from faena.engine import Engine
+from faena.engine.keys import Keys
+from tests._support.lua import Lua
+
+READ_ALL = Lua(
+    "dump",
+    """
+    local readers = {
+      string = function(name) return redis.call('GET', name) end,
+      hash = function(name) return redis.call('HGETALL', name) end,
+      zset = function(name) return redis.call('ZRANGE', name, 0, -1, 'WITHSCORES') end,
+      list = function(name) return redis.call('LRANGE', name, 0, -1) end,
+      stream = function(name) return redis.call('XRANGE', name, '-', '+') end,
+    }
+    local found = {}
+    for _, name in ipairs(redis.call('KEYS', KEYS[1] .. '*')) do
+      local kind = redis.call('TYPE', name).ok
+      local mortal = redis.call('PTTL', name) > 0 and 1 or 0
+      found[#found + 1] = { string.sub(name, #KEYS[1] + 1), kind, mortal, readers[kind](name) }
+    end
+    return found
+    """,
+)
+
+BOOKKEEPING = ("call:", "stats:", "events")
+
+
+class Dump(dict[str, Any]):
+    """Contents by key name; `mortal` are the names with a TTL, `types` the server's types."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mortal: set[str] = set()
+        self.types: dict[str, str] = {}
+
+
+async def dump(engine: Engine, queue: str) -> Dump:
+    """All keys of a queue, decoded."""
+    prefix = Keys(engine.namespace, queue).prefix
+    reply = await engine.wire.run(READ_ALL, [prefix], [], patience_s=5)
+    return read_dump(reply)
+
+
+def read_dump(reply: Sequence[Any]) -> Dump:
+    """The reply of READ_ALL as a dump."""
+    taken = Dump()
+    for raw_name, kind, is_mortal, content in sorted(reply, key=lambda row: row[0]):
+        name = raw_name.decode()
+        taken.types[name] = kind.decode()
+        taken[name] = _READERS[kind](name, content)
+        if is_mortal:
+            taken.mortal.add(name)
+    return taken
+
+
+def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """What differs, by key: the new content, or None for a key that is gone; no bookkeeping."""
+    names = {*before, *after}
+    return {
+        name: after.get(name)
+        for name in sorted(names)
+        if before.get(name) != after.get(name) and not name.startswith(BOOKKEEPING)
+    }
+
+
+def _read_string(name: str, content: bytes) -> Any:
+    if name.startswith("call:"):
+        call, _, answer = content.partition(b"\n")
+        return call.decode(), answer
+    return content.decode()
+
+
+def _read_hash(name: str, content: Sequence[bytes]) -> dict[str, Any]:
+    decode = _FIELDS.get(name.partition(":")[0], bytes.decode)
+    return {content[i].decode(): decode(content[i + 1]) for i in range(0, len(content), 2)}
+
+
+def _read_zset(_: str, content: Sequence[bytes]) -> list[tuple[str, float]]:
+    return [(content[i].decode(), float(content[i + 1])) for i in range(0, len(content), 2)]
+
+
+def _read_list(_: str, content: Sequence[bytes]) -> list[str]:
+    return [entry.decode() for entry in content]
+
+
+def _read_stream(_: str, content: Sequence[Any]) -> list[list[tuple[str, str]]]:
+    """Fields in order, since one entry may name a field twice; entry ids are the server's time."""
+    return [
+        [(flat[i].decode(), flat[i + 1].decode()) for i in range(0, len(flat), 2)]
+        for _, flat in content
+    ]
+
+
+def _mark(packed: bytes) -> dict[str, Any]:
+    mark = msgspec.msgpack.decode(packed)
+    assert len(mark.pop("z")) == 64
+    return mark
+
+
+def _lease(record: bytes) -> tuple[str, int, str, float]:
+    lease, claimed_at, worker, score = record.decode().split()
+    return lease, int(claimed_at), worker, float(score)
+
+
+_READERS = {
+    b"string": _read_string,
+    b"hash": _read_hash,
+    b"zset": _read_zset,
+    b"list": _read_list,
+    b"stream": _read_stream,
+}
+_FIELDS: dict[str, Any] = {
+    "clock": int,
+    "stats": int,
+    "specs": bytes,
+    "results": bytes,
+    "marks": _mark,
+    "leases": _lease,
+}

@@ -1,0 +1,75 @@
+"""What every test may ask for, and the guards that watch every test.
+
+One server per test process, on a Unix socket. A test gets a namespace of its own and cleans up what
+it made: keys without a TTL that are still there afterwards fail it, and so do asyncio tasks.
+Warnings as errors, random order and the time limit are in pyproject.toml.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import itertools
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from faena.engine import Address, Wire
+from tests._support.rig import Rig
+from tests._support.valkey import Server
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def valkey() -> Iterator[Server]:
+    """The server shared by the tests of this process: ask for `wire` or `rig` rather."""
+    with Server("appendonly no", unix=True) as server:
+        yield server
+
+
+@pytest.fixture
+def namespace(valkey: Server) -> str:
+    """A prefix that no other test uses."""
+    return f"test{next(_numbers)}"
+
+
+@pytest.fixture
+async def wire(valkey: Server) -> AsyncIterator[Wire]:
+    wire = Wire(Address.parse(valkey.url))
+    yield wire
+    await wire.close()
+
+
+@pytest.fixture
+async def rig(wire: Wire, namespace: str) -> AsyncIterator[Rig]:
+    """A queue with a clock of its own, obliterated afterwards."""
+    rig = Rig(wire, namespace)
+    yield rig
+    await rig.obliterate()
+
+
+@pytest.fixture(autouse=True)
+def _no_leaked_keys(request: pytest.FixtureRequest) -> Iterator[None]:
+    yield
+    if "valkey" not in request.fixturenames:
+        return
+    server: Server = request.getfixturevalue("valkey")
+    with server.client() as client:
+        leaked = sorted(name for name in client.scan_iter(count=1000) if client.pttl(name) == -1)
+        client.flushall()
+    assert not leaked, f"keys without a TTL must not outlive a test, got {leaked}"
+
+
+@pytest.fixture(autouse=True)
+def _no_leaked_tasks(request: pytest.FixtureRequest) -> None:
+    if inspect.iscoroutinefunction(getattr(request.node, "obj", None)):
+        request.getfixturevalue("_loop_left_empty")
+
+
+@pytest.fixture
+async def _loop_left_empty() -> AsyncIterator[None]:
+    yield
+    await asyncio.sleep(0)  # a task that was cancelled in the last turn ends in this one
+    leaked = asyncio.all_tasks() - {asyncio.current_task()}
+    assert not leaked, f"tasks must not outlive a test, got {leaked}"
