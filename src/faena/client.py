@@ -11,7 +11,7 @@ import asyncio
 import hashlib
 import secrets
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -36,6 +36,13 @@ _MODES = {
     UniqueMode.KEEP_LAST: "last",
 }
 
+_WAITS: Mapping[DurabilityLevel, Callable[[Durability], tuple[str | int, ...] | None]] = {
+    DurabilityLevel.MEMORY: lambda _: None,
+    DurabilityLevel.FSYNCED: lambda _: ("WAITAOF", 1, 0, _DURABLE_WITHIN_MS),
+    DurabilityLevel.REPLICATED: lambda asked: ("WAIT", asked.replicas, _DURABLE_WITHIN_MS),
+}
+"""What to send after the script, on the same connection, for each level."""
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -56,6 +63,20 @@ class NewJob(NamedTuple):
 
     id: str
     spec: bytes
+
+
+class Sent(NamedTuple):
+    """What became of some jobs, and what durability was reached for them."""
+
+    answers: list[Answer]
+    durability: Durability
+
+
+class _Group(NamedTuple):
+    """Jobs of one caller that wait for the next call."""
+
+    jobs: Sequence[NewJob]
+    answered: asyncio.Future[Sent]
 
 
 def seal_job(job_id: str, spec: Spec, options: EnqueueOptions, priority: int) -> NewJob:
@@ -87,22 +108,24 @@ def _unique_facts(unique: Unique) -> Mapping[str, object]:
 
 
 class Producer:
-    """Sends one queue's new jobs, one call at a time."""
+    """Sends one queue's new jobs at one durability, one call at a time."""
 
-    def __init__(self, engine: Engine, queue: str, calls: CallIds) -> None:
+    def __init__(self, engine: Engine, queue: str, calls: CallIds, durability: Durability) -> None:
         self._engine = engine
         self._queue = queue
         self._calls = calls
+        self._durability = durability
+        self._wait = _WAITS[durability.level](durability)
         self._caller = calls()
         self._is_busy = False
-        self._waiting: deque[tuple[Sequence[NewJob], asyncio.Future[list[Answer]]]] = deque()
+        self._waiting: deque[_Group] = deque()
         self._flushing: asyncio.Task[None] | None = None
 
-    async def send(self, jobs: Sequence[NewJob]) -> list[Answer]:
-        """An answer for each of 1..1000 jobs."""
+    async def send(self, jobs: Sequence[NewJob]) -> Sent:
+        """Answers for 1..1000 jobs."""
         if self._is_busy:
-            answered: asyncio.Future[list[Answer]] = asyncio.get_running_loop().create_future()
-            self._waiting.append((jobs, answered))
+            answered: asyncio.Future[Sent] = asyncio.get_running_loop().create_future()
+            self._waiting.append(_Group(jobs, answered))
             return await answered
         self._is_busy = True
         try:
@@ -110,14 +133,23 @@ class Producer:
         finally:
             self._go_on()
 
-    async def _call(self, jobs: Sequence[NewJob]) -> list[Answer]:
+    async def _call(self, jobs: Sequence[NewJob]) -> Sent:
+        call = self._calls()
         try:
-            return await self._engine.enqueue(self._queue, self._caller, self._calls(), jobs)
+            if self._wait is None:
+                answers = await self._engine.enqueue(self._queue, self._caller, call, jobs)
+                return Sent(answers, self._durability)
+            answers, waited = await self._engine.enqueue_durably(
+                self._queue, self._caller, call, jobs, self._wait
+            )
         except BaseException:
             # The abandoned call may still reach the server, after a later one: its caller's record
             # must not be the one that the later call relies on.
             self._caller = self._calls()
             raise
+        number = waited[0] if isinstance(waited, list) else waited
+        is_reached = number >= max(1, self._durability.replicas)
+        return Sent(answers, self._durability if is_reached else Durability())
 
     def _go_on(self) -> None:
         if self._waiting:
@@ -127,29 +159,27 @@ class Producer:
 
     async def _flush(self) -> None:
         groups = [self._waiting.popleft()]
-        size = len(groups[0][0])
-        while self._waiting and size + len(self._waiting[0][0]) <= BATCH:
+        size = len(groups[0].jobs)
+        while self._waiting and size + len(self._waiting[0].jobs) <= BATCH:
             groups.append(self._waiting.popleft())
-            size += len(groups[-1][0])
+            size += len(groups[-1].jobs)
         try:
-            answers = await self._call([job for jobs, _ in groups for job in jobs])
+            sent = await self._call([job for group in groups for job in group.jobs])
         except Exception as error:  # noqa: BLE001 - handed to each of those who wait
-            for _, answered in groups:
-                if not answered.done():
-                    answered.set_exception(error)
+            for group in groups:
+                if not group.answered.done():
+                    group.answered.set_exception(error)
         else:
-            _hand_out(answers, groups)
+            _hand_out(sent, groups)
         finally:
             self._go_on()
 
 
-def _hand_out(
-    answers: list[Answer], groups: Sequence[tuple[Sequence[NewJob], asyncio.Future[list[Answer]]]]
-) -> None:
+def _hand_out(sent: Sent, groups: Sequence[_Group]) -> None:
     start = 0
     for jobs, answered in groups:
         if not answered.done():
-            answered.set_result(answers[start : start + len(jobs)])
+            answered.set_result(Sent(sent.answers[start : start + len(jobs)], sent.durability))
         start += len(jobs)
 
 
@@ -159,48 +189,27 @@ class Client:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._calls = CallIds()
-        self._producers: dict[str, Producer] = {}
-        self._can_fsync = False
+        self._producers: dict[tuple[str, Durability], Producer] = {}
 
-    async def enqueue(
-        self, queue: str, jobs: Sequence[NewJob], durability: Durability
-    ) -> tuple[list[Answer], Durability]:
-        """Send up to 1000 jobs; also says what durability was reached."""
-        if durability.level is not DurabilityLevel.MEMORY:
-            return await self._enqueue_durably(queue, jobs, durability)
-        producer = self._producers.get(queue)
+    async def enqueue(self, queue: str, jobs: Sequence[NewJob], durability: Durability) -> Sent:
+        """Send up to 1000 jobs."""
+        producer = self._producers.get((queue, durability))
         if producer is None:
-            producer = self._producers[queue] = Producer(self._engine, queue, self._calls)
-        return await producer.send(jobs), durability
-
-    async def _enqueue_durably(
-        self, queue: str, jobs: Sequence[NewJob], durability: Durability
-    ) -> tuple[list[Answer], Durability]:
-        wants_disk = durability.level is DurabilityLevel.FSYNCED
-        if wants_disk:
-            await self._check_fsync()
-        wait = (
-            ("WAITAOF", 1, 0, _DURABLE_WITHIN_MS)
-            if wants_disk
-            else ("WAIT", durability.replicas, _DURABLE_WITHIN_MS)
-        )
-        answers, waited = await self._engine.enqueue_durably(
-            queue, self._calls(), self._calls(), jobs, wait
-        )
-        reached = waited[0] >= 1 if wants_disk else waited >= durability.replicas
-        return answers, durability if reached else Durability()
+            if durability.level is DurabilityLevel.FSYNCED:
+                await self._check_fsync()
+            producer = Producer(self._engine, queue, self._calls, durability)
+            self._producers[queue, durability] = producer
+        return await producer.send(jobs)
 
     async def _check_fsync(self) -> None:
         """Refuse before anything is written when the server keeps no append-only file."""
-        if not self._can_fsync:
-            info = await self._engine.wire.call("INFO", "persistence", patience_s=5.0)
-            if b"aof_enabled:1" not in info:
-                raise StoreRejected(
-                    'durability "fsynced" needs a server with appendonly yes; this one has none: '
-                    "set it with CONFIG SET appendonly yes",
-                    op="enqueue",
-                )
-            self._can_fsync = True
+        info = await self._engine.wire.call("INFO", "persistence", patience_s=5.0)
+        if b"aof_enabled:1" not in info:
+            raise StoreRejected(
+                'durability "fsynced" needs a server with appendonly yes; this one has none: '
+                "set it with CONFIG SET appendonly yes",
+                op="enqueue",
+            )
 
     async def cancel(self, queue: str, job: str) -> str:
         """Cancel a job: "cancelled", or "asked" when it runs and will be stopped."""

@@ -7,6 +7,7 @@ embedded server that this process starts or joins.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from faena.client import Client
 from faena.embedded import Embedded
 from faena.engine import Address, Engine, Wire
 from faena.engine.engine import Clock
+from faena.errors import StoreUnavailable
 from faena.inspector import Inspector
 from faena.services.doctor import refuse_eviction
 
@@ -49,9 +51,18 @@ class Broker:
                 self._embedded = Embedded.join(self._connection.directory)
                 found = Address.parse(self._embedded.url)
             self._address = found
-        elif self._embedded is not None:
-            self._embedded.ensure()
         return self._address
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether the server is one that members of this program start and keep."""
+        return self._embedded is not None
+
+    async def revive(self) -> None:
+        """Start the embedded server again if it died; when it will not start, the call fails."""
+        if self._embedded is not None:
+            with contextlib.suppress(StoreUnavailable):
+                await asyncio.to_thread(self._embedded.ensure)
 
     def leave(self) -> None:
         """Let the embedded server go, if this process holds one."""
@@ -104,8 +115,9 @@ class Runtime:
         """A maker of further engines with connections of their own, for other threads."""
 
         def make() -> Engine:
+            revive = self._broker.revive if self._broker.is_embedded else None
             engine = Engine(
-                Wire(address, client_name=f"faena-{self._connection.name}"),
+                Wire(address, client_name=f"faena-{self._connection.name}", revive=revive),
                 namespace=self._connection.namespace,
                 clock=self._connection.clock,
             )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import hiredis
@@ -35,12 +35,14 @@ class Courier:
         *,
         connections: int,
         jitter: Callable[[], float],
+        revive: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._address = address
         self._topology = topology
         self._dialer = dialer
         self._connections = connections
         self._jitter = jitter
+        self._revive = revive
         self._pools: dict[Node, Pool] = {}
         self._is_closed = False
 
@@ -96,6 +98,8 @@ class Courier:
         await patience.pause()
         if verdict is not Verdict.WAIT:
             self._distrust(node)
+            if self._revive is not None:
+                await self._revive()
             await self.look(patience.limit(request.timeout_s))
         return None
 

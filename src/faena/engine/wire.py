@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import hiredis
@@ -45,6 +45,7 @@ class Wire:
         call_timeout_s: float = 5.0,  # of one attempt, connecting and replying each
         client_name: str = "faena",  # what CLIENT LIST shows
         jitter: Callable[[], float] = random.random,
+        revive: Callable[[], Awaitable[None]] | None = None,  # starts a server of our own again
     ) -> None:
         self.address = address
         self._call_timeout_s = call_timeout_s
@@ -53,7 +54,12 @@ class Wire:
         self._dialer = Dialer(address, client_name=client_name, timeout_s=call_timeout_s)
         self._topology = open_topology(address, self._dialer, on_switch=self._drop, jitter=jitter)
         self._courier = Courier(
-            address, self._topology, self._dialer, connections=connections, jitter=jitter
+            address,
+            self._topology,
+            self._dialer,
+            connections=connections,
+            jitter=jitter,
+            revive=revive,
         )
         self._blocker = Blocker(self._topology, self._dialer, is_cluster=self._is_cluster)
         self._subscriptions: list[Subscription] = []
