@@ -63,6 +63,7 @@ async def test_a_switched_primary_is_followed_by_connections_that_were_open(
     fleet: Watched, wire: Wire
 ) -> None:
     assert await wire.run_and_wait(COUNT, ["k"], [], [("WAIT", 1, 5000)], patience_s=5) == (1, [1])
+    blocked = asyncio.create_task(wire.block_pop(["w"], 20))
     with fleet.sentinels[0].client() as sentinel:
         sentinel.execute_command("SENTINEL", "FAILOVER", "orders")
 
@@ -72,6 +73,8 @@ async def test_a_switched_primary_is_followed_by_connections_that_were_open(
 
     # The old primary takes writes for ten more seconds: the sentinels' word must come first.
     await eventually(is_on_the_other, within=8)
+    with pytest.raises(StoreUnavailable):
+        await asyncio.wait_for(blocked, 1)
 
 
 async def test_sentinels_that_are_down_are_passed_over(quiet: Watched) -> None:
