@@ -12,7 +12,7 @@ from faena.engine.wire import Wire
 from faena.errors import ScriptError, StoreRejected, StoreUnavailable
 from tests._support.eventually import eventually
 from tests._support.lua import COUNT, ECHO, READ, Lua
-from tests._support.valkey import Server
+from tests._support.valkey import Server, free_port
 
 
 @pytest.fixture(scope="module")
@@ -197,6 +197,17 @@ async def test_a_server_with_too_many_clients_is_waited_for(server: Server) -> N
         assert await waiting == 1
         await guests[1].close()
         await wire.close()
+
+
+async def test_closing_ends_the_calls_that_are_still_trying() -> None:
+    for host in (f"redis://127.0.0.1:{free_port()}", f"redis+cluster://127.0.0.1:{free_port()}"):
+        wire = Wire(Address.parse(host))
+        trying = asyncio.create_task(wire.run(COUNT, ["k"], [], patience_s=600))
+        await asyncio.wait([trying], timeout=0.1)
+        assert not trying.done()
+        await wire.close()
+        with pytest.raises(StoreUnavailable, match="closed by this program"):
+            await trying
 
 
 async def test_a_closed_wire_stays_closed(wire: Wire) -> None:

@@ -78,7 +78,12 @@ async def test_a_pop_waits_on_every_node_and_forgets_nothing_between_calls(
     await eventually(lambda: _is_gone(wire, keys[2]))
     assert await wire.block_pop(keys, 10) == keys[2]
     assert await wire.block_pop(keys, 0.05) is None
+    waiting = asyncio.create_task(wire.block_pop(keys, 10))
+    for server in fleet.servers:
+        await eventually(lambda server=server: _blocked(fleet, server) == 1)
     await wire.rebuild()
+    with pytest.raises(StoreUnavailable):
+        await waiting
     for server in fleet.servers:
         await eventually(lambda server=server: _blocked(fleet, server) == 0)
 

@@ -61,8 +61,6 @@ class Blocker:
         """End every wait and its connection."""
         for wait in self._waits.values():
             wait.cancel()
-            # One that failed since the last call has nobody left to tell.
-            wait.add_done_callback(lambda task: task.cancelled() or task.exception())
         for link in (*self._idle.values(), *self._busy):
             link.close()
         self._waits.clear()
@@ -74,17 +72,26 @@ class Blocker:
         for stale in self._waits.keys() - set(groups):
             self._waits.pop(stale).cancel()
         while (left_s := until - loop.time()) > 0:
-            for group in groups:
-                if group not in self._waits:
-                    self._waits[group] = loop.create_task(self._wait(group, block_s))
-            waits = [self._waits[group] for group in groups]
-            await asyncio.wait(waits, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
-            for group in groups:
-                if self._waits[group].done():
-                    popped = self._waits.pop(group).result()
-                    if popped is not None:
+            waits = {group: self._begin(group, block_s) for group in groups}
+            first = asyncio.FIRST_COMPLETED
+            await asyncio.wait(waits.values(), timeout=left_s, return_when=first)
+            for group, wait in waits.items():
+                if wait.cancelled():
+                    raise ConnectionError("the connections have been dropped by this program")
+                if wait.done():
+                    self._waits.pop(group, None)
+                    if popped := wait.result():
                         return popped
         return None
+
+    def _begin(self, group: Group, block_s: float) -> asyncio.Task[str | None]:
+        """The wait for a group, which may still go on since an earlier call."""
+        if group not in self._waits:
+            wait = asyncio.ensure_future(self._wait(group, block_s))
+            # One that fails between two calls and is dropped then has nobody to tell.
+            wait.add_done_callback(lambda task: task.cancelled() or task.exception())
+            self._waits[group] = wait
+        return self._waits[group]
 
     async def _wait(self, group: Group, block_s: float) -> str | None:
         """Block at the owner of the group's slot, following the slot when it moves."""

@@ -23,6 +23,8 @@ from faena.engine.request import Request
 from faena.engine.topology import Topology
 from faena.errors import StoreUnavailable
 
+_CLOSED = "the connection to the broker has been closed by this program"
+
 
 class Courier:
     """Takes requests to the node they belong to, through whatever happens on the way."""
@@ -86,6 +88,8 @@ class Courier:
     ) -> Node | None:
         """Follow a redirection, wait and look around, or give up; returns the node of an ASK."""
         where, op = node or self._address, request.op
+        if self._is_closed:
+            raise StoreUnavailable(_CLOSED, op=op) from failure
         verdict = faults.judge(failure)
         is_redirected = verdict in REDIRECTIONS
         if verdict in FINAL or (is_redirected and self._address.kind != "cluster"):
@@ -117,7 +121,7 @@ class Courier:
 
     def _open_pool(self, node: Node) -> Pool:
         if self._is_closed:
-            raise StoreUnavailable("the connection to the broker has been closed by this program")
+            raise StoreUnavailable(_CLOSED)
         pool = Pool(lambda timeout_s: self._dialer.dial(node, timeout_s), self._connections)
         self._pools[node] = pool
         return pool

@@ -210,8 +210,12 @@ class _Once:
             self._running = asyncio.ensure_future(self._run())
             # Should every caller give up first, its failure is nobody's news.
             self._running.add_done_callback(lambda task: task.cancelled() or task.exception())
-        # Shielded: a cancelled caller must not take the answer away from the others.
-        await asyncio.shield(self._running)
+        task = self._running
+        # Not awaited itself: a cancelled caller must not take the answer away from the others.
+        await asyncio.wait([task])
+        if task.cancelled():
+            raise ConnectionError("the search for the servers has been given up")
+        task.result()
 
     async def stop(self) -> None:
         """Cancel what is running."""
