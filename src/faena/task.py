@@ -228,7 +228,8 @@ class Task(Generic[P, R]):
             )
             for one, fresh in zip(drafts, ids, strict=True)
         ]
-        durability = max((Durability.of(one.options.durability) for one in drafts), key=_strength)
+        asked = {id(one.options): one.options for one in drafts}.values()
+        durability = max((Durability.of(one.durability) for one in asked), key=_strength)
         return await self._deliver(jobs, durability)
 
     async def _deliver(self, jobs: Sequence[NewJob], durability: Durability) -> list[Receipt[R]]:

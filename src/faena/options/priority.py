@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import IntEnum
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -56,6 +57,7 @@ def priority_of(value: Any, *, what: str = "priority") -> int:
     return check_whole(what, value, least=HIGHEST, most=LOWEST)
 
 
+@cache  # asked for every job that names no timeout
 def default_timeout_us(priority: int) -> int:
     """The timeout of the nearest level at or below the number: 7 counts as HIGH."""
     number = priority_of(priority)

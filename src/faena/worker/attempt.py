@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from enum import Enum
+from typing import Any
 
 from faena.engine.scripts import Claim
 from faena.handler import Handler
@@ -28,7 +29,6 @@ class Attempt:
         "claim",
         "handler",
         "interrupt",
-        "is_begun",
         "job",
         "payload",
         "started",
@@ -47,16 +47,14 @@ class Attempt:
         self.started = time.monotonic()
         self.stop: Stop | None = None
         """Set once, by whoever was first to end it early."""
-        self.is_begun = False
-        """Whether its coroutine has taken a step; one that has not cannot be cancelled cleanly."""
-        self.task: asyncio.Task[None] | None = None
+        self.task: asyncio.Task[Any] | None = None
+        """The task that runs it, once one does."""
         self.timer: asyncio.TimerHandle | None = None
         self.interrupt: Callable[[], None] | None = None
         """How a thread or a process is stopped; None for a coroutine, whose task is cancelled."""
 
     def begin(self) -> None:
-        """Called by its coroutine at the first step; raises when it was told to stop before."""
-        self.is_begun = True
+        """Called at its first step; raises when it was told to stop before."""
         if self.stop is not None:
             raise asyncio.CancelledError
 
@@ -68,7 +66,7 @@ class Attempt:
         self.job.cancelled = True
         if self.interrupt is not None:
             self.interrupt()
-        elif self.task is not None and self.is_begun:
+        elif self.task is not None:
             self.task.cancel()
 
     def disarm(self) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable
 
 from faena.client import CallIds
@@ -27,6 +27,7 @@ from faena.worker.executor import Executor
 from faena.worker.leases import Leases
 from faena.worker.notes import QueueNotes
 from faena.worker.pace import Pace
+from faena.worker.samples import Samples
 from faena.worker.slots import Slots
 
 _MOST = 1000
@@ -69,7 +70,7 @@ class Fetcher:
         self._sweep_s = sweep_s
         self._channels = 2 if options.concurrency >= _TWO_CHANNELS_FROM else 1
         self._settled: deque[Settlement] = deque()
-        self._samples: Counter[str] = Counter()
+        self._samples = Samples()
         self._samples_sent = 0.0
         self._news = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
@@ -97,8 +98,7 @@ class Fetcher:
     def done(self, claim: Claim, outcome: Outcome | None, attempt: Attempt | None) -> None:
         """An attempt ended; without an outcome its lease was lost and there is nothing to say."""
         if attempt is not None:
-            run_us = int((time.monotonic() - attempt.started) * 1e6)
-            self._samples[f"run:{run_us.bit_length()}"] += 1
+            self._samples.ran(int((time.monotonic() - attempt.started) * 1e6))
         if outcome is None:
             self._leases.end(self.queue, claim.id)
         elif self._notes.has(claim.id):
@@ -188,12 +188,11 @@ class Fetcher:
         """Whether a second call would carry enough; little things wait for the first to return."""
         return self._slots.free(self.queue) * 4 >= self._options.concurrency
 
-    def _take_samples(self, now: float) -> Counter[str] | None:
-        if not self._samples or now - self._samples_sent < _SAMPLES_EVERY_S:
+    def _take_samples(self, now: float) -> dict[str, int] | None:
+        if now - self._samples_sent < _SAMPLES_EVERY_S:
             return None
-        samples, self._samples = self._samples, Counter()
         self._samples_sent = now
-        return samples
+        return self._samples.take()
 
     async def _exchange(self, caller: str, turn: Turn) -> Exchanged:
         """Ask until there is an answer; the same turn under the same name."""
@@ -231,10 +230,10 @@ class Fetcher:
         self._news.set()
 
     def _start(self, claimed: list[Claim], now: int) -> None:
-        options, started, waits = self._options, time.monotonic(), self._samples
+        options, started, waited = self._options, time.monotonic(), self._samples.waited
         self.executor.start(claimed, now)
         for claim in claimed:
-            waits[f"wait:{self._wait_us(claim, now, options).bit_length()}"] += 1
+            waited(self._wait_us(claim, now, options))
             attempt = self.executor.running.get(claim.id)
             if attempt is not None:
                 until = started + attempt.timeout_s + _GRACE_S

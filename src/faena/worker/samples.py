@@ -1,0 +1,32 @@
+"""How long jobs waited and ran, in buckets of powers of two microseconds, between two exchanges."""
+
+from __future__ import annotations
+
+_BUCKETS = 64
+
+
+class Samples:
+    """Two histograms that an exchange carries to the queue's minute statistics."""
+
+    def __init__(self) -> None:
+        self._waits = [0] * _BUCKETS
+        self._runs = [0] * _BUCKETS
+
+    def waited(self, us: int) -> None:
+        """A job was ready for so long before it was claimed."""
+        self._waits[us.bit_length()] += 1
+
+    def ran(self, us: int) -> None:
+        """An attempt took so long."""
+        self._runs[us.bit_length()] += 1
+
+    def take(self) -> dict[str, int]:
+        """What was gathered, by counter name (`wait:17`, `run:4`), and start anew."""
+        taken = {
+            f"{name}:{bucket}": number
+            for name, counts in (("wait", self._waits), ("run", self._runs))
+            for bucket, number in enumerate(counts)
+            if number
+        }
+        self._waits, self._runs = [0] * _BUCKETS, [0] * _BUCKETS
+        return taken
