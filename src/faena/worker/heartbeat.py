@@ -2,13 +2,15 @@
 
 It has its own event loop and connection. What it learns (a lease lost, a cancellation asked for) it
 hands to the worker's loop. A handler whose time is long over is no longer renewed: its job goes to
-another worker even if this loop never moves again.
+another worker even if this loop never moves again. That such a loop is stuck is noticed here too,
+because nobody on it can.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -24,6 +26,7 @@ _STOP_WITHIN_S = 5.0
 _log = logging.getLogger("faena.worker")
 
 OnStop = Callable[[str, str, Stop], None]
+OnStuck = Callable[[float], None]
 
 
 class Heartbeat:
@@ -37,17 +40,23 @@ class Heartbeat:
         every_s: float,
         on_stop: OnStop,
         loop: asyncio.AbstractEventLoop,
+        patience_s: Callable[[], float],
+        on_stuck: OnStuck,
     ) -> None:
+        """`on_stuck` is called in this thread when the loop is silent beyond `patience_s()`."""
         self._connect = connect
         self._leases = leases
         self._every_s = every_s
         self._on_stop = on_stop
         self._worker_loop = loop
+        self._patience_s = patience_s
+        self._on_stuck = on_stuck
         self._stopping = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wake: asyncio.Event | None = None
         self._thread = threading.Thread(target=self._main, name="faena-heartbeat", daemon=True)
-        self._seen_at = time.monotonic()
+        self._asked_at: float | None = None
+        self._is_suspect = False
 
     def start(self) -> None:
         """Begin to renew."""
@@ -62,8 +71,9 @@ class Heartbeat:
 
     @property
     def lag_s(self) -> float:
-        """For how long the worker's event loop has not answered."""
-        return time.monotonic() - self._seen_at
+        """For how long the worker's event loop has owed an answer; 0 when it owes none."""
+        asked_at = self._asked_at
+        return 0.0 if asked_at is None else time.monotonic() - asked_at
 
     def _main(self) -> None:
         asyncio.run(self._beat())
@@ -74,7 +84,7 @@ class Heartbeat:
         engine = self._connect()
         try:
             while not self._stopping.is_set():
-                self._ask_loop()
+                self._watch_loop()
                 await self._renew_all(engine)
                 try:
                     await asyncio.wait_for(self._wake.wait(), self._every_s)
@@ -83,12 +93,19 @@ class Heartbeat:
         finally:
             await engine.wire.close()
 
-    def _ask_loop(self) -> None:
-        if not self._worker_loop.is_closed():
-            self._worker_loop.call_soon_threadsafe(self._seen)
+    def _watch_loop(self) -> None:
+        """Two beats in a row must find it silent: a process frozen for a while is not stuck."""
+        lag_s = self.lag_s
+        is_late = lag_s > self._patience_s()
+        if is_late and self._is_suspect:
+            self._on_stuck(lag_s)
+        self._is_suspect = is_late
+        if self._asked_at is None and not self._worker_loop.is_closed():
+            self._asked_at = time.monotonic()
+            self._worker_loop.call_soon_threadsafe(self._answer)
 
-    def _seen(self) -> None:
-        self._seen_at = time.monotonic()
+    def _answer(self) -> None:
+        self._asked_at = None
 
     async def _renew_all(self, engine: Engine) -> None:
         for queue, pairs in self._leases.to_renew().items():
@@ -107,3 +124,13 @@ class Heartbeat:
 
     def _tell(self, queue: str, job_id: str, why: Stop) -> None:
         self._on_stop(queue, job_id, why)
+
+
+def place_of(thread: int) -> str:
+    """Where a thread is at this moment: function, file and line, never a value."""
+    frames = sys._current_frames()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - no other way
+    frame = frames.get(thread)
+    if frame is None:
+        return "a thread that has ended"
+    code = frame.f_code
+    return f"{code.co_qualname} ({code.co_filename}:{frame.f_lineno})"

@@ -14,6 +14,7 @@ import contextlib
 import logging
 import os
 import socket
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +28,7 @@ from faena.options import QueueOptions
 from faena.worker.attempt import Stop
 from faena.worker.executor import Executor, Place
 from faena.worker.fetcher import Fetcher
-from faena.worker.heartbeat import Heartbeat
+from faena.worker.heartbeat import Heartbeat, place_of
 from faena.worker.leases import Leases
 from faena.worker.notes import QueueNotes
 from faena.worker.pace import Pace
@@ -74,6 +75,12 @@ class WorkerOptions:
 
     rate_s: float = 60.0
 
+    stuck_s: float = 15.0
+    """How long the event loop may stand still beyond the longest timeout of the jobs it runs."""
+
+    leaves_when_stuck: bool = False
+    """End the process, for a supervisor to replace it, when its loop is stuck; else only say so."""
+
     until_empty: bool = False
     """Stop when no queue has anything ready, delayed or running."""
 
@@ -103,6 +110,9 @@ class Worker:
         self._stop = asyncio.Event()
         self._hurry = asyncio.Event()
         self._rebuilt_at = time.monotonic()
+        self._thread = 0
+        self.serving = asyncio.Event()
+        """Set once every part is at work."""
         self.is_over_memory = False
 
     # -- for others -----------------------------------------------------------------------------
@@ -129,6 +139,7 @@ class Worker:
     async def run(self) -> None:
         """Serve until `stop`, then leave nothing behind."""
         loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
         for queue in self._queues:
             await self._engine.declare(queue)
         threads, processes = Threads(self._threads()), Processes(loop)
@@ -143,6 +154,8 @@ class Worker:
             every_s=lease_us / 3e6,
             on_stop=self._stop_job,
             loop=loop,
+            patience_s=self._patience_s,
+            on_stuck=self._stuck,
         )
         heartbeat.start()
         listening = await self._engine.listen(
@@ -197,6 +210,7 @@ class Worker:
         watching = asyncio.create_task(self._watch())
         stopping = asyncio.create_task(self._stop.wait())
         parts = [*fetching, waking, watching]
+        self.serving.set()
         try:
             await asyncio.wait([*parts, stopping], return_when=asyncio.FIRST_COMPLETED)
             for part in parts:
@@ -265,6 +279,19 @@ class Worker:
             _log.warning("memory is over its limit of %d bytes: finishing to be restarted", limit)
             self.is_over_memory = True
             self.stop()
+
+    def _patience_s(self) -> float:
+        """How long the loop may be silent: a handler that blocks it still has its own time."""
+        running = [
+            one for each in self._fetchers.values() for one in [*each.executor.running.values()]
+        ]
+        return max((one.timeout_s for one in running), default=0.0) + self.options.stuck_s
+
+    def _stuck(self, lag_s: float) -> None:
+        """Called in the heartbeat's thread: nothing on the loop can act any more."""
+        _log.critical("the event loop stands still for %.0f s in %s", lag_s, place_of(self._thread))
+        if self.options.leaves_when_stuck:
+            os._exit(os.EX_SOFTWARE)
 
     async def _is_empty(self) -> bool:
         for queue in self._fetchers:
