@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypedDict, Unpack
-from weakref import WeakKeyDictionary
 
 from faena.duration import Duration
 from faena.engine.engine import Clock
@@ -23,7 +24,7 @@ from faena.pool import Pool
 from faena.portal import Portal
 from faena.queue import Queue
 from faena.retry import Retry
-from faena.runtime import Broker, Connection, Runtime
+from faena.runtime import Connection, Links, Runtime
 from faena.worker.worker import Served, Worker, WorkerOptions
 
 
@@ -73,18 +74,18 @@ class Faena:
         self.queues: dict[str, Queue] = {}
         self.pools: dict[str, Pool] = {}
         self.middleware = tuple(middleware)
-        self._connection = Connection(
-            name=name,
-            url=url,
-            namespace=check_name("namespace", namespace),
-            directory=Path(directory),
-            allow_eviction=allow_eviction,
-            clock=clock,
+        self._links = Links(
+            Connection(
+                name=name,
+                url=url,
+                namespace=check_name("namespace", namespace),
+                directory=Path(directory),
+                allow_eviction=allow_eviction,
+                clock=clock,
+            )
         )
-        self._broker = Broker(self._connection)
-        self._runtimes: WeakKeyDictionary[asyncio.AbstractEventLoop, Runtime] = WeakKeyDictionary()
+        self._portal = Portal(self._links)
         self._ids = IdFactory(lambda: time.time_ns() // 1_000_000, os.urandom)
-        self._portal: Portal | None = None
 
     # -- what the program declares --------------------------------------------------------------
 
@@ -120,13 +121,7 @@ class Faena:
 
     async def runtime(self) -> Runtime:
         """The open connection of the running event loop."""
-        loop = asyncio.get_running_loop()
-        runtime = self._runtimes.get(loop)
-        if runtime is None:
-            runtime = self._runtimes[loop] = Runtime(self._connection, self._broker)
-        runtime.know({name: queue.settings for name, queue in self.queues.items()})
-        await runtime.open()
-        return runtime
+        return await self._links.here({name: queue.settings for name, queue in self.queues.items()})
 
     async def connect(self) -> Self:
         """Connect now instead of at first use."""
@@ -135,11 +130,8 @@ class Faena:
 
     async def close(self) -> None:
         """Close this event loop's connections, and leave an embedded server."""
-        runtime = self._runtimes.pop(asyncio.get_running_loop(), None)
-        if runtime is not None:
-            await runtime.close()
-        if not self._runtimes:
-            await asyncio.to_thread(self._broker.leave)
+        await self._links.release()
+        await asyncio.to_thread(self._links.leave)
 
     async def __aenter__(self) -> Self:
         return await self.connect()
@@ -155,9 +147,33 @@ class Faena:
     @property
     def sync(self) -> Portal:
         """The same operations for code without an event loop: Django, Flask, scripts."""
-        if self._portal is None:
-            self._portal = Portal(self.close)
         return self._portal
+
+    @contextmanager
+    def override(
+        self, *, url: str | None = None, namespace: str | None = None, clock: Clock | None = None
+    ) -> Generator[Self]:
+        """Reach another broker for a while, which is what `faena.testing` does.
+
+        What is not given stays as it was. The app's own connections stay open meanwhile; those
+        opened inside are the caller's to close, with `close()`, before the end.
+        """
+        kept = self._links, self._portal
+        now = self._links.connection
+        self._links = Links(
+            replace(
+                now,
+                url=url or now.url,
+                namespace=check_name("namespace", namespace or now.namespace),
+                clock=clock or now.clock,
+            )
+        )
+        self._portal = Portal(self._links)
+        try:
+            yield self
+        finally:
+            self._portal.close()
+            self._links, self._portal = kept
 
     def new_ids(self, number: int) -> list[str]:
         """Fresh job ids."""
@@ -178,10 +194,9 @@ class Faena:
         for name in names:
             self._check_known(name)
         runtime = await self.runtime()
-        address = await asyncio.to_thread(self._broker.address, os.environ)
         return Worker(
             runtime.engine,
-            runtime.new_engine(address),
+            runtime.new_engine(await self._links.address()),
             self._served(names),
             options=options,
             middleware=self.middleware,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any
 
 from faena.codec import codec_for
 from faena.duration import Duration, to_us
@@ -15,28 +14,15 @@ from faena.idempotency import Idempotency
 from faena.inspector import Overview, Page
 from faena.limits import Limit, check_stack
 from faena.naming import check_name
-from faena.options import QueueOptions, Run, TaskOptions, build
-from faena.retry import Retry
+from faena.options import QueueOptions, TaskOptions, build
+from faena.registrar import Registrar, TaskFields
 from faena.states import FINISHED, State
 from faena.task import Handle, Task
 
 if TYPE_CHECKING:
     from faena.app import Faena
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 _WAITING = (State.READY, State.DELAYED, State.BLOCKED)
-
-
-class TaskFields(TypedDict, total=False):
-    """The options of a task; see `TaskOptions`."""
-
-    name: str
-    timeout: Duration
-    retry: Retry
-    run: Run
-    priority: int | str
-    version: int
 
 
 class Queue:
@@ -60,18 +46,10 @@ class Queue:
 
     # -- tasks ----------------------------------------------------------------------------------
 
-    @overload
-    def task(self, function: F, /) -> Task[Any, Any]: ...
-    @overload
-    def task(self, /, **options: Unpack[TaskFields]) -> Callable[[F], Task[Any, Any]]: ...
-    def task(
-        self, function: Callable[..., Any] | None = None, /, **options: Unpack[TaskFields]
-    ) -> Any:
-        """Register a function: `@queue.task`, or `@queue.task(name=…, run="process")`."""
-        names = sys._getframe(1).f_locals  # noqa: SLF001 - annotations may name local classes
-        if function is not None:
-            return self._register(function, options, names)
-        return lambda decorated: self._register(decorated, options, names)
+    @property
+    def task(self) -> Registrar:
+        """Registers a function: `@queue.task`, or `@queue.task(timeout=…, run="process")`."""
+        return Registrar(self._register, {})
 
     def _register(
         self, function: Callable[..., Any], options: TaskFields, names: Mapping[str, Any]

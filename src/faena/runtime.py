@@ -1,4 +1,4 @@
-"""An app's connection to its broker, for one event loop.
+"""An app's connections to its broker: one `Runtime` for each event loop, kept together by `Links`.
 
 Settings come from the app; the address from the program, else from the environment, else from an
 embedded server that this process starts or joins.
@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 from faena.client import Client
 from faena.embedded import Embedded
@@ -38,17 +39,17 @@ class Broker:
     """The broker's address, found once per process; holds the embedded server if there is one."""
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+        self._directory = connection.directory
+        self._given = None if connection.url is None else Address.parse(connection.url)
         self._embedded: Embedded | None = None
         self._address: Address | None = None
 
     def address(self, environ: Mapping[str, str]) -> Address:
         """Find the broker, or start one; blocks while an embedded server comes up."""
         if self._address is None:
-            given = self._connection.url
-            found = Address.parse(given) if given else Address.from_environ(environ)
+            found = self._given or Address.from_environ(environ)
             if found is None:
-                self._embedded = Embedded.join(self._connection.directory)
+                self._embedded = Embedded.join(self._directory)
                 found = Address.parse(self._embedded.url)
             self._address = found
         return self._address
@@ -136,3 +137,47 @@ class Runtime:
             self._opening = None
             await self.inspector.close()
             await self.engine.wire.close()
+
+
+class Links:
+    """Everything an app has open: the broker, and a runtime for each event loop that asked."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._broker = Broker(connection)
+        self._runtimes: WeakKeyDictionary[asyncio.AbstractEventLoop, Runtime] = WeakKeyDictionary()
+        self._parents: list[object] = []
+
+    async def here(self, settings: Mapping[str, Mapping[str, str]]) -> Runtime:
+        """The open runtime of the running event loop, which knows these queues."""
+        loop = asyncio.get_running_loop()
+        runtime = self._runtimes.get(loop)
+        if runtime is None:
+            runtime = self._runtimes[loop] = Runtime(self.connection, self._broker)
+        runtime.know(settings)
+        await runtime.open()
+        return runtime
+
+    async def address(self) -> Address:
+        """Where the broker is; an embedded one that died is started again."""
+        return await asyncio.to_thread(self._broker.address, os.environ)
+
+    async def release(self) -> None:
+        """Close the connections of the running event loop."""
+        runtime = self._runtimes.pop(asyncio.get_running_loop(), None)
+        if runtime is not None:
+            await runtime.close()
+
+    def leave(self) -> None:
+        """Let an embedded server go unless another event loop uses it; blocks while it ends."""
+        if all(loop.is_closed() for loop in self._runtimes):
+            self._broker.leave()
+
+    def forked(self, *others: object) -> None:
+        """In a child process: keep what the parent has open untouched, and open one's own.
+
+        The parent's sockets and selectors, those of `others` too, are shared with the child. Were
+        they collected here, their farewells would be the parent's.
+        """
+        self._parents += [self._runtimes, *self._runtimes, *others]
+        self._runtimes = WeakKeyDictionary()

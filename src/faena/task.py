@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, cast, overload
 
 import msgspec
 
@@ -15,7 +15,7 @@ from faena.duration import Duration, to_s, to_us
 from faena.engine.scripts import Answer
 from faena.errors import JobCancelled, JobConflict, JobFailed, JobTimedOut, Overloaded, PayloadError
 from faena.handler import Handler
-from faena.job import JobView, Spec
+from faena.job import Job, JobView, Spec
 from faena.middleware import wrap_enqueue
 from faena.options import Durability, EnqueueOptions, Unique, build, priority_of
 from faena.states import State
@@ -157,13 +157,22 @@ class Task(Generic[P, R]):
         """Call the function itself, as if it were no task."""
         return self.handler.function(*args, **kwargs)
 
-    async def enqueue(self, payload: P = _MISSING, **options: Unpack[EnqueueFields]) -> Receipt[R]:
+    @overload
+    async def enqueue(
+        self: Task[None, R] | Task[Job, R], **options: Unpack[EnqueueFields]
+    ) -> Receipt[R]: ...
+    @overload
+    async def enqueue(self, payload: P, **options: Unpack[EnqueueFields]) -> Receipt[R]: ...
+    async def enqueue(
+        self, payload: Any = _MISSING, **options: Unpack[EnqueueFields]
+    ) -> Receipt[Any]:
         """Put one job on the queue.
 
         Raises Overloaded when back-pressure refuses it and JobConflict when its id is taken by a
         job with another payload.
         """
-        receipt = await self._send_one(payload, self._options(options))
+        chosen = self._options(options)
+        receipt = await self._send_one(self._spec(payload, chosen), chosen)
         if receipt.status == "overloaded":
             raise Overloaded(
                 f"queue {self.queue} is full: try again in {receipt.retry_after:g} s",
@@ -180,11 +189,13 @@ class Task(Generic[P, R]):
     ) -> list[Receipt[R]]:
         """Put many jobs on the queue, a round trip per 1000; a receipt for each."""
         shared = self._options(options)
-        drafts = [item if isinstance(item, Draft) else Draft(item, shared) for item in payloads]
+        drafts = [
+            cast("Draft[P]", item) if isinstance(item, Draft) else Draft(item, shared)
+            for item in payloads
+        ]
         if self._app.middleware:
-            return list(
-                await asyncio.gather(*(self._send_one(one.payload, one.options) for one in drafts))
-            )
+            pairs = [(self._spec(one.payload, one.options), one.options) for one in drafts]
+            return list(await asyncio.gather(*(self._send_one(*pair) for pair in pairs)))
         receipts: list[Receipt[R]] = []
         for start in range(0, len(drafts), BATCH):
             receipts += await self._send_batch(drafts[start : start + BATCH])
@@ -203,8 +214,7 @@ class Task(Generic[P, R]):
     def _options(self, given: Mapping[str, Any]) -> EnqueueOptions:
         return build(EnqueueOptions, "enqueue", given) if given else _DEFAULTS
 
-    async def _send_one(self, payload: P, options: EnqueueOptions) -> Receipt[R]:
-        spec = self._spec(payload, options)
+    async def _send_one(self, spec: Spec, options: EnqueueOptions) -> Receipt[R]:
         job_id = options.id or self._app.new_ids(1)[0]
 
         async def send(_queue: str, ready: Spec) -> Receipt[R]:
