@@ -1,0 +1,104 @@
+"""configure.lua"""
+
+from __future__ import annotations
+
+import pytest
+
+from faena.engine.settings import declaration
+from faena.errors import ConfigError
+from faena.limits import Limit
+from faena.options import Backpressure, QueueOptions, Retain
+from tests._support.rig import T0, Rig
+
+
+def written(**options: object) -> dict[str, str]:
+    """The settings that stand in `conf` after a declaration."""
+    settings = declaration(QueueOptions(**options))  # type: ignore[arg-type]
+    return {name: value for name, value in settings.items() if value != ""}
+
+
+async def test_a_declaration_writes_every_setting_that_has_a_value(rig: Rig) -> None:
+    options = {
+        "limits": [Limit("5/s"), Limit("100/min")],
+        "max_running": 3,
+        "backpressure": Backpressure(soft=1, hard=2),
+    }
+    await rig.declare(**options)
+    assert await rig.dump() == {"conf": written(**options) | {"edited": ""}}
+    assert (await rig.dump())["conf"]["limits"] == "5/1000000 100/60000000"
+
+
+async def test_a_second_declaration_changes_nothing(rig: Rig) -> None:
+    await rig.declare(max_running=3)
+    await rig.remember()
+    await rig.declare(max_running=3)
+    assert await rig.is_untouched()
+
+
+async def test_a_new_declaration_takes_the_place_of_the_old_one(rig: Rig) -> None:
+    await rig.declare(max_running=3)
+    await rig.declare(lease="1m")
+    assert (await rig.dump())["conf"] == written(lease="1m") | {"edited": ""}
+
+
+async def test_what_was_edited_at_run_time_survives_declarations(rig: Rig) -> None:
+    await rig.declare(max_running=3)
+    await rig.edit(max_running=9, limits="")
+    await rig.declare(max_running=4, limits=[Limit("5/s")])
+    conf = (await rig.dump())["conf"]
+    assert (conf["max_running"], conf["edited"]) == ("9", "limits max_running")
+    assert "limits" not in conf
+
+
+async def test_an_edit_answers_with_all_settings(rig: Rig) -> None:
+    await rig.declare()
+    settings = await rig.engine.configure("q", {"max_running": "2"})
+    assert settings == (await rig.dump())["conf"]
+
+
+async def test_a_reset_lets_code_decide_again(rig: Rig) -> None:
+    await rig.declare(max_running=3)
+    await rig.edit(max_running=9, hard=5)
+    await rig.engine.reset("q", ["max_running"])
+    conf = (await rig.dump())["conf"]
+    assert (conf["max_running"], conf["hard"], conf["edited"]) == ("3", "5", "hard")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("lease_us", ""),
+        ("age_step_us", "soon"),
+        ("max_deliveries", ""),
+        ("retry_boost", ""),
+        ("max_running", "many"),
+        ("limits", "5"),
+        ("limits", "5/s"),
+        ("limits", "5/1000000 x"),
+        ("limits", "0/1000000"),
+    ],
+)
+async def test_a_setting_no_script_could_work_with_is_refused_and_nothing_written(
+    rig: Rig, name: str, value: str
+) -> None:
+    await rig.declare()
+    await rig.remember()
+    with pytest.raises(ConfigError, match=f"{name} must be") as caught:
+        await rig.edit(**{"soft": 1, name: value})
+    assert caught.value.field == name
+    assert await rig.is_untouched()
+
+
+async def test_a_bound_on_bytes_is_counted_from_the_moment_it_is_set(rig: Rig) -> None:
+    await rig.declare(retain=Retain(dead_bytes=100))
+    assert (await rig.dump())["clock"] == {"dead_since": T0 + 1}
+    rig.clock.go(1)
+    await rig.edit(dead_bytes=200)
+    assert (await rig.dump())["clock"] == {"dead_since": T0 + 1}
+    await rig.edit(dead_bytes="")
+    assert "clock" not in await rig.dump()
+
+
+async def test_a_queue_nobody_declared_is_an_error_before_anything_is_sent(rig: Rig) -> None:
+    with pytest.raises(ConfigError, match="'other' is not declared"):
+        await rig.engine.declare("other")

@@ -1,0 +1,159 @@
+"""exchange.lua: claiming, looking ahead, and the call that is repeated."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from faena.engine.scripts import Claim
+from faena.errors import InternalError
+from faena.outcomes import Completed, Retried
+from tests._support.rig import BOOM, LEASE, SECOND, T0, Rig, score
+
+
+async def test_the_first_ready_jobs_are_leased_and_no_more_than_wanted(rig: Rig) -> None:
+    await rig.add("a", "b", "c")
+    await rig.remember()
+    exchanged = await rig.turn(2, call="lease1")
+    assert exchanged.claimed == [
+        Claim("a", "lease1", b"010\n{}", score(T0 + 1), 0, 0, 0),
+        Claim("b", "lease1", b"010\n{}", score(T0 + 2), 0, 0, 0),
+    ]
+    assert (exchanged.now, exchanged.next_at, exchanged.gate) == (T0, T0 + LEASE, "")
+    assert (exchanged.more, exchanged.lost) == (True, [])
+    assert await rig.changed() == {
+        "clock": {"enqueued": 3, "prune_at": T0 + SECOND, "stamp": T0 + 3},
+        "leases": {
+            "a": ("lease1", T0, "worker", score(T0 + 1)),
+            "b": ("lease1", T0, "worker", score(T0 + 2)),
+        },
+        "ready": [("c", score(T0 + 3))],
+        "running": [("a", T0 + LEASE), ("b", T0 + LEASE)],
+    }
+    assert (await rig.events())[-1] == {"worker": "worker", "claimed": "a b"}
+    assert (await rig.counters())["claimed"] == 2
+
+
+async def test_a_job_with_a_history_comes_with_it(rig: Rig) -> None:
+    await rig.run("a", Retried(0, BOOM))
+    await rig.engine.change("q", "a", priority=3)
+    (claim,) = (await rig.turn(1)).claimed
+    assert (claim.attempts, claim.losses, claim.priority) == (1, 0, 3)
+
+
+async def test_an_empty_queue_gives_nothing_and_nothing_to_wait_for(rig: Rig) -> None:
+    await rig.declare()
+    await rig.remember()
+    exchanged = await rig.turn(5)
+    assert (exchanged.claimed, exchanged.next_at, exchanged.more) == ([], 0, False)
+    assert await rig.changed() == {"clock": {"prune_at": T0 + SECOND}}
+    assert await rig.events() == []
+
+
+async def test_the_next_instant_is_the_first_delayed_job(rig: Rig) -> None:
+    await rig.add("a", delay=3 * SECOND)
+    assert (await rig.turn(1)).next_at == T0 + 3 * SECOND
+
+
+async def test_a_delayed_job_is_ready_at_its_instant_as_if_it_had_come_then(rig: Rig) -> None:
+    await rig.add("due", delay=SECOND)
+    await rig.add("slow", delay=2 * SECOND)
+    rig.clock.go(1)
+    await rig.add("fresh")
+    await rig.remember()
+    await rig.turn()
+    changed = await rig.changed()
+    assert changed["ready"] == [("due", score(T0 + SECOND)), ("fresh", score(T0 + SECOND + 1))]
+    assert changed["delayed"] == [("slow", T0 + 2 * SECOND)]
+    assert (await rig.counters())["promoted"] == 1
+
+
+async def test_what_is_left_over_wakes_another_worker(rig: Rig) -> None:
+    await rig.add("a", "b")
+    await rig.engine.wire.call("DEL", rig.engine.wake_key("q"))
+    assert (await rig.turn(1)).more
+    assert (await rig.dump())["wake"] == [("work", 0.0)]
+    await rig.engine.wire.call("DEL", rig.engine.wake_key("q"))
+    assert not (await rig.turn(1)).more
+    assert "wake" not in await rig.dump()
+
+
+async def test_a_worker_is_known_from_a_sweep_until_two_leases_later(rig: Rig) -> None:
+    await rig.turn(is_sweep=True, worker="old")
+    rig.clock.go(2 * LEASE / SECOND)
+    await rig.remember()
+    await rig.turn(is_sweep=True, worker="new")
+    assert (await rig.changed())["workers"] == [("new", T0 + 4 * LEASE)]
+
+
+async def test_samples_are_added_to_the_counters(rig: Rig) -> None:
+    await rig.turn(samples={"run:12": 3, "wait:1": 1})
+    await rig.turn(samples={"run:12": 2})
+    counters = await rig.counters()
+    assert (counters["run:12"], counters["wait:1"]) == (5, 1)
+    assert "stats:28333333" in (await rig.dump()).mortal
+
+
+async def test_a_repeated_call_gets_its_claims_again_and_changes_nothing(rig: Rig) -> None:
+    await rig.add("a", "b")
+    lease = await rig.claim()
+    settled = ("a", lease, Completed(b"1"))
+    first = await rig.turn(1, settled, ("gone", "x", Completed()), call="call5000")
+    await rig.remember()
+    assert await rig.turn(1, settled, ("gone", "x", Completed()), call="call5000") == first
+    assert (first.lost, [claim.id for claim in first.claimed]) == (["gone"], ["b"])
+    assert await rig.is_untouched()
+
+
+async def test_a_repeated_call_is_not_given_leases_that_were_lost_since(rig: Rig) -> None:
+    await rig.add("a", "b")
+    await rig.turn(2, call="call5000", worker="slow")
+    rig.clock.go(LEASE / SECOND)
+    await rig.turn(1, worker="quick")
+    await rig.remember()
+    assert (await rig.turn(2, call="call5000", worker="slow")).claimed == []
+    assert await rig.is_untouched()
+
+
+async def test_a_call_that_a_later_one_has_overtaken_claims_nothing(rig: Rig) -> None:
+    """Its worker has gone on: the jobs would be stranded until their leases run out."""
+    await rig.add("a")
+    await rig.turn(call="call5000")
+    await rig.turn(call="call5001")
+    await rig.remember()
+    with pytest.raises(InternalError):
+        await rig.turn(1, call="call5000")
+    assert await rig.is_untouched()
+
+
+async def test_a_queue_without_settings_serves_nothing(rig: Rig) -> None:
+    await rig.obliterate()
+    await rig.remember()
+    args = [T0, "w", "l", "w", 1, "", b"", 0]
+    assert await rig.engine._send("exchange", "q", args) == [b"UNCONFIGURED"]
+    assert await rig.is_untouched()
+
+
+async def test_settings_that_the_server_lost_are_declared_again(rig: Rig) -> None:
+    await rig.declare(max_running=1)
+    await rig.obliterate()
+    await rig.engine.wire.call("FLUSHALL")
+    await rig.add("a", "b")
+    assert len((await rig.turn(2)).claimed) == 1
+
+
+async def test_specs_come_back_byte_for_byte(rig: Rig) -> None:
+    body = msgspec.json.encode({"n": 2**63 - 1, "empty": [], "nul": "\0"}) + b"\x00\xff\n\n"
+    await rig.add("a", body=body)
+    (claim,) = (await rig.turn(1)).claimed
+    assert claim.spec == b"010\n" + body
+
+
+async def test_a_large_batch_is_claimed_and_settled_in_one_call(rig: Rig) -> None:
+    ids = [f"job{number:04d}" for number in range(1000)]
+    await rig.add(*ids)
+    first = await rig.turn(1000)
+    assert [claim.id for claim in first.claimed] == ids
+    endings = [(claim.id, claim.lease, Completed()) for claim in first.claimed]
+    assert (await rig.turn(1000, *endings)).lost == []
+    assert (await rig.dump())["clock"]["enqueued"] == 1000

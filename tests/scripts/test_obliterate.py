@@ -1,0 +1,68 @@
+"""obliterate.lua"""
+
+from __future__ import annotations
+
+from faena.limits import Limit
+from faena.outcomes import Buried, Completed, Retried
+from tests._support.rig import BOOM, SECOND, Rig
+
+
+async def furnish(rig: Rig) -> None:
+    """A queue with something in every key it can own."""
+    await rig.declare(limits=[Limit("100/min")])
+    await rig.run("done", Completed(b"1"))
+    await rig.run("dead", Buried(BOOM))
+    await rig.add("cancelled")
+    await rig.engine.cancel("q", ["cancelled"])
+    await rig.run("leader", Retried(SECOND, BOOM), unique="u", mode="last")
+    await rig.add("follower", unique="u", mode="last")
+    await rig.add("throttled", unique="t", mode="throttle", ttl=60 * SECOND)
+    await rig.engine.await_job("q", "follower")
+    await rig.engine.idem("q", ["k", "begin", "job", 60_000, b""])
+    await rig.engine.hold("q", "pause", None, "ops")
+    await rig.turn(is_sweep=True)
+
+
+async def test_everything_goes_that_would_stay_by_itself(rig: Rig) -> None:
+    await furnish(rig)
+    before = await rig.dump()
+    answers = []
+    while "DONE" not in answers:
+        answers.append(await rig.engine.obliterate("q", 100, force=False))
+    left = await rig.dump()
+    assert set(left) == left.mortal
+    assert {name.partition(":")[0] for name in left} == {"call", "idem", "stats", "unique"}
+    assert "unique:last:u" in before
+    assert "unique:last:u" not in left
+
+
+async def test_a_slice_is_the_most_that_goes_in_one_call(rig: Rig) -> None:
+    await rig.add("a", "b", "c")
+    assert await rig.engine.obliterate("q", 2, force=False) == "MORE"
+    assert await rig.states() == {"c": "ready"}
+    assert await rig.engine.obliterate("q", 2, force=False) == "MORE"
+    assert await rig.engine.obliterate("q", 2, force=False) == "DONE"
+
+
+async def test_a_queue_with_running_jobs_is_refused_unless_forced(rig: Rig) -> None:
+    await rig.add("a")
+    await rig.claim()
+    await rig.remember()
+    assert await rig.engine.obliterate("q", 100, force=False) == "RUNNING"
+    assert await rig.is_untouched()
+    assert await rig.engine.obliterate("q", 100, force=True) == "MORE"
+    assert await rig.engine.obliterate("q", 100, force=True) == "DONE"
+    left = await rig.dump()
+    assert set(left) == left.mortal
+
+
+async def test_what_is_done_is_done(rig: Rig) -> None:
+    assert await rig.engine.obliterate("q", 100, force=False) == "DONE"
+    assert await rig.dump() == {}
+
+
+async def test_the_queue_can_be_used_again(rig: Rig) -> None:
+    await furnish(rig)
+    await rig.obliterate()
+    await rig.add("done")
+    assert [claim.id for claim in (await rig.turn(1)).claimed] == ["done"]
