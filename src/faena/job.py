@@ -67,15 +67,19 @@ class Job:
         """Give the job somewhere to write to."""
         self._notes = notes
 
+    def detach(self) -> None:
+        """The job is another worker's now: whatever this handler still says of it is dropped."""
+        self._notes = None
+
     def progress(self, value: Any) -> None:
         """Tell how far the work is: a percentage, or any JSON value. Written soon; latest wins."""
-        if self._notes is not None:
-            self._notes.progress(self.id, value)
+        if (notes := self._notes) is not None:
+            notes.progress(self.id, value)
 
     def log(self, line: str) -> None:
         """Add a line to the job's log; the newest 100 are kept."""
-        if self._notes is not None:
-            self._notes.log(self.id, line)
+        if (notes := self._notes) is not None:
+            notes.log(self.id, line)
 
     def __repr__(self) -> str:
         return f"<Job {self.queue}/{self.id} {self.task} attempt {self.attempt}>"

@@ -64,6 +64,8 @@ class Attempt:
             return
         self.stop = why
         self.job.cancelled = True
+        if why is Stop.LOST:
+            self.job.detach()
         if self.interrupt is not None:
             self.interrupt()
         elif self.task is not None:

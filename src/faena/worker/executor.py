@@ -112,10 +112,10 @@ class Executor:
             self._call_runner()
             asyncio.get_running_loop().call_soon(self._arm, begun)
 
-    def stop(self, job_id: str, why: Stop) -> None:
-        """Tell a running job to stop."""
+    def stop(self, job_id: str, why: Stop, lease: str | None = None) -> None:
+        """Tell a running job to stop; with a lease, only the attempt that runs under it."""
         attempt = self._running.get(job_id)
-        if attempt is not None:
+        if attempt is not None and lease in {None, attempt.claim.lease}:
             attempt.end_early(why)
             self._expect_end(attempt)
 

@@ -100,7 +100,7 @@ class Fetcher:
         if attempt is not None:
             self._samples.ran(int((time.monotonic() - attempt.started) * 1e6))
         if outcome is None:
-            self._leases.end(self.queue, claim.id)
+            self._leases.end(self.queue, claim.id, claim.lease)
         elif self._notes.has(claim.id):
             flushing = asyncio.create_task(self._settle_after_notes(claim, outcome))
             self._flushing.add(flushing)
@@ -210,7 +210,7 @@ class Fetcher:
     def _take_in(self, turn: Turn, exchanged: Exchanged) -> None:
         self.answered_at = time.monotonic()
         for settlement in turn.settled:
-            self._leases.end(self.queue, settlement.id)
+            self._leases.end(self.queue, settlement.id, settlement.lease)
         if exchanged.lost:
             _log.warning(
                 "queue %s: %d leases were lost before they could be settled: %s",
@@ -231,6 +231,7 @@ class Fetcher:
 
     def _start(self, claimed: list[Claim], now: int) -> None:
         options, started, waited = self._options, time.monotonic(), self._samples.waited
+        self._part_with(claimed)
         self.executor.start(claimed, now)
         for claim in claimed:
             waited(self._wait_us(claim, now, options))
@@ -238,6 +239,16 @@ class Fetcher:
             if attempt is not None:
                 until = started + attempt.timeout_s + _GRACE_S
                 self._leases.take(self.queue, claim.id, claim.lease, until)
+
+    def _part_with(self, claimed: list[Claim]) -> None:
+        """A job claimed again while this worker still held it was lost: the old attempt must end.
+
+        The worker froze past its lease, and claims before its heartbeat hears of the loss.
+        """
+        for claim in claimed:
+            former = self._leases.lease_of(self.queue, claim.id)
+            if former is not None:
+                self.stop_job(claim.id, Stop.LOST, former)
 
     @staticmethod
     def _wait_us(claim: Claim, now: int, options: QueueOptions) -> int:
@@ -257,8 +268,10 @@ class Fetcher:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(delay_s, self.poke)
 
-    def stop_job(self, job_id: str, why: Stop) -> None:
-        """Tell a running job to stop."""
-        self.executor.stop(job_id, why)
-        if why is Stop.LOST:
-            self._leases.end(self.queue, job_id)
+    def stop_job(self, job_id: str, why: Stop, lease: str | None = None) -> None:
+        """Tell a running job to stop; with a lease, only the attempt that runs under it."""
+        self.executor.stop(job_id, why, lease)
+        if why is Stop.LOST and lease is not None:
+            if self._leases.lease_of(self.queue, job_id) == lease:
+                self._notes.drop(job_id)
+            self._leases.end(self.queue, job_id, lease)

@@ -25,7 +25,8 @@ _STOP_WITHIN_S = 5.0
 
 _log = logging.getLogger("faena.worker")
 
-OnStop = Callable[[str, str, Stop], None]
+OnStop = Callable[[str, str, Stop, str], None]
+"""Told of a queue, a job, why it must stop, and the lease this is about."""
 OnStuck = Callable[[float], None]
 
 
@@ -118,12 +119,13 @@ class Heartbeat:
         except FaenaError as error:
             _log.warning("queue %s: leases could not be renewed: %s", queue, error)
             return
+        leases = dict(pairs)
         for why, ids in ((Stop.LOST, lost), (Stop.CANCEL, stopping)):
-            for job_id in ids:
-                self._worker_loop.call_soon_threadsafe(self._tell, queue, job_id, why)
+            for job in ids:
+                self._worker_loop.call_soon_threadsafe(self._tell, queue, job, why, leases[job])
 
-    def _tell(self, queue: str, job_id: str, why: Stop) -> None:
-        self._on_stop(queue, job_id, why)
+    def _tell(self, queue: str, job_id: str, why: Stop, lease: str) -> None:
+        self._on_stop(queue, job_id, why, lease)
 
 
 def place_of(thread: int) -> str:

@@ -24,9 +24,12 @@ class Leases:
         """Hold a lease until it ends, or its handler's time is so long over that it is stuck."""
         self._held.setdefault(queue, {})[job_id] = Held(lease, until)
 
-    def end(self, queue: str, job_id: str) -> None:
-        """Forget a lease that was settled or lost."""
-        self._held.get(queue, {}).pop(job_id, None)
+    def end(self, queue: str, job_id: str, lease: str) -> None:
+        """Forget a lease that was settled or lost; a newer one on the same job stays."""
+        jobs = self._held.get(queue, {})
+        held = jobs.get(job_id)
+        if held is not None and held.lease == lease:
+            del jobs[job_id]
 
     def lease_of(self, queue: str, job_id: str) -> str | None:
         """The lease held on a job, if any."""

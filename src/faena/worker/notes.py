@@ -79,6 +79,10 @@ class QueueNotes:
         """Whether something of the job still waits to be written."""
         return job_id in self._open
 
+    def drop(self, job_id: str) -> None:
+        """Forget what a handler said under a lease that is lost."""
+        self._open.pop(job_id, None)
+
     async def flush(self, job_id: str) -> None:
         """Write what is gathered for one job."""
         note = self._open.pop(job_id, None)

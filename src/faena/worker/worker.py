@@ -244,10 +244,10 @@ class Worker:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(ending, _LAST_WORDS_S)
 
-    def _stop_job(self, queue: str, job_id: str, why: Stop) -> None:
+    def _stop_job(self, queue: str, job_id: str, why: Stop, lease: str | None = None) -> None:
         fetcher = self._fetchers.get(queue)
         if fetcher is not None:
-            fetcher.stop_job(job_id, why)
+            fetcher.stop_job(job_id, why, lease)
 
     # -- watching -------------------------------------------------------------------------------
 

@@ -1,0 +1,50 @@
+"""A worker process of a `Crew`: builds the plan's app and serves its queues until SIGTERM.
+
+Claims are written to the ledger with the server's own instant of each, which is what limits bind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+
+import msgspec
+import uvloop
+
+from faena.engine import Engine
+from faena.engine.scripts import Exchanged, Turn
+from faena.worker.worker import WorkerOptions
+from tests._support.crew import Plan, open_shop
+from tests._support.ledger import Ledger
+
+
+async def serve(plan: Plan) -> None:
+    ledger = Ledger(plan.ledger)
+    async with open_shop(plan, ledger) as app:
+        worker = await app.worker(
+            options=WorkerOptions(concurrency=plan.concurrency, grace_s=plan.grace_s)
+        )
+        record_claims((await app.runtime()).engine, ledger)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, worker.stop)
+        ledger.write("up")
+        await worker.run()
+    ledger.write("down")
+
+
+def record_claims(engine: Engine, ledger: Ledger) -> None:
+    exchange = engine.exchange
+
+    async def recorded(queue: str, caller: str, worker: str, turn: Turn) -> Exchanged:
+        exchanged = await exchange(queue, caller, worker, turn)
+        for claim in exchanged.claimed:
+            ledger.write("claim", claim.id, claim.attempts + 1, claim.losses, exchanged.now)
+        return exchanged
+
+    engine.exchange = recorded
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO, format="%(process)d %(asctime)s %(message)s")
+    uvloop.run(serve(msgspec.json.decode(sys.argv[1], type=Plan)))

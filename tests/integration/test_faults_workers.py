@@ -1,0 +1,292 @@
+"""Workers that die, freeze and are replaced: nothing is lost, nothing repeated without a cause."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from faena import Faena
+from faena.errors import LeaseLost
+from faena.outcomes import (
+    Buried,
+    Cancelled,
+    Completed,
+    ErrorRecord,
+    Limited,
+    Outcome,
+    Released,
+    Retried,
+    Snoozed,
+)
+from tests._support.crew import Crew, Plan, QueuePlan, Work, open_shop, task_of
+from tests._support.eventually import eventually
+from tests._support.ledger import Entry
+from tests._support.rig import Rig
+from tests._support.valkey import Server
+
+LEASE_S = 0.5
+SWEEP_S = 5.0
+RUNNABLE_WITHIN_S = LEASE_S + 2 * SWEEP_S + 0.5
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server(unix=True) as server:
+        yield server
+
+
+@pytest.fixture
+def crew(server: Server, tmp_path: Path) -> Iterator[Crew]:
+    plan = Plan(url=server.url, ledger=str(tmp_path / "ledger"), queues={"q": QueuePlan()})
+    with Crew(plan) as crew:
+        yield crew
+
+
+@pytest.fixture
+async def app(crew: Crew) -> AsyncIterator[Faena]:
+    async with open_shop(crew.plan, crew.ledger) as app:
+        yield app
+
+
+async def test_every_job_finishes_while_workers_are_killed_over_and_over(
+    app: Faena, crew: Crew
+) -> None:
+    crew.hire(3)
+    await eventually(crew.are_up)
+    producing = asyncio.create_task(_produce(app, batches=40, size=25))
+    killed: list[tuple[int, int]] = []
+    while not producing.done():
+        done = len(crew.ledger.entries("start"))
+        await eventually(lambda done=done: len(crew.ledger.entries("start")) > done + 40)
+        victim = crew.hands[-3]
+        killed.append((victim.pid, time.monotonic_ns()))
+        victim.kill()
+        crew.hire()
+    accepted = await producing
+    assert len(killed) >= 3
+    await _all_completed(app, accepted)
+    assert set(crew.ledger.jobs("finish")) >= accepted
+    assert crew.ledger.unexplained() == []
+    assert await _losses(app, accepted) <= len(killed) * 10
+    assert _longest_wait_s(crew, killed) <= RUNNABLE_WITHIN_S
+
+
+async def test_a_frozen_worker_can_neither_settle_nor_go_on_after_its_lease(
+    app: Faena, crew: Crew
+) -> None:
+    (frozen,) = crew.hire()
+    short = await _enqueue(app, [Work(ms=500) for _ in range(5)])
+    long = await _enqueue(app, [Work(ms=2500, note="on my way") for _ in range(5)])
+    await eventually(lambda: len(crew.ledger.entries("start")) == 10)
+    frozen.freeze()
+    crew.hire()
+    await eventually(lambda: set(crew.ledger.jobs("finish")) == short)
+    frozen.thaw()
+    await _all_completed(app, short | long)
+    assert crew.ledger.unexplained() == []
+    ended = {one.job: one.kind for one in _ends(crew, frozen.pid)}
+    assert ended == dict.fromkeys(short, "finish") | dict.fromkeys(long, "stop")
+    views = [await task_of(app).handle(job).view() for job in short | long]
+    assert Counter(view.result for view in views) == {b'"1/1"': 10}
+    assert frozen.is_alive
+
+
+async def test_a_frozen_worker_that_gets_its_own_job_back_stops_the_old_attempt(
+    app: Faena, crew: Crew
+) -> None:
+    (frozen,) = crew.hire()
+    accepted = await _enqueue(app, [Work(ms=1500)], name="work")
+    accepted |= await _enqueue(app, [Work(ms=1500)], name="grind")
+    await eventually(lambda: len(crew.ledger.entries("start")) == 2)
+    frozen.freeze()
+    await asyncio.sleep(2 * LEASE_S)
+    frozen.thaw()
+    await _all_completed(app, accepted)
+    assert crew.ledger.unexplained() == []
+    assert crew.ledger.most_at_once() <= 4
+    ended = Counter((entry.kind, entry.losses) for entry in _ends(crew, frozen.pid))
+    assert ended == {("stop", 0): 2, ("finish", 1): 2}
+
+
+async def test_a_stale_lease_is_refused_ten_thousand_times(rig: Rig) -> None:
+    await rig.declare(lease="500ms", max_deliveries=100)
+    jobs = [f"job{number:04d}" for number in range(1000)]
+    await rig.add(*jobs)
+    stale = await rig.claim(1000, worker="zombie")
+    rig.clock.go(1)
+    await eventually(lambda: _has_rescued(rig, 1000))
+    fresh = await rig.claim(1000, worker="heir")
+    refused = 0
+    for round_ in range(2):
+        await rig.remember()
+        refused += await _replay(rig, jobs, stale)
+        assert await rig.changed() == {}
+        if round_ == 0:
+            ended = [(job, fresh, Completed(b'"heir"')) for job in jobs]
+            assert (await rig.turn(0, *ended, worker="heir")).lost == []
+    assert refused >= 10_000
+    assert set((await rig.dump())["results"].values()) == {b'"heir"'}
+
+
+async def _has_rescued(rig: Rig, number: int) -> bool:
+    await rig.turn(0, worker="heir")
+    return len((await rig.dump())["ready"]) == number
+
+
+async def _replay(rig: Rig, jobs: list[str], lease: str) -> int:
+    """Every way to end, extend or annotate a lease; returns how many were refused."""
+    boom = ErrorRecord(name="Boom", message="late")
+    endings: list[Outcome] = [
+        Completed(),
+        Completed(b'"zombie"'),
+        Retried(1000, boom),
+        Buried(boom),
+        Cancelled(boom),
+        Snoozed(1000),
+        Limited(1000),
+        Released(),
+    ]
+    refused = 0
+    for ending in endings:
+        settled = [(job, lease, ending) for job in jobs]
+        refused += len((await rig.turn(0, *settled, worker="zombie")).lost)
+    lost, stopping = await rig.engine.renew(rig.queue, [(job, lease) for job in jobs])
+    assert stopping == []
+    return refused + len(lost)
+
+
+async def test_a_stale_lease_writes_no_progress(rig: Rig) -> None:
+    await rig.add("job")
+    stale = await rig.claim(worker="zombie")
+    rig.clock.go(31)
+    await rig.claim(worker="heir")
+    await rig.remember()
+    for _ in range(100):
+        with pytest.raises(LeaseLost):
+            await rig.engine.note(rig.queue, "job", stale, progress=b"50", lines=["late"])
+    assert await rig.changed() == {}
+
+
+async def test_rolling_restarts_lose_nothing_spend_nothing_and_repeat_nothing(
+    app: Faena, crew: Crew
+) -> None:
+    crew.hire(2)
+    await eventually(crew.are_up)
+    producing = asyncio.create_task(_produce(app, batches=60, size=10, ms=20))
+    restarts = 0
+    while not producing.done():
+        done = len(crew.ledger.entries("start"))
+        await eventually(lambda done=done: len(crew.ledger.entries("start")) > done + 20)
+        old = crew.hands[-2]
+        crew.hire()
+        old.terminate()
+        assert await old.ended() == 0
+        restarts += 1
+    accepted = await producing
+    await _all_completed(app, accepted)
+    assert restarts >= 2
+    assert crew.ledger.jobs("start") == crew.ledger.jobs("finish") == Counter(accepted)
+    assert {(one.attempt, one.losses) for one in crew.ledger.entries("start")} == {(1, 0)}
+
+
+async def test_a_job_that_outlives_the_grace_is_handed_back_without_spending_an_attempt(
+    app: Faena, crew: Crew
+) -> None:
+    (hasty,) = crew.hire(plan=msgspec.structs.replace(crew.plan, grace_s=0.1))
+    accepted = await _enqueue(app, [Work(ms=1000) for _ in range(5)])
+    accepted |= await _enqueue(app, [Work(ms=1000) for _ in range(5)], name="grind")
+    await eventually(lambda: len(crew.ledger.entries("start")) == 10)
+    hasty.terminate()
+    assert await hasty.ended() == 0
+    assert (await app.queues["q"].counts())["ready"] == 10
+    crew.hire()
+    await _all_completed(app, accepted)
+    assert {(one.attempt, one.losses) for one in crew.ledger.entries("finish")} == {(1, 0)}
+    assert crew.ledger.jobs("finish") == Counter(accepted)
+
+
+async def test_delayed_and_failing_jobs_survive_the_death_of_every_worker(
+    app: Faena, crew: Crew
+) -> None:
+    accepted = await _enqueue(app, [Work(ms=5, fails=2) for _ in range(20)])
+    accepted |= await _enqueue(app, [Work(ms=5) for _ in range(20)], delay="600ms")
+    for _ in range(3):
+        (victim,) = crew.hire()
+        done = len(crew.ledger.entries("start"))
+        await eventually(lambda done=done: len(crew.ledger.entries("start")) > done)
+        victim.kill()
+    crew.hire()
+    await _all_completed(app, accepted)
+    assert crew.ledger.unexplained() == []
+    fails = Counter(one.job for one in crew.ledger.entries("fail"))
+    assert all(times >= 2 for times in fails.values())
+    assert len(fails) == 20
+
+
+# -- what the tests share -----------------------------------------------------------------------
+
+
+async def _enqueue(
+    app: Faena, works: list[Work], *, name: str = "work", **options: str
+) -> set[str]:
+    receipts = await task_of(app, name=name).enqueue_many(works, **options)
+    assert all(receipt.is_accepted for receipt in receipts)
+    return {receipt.id for receipt in receipts}
+
+
+async def _produce(app: Faena, *, batches: int, size: int, ms: int = 10) -> set[str]:
+    """Never far ahead of the workers, so that there is load from the first to the last fault."""
+    accepted: set[str] = set()
+    for _ in range(batches):
+        accepted |= await _enqueue(app, [Work(ms=ms) for _ in range(size)])
+        await eventually(lambda: _is_short(app), within=20)
+    return accepted
+
+
+async def _is_short(app: Faena) -> bool:
+    return (await app.queues["q"].counts())["ready"] < 50
+
+
+async def _all_completed(app: Faena, accepted: set[str]) -> None:
+    """Every accepted job, and no other, is completed; the columns agree with each other."""
+
+    async def is_done() -> bool:
+        return (await app.queues["q"].counts())["completed"] >= len(accepted)
+
+    await eventually(is_done, within=20)
+    counts = await app.queues["q"].counts()
+    assert {state: number for state, number in counts.items() if number} == {
+        "completed": len(accepted)
+    }
+    engine = (await app.runtime()).engine
+    found = await engine.look("q", sorted(accepted))
+    assert {look[0] for look in found} == {b"completed"}
+
+
+async def _losses(app: Faena, accepted: set[str]) -> int:
+    views = [await task_of(app).handle(job).view() for job in accepted]
+    return sum(view.losses for view in views)
+
+
+def _ends(crew: Crew, pid: int) -> list[Entry]:
+    return [one for one in crew.ledger.entries("finish", "fail", "stop") if one.pid == pid]
+
+
+def _longest_wait_s(crew: Crew, killed: list[tuple[int, int]]) -> float:
+    """From a worker's death to the next start of each job it held."""
+    longest = 0
+    starts = crew.ledger.entries("start")
+    for pid, died_ns in killed:
+        ended = {one.job for one in _ends(crew, pid)}
+        for held in (one for one in starts if one.pid == pid and one.job not in ended):
+            again = min(
+                one.at_ns for one in starts if one.job == held.job and one.losses > held.losses
+            )
+            longest = max(longest, again - died_ns)
+    return longest / 1e9
