@@ -27,14 +27,14 @@ for i = 1, number do
   ids[i] = ARGV[2 * i + 2]
 end
 local known = call('HMGET', key('specs'), unpack(ids))
-local intake = new_intake(conf, now)
+local intake, is_bounded, NONE = new_intake(conf, now), conf.soft or conf.hard, {}
 for i = 1, number do
   local id, spec = ids[i], ARGV[2 * i + 3]
   local before = known[i] or intake.seen[id]
   if before then
     answer_known(intake, i, id, spec, before)
-  elseif not refused(intake, i) then
-    local facts = facts_in(spec)
+  elseif not (is_bounded and refused(intake, i)) then
+    local facts = string.byte(spec, 4) ~= 10 and facts_in(spec) or NONE
     if facts.unique then
       take_in_unique(intake, i, id, spec, facts)
     else

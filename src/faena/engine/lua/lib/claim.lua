@@ -5,12 +5,12 @@
 -- made longer than that.
 local function lease_all(popped, lease, worker, now, deadline)
   local shared = string.format('%-49s ', lease .. ' ' .. whole(now) .. ' ' .. worker)
-  local ids, records, running = {}, {}, {}
+  local ids, records, running, until_at = {}, {}, {}, whole(deadline)
   for i = 1, #popped, 2 do
     local id = popped[i]
-    ids[#ids + 1] = id
+    ids[(i + 1) / 2] = id
     records[i], records[i + 1] = id, shared .. popped[i + 1]
-    running[i], running[i + 1] = deadline, id
+    running[i], running[i + 1] = until_at, id
   end
   call('HSET', key('leases'), unpack(records))
   call('ZADD', key('running'), unpack(running))

@@ -37,9 +37,9 @@ local function finish(state, ids, marks, conf, now)
   end
   pass_claims(ids, marks, conf, now)
   if keeps(state, conf) then
-    local scored = {}
+    local scored, at = {}, whole(now)
     for i = 1, #ids do
-      scored[2 * i - 1], scored[2 * i] = now, ids[i]
+      scored[2 * i - 1], scored[2 * i] = at, ids[i]
     end
     call('ZADD', key(state), unpack(scored))
     weigh(state, ids, 1, conf)

@@ -1,11 +1,12 @@
 --- Decide and store a batch of new jobs.
 -- Ordinary jobs pile up and are written in columns; an item that must look at other jobs (a unique
--- claim, an id seen before) first writes the pile, so that it looks at the truth.
+-- claim, an id seen before) first writes the pile, so that it looks at the truth. The loop over a
+-- batch is hot: lengths are counted, because `#` searches, and scores' offsets are kept by priority.
 --@include key, state, score, wake, tally
 local MAX_DELAY_US = 5000000   -- for a queue whose bounds were set at run time without a delay
 
 local function empty_pile()
-  return { columns = {}, ready = {}, delayed = {} }
+  return { columns = {}, jobs = 0, ready = {}, readied = 0, delayed = {}, put_off = 0 }
 end
 
 local function new_intake(conf, now)
@@ -16,7 +17,7 @@ local function new_intake(conf, now)
       + call('ZCARD', key('running'))
   end
   return { conf = conf, now = now, stamp = math.max(stamp, now), depth = depth, seen = {},
-           created = {}, pile = empty_pile(), answers = { now } }
+           created = {}, admitted = 0, offsets = {}, pile = empty_pile(), answers = { now } }
 end
 
 local function answer(intake, index, code, first, second)
@@ -41,17 +42,17 @@ end
 --- Write the pile; one command a column.
 local function write_pile(intake)
   local pile = intake.pile
-  if #pile.columns == 0 then
+  if pile.jobs == 0 then
     return
   end
   call('HSET', key('specs'), unpack(pile.columns))
-  call('HINCRBY', key('clock'), 'enqueued', #pile.columns / 2)
-  if #pile.ready > 0 then
+  call('HINCRBY', key('clock'), 'enqueued', pile.jobs)
+  if pile.readied > 0 then
     call('ZADD', key('ready'), unpack(pile.ready))
     call('HSET', key('clock'), 'stamp', intake.stamp)
     arm_wake()
   end
-  if #pile.delayed > 0 then
+  if pile.put_off > 0 then
     local first = call('ZRANGE', key('delayed'), 0, 0)[1]
     call('ZADD', key('delayed'), unpack(pile.delayed))
     if call('ZRANGE', key('delayed'), 0, 0)[1] ~= first then
@@ -62,23 +63,38 @@ local function write_pile(intake)
 end
 
 local function admit(intake, id, spec)
-  intake.created[#intake.created + 1] = id
+  local number = intake.admitted + 1
+  intake.admitted = number
+  intake.created[number] = id
   intake.seen[id] = spec
   intake.depth = intake.depth + 1
+end
+
+--- What a job's priority adds to its stamp.
+local function offset_of(intake, spec)
+  local digits = string.sub(spec, 1, 3)
+  local offset = intake.offsets[digits]
+  if not offset then
+    offset = score_of(intake.conf, 0, tonumber(digits), 0)
+    intake.offsets[digits] = offset
+  end
+  return offset
 end
 
 local function add(intake, id, spec, delay)
   local pile = intake.pile
   admit(intake, id, spec)
-  pile.columns[#pile.columns + 1] = id
-  pile.columns[#pile.columns + 1] = spec
+  local jobs = pile.jobs + 1
+  pile.jobs = jobs
+  pile.columns[2 * jobs - 1], pile.columns[2 * jobs] = id, spec
   if delay and delay > 0 then
-    pile.delayed[#pile.delayed + 1] = intake.now + delay
-    pile.delayed[#pile.delayed + 1] = id
+    local last = 2 * pile.put_off
+    pile.put_off = pile.put_off + 1
+    pile.delayed[last + 1], pile.delayed[last + 2] = intake.now + delay, id
   else
-    intake.stamp = intake.stamp + 1
-    pile.ready[#pile.ready + 1] = score_of(intake.conf, intake.stamp, priority_of(spec), 0)
-    pile.ready[#pile.ready + 1] = id
+    local last, stamp = 2 * pile.readied, intake.stamp + 1
+    intake.stamp, pile.readied = stamp, pile.readied + 1
+    pile.ready[last + 1], pile.ready[last + 2] = stamp + offset_of(intake, spec), id
   end
 end
 

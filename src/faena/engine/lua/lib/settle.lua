@@ -108,18 +108,17 @@ end
 
 --- The ordinary ending, in columns: completed without a result, no fact of the job's own.
 local function complete_plain(batch, ids, leases)
-  local records, left = call('HMGET', key('leases'), unpack(ids)), batch.left
+  local records, done, number = call('HMGET', key('leases'), unpack(ids)), batch.completed, 0
   for i = 1, #ids do
     if holds_lease(records[i], leases[i]) then
-      left[#left + 1] = ids[i]
+      number = number + 1
+      done[number] = ids[i]
     else
-      batch.lost[#batch.lost + 1] = ids[i]
+      table.insert(batch.lost, ids[i])
     end
   end
-  if #left > 0 then
-    batch.completed = { unpack(left) }
-  end
-  return marks_of(left)
+  batch.left = { unpack(done) }
+  return marks_of(done)
 end
 
 local function settle_items(batch, items, marks, now)
