@@ -1,0 +1,1 @@
+"""Small programs that use the public API; each runs on its own."""
