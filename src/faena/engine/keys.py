@@ -45,6 +45,7 @@ CATALOGUE = (
     Key("stats:", "hash", "counters and histograms of one minute", "TTL 30 days"),
     Key("events", "stream", "one entry a batch", "capped by events_kept"),
     Key("wake", "zset", "at most one marker for idle workers", "one member"),
+    Key("fence", "string", "what a durable enqueue waits for; the wire's", "TTL 1 s"),
 )
 
 CHANNELS = (

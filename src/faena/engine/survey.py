@@ -1,0 +1,114 @@
+"""Reads a whole queue for an audit, in bounded pages, while it is in use.
+
+What is said of one job, of one key or of the totals is true at one instant; two pages are not. Jobs
+that come, go or move between two pages may be missed or seen twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from faena.engine.engine import Engine
+from faena.engine.keys import Keys
+from faena.engine.loader import load
+from faena.engine.scripts import pairs, texts
+
+_PAGE = 500
+_PATIENCE_S = 30.0
+
+
+class JobFacts(NamedTuple):
+    """Every place that knows an id."""
+
+    states: list[str]
+    mark: dict[str, Any]
+    leader: str
+    """The live job it waits for, when it is blocked."""
+    places: list[str]
+    """Of specs, leases, marks, results, waiters, info."""
+
+
+class KeyFacts(NamedTuple):
+    """One key as the server describes it."""
+
+    type: str
+    has_ttl: bool
+    text: str
+    """Its content, when it is a text."""
+
+
+class Totals(NamedTuple):
+    """The sizes of everything, and what the clock believes of them."""
+
+    sizes: dict[str, int]
+    clock: dict[str, int]
+    windows: dict[str, int]
+    """What the list of each limit's window adds up to; one that has expired is absent."""
+
+
+class Survey:
+    """The pages of one queue."""
+
+    def __init__(self, engine: Engine, queue: str) -> None:
+        self._wire = engine.wire
+        self._key = Keys(engine.namespace, queue)
+
+    async def names(self) -> AsyncIterator[list[str]]:
+        """The queue's keys, without their prefix."""
+        skip = len(self._key.prefix)
+        async for page in self._scan("SCAN", "MATCH", self._key("*")):
+            yield [name[skip:] for name in texts(page)]
+
+    async def ids(self, column: str, *, is_hash: bool) -> AsyncIterator[list[str]]:
+        """The ids that stand in a hash or a sorted set."""
+        command = "HSCAN" if is_hash else "ZSCAN"
+        async for page in self._scan(command, name=self._key(column)):
+            yield texts(page[::2])
+
+    async def jobs(self, ids: Sequence[str]) -> dict[str, JobFacts]:
+        """What is known of each id."""
+        rows = await self._read("jobs", ids)
+        return {job: _job_facts(row) for job, row in zip(ids, rows, strict=True)}
+
+    async def keys(self, names: Sequence[str]) -> dict[str, KeyFacts]:
+        """What each key is."""
+        rows = await self._read("keys", names)
+        return {
+            name: KeyFacts(kind.decode(), ttl_ms >= 0, text.decode(errors="replace"))
+            for name, (kind, ttl_ms, text) in zip(names, rows, strict=True)
+        }
+
+    async def totals(self) -> Totals:
+        """Sizes and counters at one instant."""
+        sizes, clock, windows = await self._read("totals", ())
+        counters = {name: int(float(value)) for name, value in pairs(clock).items()}
+        return Totals(pairs(sizes), counters, pairs(windows))
+
+    async def _read(self, what: str, names: Sequence[str]) -> list[Any]:
+        script, keys = load("audit"), [self._key.prefix]
+        return list(await self._wire.run(script, keys, [what, *names], patience_s=_PATIENCE_S))
+
+    async def _scan(
+        self, command: str, *options: str, name: str | None = None
+    ) -> AsyncIterator[list[bytes]]:
+        cursor, where = "0", (name,) if name else ()
+        while True:
+            answer = await self._wire.call(
+                *(command, *where, cursor, *options, "COUNT", _PAGE),
+                key=self._key.prefix,
+                patience_s=_PATIENCE_S,
+            )
+            cursor = answer[0].decode()
+            for start in range(0, len(answer[1]), 2 * _PAGE):
+                yield answer[1][start : start + 2 * _PAGE]
+            if cursor == "0":
+                return
+
+
+def _job_facts(row: Sequence[Any]) -> JobFacts:
+    states, packed, leader, places = row
+    mark: dict[str, Any] = msgspec.msgpack.decode(packed) if packed else {}
+    return JobFacts(texts(states), mark, leader.decode(), texts(places))

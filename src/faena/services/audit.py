@@ -1,0 +1,180 @@
+"""Compares everything a queue has stored with what the engine promises of it.
+
+A job is in exactly one state; whatever else names it has an owner; the counters add up; every key
+is in the catalogue, of its type, and has an owner or an end. Works beside running workers: a
+finding is looked at a second time and reported only when it is still there. Changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from faena.engine import Engine
+from faena.engine.keys import CATALOGUE, Key
+from faena.engine.survey import JobFacts, KeyFacts, Survey, Totals
+from faena.states import FINISHED, State
+
+_STATES: Final = tuple(str(state) for state in State)
+_FINISHED: Final = frozenset(str(state) for state in FINISHED)
+_HASHES: Final = ("leases", "marks", "results", "waiters")
+_PAGE: Final = 500
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Violation:
+    """One broken promise: what it is about, its name, and what is wrong."""
+
+    kind: str  # job, key or total
+    name: str
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}: {self.problem}"
+
+
+async def audit(engine: Engine, queue: str) -> list[Violation]:
+    """Every violation that was there at the second look too."""
+    survey = Survey(engine, queue)
+    suspected = await _look_at_all(survey)
+    if not suspected:
+        return []
+    subjects = {(one.kind, one.name) for one in suspected}
+    found = await _look_again(survey, suspected)
+    return sorted(one for one in found if (one.kind, one.name) in subjects)
+
+
+async def _look_at_all(survey: Survey) -> set[Violation]:
+    found = set(_judge_totals(await survey.totals()))
+    columns = [(state, False) for state in _STATES] + [(name, True) for name in _HASHES]
+    if any(one.name == "specs" for one in found):
+        columns.append(("specs", True))  # heavy, and only needed to name the job that is wrong
+    for column, is_hash in columns:
+        async for ids in survey.ids(column, is_hash=is_hash):
+            found |= await _look_at_jobs(survey, ids)
+    async for names in survey.names():
+        found |= await _look_at_keys(survey, names)
+    return found
+
+
+async def _look_again(survey: Survey, suspected: set[Violation]) -> set[Violation]:
+    found = set(_judge_totals(await survey.totals()))
+    for ids in _pages(suspected, "job"):
+        found |= await _look_at_jobs(survey, ids)
+    for names in _pages(suspected, "key"):
+        found |= await _look_at_keys(survey, names)
+    return found
+
+
+def _pages(suspected: set[Violation], kind: str) -> Iterator[Sequence[str]]:
+    names = sorted({one.name for one in suspected if one.kind == kind})
+    for start in range(0, len(names), _PAGE):
+        yield names[start : start + _PAGE]
+
+
+async def _look_at_jobs(survey: Survey, ids: Sequence[str]) -> set[Violation]:
+    if not ids:
+        return set()
+    found = await survey.jobs(ids)
+    return {
+        Violation("job", job, problem)
+        for job, facts in found.items()
+        for problem in _judge_job(facts)
+    }
+
+
+async def _look_at_keys(survey: Survey, names: Sequence[str]) -> set[Violation]:
+    found: set[Violation] = set()
+    keys = await survey.keys(names) if names else {}
+    for name, facts in keys.items():
+        found |= {Violation("key", name, problem) for problem in _judge_key(name, facts)}
+    async for violation in _look_at_owners(survey, keys):
+        found.add(violation)
+    return found
+
+
+async def _look_at_owners(survey: Survey, keys: dict[str, KeyFacts]) -> AsyncIterator[Violation]:
+    """A key that belongs to one job must have that job, and the job must know it."""
+    owners = {name: _owner_of(name, facts) for name, facts in keys.items()}
+    owned = {name: job for name, job in owners.items() if job is not None}
+    jobs = await survey.jobs(sorted(set(owned.values()))) if owned else {}
+    for name, job in owned.items():
+        if not _knows(jobs[job], name):
+            yield Violation("key", name, f"job {job} must own it, and does not")
+
+
+def _owner_of(name: str, facts: KeyFacts) -> str | None:
+    if facts.type == "none" or facts.has_ttl:
+        return None
+    family, _, rest = name.partition(":")
+    return rest if family == "info" else facts.text if family == "unique" else None
+
+
+def _knows(facts: JobFacts, name: str) -> bool:
+    family, _, rest = name.partition(":")
+    if family == "info":
+        return bool(facts.states) and "i" in facts.mark
+    claim = f"{facts.mark.get('m')}:{facts.mark.get('u')}"
+    return bool(facts.states) and facts.states[0] not in _FINISHED and claim == rest
+
+
+def _judge_job(facts: JobFacts) -> Iterator[str]:
+    states, places = facts.states, facts.places
+    if len(states) > 1:
+        yield f"must be in one state, is in {' and '.join(states)}"
+    if not states:
+        if places:
+            yield f"must be in a state, is only in {' and '.join(places)}"
+        return
+    state = states[0]
+    if "specs" not in places:
+        yield f"is {state} and must have a spec"
+    if (state == "running") != ("leases" in places):
+        yield f"is {state} and must{'' if state == 'running' else ' not'} have a lease"
+    if "results" in places and state != "completed":
+        yield f"is {state} and must not have a result"
+    if "waiters" in places and state in _FINISHED:
+        yield f"is {state} and must not be awaited"
+    if "info" in places and "i" not in facts.mark:
+        yield "has information that its mark does not know of"
+    if state == "blocked" and not facts.leader:
+        yield "is blocked and must have a job to wait for"
+
+
+def _judge_key(name: str, facts: KeyFacts) -> Iterator[str]:
+    if facts.type == "none":  # gone since its name was read
+        return
+    key = catalogued(name)
+    if key is None:
+        yield "must be in the catalogue"
+    elif facts.type != key.type:
+        yield f"must be a {key.type}, is a {facts.type}"
+    elif key.bound.startswith("TTL") and not facts.has_ttl:
+        yield "must have a TTL"
+
+
+def catalogued(name: str) -> Key | None:
+    """The row of the catalogue that a key of a queue belongs to."""
+    family, colon, _ = name.partition(":")
+    return _ROWS.get(family + colon)
+
+
+_ROWS: Final = {key.name: key for key in CATALOGUE}
+
+
+def _judge_totals(totals: Totals) -> Iterator[Violation]:
+    sizes, clock = totals.sizes, totals.clock
+    jobs = sum(sizes[state] for state in _STATES)
+    if sizes["specs"] != jobs:
+        yield Violation("total", "specs", f"must be the {jobs} in states, is {sizes['specs']}")
+    if sizes["leases"] != sizes["running"]:
+        problem = f"must be the {sizes['running']} running, is {sizes['leases']}"
+        yield Violation("total", "leases", problem)
+    balance = clock.get("enqueued", 0) - clock.get("removed", 0)
+    if balance != jobs:
+        problem = f"enqueued less removed must be {jobs}, is {balance}"
+        yield Violation("total", "conservation", problem)
+    for window, number in totals.windows.items():
+        if clock[window] != number:
+            yield Violation("total", window, f"must add up to {number}, is {clock[window]}")

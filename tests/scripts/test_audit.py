@@ -1,0 +1,137 @@
+"""audit.lua, and the service that judges what it reads."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from faena.engine.scripts import Claim
+from faena.limits import Limit
+from faena.outcomes import Buried, Completed, Retried
+from faena.services.audit import audit
+from tests._support.rig import BOOM, SECOND, Rig
+
+
+async def furnish(rig: Rig) -> None:
+    """A queue that has something of everything."""
+    await rig.declare(limits=[Limit("100/min")])
+    await rig.run("done", Completed(b"1"))
+    await rig.run("dead", Buried(BOOM))
+    await rig.run("leader", Retried(SECOND, BOOM), unique="u", mode="last")
+    await rig.add("follower", unique="u", mode="last")
+    await rig.add("throttled", unique="t", mode="throttle", ttl=60 * SECOND)
+    await rig.add("plain", priority=1)
+    await rig.claim()
+    await rig.engine.await_job("q", "follower")
+    await rig.engine.idem("q", ["k", "begin", "job", 60_000, b""])
+    await rig.engine.hold("q", "pause", None, "ops")
+    await rig.turn(is_sweep=True)
+
+
+async def test_a_queue_in_order_has_no_violation_and_is_not_changed(rig: Rig) -> None:
+    await furnish(rig)
+    await rig.remember()
+    assert await audit(rig.engine, "q") == []
+    assert await rig.is_untouched()
+
+
+async def test_a_queue_that_is_not_there_is_in_order(rig: Rig) -> None:
+    assert await audit(rig.engine, "never") == []
+
+
+DAMAGES = [
+    (["ZADD", "delayed", 1, "plain"], "job plain: must be in one state, is in delayed and running"),
+    (["HDEL", "specs", "done"], "job done: is completed and must have a spec"),
+    (["ZREM", "running", "plain"], "job plain: must be in a state, is only in specs and leases"),
+    (["HDEL", "leases", "plain"], "job plain: is running and must have a lease"),
+    (["HSET", "leases", "dead", "x"], "job dead: is dead and must not have a lease"),
+    (["HSET", "leases", "ghost", "x"], "job ghost: must be in a state, is only in leases"),
+    (["HSET", "results", "dead", "x"], "job dead: is dead and must not have a result"),
+    (["HSET", "waiters", "done", 1], "job done: is completed and must not be awaited"),
+    (["HDEL", "marks", "dead"], "job dead: has information that its mark does not know of"),
+    (["HDEL", "marks", "dead"], "key info:dead: job dead must own it, and does not"),
+    (["HSET", "info:ghost", "a", 1], "key info:ghost: job ghost must own it, and does not"),
+    (["SET", "unique:live:x", "ghost"], "key unique:live:x: job ghost must own it, and does not"),
+    (["SET", "unique:last:u", "done"], "job follower: is blocked and must have a job to wait for"),
+    (["ZREM", "delayed", "leader"], "total specs: must be the 5 in states, is 6"),
+    (["HSET", "specs", "ghost", "x"], "job ghost: must be in a state, is only in specs"),
+    (
+        ["HINCRBY", "clock", "removed", 1],
+        "total conservation: enqueued less removed must be 6, is 5",
+    ),
+    (["RPUSH", "window:60000000", "1 3"], "total window:60000000: must add up to 7, is 4"),
+    (["PERSIST", "call:worker"], "key call:worker: must have a TTL"),
+    (["SET", "nonsense", 1], "key nonsense: must be in the catalogue"),
+    (["SET", "workers", 1], "key workers: must be a zset, is a string"),
+]
+
+
+@pytest.mark.parametrize(
+    ("command", "finding"), DAMAGES, ids=lambda part: part if isinstance(part, str) else ""
+)
+async def test_damage_is_found(rig: Rig, command: list[str], finding: str) -> None:
+    await furnish(rig)
+    verb, name, *rest = command
+    if verb == "SET" and name == "workers":
+        await rig.engine.wire.call("DEL", rig.engine._keys_of("q")(name))
+    await rig.engine.wire.call(verb, rig.engine._keys_of("q")(name), *rest)
+    assert finding in [str(violation) for violation in await audit(rig.engine, "q")]
+    await rig.engine.wire.call("FLUSHALL")
+
+
+async def test_a_queue_in_use_is_found_in_order(rig: Rig) -> None:
+    await rig.declare(limits=[Limit("1000000/s")])
+    stopped = asyncio.Event()
+
+    async def produce() -> None:
+        for number in range(40):
+            await rig.add(*(f"job{number}.{index}" for index in range(50)))
+        stopped.set()
+
+    async def work(worker: str) -> None:
+        ended: list[tuple[str, str, Completed | Retried]] = []
+        number = 0
+        while not stopped.is_set() or ended:
+            number += 1
+            exchanged = await rig.turn(30, *ended, worker=worker, call=f"{worker}{number:05d}")
+            ended = [(claim.id, claim.lease, outcome(claim)) for claim in exchanged.claimed]
+
+    def outcome(claim: Claim) -> Completed | Retried:
+        return Completed(b"1") if claim.attempts else Retried(0, BOOM)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(produce())
+        group.create_task(work("one"))
+        group.create_task(work("two"))
+        looks = 0
+        while not stopped.is_set():
+            assert await audit(rig.engine, "q") == []
+            looks += 1
+    assert looks > 0
+    assert await audit(rig.engine, "q") == []
+
+
+async def test_pages_are_small_and_together_complete(rig: Rig) -> None:
+    ids = [f"job{number:04d}" for number in range(1000)]
+    await rig.add(*ids)
+    key = rig.engine._keys_of("q")
+    await rig.engine.wire.call("ZADD", key("dead"), 1, ids[777])
+    assert [violation.name for violation in await audit(rig.engine, "q")] == [
+        ids[777],
+        "conservation",
+        "specs",
+    ]
+    await rig.engine.wire.call("ZREM", key("dead"), ids[777])
+
+
+async def test_a_job_is_read_with_every_place_that_knows_it(rig: Rig) -> None:
+    await furnish(rig)
+    reply = await rig.engine._send("audit", "q", ["jobs", "plain", "follower", "never"])
+    plain, follower, never = reply
+    assert plain == [[b"running"], b"", b"", [b"specs", b"leases"]]
+    assert (follower[0], follower[2:]) == (
+        [b"blocked"],
+        [b"leader", [b"specs", b"marks", b"waiters"]],
+    )
+    assert never == [[], b"", b"", []]
