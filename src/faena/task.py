@@ -145,7 +145,7 @@ class Task(Generic[P, R]):
     """A registered function. Calling it runs the function here; `enqueue` has a worker run it."""
 
     def __init__(self, app: Faena, handler: Handler) -> None:
-        self._app = app
+        self.app = app
         self.handler = handler
         self.name = handler.name
         self.queue = handler.queue
@@ -193,7 +193,7 @@ class Task(Generic[P, R]):
             cast("Draft[P]", item) if isinstance(item, Draft) else Draft(item, shared)
             for item in payloads
         ]
-        if self._app.middleware:
+        if self.app.middleware:
             pairs = [(self._spec(one.payload, one.options), one.options) for one in drafts]
             return list(await asyncio.gather(*(self._send_one(*pair) for pair in pairs)))
         receipts: list[Receipt[R]] = []
@@ -201,13 +201,17 @@ class Task(Generic[P, R]):
             receipts += await self._send_batch(drafts[start : start + BATCH])
         return receipts
 
-    def draft(self, payload: P, **options: Unpack[EnqueueFields]) -> Draft[P]:
+    def draft(self, payload: P = _MISSING, **options: Unpack[EnqueueFields]) -> Draft[P]:
         """An item of `enqueue_many` with options of its own."""
         return Draft(payload, self._options(options))
 
+    def spec(self, draft: Draft[P]) -> Spec:
+        """What a worker would be sent for a draft: its payload is checked and encoded here."""
+        return self._spec(draft.payload, draft.options)
+
     def handle(self, job_id: str) -> Handle[R]:
         """A job of this task by its id; nothing is looked up."""
-        return Handle(self._app, self.queue, job_id, self.handler.result)
+        return Handle(self.app, self.queue, job_id, self.handler.result)
 
     # -- sending --------------------------------------------------------------------------------
 
@@ -215,20 +219,20 @@ class Task(Generic[P, R]):
         return build(EnqueueOptions, "enqueue", given) if given else _DEFAULTS
 
     async def _send_one(self, spec: Spec, options: EnqueueOptions) -> Receipt[R]:
-        job_id = options.id or self._app.new_ids(1)[0]
+        job_id = options.id or self.app.new_ids(1)[0]
 
         async def send(_queue: str, ready: Spec) -> Receipt[R]:
             job = seal_job(job_id, ready, options, options.priority or self.handler.priority)
             (receipt,) = await self._deliver([job], Durability.of(options.durability))
             return receipt
 
-        if not self._app.middleware:
+        if not self.app.middleware:
             return await send(self.queue, spec)
-        return await wrap_enqueue(self._app.middleware, send)(self.queue, spec)
+        return await wrap_enqueue(self.app.middleware, send)(self.queue, spec)
 
     async def _send_batch(self, drafts: Sequence[Draft[P]]) -> list[Receipt[R]]:
         """Encode everything before anything is sent: a bad payload costs no half-sent batch."""
-        ids = self._app.new_ids(len(drafts))
+        ids = self.app.new_ids(len(drafts))
         jobs = [
             seal_job(
                 one.options.id or fresh,
@@ -243,7 +247,7 @@ class Task(Generic[P, R]):
         return await self._deliver(jobs, durability)
 
     async def _deliver(self, jobs: Sequence[NewJob], durability: Durability) -> list[Receipt[R]]:
-        client = (await self._app.runtime()).client
+        client = (await self.app.runtime()).client
         answers, reached = await client.enqueue(self.queue, jobs, durability)
         reached_text = str(reached)
         return [

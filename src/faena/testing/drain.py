@@ -1,0 +1,221 @@
+"""Runs what is ready in the test's own event loop, with the worker's executor.
+
+No thread renews leases and nothing waits for work: the test's clock stands still while a handler
+runs, so leases do not run out, and the drain ends when nothing is left that may run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from faena.client import CallIds
+from faena.engine import Engine, envelope
+from faena.engine.scripts import Claim, Settlement, Turn
+from faena.job import Spec
+from faena.middleware import Middleware
+from faena.outcomes import Outcome, Snoozed
+from faena.queue import Queue
+from faena.testing.clock import Clock
+from faena.testing.inline import WORKER, Places, Witness, result_of
+from faena.testing.report import Ran, ending_of
+from faena.worker.attempt import Attempt, Stop
+from faena.worker.executor import Executor
+from faena.worker.leases import Leases
+from faena.worker.notes import QueueNotes
+
+_LOOK_AGAIN_S = 0.02
+"""How often free slots look for jobs that running handlers may have enqueued."""
+
+_LEASE_S = 86_400.0
+_END_WITHIN_S = 1.0
+
+_spec_decoder = msgspec.json.Decoder(Spec)
+
+
+class Drain:
+    """Claims, runs and settles until nothing is left that may run."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Clock,
+        middleware: Sequence[Middleware],
+        *,
+        at_once: int,
+        most: int,
+    ) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._middleware = middleware
+        self._at_once = at_once
+        self._most = most
+        self._lines: dict[str, _Line] = {}
+        self._news = asyncio.Event()
+        self.runs: list[Ran] = []
+
+    async def run(self, queues: Iterable[Queue], until_us: int) -> None:
+        """Drain the queues, letting time pass up to `until_us` whenever nothing is ready."""
+        with Places(self._at_once) as places:
+            for queue in queues:
+                self._lines[queue.name] = _Line(
+                    self._engine,
+                    queue,
+                    places=places,
+                    middleware=self._middleware,
+                    on_ran=self._ended,
+                )
+            listening = await self._engine.listen("stop", self._stop)
+            try:
+                await self._until_nothing_is_left(until_us)
+            finally:
+                await listening.close()
+                await self._hand_back()
+
+    async def _until_nothing_is_left(self, until_us: int) -> None:
+        while True:
+            self._news.clear()
+            if await self._claim():
+                self._refuse_endlessness()
+                continue
+            if self._running:
+                await self._wait()
+            elif not self._skip_ahead(until_us):
+                return
+
+    @property
+    def _running(self) -> int:
+        return sum(len(line.executor.running) for line in self._lines.values())
+
+    async def _claim(self) -> bool:
+        """One exchange with each queue that has something to say; whether anything was claimed."""
+        claimed = 0
+        for line in self._lines.values():
+            free = self._at_once - self._running
+            if free or line.settled:
+                claimed += await line.exchange(free)
+        return claimed > 0
+
+    def _ended(self, ran: Ran) -> None:
+        self.runs.append(ran)
+        self._news.set()
+
+    def _refuse_endlessness(self) -> None:
+        if len(self.runs) >= self._most:
+            raise AssertionError(
+                f"a drain must come to an end, got {self._most} attempts and more that are ready; "
+                f"the last was {self.runs[-1]}"
+            )
+
+    async def _wait(self) -> None:
+        is_full = self._running >= self._at_once
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._news.wait(), None if is_full else _LOOK_AGAIN_S)
+
+    def _skip_ahead(self, until_us: int) -> bool:
+        """Move the clock to the next instant at which anything can change; False without one."""
+        instants = [line.next_at for line in self._lines.values() if line.next_at]
+        if not instants or min(instants) > until_us:
+            return False
+        self._clock.advance_to(max(min(instants), self._clock()))
+        return True
+
+    def _stop(self, queue: str, job_id: str) -> None:
+        if queue in self._lines:
+            self._lines[queue].executor.stop(job_id, Stop.CANCEL)
+
+    async def _hand_back(self) -> None:
+        """A drain that was cut short leaves no handler running and no job held."""
+        tasks: list[asyncio.Task[None]] = []
+        for line in self._lines.values():
+            for job_id, attempt in list(line.executor.running.items()):
+                line.executor.stop(job_id, Stop.SHUTDOWN)
+                tasks += [attempt.task] if attempt.task else []
+        if tasks:
+            await asyncio.wait(tasks, timeout=_END_WITHIN_S)
+        for line in self._lines.values():
+            if line.settled:
+                await line.exchange(0)
+
+
+class _Line:
+    """One queue of a drain."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        queue: Queue,
+        *,
+        places: Places,
+        middleware: Sequence[Middleware],
+        on_ran: Callable[[Ran], None],
+    ) -> None:
+        self._engine = engine
+        self._queue = queue
+        self._on_ran = on_ran
+        self._calls = CallIds()
+        self._caller = self._calls()
+        self._witness = Witness()
+        self._leases = Leases()
+        loop = asyncio.get_running_loop()
+        self._notes = QueueNotes(engine, queue.name, self._leases, loop)
+        self.settled: list[Settlement] = []
+        self.next_at = 0
+        """The next instant at which anything can change by itself; 0 for none."""
+        self.executor = Executor(
+            queue.name,
+            queue.handlers,
+            places=places.by_name,
+            notes=self._notes,
+            middleware=(self._witness, *middleware),
+            worker=WORKER,
+            on_done=self._done,
+            on_free=lambda: None,
+        )
+
+    async def exchange(self, want: int) -> int:
+        """Settle what has ended and start up to `want` jobs; returns how many."""
+        settled, self.settled = self.settled, []
+        for one in settled:
+            await self._notes.flush(one.id)
+        turn = Turn(self._calls(), want, settled)
+        answer = await self._engine.exchange(self._queue.name, self._caller, WORKER, turn)
+        for one in settled:
+            self._leases.end(self._queue.name, one.id, one.lease)
+        until = time.monotonic() + _LEASE_S
+        for claim in answer.claimed:
+            self._leases.take(self._queue.name, claim.id, claim.lease, until)
+        self.next_at = answer.next_at
+        self.executor.start(answer.claimed, answer.now)
+        return len(answer.claimed)
+
+    def _done(self, claim: Claim, outcome: Outcome | None, attempt: Attempt | None) -> None:
+        if outcome is None:  # another worker has it
+            self._leases.end(self._queue.name, claim.id, claim.lease)
+            return
+        self.settled.append(Settlement(claim.id, claim.lease, outcome))
+        self._on_ran(self._ran(claim, outcome, attempt))
+
+    def _ran(self, claim: Claim, outcome: Outcome, attempt: Attempt | None) -> Ran:
+        is_parked = attempt is None and isinstance(outcome, Snoozed)
+        return Ran(
+            queue=self._queue.name,
+            task=_task_of(claim),
+            id=claim.id,
+            number=claim.attempts + 1,
+            ending="parked" if is_parked else ending_of(outcome),
+            outcome=outcome,
+            result=result_of(attempt.handler, outcome) if attempt else None,
+            raised=self._witness.raised.pop(claim.id, None),
+        )
+
+
+def _task_of(claim: Claim) -> str:
+    try:
+        return _spec_decoder.decode(envelope.body_of(claim.spec or b"")).task
+    except (msgspec.DecodeError, ValueError, IndexError):
+        return "?"

@@ -1,0 +1,117 @@
+"""Which jobs a test expects, and what to say when they are not there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypedDict
+
+import msgspec
+
+from faena.duration import Duration, describe, to_us
+from faena.job import JobView
+from faena.options import priority_of
+from faena.states import State
+from faena.task import Task
+from faena.testing.clock import Clock
+
+_LONGEST_PAYLOAD = 200
+_MOST_SHOWN = 20
+
+
+class Filters(TypedDict, total=False):
+    """What is expected of a job; whatever is left out may be anything."""
+
+    payload: Any
+    """Equal to this, after both have been through the task's codec."""
+    where: Callable[[Any], object]
+    """True of the payload as the handler would receive it."""
+    tenant: str | None
+    key: str | None
+    id: str
+    priority: int | str
+    headers: Mapping[str, str]
+    """Among its headers."""
+    state: State | str
+    due_in: Duration
+    """Delayed, and ready after exactly this time from now."""
+
+
+Check = Callable[[JobView], bool]
+
+
+def checks_of(task: Task[Any, Any], filters: Filters, clock: Clock) -> list[Check]:
+    """One check for each thing that is expected; a payload that could never be sent is refused."""
+    checks: list[Check] = [lambda job: (job.queue, job.task) == (task.queue, task.name)]
+    if "where" in filters:
+        where = filters["where"]
+        checks.append(lambda job: bool(where(_payload(task, job))))
+    if "headers" in filters:
+        headers = filters["headers"]
+        checks.append(lambda job: headers.items() <= job.headers.items())
+    for name, value in _plain(task, filters, clock).items():
+        checks.append(partial(_is_equal, name, value))
+    return checks
+
+
+def _plain(task: Task[Any, Any], filters: Filters, clock: Clock) -> dict[str, Any]:
+    """What must simply be equal, by the name of a job's field."""
+    wanted: dict[str, Any] = dict(filters)
+    for other in ("where", "headers"):
+        wanted.pop(other, None)
+    if "payload" in wanted:
+        spec = task.spec(task.draft(wanted["payload"]))
+        wanted["payload"] = msgspec.json.decode(spec.payload)
+    if "priority" in wanted:
+        wanted["priority"] = priority_of(wanted["priority"])
+    if "state" in wanted:
+        wanted["state"] = State(wanted["state"])
+    if "due_in" in wanted:
+        wanted["due_at"] = clock() + to_us("due_in", wanted.pop("due_in"))
+    return wanted
+
+
+def _is_equal(name: str, value: Any, job: JobView) -> bool:
+    found = msgspec.json.decode(job.payload) if name == "payload" else getattr(job, name)
+    return found == value
+
+
+def _payload(task: Task[Any, Any], job: JobView) -> Any:
+    codec = task.handler.payload
+    return None if codec is None else codec.decode(bytes(job.payload))
+
+
+def describe_all(jobs: Sequence[JobView], clock: Clock) -> str:
+    """The jobs there are, a line each, for the message of a failed test."""
+    if not jobs:
+        return "nothing was enqueued"
+    lines = [f"  {_describe(job, clock)}" for job in jobs[:_MOST_SHOWN]]
+    if len(jobs) > _MOST_SHOWN:
+        lines.append(f"  … and {len(jobs) - _MOST_SHOWN} more")
+    return "these were enqueued:\n" + "\n".join(lines)
+
+
+def _describe(job: JobView, clock: Clock) -> str:
+    facts = [f"{job.queue}/{job.task}", job.state.value]
+    if job.due_at is not None:
+        facts.append(f"due_in={describe(job.due_at - clock())!r}")
+    for name in ("tenant", "key"):
+        value = getattr(job, name)
+        if value is not None:
+            facts.append(f"{name}={value!r}")
+    facts.append(f"priority={job.priority}")
+    if job.headers:
+        facts.append(f"headers={job.headers}")
+    facts.append(f"payload={_short(bytes(job.payload))}")
+    return " ".join(facts)
+
+
+def _short(raw: bytes) -> str:
+    text = raw.decode("utf-8", "replace")
+    return text if len(text) <= _LONGEST_PAYLOAD else text[:_LONGEST_PAYLOAD] + "…"
+
+
+def describe_filters(task: Task[Any, Any], filters: Filters) -> str:
+    """What was looked for."""
+    facts = "".join(f" {name}={value!r}" for name, value in filters.items())
+    return f"{task.queue}/{task.name}{facts}"

@@ -1,0 +1,204 @@
+"""An app on the test's own broker, for the length of a test."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from datetime import datetime
+from typing import Any, TypeVar, Unpack
+
+from faena.app import Faena
+from faena.duration import Duration, to_us
+from faena.engine import Wire
+from faena.errors import StoreError
+from faena.job import JobView
+from faena.number import check_whole
+from faena.queue import Queue
+from faena.states import State
+from faena.task import Task
+from faena.testing import inline
+from faena.testing.clock import Clock
+from faena.testing.drain import Drain
+from faena.testing.enqueued import Filters, checks_of, describe_all, describe_filters
+from faena.testing.report import Report
+from faena.testing.server import shared_url
+
+T = TypeVar("T")
+
+_PAGE = 1000
+
+
+@asynccontextmanager
+async def harness(
+    app: Faena, *, url: str | None = None, start: datetime | None = None
+) -> AsyncGenerator[Harness]:
+    """Point `app` at a real broker of the test's own; afterwards the app is as it was before.
+
+    `url` is the server to use, by default the private one of this process; the test has a namespace
+    of its own there and leaves nothing in it. `start` is where the clock stands, now by default.
+    """
+    with _pointed(app, url, start) as tested:
+        try:
+            yield tested
+        finally:
+            await tested.clean()
+            await app.close()
+
+
+@contextmanager
+def sync_harness(
+    app: Faena, *, url: str | None = None, start: datetime | None = None
+) -> Generator[SyncHarness]:
+    """The same for tests without an event loop, whose code under test uses `app.sync`."""
+    with _pointed(app, url, start) as tested:
+        try:
+            yield SyncHarness(tested)
+        finally:
+            app.sync.run(tested.clean())
+
+
+@contextmanager
+def _pointed(app: Faena, url: str | None, start: datetime | None) -> Generator[Harness]:
+    clock, namespace = Clock(start), f"test-{secrets.token_hex(8)}"
+    with app.override(url=url or shared_url(), namespace=namespace, clock=clock):
+        yield Harness(app, clock, namespace)
+
+
+class Harness:
+    """What a test does with the app: look, let time pass, run what is ready."""
+
+    def __init__(self, app: Faena, clock: Clock, namespace: str) -> None:
+        self.app = app
+        self.clock = clock
+        self.namespace = namespace
+
+    attempt = staticmethod(inline.attempt)
+    run_inline = staticmethod(inline.run_inline)
+
+    async def jobs(self, *queues: Queue) -> list[JobView]:
+        """Every job of some queues, or of all; ids that nobody chose are in order of enqueue."""
+        found = [
+            job
+            for queue in queues or self.app.queues.values()
+            for state in State
+            async for job in _all(queue, state)
+        ]
+        return sorted(found, key=lambda job: job.id)
+
+    async def assert_enqueued(
+        self, task: Task[Any, Any], *, count: int | None = None, **expected: Unpack[Filters]
+    ) -> list[JobView]:
+        """Fail unless `count` jobs of the task, or any number of them, are as expected.
+
+        Finished jobs count too, while retention keeps them; `state="ready"` asks for more. Returns
+        the jobs that were found.
+        """
+        checks = checks_of(task, expected, self.clock)
+        jobs = await self.jobs()
+        found = [job for job in jobs if all(check(job) for check in checks)]
+        if len(found) == count or (count is None and found):
+            return found
+        wanted = "at least 1 job" if count is None else f"{count} jobs"
+        raise AssertionError(
+            f"expected {wanted} of {describe_filters(task, expected)}, found {len(found)}; "
+            f"{describe_all(jobs, self.clock)}"
+        )
+
+    async def assert_not_enqueued(self, task: Task[Any, Any], **expected: Unpack[Filters]) -> None:
+        """Fail when any job of the task is as described."""
+        await self.assert_enqueued(task, count=0, **expected)
+
+    async def drain(
+        self,
+        *queues: Queue,
+        through: Duration | None = None,
+        at_once: int = 1,
+        most: int = 10_000,
+    ) -> Report:
+        """Run everything that is ready, here, until nothing is; also what the handlers enqueue.
+
+        `through` lets that much time pass meanwhile: whenever nothing is ready the clock goes to
+        the next instant at which something is, so delays and retries run too. `at_once` is how many
+        handlers run side by side; one that waits for another job's result needs more than 1. `most`
+        attempts without an end fail the test.
+        """
+        check_whole("at_once", at_once, least=1, most=_PAGE)
+        runtime = await self.app.runtime()
+        start_us = self.clock()
+        until_us = start_us + (0 if through is None else to_us("through", through))
+        drain = Drain(runtime.engine, self.clock, self.app.middleware, at_once=at_once, most=most)
+        await drain.run(queues or self.app.queues.values(), until_us)
+        self.clock.advance_to(max(until_us, self.clock()))
+        return Report(tuple(drain.runs))
+
+    async def clean(self) -> None:
+        """Remove every key of the test; a server that is gone has none."""
+        with contextlib.suppress(StoreError):
+            await _erase((await self.app.runtime()).engine.wire, self.namespace)
+
+
+class SyncHarness:
+    """The harness for tests without an event loop: every call waits."""
+
+    def __init__(self, tested: Harness) -> None:
+        self._tested = tested
+        self._run = tested.app.sync.run
+        self.app = tested.app
+        self.clock = tested.clock
+        self.namespace = tested.namespace
+
+    def jobs(self, *queues: Queue) -> list[JobView]:
+        """See `Harness.jobs`."""
+        return self._run(self._tested.jobs(*queues))
+
+    def assert_enqueued(
+        self, task: Task[Any, Any], *, count: int | None = None, **expected: Unpack[Filters]
+    ) -> list[JobView]:
+        """See `Harness.assert_enqueued`."""
+        return self._run(self._tested.assert_enqueued(task, count=count, **expected))
+
+    def assert_not_enqueued(self, task: Task[Any, Any], **expected: Unpack[Filters]) -> None:
+        """See `Harness.assert_not_enqueued`."""
+        self._run(self._tested.assert_not_enqueued(task, **expected))
+
+    def drain(
+        self,
+        *queues: Queue,
+        through: Duration | None = None,
+        at_once: int = 1,
+        most: int = 10_000,
+    ) -> Report:
+        """See `Harness.drain`."""
+        drain = self._tested.drain(*queues, through=through, at_once=at_once, most=most)
+        return self._run(drain)
+
+    def run_inline(self, task: Task[Any, T], /, *payload: Any, **options: Any) -> T:
+        """See `run_inline`."""
+        return self._run(inline.run_inline(task, *payload, **options))
+
+
+async def _all(queue: Queue, state: State) -> AsyncGenerator[JobView]:
+    cursor: str | None = None
+    while True:
+        page = await queue.jobs(state, limit=_PAGE, cursor=cursor)
+        for job in page.jobs:
+            yield job
+        if page.cursor is None:
+            return
+        cursor = page.cursor
+
+
+async def _erase(wire: Wire, namespace: str) -> None:
+    for node in await wire.nodes():
+        cursor, keys = b"0", list[bytes]()
+        while True:
+            cursor, found = await wire.call(
+                "SCAN", cursor, "MATCH", f"{namespace}:*", "COUNT", _PAGE, node=node
+            )
+            keys += found
+            if cursor == b"0":
+                break
+        for key in keys:
+            await wire.call("UNLINK", key, key=key)

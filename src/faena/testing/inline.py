@@ -1,0 +1,172 @@
+"""One attempt without a broker: the codec, the middleware and the executor of a worker.
+
+What the handler enqueues goes wherever its app is connected; inside a harness that is the test's
+own server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Self, TypeVar, Unpack, overload
+
+from faena.client import seal_job
+from faena.engine.scripts import Claim
+from faena.errors import InternalError, JobFailed
+from faena.handler import Handler
+from faena.job import Job, Spec
+from faena.middleware import Execute, Middleware, wrap_enqueue
+from faena.outcomes import Completed, Outcome
+from faena.task import EnqueueFields, Receipt, Task
+from faena.testing.report import Ran, ending_of
+from faena.worker.attempt import Attempt
+from faena.worker.executor import Executor
+from faena.worker.processes import Processes
+from faena.worker.threads import Threads
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+WORKER = "test"
+
+
+@overload
+async def run_inline(
+    task: Task[None, R] | Task[Job, R], /, **options: Unpack[EnqueueFields]
+) -> R: ...
+@overload
+async def run_inline(task: Task[P, R], payload: P, /, **options: Unpack[EnqueueFields]) -> R: ...
+async def run_inline(
+    task: Task[Any, Any], /, *payload: Any, **options: Unpack[EnqueueFields]
+) -> Any:
+    """Run a handler now and return its result; what it raises is raised here."""
+    ran = await attempt(task, *payload, **options)
+    if ran.raised is not None:
+        raise ran.raised
+    if not isinstance(ran.outcome, Completed):
+        raise JobFailed(f"{ran}", error=ran.error)
+    return ran.result
+
+
+async def attempt(
+    task: Task[Any, Any], /, *payload: Any, number: int = 1, **options: Unpack[EnqueueFields]
+) -> Ran:
+    """Run the `number`-th attempt of a job and tell how it ended, whatever the handler raises."""
+    job_id, spec = await _sealed(task, payload, options)
+    notes, witness = _Notebook(), Witness()
+    ended: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+
+    def done(_claim: Claim, outcome: Outcome | None, _attempt: Attempt | None) -> None:
+        if outcome is None:
+            raise InternalError("an attempt without a lease cannot lose it")
+        ended.set_result(outcome)
+
+    with Places() as places:
+        executor = Executor(
+            task.queue,
+            {task.name: task.handler},
+            places=places.by_name,
+            notes=notes,
+            middleware=(witness, *task.app.middleware),
+            worker=WORKER,
+            on_done=done,
+            on_free=lambda: None,
+        )
+        claim = Claim(job_id, "inline", spec, 0.0, number - 1, 0, 0)
+        executor.start([claim], 0)
+        outcome = await ended
+    return Ran(
+        queue=task.queue,
+        task=task.name,
+        id=job_id,
+        number=number,
+        ending=ending_of(outcome),
+        outcome=outcome,
+        result=result_of(task.handler, outcome),
+        raised=witness.raised.get(job_id),
+        progress=notes.latest,
+        log=tuple(notes.lines),
+    )
+
+
+class Places:
+    """Threads and processes for handlers that want them, ended with the `with` block."""
+
+    def __init__(self, threads: int = 1) -> None:
+        self._threads = Threads(threads)
+        self._processes = Processes(asyncio.get_running_loop())
+        self.by_name = {"thread": self._threads, "process": self._processes}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._threads.close()
+        self._processes.close()
+
+
+class Witness(Middleware):
+    """The outermost middleware of a test: remembers what came out of each attempt."""
+
+    def __init__(self) -> None:
+        self.raised: dict[str, BaseException] = {}
+
+    async def execute(self, job: Job, call_next: Execute) -> Any:
+        """Let an exception pass, but keep it."""
+        try:
+            return await call_next(job)
+        except BaseException as error:
+            self.raised[job.id] = error
+            raise
+
+
+class _Notebook:
+    """Progress and log lines that no broker takes."""
+
+    def __init__(self) -> None:
+        self.latest: Any = None
+        self.lines: list[str] = []
+
+    def progress(self, job_id: str, value: Any) -> None:  # noqa: ARG002 - one job only
+        self.latest = value
+
+    def log(self, job_id: str, line: str) -> None:  # noqa: ARG002 - one job only
+        self.lines.append(line)
+
+
+def result_of(handler: Handler, outcome: Outcome) -> Any:
+    """The result as a waiter gets it: encoded and decoded again."""
+    if not isinstance(outcome, Completed):
+        return None
+    return handler.result.decode(outcome.result or b"null")
+
+
+async def _sealed(
+    task: Task[Any, Any], payload: Sequence[Any], options: Mapping[str, Any]
+) -> tuple[str, bytes]:
+    """The job's id and spec, after every middleware around enqueue has had its say."""
+    draft = task.draft(*payload, **options)
+    job_id = draft.options.id or task.app.new_ids(1)[0]
+    sent: list[bytes] = []
+
+    async def send(_queue: str, ready: Spec) -> Any:
+        priority = draft.options.priority or task.handler.priority
+        sent.append(seal_job(job_id, ready, draft.options, priority).spec)
+        return _receipt(task, job_id)
+
+    await wrap_enqueue(task.app.middleware, send)(task.queue, task.spec(draft))
+    if not sent:
+        raise JobFailed(f"a middleware of task {task.name} kept the job from being sent")
+    return job_id, sent[0]
+
+
+def _receipt(task: Task[Any, R], job_id: str) -> Receipt[R]:
+    return Receipt(
+        id=job_id,
+        status="created",
+        state=None,
+        retry_after=0.0,
+        replaced=None,
+        durability="memory",
+        handle=task.handle(job_id),
+    )
