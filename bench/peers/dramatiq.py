@@ -25,7 +25,7 @@ def build(url: str) -> tuple[RedisBroker, Any]:
 
 @asynccontextmanager
 async def connect(url: str) -> AsyncGenerator[Producer]:
-    """No bulk call exists, and a blocking client gains nothing from threads: singles."""
+    """No bulk call exists, and threads made it slower: singles in a loop."""
     _, actor = build(url)
 
     async def enqueue(payload: Payload) -> None:
