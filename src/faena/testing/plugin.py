@@ -23,7 +23,7 @@ from faena.testing.server import shared_url
 
 
 def _async_fixture(function: Any) -> Any:
-    """pytest-asyncio in its strict mode wants its own decorator; other runners take the plain one."""
+    """pytest-asyncio, in its strict mode, wants its own decorator; others take the plain one."""
     try:
         return importlib.import_module("pytest_asyncio").fixture(function)
     except ImportError:
