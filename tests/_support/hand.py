@@ -16,8 +16,8 @@ import uvloop
 from faena.engine import Engine
 from faena.engine.scripts import Exchanged, Turn
 from faena.worker.worker import WorkerOptions
-from tests._support.crew import Plan, open_shop
 from tests._support.ledger import Ledger
+from tests._support.shop import Plan, open_shop
 
 
 async def serve(plan: Plan) -> None:

@@ -24,10 +24,19 @@ from faena.outcomes import (
     Retried,
     Snoozed,
 )
-from tests._support.crew import Crew, Plan, QueuePlan, Work, open_shop, task_of
+from tests._support.crew import Crew
 from tests._support.eventually import eventually
 from tests._support.ledger import Entry
 from tests._support.rig import Rig
+from tests._support.shop import (
+    Plan,
+    QueuePlan,
+    Work,
+    all_completed,
+    enqueue,
+    open_shop,
+    task_of,
+)
 from tests._support.valkey import Server
 
 LEASE_S = 0.5
@@ -70,7 +79,7 @@ async def test_every_job_finishes_while_workers_are_killed_over_and_over(
         crew.hire()
     accepted = await producing
     assert len(killed) >= 3
-    await _all_completed(app, accepted)
+    await all_completed(app, accepted)
     assert set(crew.ledger.jobs("finish")) >= accepted
     assert crew.ledger.unexplained() == []
     assert await _losses(app, accepted) <= len(killed) * 10
@@ -81,14 +90,14 @@ async def test_a_frozen_worker_can_neither_settle_nor_go_on_after_its_lease(
     app: Faena, crew: Crew
 ) -> None:
     (frozen,) = crew.hire()
-    short = await _enqueue(app, [Work(ms=500) for _ in range(5)])
-    long = await _enqueue(app, [Work(ms=2500, note="on my way") for _ in range(5)])
+    short = await enqueue(app, [Work(ms=500) for _ in range(5)])
+    long = await enqueue(app, [Work(ms=2500, note="on my way") for _ in range(5)])
     await eventually(lambda: len(crew.ledger.entries("start")) == 10)
     frozen.freeze()
     crew.hire()
     await eventually(lambda: set(crew.ledger.jobs("finish")) == short)
     frozen.thaw()
-    await _all_completed(app, short | long)
+    await all_completed(app, short | long)
     assert crew.ledger.unexplained() == []
     ended = {one.job: one.kind for one in _ends(crew, frozen.pid)}
     assert ended == dict.fromkeys(short, "finish") | dict.fromkeys(long, "stop")
@@ -101,13 +110,13 @@ async def test_a_frozen_worker_that_gets_its_own_job_back_stops_the_old_attempt(
     app: Faena, crew: Crew
 ) -> None:
     (frozen,) = crew.hire()
-    accepted = await _enqueue(app, [Work(ms=1500)], name="work")
-    accepted |= await _enqueue(app, [Work(ms=1500)], name="grind")
+    accepted = await enqueue(app, [Work(ms=1500)], name="work")
+    accepted |= await enqueue(app, [Work(ms=1500)], name="grind")
     await eventually(lambda: len(crew.ledger.entries("start")) == 2)
     frozen.freeze()
     await asyncio.sleep(2 * LEASE_S)
     frozen.thaw()
-    await _all_completed(app, accepted)
+    await all_completed(app, accepted)
     assert crew.ledger.unexplained() == []
     assert crew.ledger.most_at_once() <= 4
     ended = Counter((entry.kind, entry.losses) for entry in _ends(crew, frozen.pid))
@@ -189,7 +198,7 @@ async def test_rolling_restarts_lose_nothing_spend_nothing_and_repeat_nothing(
         assert await old.ended() == 0
         restarts += 1
     accepted = await producing
-    await _all_completed(app, accepted)
+    await all_completed(app, accepted)
     assert restarts >= 2
     assert crew.ledger.jobs("start") == crew.ledger.jobs("finish") == Counter(accepted)
     assert {(one.attempt, one.losses) for one in crew.ledger.entries("start")} == {(1, 0)}
@@ -199,14 +208,14 @@ async def test_a_job_that_outlives_the_grace_is_handed_back_without_spending_an_
     app: Faena, crew: Crew
 ) -> None:
     (hasty,) = crew.hire(plan=msgspec.structs.replace(crew.plan, grace_s=0.1))
-    accepted = await _enqueue(app, [Work(ms=1000) for _ in range(5)])
-    accepted |= await _enqueue(app, [Work(ms=1000) for _ in range(5)], name="grind")
+    accepted = await enqueue(app, [Work(ms=1000) for _ in range(5)])
+    accepted |= await enqueue(app, [Work(ms=1000) for _ in range(5)], name="grind")
     await eventually(lambda: len(crew.ledger.entries("start")) == 10)
     hasty.terminate()
     assert await hasty.ended() == 0
     assert (await app.queues["q"].counts())["ready"] == 10
     crew.hire()
-    await _all_completed(app, accepted)
+    await all_completed(app, accepted)
     assert {(one.attempt, one.losses) for one in crew.ledger.entries("finish")} == {(1, 0)}
     assert crew.ledger.jobs("finish") == Counter(accepted)
 
@@ -214,15 +223,15 @@ async def test_a_job_that_outlives_the_grace_is_handed_back_without_spending_an_
 async def test_delayed_and_failing_jobs_survive_the_death_of_every_worker(
     app: Faena, crew: Crew
 ) -> None:
-    accepted = await _enqueue(app, [Work(ms=5, fails=2) for _ in range(20)])
-    accepted |= await _enqueue(app, [Work(ms=5) for _ in range(20)], delay="600ms")
+    accepted = await enqueue(app, [Work(ms=5, fails=2) for _ in range(20)])
+    accepted |= await enqueue(app, [Work(ms=5) for _ in range(20)], delay="600ms")
     for _ in range(3):
         (victim,) = crew.hire()
         done = len(crew.ledger.entries("start"))
         await eventually(lambda done=done: len(crew.ledger.entries("start")) > done)
         victim.kill()
     crew.hire()
-    await _all_completed(app, accepted)
+    await all_completed(app, accepted)
     assert crew.ledger.unexplained() == []
     fails = Counter(one.job for one in crew.ledger.entries("fail"))
     assert all(times >= 2 for times in fails.values())
@@ -232,41 +241,17 @@ async def test_delayed_and_failing_jobs_survive_the_death_of_every_worker(
 # -- what the tests share -----------------------------------------------------------------------
 
 
-async def _enqueue(
-    app: Faena, works: list[Work], *, name: str = "work", **options: str
-) -> set[str]:
-    receipts = await task_of(app, name=name).enqueue_many(works, **options)
-    assert all(receipt.is_accepted for receipt in receipts)
-    return {receipt.id for receipt in receipts}
-
-
 async def _produce(app: Faena, *, batches: int, size: int, ms: int = 10) -> set[str]:
     """Never far ahead of the workers, so that there is load from the first to the last fault."""
     accepted: set[str] = set()
     for _ in range(batches):
-        accepted |= await _enqueue(app, [Work(ms=ms) for _ in range(size)])
+        accepted |= await enqueue(app, [Work(ms=ms) for _ in range(size)])
         await eventually(lambda: _is_short(app), within=20)
     return accepted
 
 
 async def _is_short(app: Faena) -> bool:
     return (await app.queues["q"].counts())["ready"] < 50
-
-
-async def _all_completed(app: Faena, accepted: set[str]) -> None:
-    """Every accepted job, and no other, is completed; the columns agree with each other."""
-
-    async def is_done() -> bool:
-        return (await app.queues["q"].counts())["completed"] >= len(accepted)
-
-    await eventually(is_done, within=20)
-    counts = await app.queues["q"].counts()
-    assert {state: number for state, number in counts.items() if number} == {
-        "completed": len(accepted)
-    }
-    engine = (await app.runtime()).engine
-    found = await engine.look("q", sorted(accepted))
-    assert {look[0] for look in found} == {b"completed"}
 
 
 async def _losses(app: Faena, accepted: set[str]) -> int:

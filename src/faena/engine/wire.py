@@ -42,7 +42,7 @@ class Wire:
         address: Address,
         *,
         connections: int = 8,  # to each node, not counting those that block or listen
-        call_timeout_s: float = 5.0,  # of one attempt, connecting and replying each
+        call_timeout_s: float = 4.0,  # of one attempt; a silent socket must cost less than 5 s
         client_name: str = "faena",  # what CLIENT LIST shows
         jitter: Callable[[], float] = random.random,
         revive: Callable[[], Awaitable[None]] | None = None,  # starts a server of our own again

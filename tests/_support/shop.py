@@ -1,0 +1,120 @@
+"""The app that a test of faults and its workers share, and what such tests ask of it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from faena import Faena, Limit, Retain, Retry
+from faena.job import Job
+from tests._support.eventually import eventually
+from tests._support.ledger import Ledger
+
+_STEP_S = 0.005
+
+
+class QueuePlan(msgspec.Struct, omit_defaults=True):
+    """The options of a queue, short enough for quick faults."""
+
+    lease: str = "500ms"
+    concurrency: int = 10
+    limits: list[str] = []
+    max_running: int | None = None
+    max_deliveries: int = 100
+    attempts: int = 3
+    retry_wait: str = "50ms"
+
+
+class Plan(msgspec.Struct, omit_defaults=True):
+    """What a test and its workers agree on."""
+
+    url: str
+    ledger: str
+    queues: dict[str, QueuePlan]
+    concurrency: int | None = None
+    grace_s: float = 10.0
+
+
+class Work(msgspec.Struct, omit_defaults=True):
+    """What a job is to do: take `ms` milliseconds, and fail its first `fails` attempts."""
+
+    ms: int = 0
+    fails: int = 0
+    note: str = ""
+
+
+def open_shop(plan: Plan, ledger: Ledger, *, name: str = "shop") -> Faena:
+    """The app of a plan: `work` is a coroutine, `grind` a thread, on every queue."""
+    app = Faena(name, plan.url)
+    for queue, options in plan.queues.items():
+        made = app.queue(
+            queue,
+            lease=options.lease,
+            concurrency=options.concurrency,
+            limits=[Limit(text) for text in options.limits],
+            max_running=options.max_running,
+            max_deliveries=options.max_deliveries,
+            retry=Retry.fixed(options.retry_wait, attempts=options.attempts, floor="0s", jitter=0),
+            retain=Retain(completed_count=None, dead_count=None, cancelled_count=None),
+        )
+
+        @made.task(name="work")
+        async def work(payload: Work, job: Job) -> str:
+            with ledger.attempt(job):
+                if payload.note:
+                    job.progress(payload.note)
+                await asyncio.sleep(payload.ms / 1000)
+                _fail_if_planned(payload, job)
+            return f"{job.attempt}/{job.losses}"
+
+        @made.task(name="grind")
+        def grind(payload: Work, job: Job) -> str:
+            never = threading.Event()
+            with ledger.attempt(job):
+                for _ in range(int(payload.ms / 1000 / _STEP_S)):
+                    never.wait(_STEP_S)
+                _fail_if_planned(payload, job)
+            return f"{job.attempt}/{job.losses}"
+
+    return app
+
+
+def _fail_if_planned(payload: Work, job: Job) -> None:
+    if job.attempt <= payload.fails:
+        raise RuntimeError("as planned")
+
+
+def task_of(app: Faena, queue: str = "q", name: str = "work") -> Any:
+    """A task of the shop, to be enqueued."""
+    return app.queues[queue].tasks[name]
+
+
+async def enqueue(
+    app: Faena, works: Iterable[Work], *, queue: str = "q", name: str = "work", **options: Any
+) -> set[str]:
+    """The ids of the jobs, all of which must be accepted."""
+    receipts = await task_of(app, queue, name).enqueue_many(works, **options)
+    assert all(receipt.is_accepted for receipt in receipts)
+    return {receipt.id for receipt in receipts}
+
+
+async def all_completed(
+    app: Faena, accepted: set[str], *, queue: str = "q", within: float = 20.0
+) -> None:
+    """Every accepted job is completed, no other job is there, and no lease is left."""
+
+    async def is_done() -> bool:
+        return (await app.queues[queue].counts())["completed"] >= len(accepted)
+
+    await eventually(is_done, within=within)
+    counts = await app.queues[queue].counts()
+    assert {state: number for state, number in counts.items() if number} == {
+        "completed": len(accepted)
+    }
+    engine = (await app.runtime()).engine
+    found = await engine.look(queue, sorted(accepted))
+    assert {look[0] for look in found} == {b"completed"}

@@ -1,0 +1,228 @@
+"""A broker that dies, freezes, forgets or goes silent: workers go on by themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from faena import Faena
+from faena.errors import JobNotFound
+from tests._support.crew import Crew
+from tests._support.eventually import eventually
+from tests._support.proxy import Proxy
+from tests._support.shop import (
+    Plan,
+    QueuePlan,
+    Work,
+    all_completed,
+    enqueue,
+    open_shop,
+    task_of,
+)
+from tests._support.valkey import Server
+
+RESUMED_WITHIN_S = 5.0
+POSTPONED_S = 3.0
+"""What `everysec` may lose: two seconds of postponed writes and one between flushes."""
+
+is_long = pytest.mark.skipif(
+    os.environ.get("FAENA_CHAOS") != "long", reason="runs with FAENA_CHAOS=long"
+)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as server:
+        yield server
+
+
+@pytest.fixture
+def crew(server: Server, tmp_path: Path) -> Iterator[Crew]:
+    plan = Plan(
+        url=server.url,
+        ledger=str(tmp_path / "ledger"),
+        queues={"q": QueuePlan(lease="1s", concurrency=2)},
+    )
+    with Crew(plan) as crew:
+        yield crew
+
+
+@pytest.fixture
+async def app(crew: Crew) -> AsyncIterator[Faena]:
+    async with open_shop(crew.plan, crew.ledger) as app:
+        yield app
+
+
+@pytest.mark.parametrize(
+    "outage_s",
+    [0.1, 1.0, 5.0, pytest.param(120.0, marks=[is_long, pytest.mark.timeout(200)])],
+)
+async def test_workers_resume_after_the_broker_was_killed(
+    app: Faena, crew: Crew, server: Server, outage_s: float
+) -> None:
+    crew.hire(2)
+    accepted = await enqueue(app, [Work(ms=20) for _ in range(200)], durability="fsynced")
+    accepted |= await enqueue(
+        app, [Work(fails=1) for _ in range(20)], delay="500ms", durability="fsynced"
+    )
+    waiting = asyncio.create_task(task_of(app).handle(min(accepted)).result())
+    await _some_starts(crew, 20)
+    killed_ns = time.monotonic_ns()
+    server.kill()
+    await asyncio.sleep(outage_s)
+    await asyncio.to_thread(server.start)
+    assert await _resumed_after_s(crew, time.monotonic_ns()) <= RESUMED_WITHIN_S
+    await all_completed(app, accepted)
+    assert (await waiting).startswith("1/")
+    assert all(hand.is_alive for hand in crew.hands)
+    _only_the_crash_explains_repeats(crew, killed_ns)
+
+
+async def test_a_broker_that_dies_again_and_again_loses_no_fsynced_job(
+    app: Faena, crew: Crew, server: Server
+) -> None:
+    crew.hire(2)
+    kept: set[str] = set()
+    asked: Counter[str] = Counter()
+    for _ in range(3):
+        async with _producers(app, kept, asked):
+            before = len(kept)
+            await eventually(lambda before=before: len(kept) > before + 50)
+            server.kill()
+            await asyncio.to_thread(server.start)
+    await eventually(lambda: _are_completed(app, kept), within=20)
+    assert len(kept) > 150
+    assert set(asked) == {"fsynced"}
+
+
+async def test_workers_get_over_connections_that_went_silent(
+    server: Server, tmp_path: Path
+) -> None:
+    queues = {"q": QueuePlan(lease="10s", concurrency=2)}
+    plan = Plan(url=server.url, ledger=str(tmp_path / "ledger"), queues=queues)
+    async with Proxy(server.port) as proxy:
+        with Crew(msgspec.structs.replace(plan, url=proxy.url)) as crew:
+            async with open_shop(plan, crew.ledger) as app:
+                crew.hire()
+                accepted = await enqueue(app, [Work(ms=10) for _ in range(300)])
+                await _some_starts(crew, 20)
+                frozen_ns = time.monotonic_ns()
+                assert proxy.freeze() > 1
+                resumed_s = await _resumed_after_s(crew, frozen_ns, pause_s=0.5)
+                assert resumed_s <= RESUMED_WITHIN_S
+                await all_completed(app, accepted)
+                assert crew.ledger.jobs("start") == Counter(accepted)
+
+
+async def test_workers_resume_after_the_broker_was_frozen(
+    app: Faena, crew: Crew, server: Server
+) -> None:
+    crew.hire(2)
+    accepted = await enqueue(app, [Work(ms=20) for _ in range(200)])
+    await _some_starts(crew, 20)
+    server.pause()
+    try:
+        await asyncio.sleep(5)  # longer than a call may take
+    finally:
+        server.resume()
+    assert await _resumed_after_s(crew, time.monotonic_ns()) <= RESUMED_WITHIN_S
+    await all_completed(app, accepted)
+    assert crew.ledger.unexplained() == []
+
+
+async def test_scripts_and_functions_may_vanish_at_any_moment(
+    app: Faena, crew: Crew, server: Server
+) -> None:
+    crew.hire(2)
+    accepted: set[str] = set()
+    with server.client() as client:
+        for _ in range(20):
+            client.script_flush()
+            client.function_flush()
+            accepted |= await enqueue(app, [Work(ms=1) for _ in range(20)])
+            await _some_starts(crew, len(accepted) - 20)
+    await all_completed(app, accepted)
+    assert crew.ledger.jobs("start") == Counter(accepted)
+
+
+async def test_workers_go_on_when_everything_was_flushed(
+    app: Faena, crew: Crew, server: Server
+) -> None:
+    crew.hire(2)
+    await enqueue(app, [Work(ms=20) for _ in range(100)])
+    doomed = (await task_of(app).enqueue(Work(), delay="1h")).handle
+    waiting = asyncio.create_task(doomed.result())
+    await _some_starts(crew, 20)
+    with server.client() as client:
+        settings = client.hgetall("faena:{q}:conf")
+        client.flushall()
+        accepted = await enqueue(app, [Work(ms=1, fails=1) for _ in range(100)])
+        await all_completed(app, accepted)
+        assert client.hgetall("faena:{q}:conf") == settings
+    with pytest.raises(JobNotFound):
+        await waiting
+    assert all(hand.is_alive for hand in crew.hands)
+
+
+# -- what the tests share -----------------------------------------------------------------------
+
+
+async def _some_starts(crew: Crew, number: int) -> None:
+    await eventually(lambda: len(crew.ledger.jobs("start")) >= number)
+
+
+async def _resumed_after_s(crew: Crew, since_ns: int, *, pause_s: float = 0.0) -> float:
+    """Until a handler starts; with `pause_s`, until one starts after nothing did for so long."""
+
+    def resumed_ns() -> int | None:
+        starts = [one.at_ns for one in crew.ledger.entries("start", since_ns=since_ns)]
+        before = [since_ns, *starts]
+        gaps = zip(before, starts, strict=False)
+        return next((now for last, now in gaps if now - last >= pause_s * 1e9), None)
+
+    await eventually(resumed_ns, within=20)
+    return ((resumed_ns() or 0) - since_ns) / 1e9
+
+
+@asynccontextmanager
+async def _producers(app: Faena, kept: set[str], asked: Counter[str]) -> AsyncIterator[None]:
+    """Enqueue one by one and note which jobs were promised to be on disk."""
+
+    async def produce() -> None:
+        while True:
+            receipt = await task_of(app).enqueue(Work(ms=1), durability="fsynced")
+            asked[receipt.durability] += 1
+            if receipt.durability == "fsynced":
+                kept.add(receipt.id)
+
+    producing = [asyncio.create_task(produce()) for _ in range(8)]
+    try:
+        yield
+    finally:
+        for task in producing:
+            task.cancel()
+        await asyncio.gather(*producing, return_exceptions=True)
+
+
+async def _are_completed(app: Faena, kept: set[str]) -> bool:
+    engine = (await app.runtime()).engine
+    found = await engine.look("q", sorted(kept))
+    assert all(found), "a job that was on disk is gone"
+    return all(look[0] == b"completed" for look in found)
+
+
+def _only_the_crash_explains_repeats(crew: Crew, killed_ns: int) -> None:
+    repeated = set(crew.ledger.unexplained())
+    firsts: dict[tuple[str, int, int], int] = {}
+    for one in crew.ledger.entries("start"):
+        firsts.setdefault((one.job, one.attempt, one.losses), one.at_ns)
+    for delivery in repeated:
+        assert 0 <= killed_ns - firsts[delivery] <= POSTPONED_S * 1e9
