@@ -9,7 +9,6 @@ it, and every queue that was in it looks once, because a pop may have been on it
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import random
 from collections.abc import Mapping
@@ -35,11 +34,14 @@ class Waker:
         self._by_key = {engine.wake_key(queue): queue for queue in fetchers}
         self._changed = asyncio.Event()
         self._watched: frozenset[str] = frozenset()
+        self._blocking: asyncio.Task[None] | None = None
 
     def idle_changed(self) -> None:
         """A fetcher has nothing left to claim."""
         if not self._idle() <= self._watched:
             self._changed.set()
+            if self._blocking is not None:
+                self._blocking.cancel()
 
     def _idle(self) -> frozenset[str]:
         return frozenset(
@@ -50,37 +52,36 @@ class Waker:
 
     async def run(self) -> None:
         """Wait and wake until cancelled."""
-        while True:
-            self._changed.clear()
-            self._watched = self._idle()
-            if not self._watched:
-                await self._changed.wait()
-                continue
-            try:
-                await self._block()
-            except FaenaError as error:
-                _log.warning("waiting for work failed: %s", error)
-                await asyncio.sleep(_BACK_OFF_S * (1 + random.random()))
-                self._poke(self._watched)
-
-    async def _block(self) -> None:
-        keys = [self._engine.wake_key(queue) for queue in sorted(self._watched)]
-        popping = asyncio.ensure_future(self._engine.wire.block_pop(keys, _BLOCK_S))
-        changing = asyncio.ensure_future(self._changed.wait())
         try:
-            await asyncio.wait({popping, changing}, return_when=asyncio.FIRST_COMPLETED)
-            if popping.done():
-                key = popping.result()
-                if key is not None:
-                    self._poke({self._by_key[key]})
-            else:
-                self._poke(self._watched)
+            while True:
+                self._changed.clear()
+                self._watched = self._idle()
+                if not self._watched:
+                    await self._changed.wait()
+                    continue
+                self._blocking = asyncio.create_task(self._block(self._watched))
+                await asyncio.wait({self._blocking})
         finally:
-            for future in (popping, changing):
-                future.cancel()
-            with contextlib.suppress(asyncio.CancelledError, FaenaError):
-                await popping
+            if self._blocking is not None:
+                self._blocking.cancel()
 
-    def _poke(self, queues: frozenset[str] | set[str]) -> None:
+    async def _block(self, watched: frozenset[str]) -> None:
+        """Pop again and again while the same queues are idle: the way of a wake-up is short."""
+        keys = [self._engine.wake_key(queue) for queue in sorted(watched)]
+        try:
+            while self._idle() >= watched:
+                key = await self._engine.wire.block_pop(keys, _BLOCK_S)
+                if key is not None:
+                    self._fetchers[self._by_key[key]].poke()
+                    return
+        except FaenaError as error:
+            _log.warning("waiting for work failed: %s", error)
+            await asyncio.sleep(_BACK_OFF_S * (1 + random.random()))
+            self._poke(watched)
+        except asyncio.CancelledError:
+            self._poke(watched)
+            raise
+
+    def _poke(self, queues: frozenset[str]) -> None:
         for queue in queues:
             self._fetchers[queue].poke()
