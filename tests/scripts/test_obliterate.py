@@ -2,25 +2,8 @@
 
 from __future__ import annotations
 
-from faena.limits import Limit
-from faena.outcomes import Buried, Completed, Retried
-from tests._support.rig import BOOM, SECOND, Rig
-
-
-async def furnish(rig: Rig) -> None:
-    """A queue with something in every key it can own."""
-    await rig.declare(limits=[Limit("100/min")])
-    await rig.run("done", Completed(b"1"))
-    await rig.run("dead", Buried(BOOM))
-    await rig.add("cancelled")
-    await rig.engine.cancel("q", ["cancelled"])
-    await rig.run("leader", Retried(SECOND, BOOM), unique="u", mode="last")
-    await rig.add("follower", unique="u", mode="last")
-    await rig.add("throttled", unique="t", mode="throttle", ttl=60 * SECOND)
-    await rig.engine.await_job("q", "follower")
-    await rig.engine.idem("q", ["k", "begin", "job", 60_000, b""])
-    await rig.engine.hold("q", "pause", None, "ops")
-    await rig.turn(is_sweep=True)
+from tests._support.furnish import furnish
+from tests._support.rig import Rig
 
 
 async def test_everything_goes_that_would_stay_by_itself(rig: Rig) -> None:

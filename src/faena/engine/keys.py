@@ -22,7 +22,7 @@ class Key:
 
 CATALOGUE = (
     Key("conf", "hash", "settings: limits, max_running, lease, retention, …", "a field a setting"),
-    Key("clock", "hash", "last order stamp, conservation counters, window sums", "fixed"),
+    Key("clock", "hash", "last order stamp, counters of the audit, window sums", "fixed"),
     Key("specs", "hash", "id → envelope and the producer's JSON, byte for byte", "one a job"),
     Key("marks", "hash", "id → packed facts of jobs that are not ordinary", "one a job at most"),
     Key("leases", "hash", "id → lease, claimed at, worker, score", "running jobs"),
@@ -30,14 +30,19 @@ CATALOGUE = (
     Key("info:", "hash", "errors (20), log lines (100) and progress of one job", "with its job"),
     Key("ready", "zset", "ids by score", "back-pressure"),
     Key("delayed", "zset", "ids by due instant", "back-pressure"),
-    Key("blocked", "zset", "ids that wait for another job, by instant", "one a unique claim"),
+    Key(
+        "blocked",
+        "zset",
+        "ids that wait for another job, by when they may run",
+        "one a unique claim",
+    ),
     Key("running", "zset", "ids by lease deadline", "leases"),
     Key("completed", "zset", "ids by finish instant", "retention"),
     Key("dead", "zset", "ids by finish instant", "retention"),
     Key("cancelled", "zset", "ids by finish instant", "retention"),
     Key("holds", "hash", "reason → until, by, at", "a field a reason"),
     Key("window:", "list", "claims inside a limit's window: instant, number", "TTL, 1000 entries"),
-    Key("unique:", "string", "the job a unique claim belongs to", "with its job, or TTL"),
+    Key("unique:", "string", "by mode and hash: the job that claims it", "with its job, or TTL"),
     Key("idem:", "hash", "idempotency record: status, owner, result", "TTL"),
     Key("call:", "string", "a caller's last call and its answer", "TTL 1 h"),
     Key("waiters", "hash", "ids somebody waits for", "live jobs"),
@@ -64,6 +69,18 @@ class Keys:
 
     def __call__(self, name: str) -> str:
         return self.prefix + name
+
+
+def table() -> str:
+    """The catalogue as Markdown, one row for each key."""
+    rows = [f"| `{key.name}` | {key.type} | {key.holds} | {key.bound} |" for key in CATALOGUE]
+    return "\n".join(["| key | type | holds | bound |", "|---|---|---|---|", *rows])
+
+
+def channel_table() -> str:
+    """The channels as Markdown."""
+    rows = [f"| `{name}` | {holds} |" for name, holds in CHANNELS]
+    return "\n".join(["| channel | tells about |", "|---|---|", *rows])
 
 
 def channel(namespace: str, name: str) -> str:

@@ -1,0 +1,32 @@
+"""A queue that owns something of everything."""
+
+from __future__ import annotations
+
+from faena.limits import Limit
+from faena.outcomes import Buried, Completed, Retried
+from tests._support.rig import BOOM, SECOND, Rig
+
+
+async def furnish(rig: Rig) -> None:
+    """Jobs `done`, `dead`, `cancelled`, `throttled`, `leader` with its `follower`; held."""
+    await rig.declare(limits=[Limit("100/min")])
+    await rig.run("done", Completed(b"1"))
+    await rig.run("dead", Buried(BOOM))
+    await rig.add("cancelled")
+    await rig.engine.cancel(rig.queue, ["cancelled"])
+    await rig.run("leader", Retried(SECOND, BOOM), unique="u", mode="last")
+    await rig.add("follower", unique="u", mode="last")
+    await rig.add("throttled", unique="t", mode="throttle", ttl=60 * SECOND)
+    await rig.engine.await_job(rig.queue, "follower")
+    await rig.engine.idem(rig.queue, ["k", "begin", "job", 60_000, b""])
+    await rig.turn(is_sweep=True)
+    await rig.engine.hold(rig.queue, "pause", None, "ops")
+
+
+async def run_one(rig: Rig) -> str:
+    """Let a job `running` be claimed though the queue is held; returns its lease."""
+    await rig.engine.release(rig.queue, "pause")
+    await rig.add("running", priority=1)
+    lease = await rig.claim()
+    await rig.engine.hold(rig.queue, "pause", None, "ops")
+    return lease

@@ -1,0 +1,109 @@
+"""Scripts, catalogue and pages say the same."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from faena.engine import keys
+from faena.engine.loader import load, names
+from faena.services.audit import catalogued
+from tests._support import sizes
+from tests._support.furnish import furnish, run_one
+from tests._support.rig import Rig
+
+ROOT = Path(__file__).resolve().parents[2]
+LUA = ROOT / "src" / "faena" / "engine" / "lua"
+FILES = sorted(LUA.rglob("*.lua"))
+SCRIPTS = sorted(LUA.glob("*.lua"))
+
+BY_VARIABLE = {"ready", "delayed", "blocked", "running", "completed", "dead", "cancelled"}
+"""States, which scripts reach through a variable."""
+
+BY_THE_WIRE = {"fence"}
+
+
+def code(path: Path) -> str:
+    return re.sub(r"^\s*--.*$", "", path.read_text(), flags=re.MULTILINE)
+
+
+def literals(call: str) -> set[str]:
+    pattern = re.compile(rf"\b{call}\('([^']+)'")
+    return {name for path in FILES for name in pattern.findall(code(path))}
+
+
+def variables() -> set[str]:
+    """Columns that a script names in a list it goes through."""
+    listed = re.compile(r"(?:PLACES =|ipairs\(\{) ?\{? ?((?:'\w+',? ?)+)\}")
+    found = (name for path in FILES for name in listed.findall(code(path)))
+    return {word for group in found for word in re.findall(r"'(\w+)'", group)}
+
+
+def test_every_key_a_script_names_is_catalogued_and_the_reverse() -> None:
+    catalogue = {key.name for key in keys.CATALOGUE}
+    used = literals("key") | variables()
+    assert used - catalogue == set()
+    assert catalogue - used - BY_VARIABLE - BY_THE_WIRE == set()
+
+
+def test_every_channel_a_script_speaks_on_is_listed_and_the_reverse() -> None:
+    assert literals("publish") == {name for name, _ in keys.CHANNELS}
+
+
+def test_no_key_is_made_any_other_way() -> None:
+    for path in FILES:
+        if path.name != "key.lua":
+            assert "KEYS" not in code(path), f"{path.name} must name its keys through key()"
+
+
+@pytest.mark.parametrize("table", [keys.table(), keys.channel_table()], ids=["keys", "channels"])
+def test_the_page_shows_the_catalogue(table: str) -> None:
+    assert table in (ROOT / "docs" / "design" / "keys.md").read_text()
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_every_script_begins_with_its_contract(path: Path) -> None:
+    shebang, purpose, *rest = path.read_text().splitlines()
+    assert shebang.startswith("#!lua")
+    assert purpose.startswith("--- ")
+    header = "\n".join(line for line in rest if line.startswith("--"))
+    places = [header.find(f"-- {part}   ") for part in ("states", "keys  ", "args  ", "returns")]
+    places[3] = header.find("-- returns  ")
+    assert -1 not in places, f"{path.name} must say its states, keys, args and what it returns"
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_scripts_are_small(path: Path) -> None:
+    assert list(sizes.measure_lua(path.relative_to(ROOT), path.read_text())) == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_no_script_reads_what_has_no_bound(path: Path) -> None:
+    forbidden = re.findall(r"call\('(KEYS|SCAN|HKEYS|HVALS|SMEMBERS|HSCAN|ZSCAN)'", code(path))
+    assert forbidden == []
+
+
+@pytest.mark.parametrize("name", names())
+def test_scripts_that_must_drain_a_full_broker_may_run_on_one(name: str) -> None:
+    adds_work = {"enqueue", "retry"}
+    flags = load(name).source.splitlines()[0]
+    assert ("allow-oom" in flags or "no-writes" in flags) == (name not in adds_work)
+
+
+@pytest.mark.parametrize("name", names())
+async def test_every_script_compiles(rig: Rig, name: str) -> None:
+    script = load(name)
+    assert (await rig.engine.wire.call("SCRIPT", "LOAD", script.source)).decode() == script.sha
+
+
+async def test_every_key_of_a_furnished_queue_is_of_the_catalogued_type(rig: Rig) -> None:
+    await furnish(rig)
+    await run_one(rig)
+    await rig.engine.enqueue_durably("q", "c", "1", [("durable", b"010\n")], ("WAIT", 0, 10))
+    taken = await rig.dump()
+    seen = {name: catalogued(name) for name in taken}
+    assert {name: key.type for name, key in seen.items() if key} == taken.types
+    assert {key.name for key in seen.values() if key} == {key.name for key in keys.CATALOGUE}
