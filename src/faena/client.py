@@ -11,7 +11,7 @@ import asyncio
 import hashlib
 import secrets
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -19,7 +19,7 @@ import msgspec
 from faena.engine import Engine
 from faena.engine.envelope import seal
 from faena.engine.scripts import Answer
-from faena.errors import InvalidTransition, JobNotFound, StoreRejected
+from faena.errors import InvalidTransition, JobNotFound, StoreRejected, StoreUnavailable
 from faena.job import Spec
 from faena.options import Durability, DurabilityLevel, EnqueueOptions, Unique, UniqueMode
 
@@ -120,6 +120,7 @@ class Producer:
         self._is_busy = False
         self._waiting: deque[_Group] = deque()
         self._flushing: asyncio.Task[None] | None = None
+        self._is_closed = False
 
     async def send(self, jobs: Sequence[NewJob]) -> Sent:
         """Answers for 1..1000 jobs."""
@@ -151,11 +152,21 @@ class Producer:
         is_reached = number >= max(1, self._durability.replicas)
         return Sent(answers, self._durability if is_reached else Durability())
 
+    async def close(self) -> None:
+        """Give up what is under way; whoever waits for it is told."""
+        self._is_closed = True
+        if self._flushing is not None:
+            self._flushing.cancel()
+            await asyncio.wait([self._flushing])
+        self._go_on()
+
     def _go_on(self) -> None:
-        if self._waiting:
+        if self._is_closed:
+            _tell(self._waiting, _closed())
+            self._waiting.clear()
+        self._is_busy = bool(self._waiting)
+        if self._is_busy:
             self._flushing = asyncio.create_task(self._flush())
-        else:
-            self._is_busy = False
 
     async def _flush(self) -> None:
         groups = [self._waiting.popleft()]
@@ -165,14 +176,25 @@ class Producer:
             size += len(groups[-1].jobs)
         try:
             sent = await self._call([job for group in groups for job in group.jobs])
+        except asyncio.CancelledError:
+            _tell(groups, _closed())
+            raise
         except Exception as error:  # noqa: BLE001 - handed to each of those who wait
-            for group in groups:
-                if not group.answered.done():
-                    group.answered.set_exception(error)
+            _tell(groups, error)
         else:
             _hand_out(sent, groups)
         finally:
             self._go_on()
+
+
+def _tell(groups: Iterable[_Group], error: Exception) -> None:
+    for group in groups:
+        if not group.answered.done():
+            group.answered.set_exception(error)
+
+
+def _closed() -> StoreUnavailable:
+    return StoreUnavailable("the connection was closed before the jobs were sent", op="enqueue")
 
 
 def _hand_out(sent: Sent, groups: Sequence[_Group]) -> None:
@@ -210,6 +232,11 @@ class Client:
                 "set it with CONFIG SET appendonly yes",
                 op="enqueue",
             )
+
+    async def close(self) -> None:
+        """Send nothing more; call it before the connection is closed."""
+        for producer in self._producers.values():
+            await producer.close()
 
     async def cancel(self, queue: str, job: str) -> str:
         """Cancel a job: "cancelled", or "asked" when it runs and will be stopped."""

@@ -135,6 +135,7 @@ class Runtime:
         """Close every connection."""
         if self._opening is not None:
             self._opening = None
+            await self.client.close()
             await self.inspector.close()
             await self.engine.wire.close()
 

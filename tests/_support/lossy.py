@@ -1,0 +1,84 @@
+"""A relay that loses replies: the server does what it was asked, and the caller hears nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+
+class LossyProxy:
+    """Relays to a loopback port; the first reply to each request that `loses` picks is lost.
+
+    A lost reply is an answered request whose connection is cut. The same bytes sent again are
+    answered. One read of a socket is taken for one request, which holds while requests are smaller
+    than its buffer and each waits for its reply.
+    """
+
+    def __init__(self, port: int, loses: Callable[[bytes], bool]) -> None:
+        self._target = port
+        self._loses = loses
+        self._seen: set[bytes] = set()
+        self._relays: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+        self.port = 0
+        self.lost = 0
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._server is not None
+        self._server.close()
+        for relay in self._relays:
+            relay.cancel()
+        await asyncio.gather(*self._relays, return_exceptions=True)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        relay = asyncio.current_task()
+        assert relay is not None
+        self._relays.add(relay)
+        there, back = await asyncio.open_connection("127.0.0.1", self._target)
+        try:
+            await self._relay(reader, writer, there, back)
+        except (OSError, asyncio.CancelledError):
+            pass  # cut by either side, or the test is over
+        finally:
+            self._relays.discard(relay)
+            writer.close()
+            back.close()
+
+    async def _relay(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        there: asyncio.StreamReader,
+        back: asyncio.StreamWriter,
+    ) -> None:
+        while request := await reader.read(1 << 20):
+            back.write(request)
+            reply = await there.read(1 << 20)
+            if not reply or self._is_lost(request):
+                return
+            writer.write(reply)
+
+    def _is_lost(self, request: bytes) -> bool:
+        digest = hashlib.sha256(request).digest()
+        if not self._loses(request) or digest in self._seen:
+            return False
+        self._seen.add(digest)
+        self.lost += 1
+        return True
