@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -42,8 +44,9 @@ class QueueNotes:
         self._leases = leases
         self._loop = loop
         self._open: dict[str, _Note] = {}
+        self._thread = threading.get_ident()
         self._timer: asyncio.TimerHandle | None = None
-        self._sending: set[asyncio.Task[None]] = set()
+        self._sending: dict[str, asyncio.Task[None]] = {}
 
     def progress(self, job_id: str, value: Any) -> None:
         """Replace what is known of a job's progress."""
@@ -52,12 +55,19 @@ class QueueNotes:
         except (TypeError, ValueError) as error:
             message = f"progress must be a JSON value, got {type(value).__name__}"
             raise PayloadError(message, op="progress") from error
-        self._loop.call_soon_threadsafe(self._keep, job_id, encoded, None)
+        self._hand_in(job_id, encoded, None)
 
     def log(self, job_id: str, line: str) -> None:
         """Add a line to a job's log."""
         text = str(line)[:_LONGEST_LINE].encode("utf-8", "backslashreplace").decode()
-        self._loop.call_soon_threadsafe(self._keep, job_id, b"", text)
+        self._hand_in(job_id, b"", text)
+
+    def _hand_in(self, job_id: str, progress: bytes, line: str | None) -> None:
+        """A coroutine's note is kept at once: its job may end before the loop's next turn."""
+        if threading.get_ident() == self._thread:
+            self._keep(job_id, progress, line)
+        else:
+            self._loop.call_soon_threadsafe(self._keep, job_id, progress, line)
 
     def _keep(self, job_id: str, progress: bytes, line: str | None) -> None:
         note = self._open.setdefault(job_id, _Note())
@@ -65,26 +75,34 @@ class QueueNotes:
         if line is not None:
             note.lines.append(line)
             del note.lines[:-_MOST_LINES]
+        self._arm()
+
+    def _arm(self) -> None:
         if self._timer is None:
             self._timer = self._loop.call_later(_EVERY_S, self._flush_all)
 
     def _flush_all(self) -> None:
         self._timer = None
         for job_id in list(self._open):
+            if job_id in self._sending:  # one at a time: lines stay in order
+                self._arm()
+                continue
             sending = self._loop.create_task(self.flush(job_id))
-            self._sending.add(sending)
-            sending.add_done_callback(self._sending.discard)
+            self._sending[job_id] = sending
+            sending.add_done_callback(partial(self._sent, job_id))
+
+    def _sent(self, job_id: str, _sending: asyncio.Task[None]) -> None:
+        del self._sending[job_id]
 
     def has(self, job_id: str) -> bool:
-        """Whether something of the job still waits to be written."""
-        return job_id in self._open
-
-    def drop(self, job_id: str) -> None:
-        """Forget what a handler said under a lease that is lost."""
-        self._open.pop(job_id, None)
+        """Whether something of the job still waits to be written, or is on its way."""
+        return job_id in self._open or job_id in self._sending
 
     async def flush(self, job_id: str) -> None:
-        """Write what is gathered for one job."""
+        """Write what is gathered for one job, after what was sent before."""
+        before = self._sending.get(job_id)
+        if before is not None and before is not asyncio.current_task():
+            await asyncio.wait({before})
         note = self._open.pop(job_id, None)
         lease = self._leases.lease_of(self._queue, job_id)
         if note is None or lease is None:
