@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from tests._support import sizes
 
 SOURCE, TEST, LUA = Path("src/x.py"), Path("tests/test_x.py"), Path("src/lua/x.lua")
