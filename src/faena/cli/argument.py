@@ -1,0 +1,104 @@
+"""What words and options of the command line may look like.
+
+MODULE:APP may stand first among the words or come from FAENA_APP; it is known by its colon, which
+no queue's name has.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from faena.cli.output import Output
+from faena.duration import to_us
+from faena.errors import ConfigError
+from faena.limits import Limit
+from faena.pool import read_size
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Read(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - generic only of late
+    """An option read by one of the library's own readers."""
+
+    def __init__(self, name: str, valid: str, read: Callable[[str], Any]) -> None:
+        self.name = name
+        self._valid = valid
+        self._read = read
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._read(value)
+        except ConfigError:
+            self.fail(f"it must be {self._valid}, got {value!r}", param, ctx)
+
+
+def _duration(text: str) -> str:
+    to_us("duration", text)
+    return text
+
+
+_DURATIONS = "a duration such as 90s, 5m, 1h30m or 7d"
+
+DURATION = _Read("duration", _DURATIONS, _duration)
+SECONDS = _Read("duration", _DURATIONS, lambda text: to_us("duration", text) / 1e6)
+SIZE = _Read("size", "a size such as 512Mi or 1Gi", lambda text: read_size("size", text))
+RATE = _Read("rate", "jobs per time such as 10/s, 100/min or 500/30s", Limit)
+
+
+def words(metavar: str) -> Callable[[F], F]:
+    """The words of a command, taken apart by `split`."""
+    return click.argument("words", nargs=-1, metavar=metavar)
+
+
+def common(command: F) -> F:
+    """The options that every command has."""
+    command = click.option(
+        "--json",
+        is_flag=True,
+        expose_value=False,
+        callback=_set("is_json"),
+        help="Print one JSON document and nothing else.",
+    )(command)
+    return click.option(
+        "--debug",
+        is_flag=True,
+        expose_value=False,
+        callback=_set("is_debug"),
+        help="Show the traceback of an error.",
+    )(command)
+
+
+def _set(name: str) -> Callable[[click.Context, click.Parameter, bool], None]:
+    def callback(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+        output = ctx.find_object(Output)
+        if value and output is not None:
+            setattr(output, name, True)
+
+    return callback
+
+
+def split(given: Sequence[str], *names: str, rest: str | None = None) -> tuple[str, list[str]]:
+    """MODULE:APP, and the words behind it: one for each of `names`, then any number of `rest`."""
+    words = list(given)
+    target = words.pop(0) if words and ":" in words[0] else os.environ.get("FAENA_APP", "")
+    if not target:
+        got = f", got {words[0]!r}" if words else ""
+        raise click.UsageError(
+            f"MODULE:APP must be given first, such as shop.tasks:app, or be in FAENA_APP{got}"
+        )
+    if len(words) < len(names):
+        raise click.UsageError(f"{names[len(words)]} must be given")
+    if rest is None and len(words) > len(names):
+        raise click.UsageError(f"no more words are expected, got {words[len(names)]!r}")
+    return target, words
+
+
+def example(*lines: str) -> str:
+    """The end of a command's help."""
+    return "\n".join(("\b", "Example:", *(f"  {line}" for line in lines)))

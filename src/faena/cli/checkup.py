@@ -1,0 +1,108 @@
+"""Commands that look for what is wrong: with a broker, and with what is stored on it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from faena.app import Faena
+from faena.cli import session
+from faena.cli.argument import common, example, split, words
+from faena.cli.output import Output, plain, table
+from faena.cli.target import address_of, find_app, find_queue
+from faena.engine import Address, Wire
+from faena.services.audit import Violation
+from faena.services.audit import audit as audit_queue
+from faena.services.doctor import Finding, examine
+
+_COLOURS = {"ok": "green", "warn": "yellow", "fail": "bold red"}
+
+
+@click.command(
+    epilog=example("faena doctor shop.tasks:app", "faena doctor --url valkey://localhost:6379/0")
+)
+@words("[MODULE:APP]")
+@click.option("--url", help="Examine this broker instead of an app's.")
+@common
+@click.pass_obj
+def doctor(output: Output, words: tuple[str, ...], url: str | None) -> int:
+    """Examine a broker and say how to mend what is wrong; exit code 1 when something is."""
+    if url and words:
+        raise click.UsageError("give --url or MODULE:APP, not both")
+    address = Address.parse(url, source="--url") if url else _environment(words)
+    app = None if address else find_app(split(words)[0])
+    findings = asyncio.run(_examine(app, address))
+    output.show(findings, lambda console: _draw_findings(console, findings))
+    failed = sum(finding.level == "fail" for finding in findings)
+    if failed:
+        raise click.ClickException(f"{failed} of {len(findings)} points must be mended, see above")
+    return 0
+
+
+def _environment(words: Sequence[str]) -> Address | None:
+    """Without any app, the broker that the environment names."""
+    is_named = words or os.environ.get("FAENA_APP")
+    return None if is_named else Address.from_environ(os.environ)
+
+
+async def _examine(app: Faena | None, address: Address | None) -> list[Finding]:
+    try:
+        if address is None and app is not None:
+            address = await address_of(app)
+        if address is None:
+            raise click.UsageError("MODULE:APP must be given, or --url")
+        wire = Wire(address, client_name="faena-doctor")
+        try:
+            return await examine(wire)
+        finally:
+            await wire.close()
+    finally:
+        if app is not None:
+            await app.close()
+
+
+def _draw_findings(console: Console, findings: Sequence[Finding]) -> None:
+    for finding in findings:
+        mark = Text(f"{finding.level:<5}", style=_COLOURS[finding.level])
+        console.print(mark, Text(plain(f"{finding.name:<14}{finding.value}")))
+        if finding.advice:
+            console.print(Text(plain(f"{'':<20}{finding.advice}"), style="dim"))
+
+
+@click.command(epilog=example("faena audit shop.tasks:app", "faena audit shop.tasks:app mail"))
+@words("[MODULE:APP] [QUEUE]...")
+@common
+@click.pass_obj
+def audit(output: Output, words: tuple[str, ...]) -> int:
+    """Compare what is stored with what the engine promises; exit code 1 on a violation."""
+    target, names = split(words, rest="QUEUE")
+    app = find_app(target)
+    chosen = [find_queue(app, name).name for name in names] or list(app.queues)
+    found = session.run(app, lambda: _audit(app, chosen))
+    rows = [
+        (queue, one.kind, one.name, one.problem) for queue, ones in found.items() for one in ones
+    ]
+
+    def view(console: Console) -> None:
+        if rows:
+            console.print(table(("queue", "kind", "name", "problem"), rows))
+        else:
+            console.print(Text(f"{len(chosen)} queues are as promised"))
+
+    output.show(found, view)
+    if rows:
+        raise click.ClickException(f"{len(rows)} promises are broken, see above; please report it")
+    return 0
+
+
+async def _audit(app: Faena, queues: Sequence[str]) -> dict[str, list[Violation]]:
+    engine = (await app.runtime()).engine
+    return {queue: await audit_queue(engine, queue) for queue in queues}
+
+
+COMMANDS = (audit, doctor)

@@ -1,0 +1,92 @@
+"""`faena dev`: a worker that follows the source code.
+
+At every change a new worker process is started and, once it serves, takes the place of the old
+one. A change that cannot even start is told, and the old process goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import click
+
+from faena.cli import log
+from faena.cli.argument import common, example, split, words
+from faena.cli.output import Output
+from faena.cli.worker import command
+from faena.errors import ConfigError
+from faena.worker.post import PostOptions
+from faena.worker.supervisor import Supervisor, SupervisorOptions
+
+_GRACE_S = 2.0
+_OPTIONS = SupervisorOptions(reloads_on_hangup=False, post=PostOptions(grace_s=_GRACE_S))
+
+_log = logging.getLogger("faena.dev")
+
+
+@click.command(epilog=example("faena dev shop.tasks:app"))
+@words("[MODULE:APP]")
+@click.option("--concurrency", type=click.IntRange(1, 10_000), help="Jobs at a time.")
+@common
+@click.pass_obj
+def dev(output: Output, words: tuple[str, ...], concurrency: int | None) -> int:
+    """Run a worker that restarts when Python files below the current directory change.
+
+    Without a broker's address in the app or in FAENA_URL, an embedded Valkey keeps the jobs under
+    .faena/.
+    """
+    target, _ = split(words)
+    changes = _changes(Path.cwd())
+    log.configure("pretty", "info")
+    args = [target, "--pretty", "--grace", f"{_GRACE_S:.0f}s"]
+    if concurrency is not None:
+        args += ["--concurrency", str(concurrency)]
+    code = asyncio.run(_Follower(command(*args)).run(changes))
+    if output.is_json:
+        output.say({"code": code}, "")
+    return code
+
+
+class _Follower:
+    """Runs a supervisor, and another one when the code could not start and has changed since."""
+
+    def __init__(self, argv: list[str]) -> None:
+        self._argv = argv
+        self._supervisor: Supervisor | None = None
+        self._changed = asyncio.Event()
+
+    async def run(self, changes: AsyncIterator[object]) -> int:
+        following = asyncio.create_task(self._follow(changes))
+        try:
+            while True:
+                self._supervisor = supervisor = Supervisor(self._argv, _OPTIONS)
+                code = await supervisor.run()
+                if supervisor.is_stopping:
+                    return code
+                self._supervisor = None
+                _log.error("the app could not start: waiting for a change")
+                await self._changed.wait()
+                self._changed.clear()
+        finally:
+            following.cancel()
+            await asyncio.wait({following})
+
+    async def _follow(self, changes: AsyncIterator[object]) -> None:
+        async for _ in changes:
+            if self._supervisor is None:
+                self._changed.set()
+            else:
+                _log.info("the code has changed")
+                self._supervisor.reload()
+
+
+def _changes(directory: Path) -> AsyncIterator[object]:
+    """Something whenever Python files below the directory have changed."""
+    try:
+        from watchfiles import PythonFilter, awatch  # noqa: PLC0415 - only for development
+    except ImportError:
+        raise ConfigError("faena dev needs the package watchfiles: install it") from None
+    return awatch(directory, watch_filter=PythonFilter())

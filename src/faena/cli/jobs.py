@@ -1,0 +1,203 @@
+"""Commands on single jobs. What a job carries is shown only on request: it may be confidential."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import click
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from faena.cli import session
+from faena.cli.argument import common, example, split, words
+from faena.cli.output import Output, facts, instant, plain, table
+from faena.cli.target import find_app, find_queue
+from faena.errors import JobError, JobNotFound
+from faena.job import JobView
+from faena.states import State
+from faena.task import Handle
+
+_CONFIDENTIAL = ("payload", "result")
+
+
+@click.command(
+    epilog=example("faena job shop.tasks:app mail 01JCXYZ", "faena job mail 01JCXYZ --payload")
+)
+@words("[MODULE:APP] QUEUE ID")
+@click.option("--payload", is_flag=True, help="Show payload and result, too.")
+@common
+@click.pass_obj
+def job(output: Output, words: tuple[str, ...], *, payload: bool) -> None:
+    """Show everything known of one job."""
+    target, (name, job_id) = split(words, "QUEUE", "ID")
+    app = find_app(target)
+    view = session.run(app, find_queue(app, name).handle(job_id).view)
+    if view is None:
+        raise JobNotFound(f"no job {job_id} in queue {name}", op="job")
+    document = _document(view, is_open=payload)
+    output.show(document, lambda console: _draw(console, view, is_open=payload))
+
+
+def _document(view: JobView, *, is_open: bool) -> dict[str, Any]:
+    document = {name: getattr(view, name) for name in view.__struct_fields__}
+    document["result"] = msgspec.Raw(view.result) if view.result else None
+    for name in _CONFIDENTIAL if not is_open else ():
+        del document[name]
+    return document
+
+
+def _draw(console: Console, view: JobView, *, is_open: bool) -> None:
+    console.print(facts(_facts(view)))
+    if is_open:
+        console.print(facts([("payload", _text(view.payload)), ("result", _text(view.result))]))
+    for error in view.errors:
+        head = f"attempt {error.attempt}" if error.attempt else "lost"
+        console.print(Text(plain(f"\n{head}: {error.name}: {error.message}"), style="bold"))
+        console.print(Text(plain((error.stack or "").rstrip())))
+    for line in view.log:
+        console.print(Text(plain(f"log  {line}")))
+
+
+def _facts(view: JobView) -> list[tuple[str, object]]:
+    progress = None if view.progress is None else msgspec.json.encode(view.progress).decode()
+    return [
+        ("id", view.id),
+        ("task", f"{view.queue}/{view.task}"),
+        ("state", f"{view.state.value}, asked to stop" if view.is_stopping else view.state.value),
+        ("tenant", view.tenant),
+        ("key", view.key),
+        ("priority", view.priority),
+        ("attempts", view.attempts),
+        ("losses", view.losses or None),
+        ("due", instant(view.due_at)),
+        ("claimed", instant(view.claimed_at)),
+        ("lease until", instant(view.lease_until)),
+        ("worker", view.worker),
+        ("finished", instant(view.finished_at)),
+        ("progress", progress),
+        ("headers", ", ".join(f"{name}={value}" for name, value in view.headers.items()) or None),
+    ]
+
+
+def _text(encoded: msgspec.Raw | bytes | None) -> str | None:
+    return None if encoded is None else bytes(encoded).decode(errors="backslashreplace")
+
+
+@click.command(
+    epilog=example(
+        "faena jobs shop.tasks:app mail --state dead --limit 20",
+        "faena jobs mail --state dead --cursor dead/1763218531000000/01JCXYZ",
+    )
+)
+@words("[MODULE:APP] QUEUE")
+@click.option(
+    "--state",
+    type=click.Choice([state.value for state in State]),
+    default=State.DEAD.value,
+    show_default=True,
+)
+@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
+@click.option("--cursor", help="Where the page before this one ended.")
+@click.option("--newest-first", is_flag=True)
+@common
+@click.pass_obj
+def jobs(
+    output: Output,
+    words: tuple[str, ...],
+    *,
+    state: str,
+    limit: int,
+    cursor: str | None,
+    newest_first: bool,
+) -> None:
+    """List jobs of a state, a page at a time."""
+    target, (name,) = split(words, "QUEUE")
+    app = find_app(target)
+    queue = find_queue(app, name)
+    page = session.run(
+        app, lambda: queue.jobs(state, limit=limit, cursor=cursor, is_newest_first=newest_first)
+    )
+
+    def view(console: Console) -> None:
+        heads = ("id", "task", "tenant", "attempts", "when", "last error")
+        console.print(table(heads, map(_row, page.jobs)))
+        if page.cursor:
+            console.print(Text(plain(f"more: --cursor {page.cursor}")))
+
+    documents = [_document(one, is_open=False) for one in page.jobs]
+    output.show({"jobs": documents, "cursor": page.cursor}, view)
+
+
+def _row(view: JobView) -> tuple[object, ...]:
+    last = view.errors[-1] if view.errors else None
+    when = instant(view.finished_at or view.due_at or view.claimed_at) or ""
+    said = f"{last.name}: {last.message}".split("\n")[0] if last else ""
+    return view.id, view.task, view.tenant or "", view.attempts, when, said
+
+
+# -- changing -----------------------------------------------------------------------------------
+
+Change = Callable[[Handle[Any]], Awaitable[str | None]]
+
+
+def _change(output: Output, words: Sequence[str], change: Change, done: str) -> None:
+    """Do the same to each job; one that refuses does not keep the others from it."""
+    target, (name, *ids) = split(words, "QUEUE", "ID", rest="ID")
+    app = find_app(target)
+    queue = find_queue(app, name)
+
+    async def change_all() -> list[tuple[str, str | JobError]]:
+        return [(job_id, await _try(change, queue.handle(job_id), done)) for job_id in ids]
+
+    outcomes = session.run(app, change_all)
+    refused = [answer for _, answer in outcomes if isinstance(answer, JobError)]
+    document = [
+        {"id": job_id, "outcome": "refused" if isinstance(answer, JobError) else answer}
+        | ({"error": str(answer)} if isinstance(answer, JobError) else {})
+        for job_id, answer in outcomes
+    ]
+    output.show(
+        document, lambda console: console.print(table(("id", "outcome"), map(tuple, outcomes)))
+    )
+    if refused:
+        more = f" (and {len(refused) - 1} others)" if len(refused) > 1 else ""
+        raise type(refused[0])(f"{refused[0]}{more}", op=refused[0].op)
+
+
+async def _try(change: Change, handle: Handle[Any], done: str) -> str | JobError:
+    try:
+        return await change(handle) or done
+    except JobError as error:
+        return error
+
+
+@click.command(epilog=example("faena cancel shop.tasks:app mail 01JCXYZ 01JCXZA"))
+@words("[MODULE:APP] QUEUE ID...")
+@common
+@click.pass_obj
+def cancel(output: Output, words: tuple[str, ...]) -> None:
+    """Cancel jobs; a running one is told to stop."""
+    _change(output, words, Handle.cancel, "cancelled")
+
+
+@click.command(epilog=example("faena retry shop.tasks:app mail 01JCXYZ"))
+@words("[MODULE:APP] QUEUE ID...")
+@common
+@click.pass_obj
+def retry(output: Output, words: tuple[str, ...]) -> None:
+    """Run finished jobs again, with fresh attempts."""
+    _change(output, words, Handle.retry, "ready")
+
+
+@click.command(epilog=example("faena promote shop.tasks:app mail 01JCXYZ"))
+@words("[MODULE:APP] QUEUE ID...")
+@common
+@click.pass_obj
+def promote(output: Output, words: tuple[str, ...]) -> None:
+    """Run delayed jobs now."""
+    _change(output, words, Handle.promote, "ready")
+
+
+COMMANDS = (job, jobs, cancel, retry, promote)

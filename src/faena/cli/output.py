@@ -1,0 +1,79 @@
+"""What a command says on standard output: a table for people, or one JSON document for programs.
+
+Texts out of jobs are shown with their control characters spelt out, so that no job can speak to the
+operator's terminal.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+_WIDE = 10_000
+"""Columns of an output that is no terminal: nothing is cut, grep sees whole lines."""
+
+
+class Output:
+    """Says what a command found, in the form that was asked for."""
+
+    def __init__(self) -> None:
+        self.is_json = False
+        self.is_debug = False
+
+    def show(self, document: Any, view: Callable[[Console], None]) -> None:
+        """Print the document, or let `view` draw it."""
+        if self.is_json:
+            sys.stdout.write(msgspec.json.encode(document).decode() + "\n")
+        else:
+            view(Console(width=None if sys.stdout.isatty() else _WIDE, highlight=False))
+        sys.stdout.flush()
+
+    def say(self, document: Any, line: str) -> None:
+        """The same for a single line."""
+        self.show(document, lambda console: console.print(Text(plain(line))))
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
+    """A plain table; numbers stand to the right."""
+    lines = [list(row) for row in rows]
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for number, heading in enumerate(headings):
+        is_number = bool(lines) and all(isinstance(row[number], int) for row in lines)
+        made.add_column(heading, justify="right" if is_number else "left", overflow="fold")
+    for row in lines:
+        made.add_row(*(Text(plain(str(cell))) for cell in row))
+    return made
+
+
+def facts(pairs: Iterable[tuple[str, object]]) -> Table:
+    """Names and values below each other; a value of None is left out."""
+    made = Table(box=None, show_header=False, pad_edge=False)
+    made.add_column()
+    made.add_column(overflow="fold")
+    for name, value in pairs:
+        if value is not None:
+            made.add_row(Text(name, style="bold"), Text(plain(str(value))))
+    return made
+
+
+def plain(text: str) -> str:
+    """The text without anything that moves a cursor; line ends stay."""
+    return "".join(
+        sign if sign.isprintable() or sign == "\n" else sign.encode("unicode_escape").decode()
+        for sign in text
+    )
+
+
+def instant(us: int | None) -> str | None:
+    """A server's instant, readable."""
+    if us is None:
+        return None
+    return datetime.fromtimestamp(us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

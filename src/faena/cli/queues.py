@@ -1,0 +1,188 @@
+"""Commands on whole queues."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import click
+from rich.text import Text
+
+from faena.app import Faena
+from faena.cli import session
+from faena.cli.argument import DURATION, common, example, split, words
+from faena.cli.output import Output, instant, table
+from faena.cli.target import find_app, find_queue
+from faena.inspector import Hold, Overview
+from faena.queue import Queue
+from faena.states import FINISHED, State
+
+T = TypeVar("T")
+
+_COUNTED = (
+    State.READY,
+    State.DELAYED,
+    State.BLOCKED,
+    State.RUNNING,
+    State.COMPLETED,
+    State.DEAD,
+    State.CANCELLED,
+)
+
+
+@click.command(epilog=example("faena queues shop.tasks:app", "faena queues --json | jq .[].counts"))
+@words("[MODULE:APP]")
+@common
+@click.pass_obj
+def queues(output: Output, words: tuple[str, ...]) -> None:
+    """Show every queue: jobs per state, holds, workers."""
+    app = find_app(split(words)[0])
+    found = session.run(app, lambda: _each(app.queues.values(), Queue.overview))
+    heads = ["queue", *(state.value for state in _COUNTED), "workers", "holds"]
+    output.show(found, lambda console: console.print(table(heads, map(_row, found))))
+
+
+def _row(seen: Overview) -> list[object]:
+    counts = [seen.counts.get(state.value, 0) for state in _COUNTED]
+    return [seen.queue, *counts, len(seen.workers), ", ".join(map(_hold, seen.holds))]
+
+
+def _hold(hold: Hold) -> str:
+    return f"{hold.reason} until {instant(hold.until)}" if hold.until else hold.reason
+
+
+async def _each(chosen: Iterable[Queue], work: Callable[[Queue], Awaitable[T]]) -> list[T]:
+    return [await work(queue) for queue in chosen]
+
+
+# -- serving ------------------------------------------------------------------------------------
+
+
+def _choose(words: Sequence[str], *, all_queues: bool) -> tuple[Faena, list[Queue]]:
+    """The queues named, or all; naming none must be meant."""
+    target, names = split(words, rest="QUEUE")
+    if bool(names) == all_queues:
+        raise click.UsageError("QUEUE must be given, or --all, and not both")
+    app = find_app(target)
+    return app, [find_queue(app, name) for name in names] or list(app.queues.values())
+
+
+@click.command(
+    epilog=example(
+        "faena pause shop.tasks:app mail --for 5m", "faena pause --all --reason maintenance"
+    )
+)
+@words("[MODULE:APP] [QUEUE]...")
+@click.option("--all", "all_queues", is_flag=True, help="Every queue of the app.")
+@click.option("--for", "duration", type=DURATION, help="End the pause by itself: 5m, 2h.")
+@click.option("--reason", default="pause", show_default=True, help="The name of the hold.")
+@common
+@click.pass_obj
+def pause(
+    output: Output, words: tuple[str, ...], *, all_queues: bool, duration: str | None, reason: str
+) -> None:
+    """Serve no more jobs of some queues; running ones go on, new ones are taken in."""
+    app, chosen = _choose(words, all_queues=all_queues)
+
+    async def hold(queue: Queue) -> dict[str, object]:
+        is_new = await queue.pause(reason=reason, duration=duration)
+        return {"queue": queue.name, "paused": True, "reason": reason, "is_new": is_new}
+
+    done = session.run(app, lambda: _each(chosen, hold))
+    for_long = f" for {duration}" if duration else ""
+    output.say(done, f"paused{for_long}: {_names(chosen)}")
+
+
+@click.command(epilog=example("faena resume shop.tasks:app mail", "faena resume --all"))
+@words("[MODULE:APP] [QUEUE]...")
+@click.option("--all", "all_queues", is_flag=True, help="Every queue of the app.")
+@click.option("--reason", default="pause", show_default=True, help="The hold to end.")
+@common
+@click.pass_obj
+def resume(output: Output, words: tuple[str, ...], *, all_queues: bool, reason: str) -> None:
+    """End a pause; holds with other reasons stay, and are shown."""
+    app, chosen = _choose(words, all_queues=all_queues)
+
+    async def release(queue: Queue) -> dict[str, Any]:
+        ended = await queue.resume(reason=reason)
+        left = [hold.reason for hold in (await queue.overview()).holds]
+        return {"queue": queue.name, "resumed": ended, "holds": left}
+
+    done = session.run(app, lambda: _each(chosen, release))
+
+    def view(console: Any) -> None:
+        for one in done:
+            word = "resumed" if one["resumed"] else f"had no hold {reason!r}"
+            left = f"; still held: {', '.join(one['holds'])}" if one["holds"] else ""
+            console.print(Text(f"{one['queue']}: {word}{left}"))
+
+    output.show(done, view)
+
+
+def _names(chosen: Sequence[Queue]) -> str:
+    return ", ".join(queue.name for queue in chosen)
+
+
+# -- removing -----------------------------------------------------------------------------------
+
+
+@click.command(epilog=example("faena clean shop.tasks:app mail --state completed --age 7d"))
+@words("[MODULE:APP] QUEUE")
+@click.option(
+    "--state",
+    type=click.Choice(sorted(state.value for state in FINISHED)),
+    default=State.COMPLETED.value,
+    show_default=True,
+)
+@click.option("--age", type=DURATION, required=True, help="Only jobs finished longer ago: 7d.")
+@common
+@click.pass_obj
+def clean(output: Output, words: tuple[str, ...], state: str, age: str) -> None:
+    """Remove finished jobs that are old enough."""
+    target, (name,) = split(words, "QUEUE")
+    app = find_app(target)
+    queue = find_queue(app, name)
+    removed = session.run(app, lambda: queue.clean(state, age=age))
+    document = {"queue": name, "state": state, "removed": removed}
+    output.say(document, f"{removed} {state} jobs removed from {name}")
+
+
+@click.command(epilog=example("faena drain shop.tasks:app mail --yes"))
+@words("[MODULE:APP] QUEUE")
+@click.option("--keep-delayed", is_flag=True, help="Remove only the jobs that are ready.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@common
+@click.pass_obj
+def drain(output: Output, words: tuple[str, ...], *, keep_delayed: bool, yes: bool) -> None:
+    """Remove every job that waits; running and finished ones stay."""
+    target, (name,) = split(words, "QUEUE")
+    app = find_app(target)
+    queue = find_queue(app, name)
+    _confirm(f"Remove every waiting job of {name}?", yes=yes)
+    removed = session.run(app, lambda: queue.drain(is_delayed_too=not keep_delayed))
+    output.say({"queue": name, "removed": removed}, f"{removed} waiting jobs removed from {name}")
+
+
+@click.command(epilog=example("faena obliterate shop.tasks:app mail --yes"))
+@words("[MODULE:APP] QUEUE")
+@click.option("--force", is_flag=True, help="Also while jobs are running.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@common
+@click.pass_obj
+def obliterate(output: Output, words: tuple[str, ...], *, force: bool, yes: bool) -> None:
+    """Remove a queue with everything in it: jobs, results, holds, statistics."""
+    target, (name,) = split(words, "QUEUE")
+    app = find_app(target)
+    queue = find_queue(app, name)
+    _confirm(f"Remove {name} with everything in it?", yes=yes)
+    session.run(app, lambda: queue.obliterate(force=force))
+    output.say({"queue": name, "obliterated": True}, f"{name} is gone")
+
+
+def _confirm(question: str, *, yes: bool) -> None:
+    """Ask on standard error, which keeps standard output for the answer."""
+    if not yes:
+        click.confirm(question, abort=True, err=True)
+
+
+COMMANDS = (queues, pause, resume, clean, drain, obliterate)

@@ -1,0 +1,121 @@
+"""The roof over the commands, and the border where every error becomes one line and an exit code.
+
+0 is success, 1 an error, 2 a command line that makes no sense, 130 an interruption.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Final
+
+import click
+
+from faena.cli import checkup, dev, jobs, queues, worker
+from faena.cli.output import Output
+from faena.errors import (
+    FaenaError,
+    InvalidTransition,
+    JobNotFound,
+    StoreRejected,
+    StoreUnavailable,
+    nearest,
+)
+
+_NEXT: Final[tuple[tuple[type[FaenaError], str], ...]] = (
+    (StoreUnavailable, "start the broker, or put its address into FAENA_URL"),
+    (StoreRejected, "examine the broker with `faena doctor`"),
+    (JobNotFound, "`faena jobs` lists those there are"),
+    (InvalidTransition, "`faena job` tells more"),
+)
+"""What to do about errors whose message cannot know that a command line is being used."""
+
+
+class Roof(click.Group):
+    """The group of all commands."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Refuse an unknown command with the nearest one."""
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            raise click.UsageError(
+                f"no command {args[0]!r}; {nearest(args[0], self.commands)}", ctx
+            )
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Roof, invoke_without_command=True)
+@click.version_option(package_name="faena", prog_name="faena")
+@click.pass_context
+def roof(ctx: click.Context) -> None:
+    """Background jobs: run workers, look at queues, mend jobs.
+
+    MODULE:APP names the app, such as shop.tasks:app; FAENA_APP may hold it instead.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+for _command in (
+    worker.worker,
+    dev.dev,
+    *queues.COMMANDS,
+    *jobs.COMMANDS,
+    *checkup.COMMANDS,
+):
+    roof.add_command(_command)
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    output = Output()
+    try:
+        code = roof.main(args, prog_name="faena", obj=output, standalone_mode=False)
+    except BrokenPipeError:
+        return _deaf()
+    except BaseException as error:  # noqa: BLE001 - the border
+        return _explain(error, is_debug=output.is_debug)
+    return code if isinstance(code, int) else 0
+
+
+def _explain(error: BaseException, *, is_debug: bool) -> int:
+    """One line for one error."""
+    if is_debug:
+        traceback.print_exception(error)
+    line, code = _line(error)
+    sys.stdout.flush()
+    sys.stderr.write(f"faena: {' '.join(line.split())}\n")
+    return code
+
+
+def _line(error: BaseException) -> tuple[str, int]:
+    match error:
+        case click.UsageError():
+            path = error.ctx.command_path if error.ctx else "faena"
+            return f"{_lower(error.format_message())}; see `{path} --help`", 2
+        case click.Abort():
+            return "nothing was done: answer y, or say --yes", 1
+        case click.ClickException():
+            return _lower(error.format_message()), error.exit_code
+        case FaenaError():
+            advice = next((words for kind, words in _NEXT if isinstance(error, kind)), None)
+            return f"{error}; {advice}" if advice else str(error), 1
+        case KeyboardInterrupt():
+            return "interrupted", 130
+        case _:
+            what = f"{type(error).__name__}: {error}"
+            return f"unexpected error, {what}; --debug shows where, please report it", 1
+
+
+def _lower(message: str) -> str:
+    text = message.rstrip(".")
+    return text if text[:2].isupper() else text[:1].lower() + text[1:]
+
+
+def _deaf() -> int:
+    """Nobody reads on, as behind `| head`; the interpreter must not complain about it either."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1

@@ -1,0 +1,162 @@
+"""One worker process from inside: what it serves, its connection, its end.
+
+An app's pool says what its processes serve; options of the command line go before it. The process
+always ends once its work has: a handler's thread that never returns, or a coroutine that will not
+be cancelled, must not keep it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import threading
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from faena.app import Faena
+from faena.cli.target import find_queue
+from faena.errors import ConfigError, StoreUnavailable, nearest
+from faena.limits import Limit
+from faena.pool import Pool
+from faena.worker.lifeline import Lifeline
+from faena.worker.signals import handling, stopping
+from faena.worker.ward import OVER_MEMORY
+from faena.worker.worker import Worker, WorkerOptions
+
+_LOOK_AGAIN_S: Final = 1.0
+_END_WITHIN_S: Final = 5.0
+
+_log = logging.getLogger("faena.worker")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What the command line and the environment ask of a worker process; None asks for nothing."""
+
+    pool: str | None
+    queues: tuple[str, ...] | None
+    name: str | None
+    concurrency: int | None
+    memory: int | None
+    rate: Limit | None
+    grace_s: float
+    stuck_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a worker process does."""
+
+    queues: tuple[str, ...]
+    instances: int
+    """Processes that its pool wants in all."""
+    options: WorkerOptions
+
+
+def make_plan(app: Faena, wish: Wish, *, is_supervised: bool) -> Plan:
+    """Fill in what the wish leaves open from the pool, or from the whole app."""
+    pool = None if wish.pool is None else _pool(app, wish.pool)
+    queues = wish.queues or (pool.queues if pool else tuple(app.queues))
+    for queue in queues:
+        find_queue(app, queue)
+    options = WorkerOptions(
+        concurrency=wish.concurrency or (pool.concurrency if pool else None),
+        memory_limit=wish.memory or (pool.memory_bytes if pool else None),
+        grace_s=wish.grace_s,
+        stuck_s=wish.stuck_s,
+        leaves_when_stuck=True,
+    )
+    if wish.name is not None:
+        own = f"{wish.name}-{os.getpid()}" if is_supervised else wish.name
+        options = replace(options, name=own)
+    if wish.rate is not None:
+        options = replace(options, rate_max=wish.rate.max, rate_s=wish.rate.per_us / 1e6)
+    return Plan(queues=queues, instances=pool.instances if pool else 1, options=options)
+
+
+def _pool(app: Faena, name: str) -> Pool:
+    if name not in app.pools:
+        hint = nearest(name, app.pools) if app.pools else "it declares none"
+        raise ConfigError(f"no pool {name!r} in app {app.name}; {hint}", field="pool", value=name)
+    return app.pools[name]
+
+
+def run(app: Faena, plan: Plan, line: Lifeline | None) -> int:
+    """Serve until a signal; returns the process's exit code."""
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        return runner.run(_serve(app, plan, line))
+
+
+def _loop_factory() -> type[asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop  # noqa: PLC0415 - it does not exist on every system
+    except ImportError:
+        return None
+    return uvloop.Loop
+
+
+async def _serve(app: Faena, plan: Plan, line: Lifeline | None) -> int:
+    """Signals are answered to the very end: one that comes late must not spoil the exit code."""
+    code = 1
+    with contextlib.ExitStack() as parts:
+        try:
+            await _connect(app, is_patient=line is not None and line.is_patient)
+            worker = await app.worker(plan.queues, plan.options)
+            parts.enter_context(handling(stopping(worker.stop, is_supervised=line is not None)))
+            parts.enter_context(_tied(worker, line, plan))
+            await worker.run()
+            code = OVER_MEMORY if worker.is_over_memory else 0
+        finally:
+            _end_for_sure(code)
+            await app.close()
+    return code
+
+
+async def _connect(app: Faena, *, is_patient: bool) -> None:
+    while True:
+        try:
+            await app.connect()
+        except StoreUnavailable as error:
+            if not is_patient:
+                raise
+            _log.warning("%s; trying again", error)
+            await asyncio.sleep(_LOOK_AGAIN_S)
+        else:
+            return
+
+
+@contextlib.contextmanager
+def _tied(worker: Worker, line: Lifeline | None, plan: Plan) -> Generator[None]:
+    """Say when the worker serves; let it go when its supervisor is gone."""
+
+    def hurry() -> None:
+        worker.stop()
+        worker.stop()
+
+    def lost() -> None:
+        _log.warning("the supervisor is gone: finishing")
+        worker.stop()
+
+    async def tell() -> None:
+        await worker.serving.wait()
+        _log.info("worker %s serves %s", plan.options.name, ", ".join(plan.queues))
+        if line is not None:
+            line.tell_serving(plan.instances)
+
+    if line is not None:
+        line.watch(on_hurry=hurry, on_lost=lost)
+    telling = asyncio.create_task(tell())
+    try:
+        yield
+    finally:
+        telling.cancel()
+
+
+def _end_for_sure(code: int) -> None:
+    """From now on the process has a few seconds, whatever still runs in it."""
+    ending = threading.Timer(_END_WITHIN_S, os._exit, (code,))
+    ending.daemon = True
+    ending.start()

@@ -1,0 +1,24 @@
+"""An app, connected for the length of one command."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from faena.app import Faena
+
+T = TypeVar("T")
+
+
+def run(app: Faena, work: Callable[[], Awaitable[T]]) -> T:
+    """Connect, do the work, leave; a broker that cannot be reached is an error within seconds."""
+
+    async def session() -> T:
+        try:
+            await app.connect()
+            return await work()
+        finally:
+            await app.close()
+
+    return asyncio.run(session())

@@ -1,0 +1,101 @@
+"""MODULE:APP becomes an app: the module is imported, the current directory included."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+
+from faena.app import Faena
+from faena.engine import Address
+from faena.errors import ConfigError, nearest
+from faena.queue import Queue
+
+_TARGET = re.compile(r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<app>[^\W\d]\w*(\.[^\W\d]\w*)*)")
+
+
+def find_app(target: str) -> Faena:
+    """The app that a text such as "shop.tasks:app" names."""
+    found = _TARGET.fullmatch(target)
+    if found is None:
+        raise _wrong(target, f"MODULE:APP must be such as shop.tasks:app, got {target!r}")
+    module = _import(found["module"], target)
+    value: object = module
+    for name in found["app"].split("."):
+        if not hasattr(value, name):
+            raise _wrong(target, f"module {module.__name__} has no {name!r}{_apps(module, name)}")
+        value = getattr(value, name)
+    if not isinstance(value, Faena):
+        kind = type(value).__name__
+        raise _wrong(target, f"{target} must be a Faena app, got {kind}{_apps(module, '')}")
+    return value
+
+
+def find_queue(app: Faena, name: str) -> Queue:
+    """A queue of the app by its name."""
+    if name not in app.queues:
+        hint = nearest(name, app.queues) if app.queues else "it declares none"
+        raise ConfigError(f"no queue {name!r} in app {app.name}; {hint}", field="queue", value=name)
+    return app.queues[name]
+
+
+async def address_of(app: Faena) -> Address:
+    """Where the app's broker is; found without the checks that connecting makes."""
+    links = app._links  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - a doctor must see a broker that the app refuses
+    return await links.address()
+
+
+def _import(name: str, target: str) -> ModuleType:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise _broken(name, target, error) from error
+        message = (
+            f"no module {error.name!r} in the current directory or in what is installed: "
+            "change to the directory that holds it, or correct its name"
+        )
+        raise _wrong(target, message) from error
+    except (Exception, SystemExit) as error:
+        raise _broken(name, target, error) from error
+
+
+def _broken(name: str, target: str, error: BaseException) -> ConfigError:
+    said = error.msg if isinstance(error, SyntaxError) else str(error)
+    what = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    return _wrong(target, f"cannot import {name}: {what} ({_place(error)}); mend it and try again")
+
+
+def _place(error: BaseException) -> str:
+    """The innermost line of the user's own: what it calls may be far away and not theirs."""
+    if isinstance(error, SyntaxError):
+        return f"{_short(error.filename or '?')}, line {error.lineno}"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if _is_own(frame.filename)]
+    last = (own or frames)[-1]
+    return f"{_short(last.filename)}, line {last.lineno}"
+
+
+def _is_own(file: str) -> bool:
+    return Path(file).is_relative_to(Path.cwd()) and "site-packages" not in file
+
+
+def _short(file: str) -> str:
+    path = Path(file)
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else file
+
+
+def _apps(module: ModuleType, name: str) -> str:
+    apps = [key for key, value in vars(module).items() if isinstance(value, Faena)]
+    return f"; {nearest(name, apps)}" if apps else ": it declares no app"
+
+
+def _wrong(target: str, message: str) -> ConfigError:
+    return ConfigError(message, field="MODULE:APP", value=target)

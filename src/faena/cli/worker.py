@@ -1,0 +1,187 @@
+"""`faena worker`: processes that run jobs, under a supervisor or alone."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+from typing import Any, Final
+
+import click
+
+from faena.cli import log, serving
+from faena.cli.argument import RATE, SECONDS, SIZE, common, example, split, words
+from faena.cli.output import Output
+from faena.cli.target import find_app
+from faena.limits import Limit
+from faena.worker.lifeline import Lifeline
+from faena.worker.post import PostOptions
+from faena.worker.supervisor import Supervisor, SupervisorOptions
+
+_MAX: Final = "WORKER_RATE_LIMIT_MAX"
+_DURATION: Final = "WORKER_RATE_LIMIT_DURATION"
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+class _Kept(click.Command):
+    """Keeps the words it was given, to start worker processes with the same."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta["faena.args"] = tuple(args)
+        return super().parse_args(ctx, args)
+
+
+def _check_name(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not _NAME.fullmatch(value):
+        raise click.BadParameter(f"name must be letters, digits, . _ or -, got {value!r}")
+    return value
+
+
+def _rate_of_environ() -> Limit | None:
+    """WORKER_RATE_LIMIT_MAX jobs in WORKER_RATE_LIMIT_DURATION milliseconds."""
+    most, per_ms = os.environ.get(_MAX), os.environ.get(_DURATION) or "60000"
+    if not most:
+        return None
+    for name, text in ((_MAX, most), (_DURATION, per_ms)):
+        if not text.isdecimal() or int(text) < 1:
+            raise click.UsageError(f"{name} must be a whole number of at least 1, got {text!r}")
+    return Limit(max=int(most), per=f"{int(per_ms)}ms")
+
+
+@click.command(
+    cls=_Kept,
+    epilog=example(
+        "faena worker shop.tasks:app",
+        "faena worker shop.tasks:app --pool high --instances 2 --memory 512Mi",
+        "WORKER_POOL=high FAENA_APP=shop.tasks:app faena worker",
+    ),
+)
+@words("[MODULE:APP]")
+@click.option("--pool", envvar="WORKER_POOL", help="The pool of the app to serve.")
+@click.option("--queues", help="Queues to serve, such as mail,invoice. Default: all.")
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, 10_000),
+    envvar="WORKER_CONCURRENCY",
+    help="Jobs at a time in one process.",
+)
+@click.option(
+    "--instances", type=click.IntRange(1, 100), help="Processes.  [default: the pool's, or 1]"
+)
+@click.option(
+    "--grace",
+    type=SECONDS,
+    default="30s",
+    show_default=True,
+    help="How long running jobs may go on after SIGTERM.",
+)
+@click.option("--memory", type=SIZE, help="Memory after which a process is replaced: 512Mi.")
+@click.option("--rate", type=RATE, help="Jobs that one process may start: 100/min.")
+@click.option(
+    "--name",
+    envvar="WORKER_ID",
+    callback=_check_name,
+    help="What leases and logs call it.  [default: host and process]",
+)
+@click.option(
+    "--stuck",
+    type=SECONDS,
+    default="15s",
+    show_default=True,
+    help="How long a blocked event loop may outlast its jobs' timeouts.",
+)
+@click.option("--no-supervise", is_flag=True, help="Run one worker in this very process.")
+@click.option("--log-json", is_flag=True, help="Log JSON lines.")
+@click.option(
+    "--log-level",
+    type=click.Choice(log.LEVELS, case_sensitive=False),
+    envvar="LOG_LEVEL",
+    default="info",
+    show_default=True,
+)
+@click.option("--pretty", is_flag=True, hidden=True)
+@common
+@click.pass_context
+def worker(ctx: click.Context, words: tuple[str, ...], **options: Any) -> int:
+    """Run jobs of the app's queues until SIGTERM or Ctrl-C.
+
+    Running jobs may then end; what does not in time is handed back and uses no attempt. A second
+    signal hands back at once. SIGHUP replaces the processes one by one.
+
+    Read from the environment, where no option says otherwise: WORKER_POOL, WORKER_ID,
+    WORKER_CONCURRENCY, WORKER_RATE_LIMIT_MAX, WORKER_RATE_LIMIT_DURATION (ms), LOG_LEVEL.
+    """
+    target, _ = split(words)
+    wish = _wish(ctx, options)
+    style = "pretty" if options["pretty"] else "json" if options["log_json"] else "plain"
+    log.configure(style, options["log_level"])
+    if options["no_supervise"]:
+        return _work(ctx.obj, target, wish, is_pretty=options["pretty"])
+    return supervise(
+        ctx.obj,
+        ctx.meta["faena.args"],
+        SupervisorOptions(
+            instances=options["instances"],
+            reloads_on_hangup=not is_at_terminal(),
+            post=PostOptions(grace_s=wish.grace_s),
+        ),
+    )
+
+
+def _wish(ctx: click.Context, options: dict[str, Any]) -> serving.Wish:
+    """Put the options together; a flag goes before the environment."""
+    pool, queues = options["pool"], options["queues"]
+    if pool and queues:
+        if ctx.get_parameter_source("pool") is not click.core.ParameterSource.ENVIRONMENT:
+            raise click.UsageError("give --pool or --queues, not both")
+        pool = None
+    names = tuple(name.strip() for name in (queues or "").split(",") if name.strip())
+    if queues is not None and not names:
+        raise click.UsageError("--queues must name at least one queue, got none")
+    return serving.Wish(
+        pool=pool,
+        queues=names or None,
+        name=options["name"],
+        concurrency=options["concurrency"],
+        memory=options["memory"],
+        rate=options["rate"] or _rate_of_environ(),
+        grace_s=options["grace"],
+        stuck_s=options["stuck"],
+    )
+
+
+def _work(output: Output, target: str, wish: serving.Wish, *, is_pretty: bool) -> int:
+    line = Lifeline.from_environ(os.environ)
+    app = find_app(target)
+    if is_pretty:
+        app.middleware = (*app.middleware, log.JobLog())
+    plan = serving.make_plan(app, wish, is_supervised=line is not None)
+    code = serving.run(app, plan, line)
+    if line is None and output.is_json:
+        output.say({"worker": plan.options.name, "code": code}, "")
+    return code
+
+
+def supervise(output: Output, args: tuple[str, ...], options: SupervisorOptions) -> int:
+    """Keep worker processes that are started with the same arguments."""
+    supervisor = Supervisor(command(*args), options)
+    code = asyncio.run(supervisor.run())
+    if output.is_json:
+        told = {
+            "instances": supervisor.instances,
+            "restarts": supervisor.restarts,
+            "code": code,
+        }
+        output.say(told, "")
+    return code
+
+
+def command(*args: str) -> list[str]:
+    """What starts one worker; -P keeps the user's files from posing as modules that we import."""
+    return [sys.executable, "-P", "-m", "faena.cli", "worker", "--no-supervise", *args]
+
+
+def is_at_terminal() -> bool:
+    """Whether a hang-up would mean that the terminal was closed."""
+    return sys.stdin is not None and sys.stdin.isatty()
