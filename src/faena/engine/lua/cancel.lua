@@ -5,7 +5,7 @@
 -- args     now · id …
 -- returns  for each: cancelled | asked | the finished state it is in | unknown
 -- refuses  UNCONFIGURED
---@include now, conf, state, finish, prune
+--@include now, conf, state, tally, mark, finish, prune
 local now, conf = now_us(ARGV[1]), conf_with_retention()
 if not conf.version then
   return { 'UNCONFIGURED' }

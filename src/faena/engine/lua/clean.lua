@@ -5,7 +5,7 @@
 -- args     now · state · age_us · slice
 -- returns  how many were removed (less than `slice` when none are left)
 -- refuses  FORBIDDEN (a state that cannot be cleaned: running jobs have owners)
---@include now, conf, state, finish, prune, tally
+--@include now, conf, state, tally, mark, pass_claims, prune
 local now, state, age, slice = now_us(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local conf, ids = conf_with_retention(), nil
 if not conf.version then

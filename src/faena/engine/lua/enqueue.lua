@@ -9,7 +9,8 @@
 -- refuses  UNCONFIGURED · OVERTAKEN
 -- A spec begins with its envelope: three digits of priority, then ` name=value` facts (delay, digest,
 -- unique, mode, ttl), then a newline. What follows is the producer's and is never read here.
---@include now, conf, replay, intake, singular, tally
+--@include now, conf, replay, tally, mark, intake
+--@lazy answer_known, take_in_unique
 local now, caller, id_of_call = now_us(ARGV[1]), ARGV[2], ARGV[3]
 local answered, overtaken = replayed(caller, id_of_call)
 if answered then

@@ -9,7 +9,8 @@
 -- returns  now · next_at (0: nothing to wait for) · gate · more 1|0 · lost ids · (id · score) … ·
 --          specs · (id · attempts · losses · changed priority) … of marked jobs
 -- refuses  UNCONFIGURED · OVERTAKEN
---@include now, conf, replay, settle, rescue, due, prune, gate, claim, wake, tally, turn
+--@include now, conf, replay, tally, mark, settle, gate, claim, wake, turn
+--@lazy repeat_answer
 local now, caller, lease, worker = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local want, plain = tonumber(ARGV[5]), tonumber(ARGV[8])
 local answered, overtaken = replayed(caller, lease)
@@ -34,25 +35,29 @@ end
 local settled = settle(done, leases, items, conf, now)
 
 local slice = math.max(100, 2 * (plain + #items))
-promote_due(conf, now, slice)
-rescue(conf, now, slice)
-prune_all(conf, now, slice, ARGV[6] == '1')
-
-local windows = windows_of(conf.limits)
-local grant, gate, opens_at = allowed(want, conf, windows, now)
+local due_at, ends_at = upkeep(conf, now, slice, ARGV[6] == '1')
+local grant, gate, opens_at = allowed(want, conf, now)
 local popped, specs, facts, ids = claim(grant, lease, worker, now, conf.lease_us)
-if #ids > 0 then
-  for _, window in ipairs(windows) do
-    spend(window, now, #ids)
-  end
+if #ids > 0 and conf.limits then
+  spend_limits(conf.limits, now, #ids)
 end
 
-local more, next_at = look_ahead(want, #ids, gate, opens_at, now)
+local left = is_work_left(#ids, grant)
+local more = left and gate == ''
+if more then
+  arm_wake()   -- another worker could claim what this one leaves
+end
+ends_at = ends_at or (#ids > 0 and now + conf.lease_us) or math.huge
+local next_at = math.min(due_at or math.huge, ends_at, left and opens_at or math.huge)
+next_at = next_at == math.huge and 0 or math.max(next_at, now)
+more = more and #ids == want and 1 or 0
+
 for name, number in pairs(ARGV[7] ~= '' and cmsgpack.unpack(ARGV[7]) or {}) do
   count(name, number)
 end
 if ARGV[6] == '1' then
-  sign_in(worker, now, conf)
+  call('ZADD', key('workers'), now + 2 * conf.lease_us, worker)
+  call('ZREMRANGEBYSCORE', key('workers'), '-inf', now)
 end
 remember(caller, lease, cmsgpack.pack({ settled.lost, ids, next_at, gate, more }))
 flush_tally(now, conf.events_kept, worker)

@@ -5,7 +5,7 @@
 -- args     id · lease · progress ('' for none) · line …
 -- returns  OK
 -- refuses  LEASE_LOST
---@include settle
+--@include key, mark, record, info
 local id, lease, progress = ARGV[1], ARGV[2], ARGV[3]
 if not holds_lease(call('HGET', key('leases'), id), lease) then
   return 'LEASE_LOST'

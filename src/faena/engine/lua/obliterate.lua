@@ -5,7 +5,7 @@
 -- args     slice · force 1|'' (also while jobs run)
 -- returns  DONE, MORE, or the refusal
 -- refuses  RUNNING
---@include state, forget
+--@include state, mark, forget
 local slice = tonumber(ARGV[1])
 if ARGV[2] ~= '1' and call('ZCARD', key('running')) > 0 then
   return 'RUNNING'

@@ -5,7 +5,7 @@
 -- args     now · id …
 -- returns  for each: promoted | the state it is in | unknown
 -- refuses  UNCONFIGURED
---@include now, conf, state, due, wake
+--@include now, conf, state, tally, mark, due, wake
 local now, conf = now_us(ARGV[1]), conf_of('age_step_us', 'retry_boost', 'events_kept')
 if not conf.version then
   return { 'UNCONFIGURED' }

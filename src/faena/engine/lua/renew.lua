@@ -5,7 +5,7 @@
 -- args     now · (id · lease) …
 -- returns  lost ids · ids whose cancellation was asked for
 -- refuses  UNCONFIGURED
---@include now, conf, settle
+--@include now, conf, mark, record
 local now, conf = now_us(ARGV[1]), conf_of('lease_us')
 if not conf.version then
   return { 'UNCONFIGURED' }

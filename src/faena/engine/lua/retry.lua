@@ -5,7 +5,8 @@
 -- args     now · id …
 -- returns  for each: ready (also when it was before) | the state that forbids it | unknown
 -- refuses  UNCONFIGURED
---@include now, conf, state, score, mark, bytes, wake, tally
+--@include now, conf, state, score, mark, wake, tally
+--@lazy weigh
 local now, conf = now_us(ARGV[1]), conf_with_retention()
 if not conf.version then
   return { 'UNCONFIGURED' }
@@ -15,7 +16,9 @@ local answers, retried = {}, {}
 --- Errors, log and changed priority stay with the job; attempts, losses and claims do not.
 local function start_over(id, state)
   local mark, spec = marks_of({ id })[id], call('HGET', key('specs'), id)
-  weigh(state, { id }, -1, conf)
+  if conf[state .. '_bytes'] then
+    weigh(state, { id }, -1)
+  end
   call('ZREM', key(state), id)
   call('HDEL', key('results'), id)
   if mark and (mark.i or mark.p) then

@@ -19,17 +19,3 @@ end
 local function counted_since(state)
   return tonumber(call('HGET', key('clock'), state .. '_since') or 0)
 end
-
---- Add jobs that stand in `state` to its bytes (`sign` 1) or take them out (-1).
-local function weigh(state, ids, sign, conf)
-  if not conf[state .. '_bytes'] then
-    return
-  end
-  local since, scores, counted = counted_since(state), call('ZMSCORE', key(state), unpack(ids)), {}
-  for i, id in ipairs(ids) do
-    if tonumber(scores[i]) >= since then
-      counted[#counted + 1] = id
-    end
-  end
-  call('HINCRBY', key('clock'), state .. '_bytes', sign * bytes_of(counted))
-end

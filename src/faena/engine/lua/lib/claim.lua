@@ -1,6 +1,7 @@
 --- Take ready jobs in order of score and lease them to a worker.
 -- The lease id is the call's id: a job is claimed at most once in a call, so (job, lease) is unique.
---@include key, mark, unique, tally
+--@include key, tally, mark
+--@lazy facts_of
 -- Small hashes with values of up to 64 bytes are listpacks, where each access is O(n): records are
 -- made longer than that.
 local function lease_all(popped, lease, worker, now, deadline)
@@ -17,22 +18,6 @@ local function lease_all(popped, lease, worker, now, deadline)
   return ids
 end
 
---- What a worker must know of the marked ones: id, attempts, losses, changed priority (0: none).
--- A claim ends a `waiting` unique claim.
-local function facts_of(ids)
-  local facts = {}
-  for id, mark in pairs(marks_of(ids)) do
-    if mark.m == 'waiting' then
-      release_unique(id, mark)
-    end
-    facts[#facts + 1] = id
-    facts[#facts + 1] = mark.a or 0
-    facts[#facts + 1] = mark.l or 0
-    facts[#facts + 1] = mark.p or 0
-  end
-  return facts
-end
-
 --- Returns {id, score, …}, the specs in the same order, and the facts of the marked ones.
 local function claim(number, lease, worker, now, lease_us)
   local popped = number > 0 and call('ZPOPMIN', key('ready'), number) or {}
@@ -41,5 +26,6 @@ local function claim(number, lease, worker, now, lease_us)
   end
   local ids = lease_all(popped, lease, worker, now, now + lease_us)
   tell('claimed', ids)
-  return popped, call('HMGET', key('specs'), unpack(ids)), facts_of(ids), ids
+  local marks = marks_of(ids)
+  return popped, call('HMGET', key('specs'), unpack(ids)), next(marks) and facts_of(marks) or {}, ids
 end

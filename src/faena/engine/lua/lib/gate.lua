@@ -1,10 +1,6 @@
 --- What stands between ready jobs and a claim: holds, max_running, limits.
--- A window is a list of "instant count", oldest first, and a sum in `clock`. Limiter state changes
--- only when a claim is granted; a refused claim burns nothing.
 --@include key
-local BUCKETS = 1000   -- a window for more claims than this keeps them in so many buckets, each
-                       -- leaving with its youngest claim: late, never early
-
+--@lazy ask_limits, spend_limits
 --- The instant the longest hold ends (math.huge: until released) and its reason, or nil.
 local function held_until(now)
   local holds, until_at, reason = call('HGETALL', key('holds')), nil, nil
@@ -20,63 +16,8 @@ local function held_until(now)
   return until_at, reason
 end
 
-local function entry_of(text)
-  local instant, number = string.match(text, '^(%d+) (%d+)$')
-  return tonumber(instant), tonumber(number)
-end
-
---- How many claims the window has room for now, and else the instant it will have.
-local function room_in(window, now)
-  local list, field = key('window:' .. window.per), 'window:' .. window.per
-  local used = tonumber(call('HGET', key('clock'), field) or 0)
-  local first = call('LINDEX', list, 0)
-  if not first and used > 0 then
-    call('HDEL', key('clock'), field)   -- the list has outlived its window and expired
-    used = 0
-  end
-  for _ = 1, BUCKETS do
-    local instant, number = nil, nil
-    if first then
-      instant, number = entry_of(first)
-    end
-    if not instant or instant > now - window.per_us then
-      return window.max - used, instant and instant + window.per_us
-    end
-    call('LPOP', list)
-    used = call('HINCRBY', key('clock'), field, -number)
-    first = call('LINDEX', list, 0)
-  end
-  return window.max - used, now
-end
-
-local function windows_of(text)
-  local windows = {}
-  for max, per in string.gmatch(text or '', '(%d+)/(%d+)') do
-    windows[#windows + 1] = { max = tonumber(max), per = per, per_us = tonumber(per) }
-  end
-  return windows
-end
-
---- Write `number` granted claims into the window.
-local function spend(window, now, number)
-  local list = key('window:' .. window.per)
-  local last = window.max > BUCKETS and call('LINDEX', list, -1)
-  local width = window.per_us / BUCKETS
-  local instant, held = nil, 0
-  if last then
-    instant, held = entry_of(last)
-  end
-  if instant and math.floor(instant / width) == math.floor(now / width) then
-    call('LSET', list, -1, whole(math.max(instant, now)) .. ' ' .. (held + number))
-  else
-    call('RPUSH', list, whole(now) .. ' ' .. number)
-  end
-  call('EXPIRE', list, math.ceil(window.per_us / 1000000) * 2 + 60)
-  call('HINCRBY', key('clock'), 'window:' .. window.per, number)
-end
-
 --- How many of `want` may be claimed: number, the gate that says less, when it may say more.
-local function allowed(want, conf, windows, now)
+local function allowed(want, conf, now)
   local until_at, reason = held_until(now)
   if until_at then
     return 0, 'held ' .. reason, until_at
@@ -88,10 +29,10 @@ local function allowed(want, conf, windows, now)
       grant, gate = math.max(room, 0), 'max_running'
     end
   end
-  for _, window in ipairs(windows) do
-    local room, at = room_in(window, now)
+  if conf.limits then
+    local room, at = ask_limits(conf.limits, grant, now)
     if room < grant then
-      grant, gate, opens_at = math.max(room, 0), 'limit', at
+      grant, gate, opens_at = room, 'limit', at
     end
   end
   return grant, gate, opens_at

@@ -2,7 +2,7 @@
 -- Ordinary jobs pile up and are written in columns; an item that must look at other jobs (a unique
 -- claim, an id seen before) first writes the pile, so that it looks at the truth. The loop over a
 -- batch is hot: lengths are counted, because `#` searches, and scores' offsets are kept by priority.
---@include key, state, score, wake, tally
+--@include key, tally, mark, score, wake
 local MAX_DELAY_US = 5000000   -- for a queue whose bounds were set at run time without a delay
 
 local function empty_pile()
@@ -96,15 +96,6 @@ local function add(intake, id, spec, delay)
     intake.stamp, pile.readied = stamp, pile.readied + 1
     pile.ready[last + 1], pile.ready[last + 2] = stamp + offset_of(intake, spec), id
   end
-end
-
---- The id is taken: the same job again, or a conflict.
-local function answer_known(intake, index, id, spec, known)
-  local digest = facts_in(spec).digest
-  local same = known == spec or (digest ~= nil and digest == facts_in(known).digest)
-  write_pile(intake)
-  answer(intake, index, same and 'DUPLICATE' or 'CONFLICT', id, (state_of(id)) or 'removed')
-  count(same and 'duplicate' or 'conflict', 1)
 end
 
 --- Back-pressure by depth: refuse at `hard`, suggest a growing delay from `soft` on.

@@ -4,12 +4,18 @@
 --   u  its unique hash      m  mode of the unique claim              n  the job that follows it
 -- `z` makes a mark longer than 64 bytes: a small hash of shorter values is a listpack, where finding
 -- each of a batch of ids is O(n).
+--@once
 --@include key
 local PADDING = string.rep('.', 64)
 
+local is_any_marked = nil   -- asked once a call
+
 local function marks_of(ids)
   local marks = {}
-  if #ids > 0 and call('EXISTS', key('marks')) == 1 then
+  if is_any_marked == nil then
+    is_any_marked = call('EXISTS', key('marks')) == 1
+  end
+  if #ids > 0 and is_any_marked then
     local packed = call('HMGET', key('marks'), unpack(ids))
     for i = 1, #ids do
       if packed[i] then
@@ -21,6 +27,6 @@ local function marks_of(ids)
 end
 
 local function save_mark(id, mark)
-  mark.z = PADDING
+  mark.z, is_any_marked = PADDING, true
   call('HSET', key('marks'), id, cmsgpack.pack(mark))
 end

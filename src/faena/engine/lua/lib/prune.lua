@@ -1,7 +1,10 @@
 --- Retention by age, count and bytes, in slices: whatever is left over waits for the next call.
 --@include key, forget, bytes
+--@lazy weigh
 local function drop(state, ids, conf)
-  weigh(state, ids, -1, conf)
+  if conf[state .. '_bytes'] then
+    weigh(state, ids, -1)
+  end
   call('ZREM', key(state), unpack(ids))
   forget(ids)
 end

@@ -1,4 +1,5 @@
 --- What a call did, told once for the whole batch: minute counters and one event.
+--@once
 --@include key
 local STATS_TTL_S = 30 * 86400
 

@@ -1,5 +1,5 @@
 --- Enqueue a job that makes a unique claim.
---@include intake, unique, forget
+--@include key, tally, mark, state, intake, unique, forget
 local function replace(intake, index, id, state)
   call('ZREM', key(state), id)
   forget({ id })

@@ -1,0 +1,12 @@
+--- How many of `want` the limits allow, and when the one that says least may allow more.
+--@include window
+local function ask_limits(text, want, now)
+  local grant, opens_at = want, nil
+  for _, window in ipairs(windows_of(text)) do
+    local room, at = room_in(window, now)
+    if room < grant then
+      grant, opens_at = math.max(room, 0), at
+    end
+  end
+  return grant, opens_at
+end

@@ -1,0 +1,16 @@
+--- What a worker must know of the marked ones: id, attempts, losses, changed priority (0: none).
+-- A claim ends a `waiting` unique claim.
+--@include key, mark, unique
+local function facts_of(marks)
+  local facts = {}
+  for id, mark in pairs(marks) do
+    if mark.m == 'waiting' then
+      release_unique(id, mark)
+    end
+    facts[#facts + 1] = id
+    facts[#facts + 1] = mark.a or 0
+    facts[#facts + 1] = mark.l or 0
+    facts[#facts + 1] = mark.p or 0
+  end
+  return facts
+end

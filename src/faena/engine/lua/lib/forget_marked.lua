@@ -1,0 +1,18 @@
+--- Remove what only marked jobs own.
+--@include key, mark, unique
+local function forget_marked(marks)
+  local ids, infos = {}, {}
+  for id, mark in pairs(marks) do
+    ids[#ids + 1] = id
+    if mark.i then
+      infos[#infos + 1] = key('info:' .. id)
+    end
+    if mark.u then
+      release_unique(id, mark)
+    end
+  end
+  if #infos > 0 then
+    call('UNLINK', unpack(infos))
+  end
+  call('HDEL', key('marks'), unpack(ids))
+end

@@ -1,0 +1,80 @@
+--- Every ending that is more than "completed, no result".
+--   complete [result]   retry delay error   snooze delay   bury error   cancel error   release
+--   limited delay: a provider's "not before", so the whole queue is held and the job put back
+--@include key, mark, record, info, hold
+local function fail(id, mark, error)
+  mark.a = (mark.a or 0) + 1
+  if error ~= '' then
+    append_info(id, 'error', error)
+    mark.i = 1
+  end
+  save_mark(id, mark)
+end
+
+local function put_off(batch, id, due)
+  batch.delayed[#batch.delayed + 1] = due
+  batch.delayed[#batch.delayed + 1] = id
+end
+
+local settle_as = {
+  complete = function(batch, id, _, _, _, result)
+    table.insert(batch.completed, id)
+    if result ~= '' then
+      table.insert(batch.results, id)
+      table.insert(batch.results, result)
+    end
+  end,
+  retry = function(batch, id, mark, now, delay, error)
+    fail(id, mark, error)
+    put_off(batch, id, now + delay)
+    table.insert(batch.retried, id)
+  end,
+  snooze = function(batch, id, _, now, delay)
+    put_off(batch, id, now + delay)
+    table.insert(batch.snoozed, id)
+  end,
+  bury = function(batch, id, mark, _, _, error)
+    fail(id, mark, error)
+    table.insert(batch.dead, id)
+  end,
+  cancel = function(batch, id, mark, _, _, error)
+    fail(id, mark, error)
+    table.insert(batch.cancelled, id)
+  end,
+}
+
+local function settle_one(batch, item, record, mark, now)
+  local kind = item.kind
+  if kind == 'limited' then
+    extend_hold('rate_limited', now + tonumber(item.number), now)
+  end
+  if mark.c and kind ~= 'complete' then
+    kind = 'cancel'
+  end
+  table.insert(batch.left, item.id)
+  if kind == 'release' or kind == 'limited' then
+    put_back(batch, item.id, record)
+    table.insert(batch[kind == 'release' and 'released' or 'limited'], item.id)
+  else
+    settle_as[kind](batch, item.id, mark, now, tonumber(item.number), item.blob)
+  end
+end
+
+local function settle_items(batch, items, marks, now)
+  local ids = {}
+  for i, item in ipairs(items) do
+    ids[i] = item.id
+  end
+  local records = call('HMGET', key('leases'), unpack(ids))
+  for id, mark in pairs(marks_of(ids)) do
+    marks[id] = mark
+  end
+  for i, item in ipairs(items) do
+    if holds_lease(records[i], item.lease) then
+      marks[item.id] = marks[item.id] or {}
+      settle_one(batch, item, records[i], marks[item.id], now)
+    else
+      table.insert(batch.lost, item.id)
+    end
+  end
+end
