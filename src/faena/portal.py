@@ -131,17 +131,19 @@ class Portal:
     def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
         try:
             loop.run_forever()
-            with contextlib.suppress(TimeoutError):
-                loop.run_until_complete(asyncio.wait_for(self._end(), _CLOSE_WITHIN_S))
+            loop.run_until_complete(self._end())
         finally:
             loop.close()
 
     async def _end(self) -> None:
-        calls = asyncio.all_tasks() - {asyncio.current_task()}
-        for call in calls:
-            call.cancel()
-        await asyncio.gather(*calls, return_exceptions=True)
-        await self._links.release()
+        """Close the connections, which ends most calls, and cancel the rest."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_WITHIN_S):
+                await self._links.release()
+                calls = asyncio.all_tasks() - {asyncio.current_task()}
+                for call in calls:
+                    call.cancel()
+                await asyncio.gather(*calls, return_exceptions=True)
 
     # -- forks ----------------------------------------------------------------------------------
 

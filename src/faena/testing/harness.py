@@ -100,7 +100,7 @@ class Harness:
         found = [job for job in jobs if all(check(job) for check in checks)]
         if len(found) == count or (count is None and found):
             return found
-        wanted = "at least 1 job" if count is None else f"{count} jobs"
+        wanted = "a job" if count is None else f"{count} job" if count == 1 else f"{count} jobs"
         raise AssertionError(
             f"expected {wanted} of {describe_filters(task, expected)}, found {len(found)}; "
             f"{describe_all(jobs, self.clock)}"
