@@ -40,6 +40,11 @@ class Results:
         samples = self.samples.get(work.name, {}).get(system.name)
         return statistics.median(samples) if samples else None
 
+    def stands(self, system: Peer) -> bool:
+        """Say whether nothing of this system was skipped or failed."""
+        broken = {step.partition(" ")[0] for step in self.failed}
+        return system.name not in self.skipped and system.name not in broken
+
     def figures(self) -> dict[str, dict[str, float | None]]:
         """Work → system → figure, rounded to what the noise allows."""
         return {

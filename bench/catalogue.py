@@ -94,7 +94,7 @@ PEERS: tuple[Peer, ...] = (
     Peer(
         name="celery",
         module="celery",
-        packages=("celery==5.7.0", "redis==8.1.0", "hiredis==3.5.0"),
+        packages=("celery[redis]==5.7.0", "redis==8.1.0", "hiredis==3.5.0"),
         pending=("LLEN bench", "HLEN unacked"),
     ),
     Peer(

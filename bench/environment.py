@@ -80,7 +80,8 @@ def _run(command: list[str], home: Path) -> None:
 
 def last_line(text: str) -> str:
     """The line of a program's complaint that says what went wrong."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    frame = " |+-"  # an exception group is drawn in a box
+    lines = [bare for line in text.splitlines() if (bare := line.strip(frame))]
     return lines[-1] if lines else "no message"
 
 

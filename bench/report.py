@@ -28,9 +28,9 @@ def print_tables(results: Results, console: Console) -> None:
         if any(results.median(work, FAENA) for work in works):
             console.print(_ratios_table(results, works))
     for system, reason in results.skipped.items():
-        console.print(f"skipped {system}: {reason}", style="yellow", markup=False)
+        console.print(f"skipped {system}: {reason}", style="yellow", markup=False, soft_wrap=True)
     for step, reason in results.failed.items():
-        console.print(f"failed {step}: {reason}", style="red", markup=False)
+        console.print(f"failed {step}: {reason}", style="red", markup=False, soft_wrap=True)
 
 
 def write_files(results: Results, about: dict[str, Any]) -> list[Path]:
