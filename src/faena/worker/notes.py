@@ -98,6 +98,10 @@ class QueueNotes:
         """Whether something of the job still waits to be written, or is on its way."""
         return job_id in self._open or job_id in self._sending
 
+    def drop(self, job_id: str) -> None:
+        """Forget what a handler said under a lease that is lost."""
+        self._open.pop(job_id, None)
+
     async def flush(self, job_id: str) -> None:
         """Write what is gathered for one job, after what was sent before."""
         before = self._sending.get(job_id)
