@@ -50,6 +50,24 @@ class Blocker:
             return await self._wait(groups[0], block_s)
         return await self._first(groups, block_s)
 
+    async def pop_then(self, key: str, block_s: float, command: bytes) -> Any:
+        """Wait for a member of one set, or for the time to pass; then the reply to `command`.
+
+        The command lies on the server while the wait lasts, so it runs at the very moment the
+        wait ends, without a further trip. A redirection or a missing script is raised.
+        """
+        if self._is_closed:
+            raise ConnectionError("the wire has been closed by this program")
+        if self._is_in_doubt:
+            await self._topology.refresh()
+            self._is_in_doubt = False
+        node = await self._topology.locate(slot_of(key) if self._is_cluster else None)
+        wait = pack(("BZPOPMIN", key, block_s))
+        reply = await self._ask((key,), node, [wait, command], block_s)
+        if isinstance(reply, hiredis.ReplyError):
+            raise reply
+        return reply
+
     async def close(self) -> None:
         """End every wait for good."""
         self._is_closed = True

@@ -23,6 +23,7 @@ from faena.errors import (
     InternalError,
     InvalidTransition,
     LeaseLost,
+    StoreError,
     StoreRejected,
 )
 
@@ -117,6 +118,26 @@ class Engine:
         """Settle and claim in one round trip."""
         args = scripts.exchange_args(caller, worker, turn)
         return scripts.read_exchange(await self._configured("exchange", queue, args), turn.call)
+
+    async def exchange_when_woken(
+        self, queue: str, caller: str, worker: str, turn: Turn, block_s: float
+    ) -> Exchanged | None:
+        """Exchange as soon as work arrives, or when `block_s` has passed: a wake-up and a claim in
+        one trip.
+
+        None when it is unknown whether it happened: `exchange` the same turn then.
+        """
+        args = [self._now(), *scripts.exchange_args(caller, worker, turn)]
+        keys = self._keys_of(queue)
+        try:
+            reply = await self.wire.block_then_run(
+                keys("wake"), block_s, load("exchange"), [keys.prefix], args
+            )
+            if _is_unconfigured(reply):
+                return None
+        except StoreError:
+            return None
+        return scripts.read_exchange(reply, turn.call)
 
     # -- leases -----------------------------------------------------------------------------
 

@@ -158,6 +158,20 @@ class Wire:
         except (OSError, hiredis.ReplyError) as failure:
             raise faults.translated(failure, where=self.address, op="block_pop") from failure
 
+    async def block_then_run(
+        self, key: str, block_s: float, script: Script, keys: Sequence[Key], args: Sequence[Argument]
+    ) -> Any:
+        """Wait as `block_pop` does for one key, and run a script the moment the wait ends.
+
+        Failures are raised at once. Whether the script ran is then unknown: run it again under
+        the same call id.
+        """
+        command = pack(("EVALSHA", script.sha, len(keys), *keys, *args))
+        try:
+            return await self._blocker.pop_then(key, block_s, command)
+        except (OSError, hiredis.ReplyError) as failure:
+            raise faults.translated(failure, where=self.address, op=script.name) from failure
+
     async def listen(self, channel: str, on_message: Callable[[bytes], None]) -> Subscription:
         """Subscribe until the result is closed, over any number of reconnections.
 

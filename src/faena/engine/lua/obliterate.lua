@@ -19,8 +19,11 @@ for _, state in ipairs(STATES) do
     return 'MORE'
   end
 end
-for name in string.gmatch(call('HGET', key('conf'), 'limits') or '', '/(%d+)') do
-  call('UNLINK', key('window:' .. name))
+-- A window whose sum is forgotten would lend its claims to the next limit of its length.
+for _, name in ipairs(call('HKEYS', key('clock'))) do
+  if string.find(name, '^window:') then
+    call('UNLINK', key(name))
+  end
 end
 call('UNLINK', key('conf'), key('clock'), key('specs'), key('marks'), key('leases'), key('results'),
   key('holds'), key('waiters'), key('workers'), key('events'), key('wake'))
