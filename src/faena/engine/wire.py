@@ -159,7 +159,12 @@ class Wire:
             raise faults.translated(failure, where=self.address, op="block_pop") from failure
 
     async def block_then_run(
-        self, key: str, block_s: float, script: Script, keys: Sequence[Key], args: Sequence[Argument]
+        self,
+        key: str,
+        block_s: float,
+        script: Script,
+        keys: Sequence[Key],
+        args: Sequence[Argument],
     ) -> Any:
         """Wait as `block_pop` does for one key, and run a script the moment the wait ends.
 
