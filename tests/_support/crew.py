@@ -3,7 +3,7 @@
     plan = Plan(url=server.url, ledger=str(tmp_path / "ledger"), queues={"q": QueuePlan()})
     with Crew(plan) as crew:
         worker, other = crew.hire(2)
-        worker.kill()
+        crew.kill(worker)
 
 Every worker runs `tests._support.hand`, which builds the plan's app (`shop`). None outlives the
 test process: a shell that blocks on a pipe held only by that process kills it, even frozen.
@@ -16,6 +16,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -99,6 +100,13 @@ class Crew:
         hired = [Hand(plan or self.plan, self._log) for _ in range(number)]
         self.hands += hired
         return hired
+
+    def kill(self, hand: Hand) -> int:
+        """kill -9, noted in the ledger; returns the monotonic instant of the signal."""
+        killed_ns = time.monotonic_ns()
+        hand.kill()
+        self.ledger.write("died", detail=hand.pid)
+        return killed_ns
 
     def are_up(self) -> bool:
         """Whether every worker that lives has begun to serve."""

@@ -22,14 +22,14 @@ class Entry(NamedTuple):
     """One event. `attempt` and `losses` together name a delivery of a job."""
 
     kind: str
-    """up, claim, start, finish, fail, stop, down."""
+    """up, claim, start, finish, fail, stop, down; and died, written by whoever killed it."""
     job: str
     attempt: int
     losses: int
     pid: int
     at_ns: int
     detail: str
-    """Of a claim the server's instant of it, of a stop the exception that ended the handler."""
+    """Of a claim the server's instant, of a stop the exception, of a death the process."""
 
 
 class Ledger:
@@ -79,16 +79,19 @@ class Ledger:
         started = Counter((one.job, one.attempt, one.losses) for one in self.entries("start"))
         return [delivery for delivery, times in started.items() if times > 1]
 
-    def most_at_once(self, jobs: set[str] | None = None) -> int:
-        """The largest number of handlers under way at any instant."""
-        open_, most = set[tuple[str, int, int]](), 0
+    def most_at_once(self) -> int:
+        """The largest number of handlers under way at any instant, the dead not counted."""
+        begun: dict[tuple[str, int, int], str] = {}
+        most = 0
         for one in sorted(self.entries(), key=lambda entry: entry.at_ns):
             delivery = (one.job, one.attempt, one.losses)
-            if one.kind == "start" and (jobs is None or one.job in jobs):
-                open_.add(delivery)
+            if one.kind == "start":
+                begun[delivery] = str(one.pid)
             elif one.kind in {"finish", "fail", "stop"}:
-                open_.discard(delivery)
-            most = max(most, len(open_))
+                begun.pop(delivery, None)
+            elif one.kind == "died":
+                begun = {job: pid for job, pid in begun.items() if pid != one.detail}
+            most = max(most, len(begun))
         return most
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -74,8 +73,7 @@ async def test_every_job_finishes_while_workers_are_killed_over_and_over(
         done = len(crew.ledger.entries("start"))
         await eventually(lambda done=done: len(crew.ledger.entries("start")) > done + 40)
         victim = crew.hands[-3]
-        killed.append((victim.pid, time.monotonic_ns()))
-        victim.kill()
+        killed.append((victim.pid, crew.kill(victim)))
         crew.hire()
     accepted = await producing
     assert len(killed) >= 3
@@ -229,7 +227,7 @@ async def test_delayed_and_failing_jobs_survive_the_death_of_every_worker(
         (victim,) = crew.hire()
         done = len(crew.ledger.entries("start"))
         await eventually(lambda done=done: len(crew.ledger.entries("start")) > done)
-        victim.kill()
+        crew.kill(victim)
     crew.hire()
     await all_completed(app, accepted)
     assert crew.ledger.unexplained() == []

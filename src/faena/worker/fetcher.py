@@ -113,6 +113,10 @@ class Fetcher:
         self._slots.give(self.queue)
         self._news.set()
 
+    def room_made(self) -> None:
+        """There may be slots again after a refusal."""
+        self._news.set()
+
     def _settle(self, claim: Claim, outcome: Outcome) -> None:
         self._settled.append(Settlement(claim.id, claim.lease, outcome))
         self._news.set()
@@ -220,7 +224,7 @@ class Fetcher:
             )
         claimed = exchanged.claimed
         if len(claimed) < turn.want:
-            self._slots.give(self.queue, turn.want - len(claimed))
+            self._slots.give_back(self.queue, turn.want - len(claimed))
         self._pace.spend(len(claimed))
         self.is_hungry = exchanged.more or (turn.want > 0 and len(claimed) == turn.want)
         self._slots.want(self.queue, is_hungry=self.is_hungry)

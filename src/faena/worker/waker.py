@@ -1,9 +1,11 @@
 """Blocks on the wake markers of the queues that could take work, on one connection for all.
 
 A marker stays on the server until it is popped, so a job that arrives between an empty claim and
-the block is not missed. A queue whose slots are all taken is not waited for: its marker is left to
-other workers. When a queue becomes idle while the block is under way, the block is begun anew with
-it, and every queue that was in it looks once, because a pop may have been on its way.
+the block is not missed. A queue whose own slots are all taken is not waited for: its marker is left
+to other workers. One that only lacks a slot of the process is, because a slot is left for it once
+its work is known; looking at it arms the marker again. When a queue becomes idle while the block is
+under way, the block is begun anew with it, and every queue that was in it looks once, because a pop
+may have been on its way.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ class Waker:
         return frozenset(
             queue
             for queue, fetcher in self._fetchers.items()
-            if not fetcher.is_hungry and not fetcher.is_closing and self._slots.free(queue) > 0
+            if not fetcher.is_hungry and not fetcher.is_closing and self._slots.own(queue) > 0
         )
 
     async def run(self) -> None:

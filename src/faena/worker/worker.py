@@ -178,7 +178,6 @@ class Worker:
         pace = Pace(self.options.rate_max, self.options.rate_s)
         sweep_s = max(_SWEEP_S, len(self._queues) * _SWEEP_PER_QUEUE_S)
         for queue, served in self._queues.items():
-            self._slots.add(queue, served.options.concurrency, served.options.priority)
             notes = QueueNotes(self._engine, queue, self._leases, loop)
             fetcher = Fetcher(
                 self._engine,
@@ -202,6 +201,8 @@ class Worker:
                 on_done=fetcher.done,
                 on_free=fetcher.slot_freed,
             )
+            options = served.options
+            self._slots.add(queue, options.concurrency, options.priority, fetcher.room_made)
             self._fetchers[queue] = fetcher
 
     async def _serve(self, waker: Waker) -> None:

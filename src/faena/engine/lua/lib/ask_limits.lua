@@ -5,7 +5,8 @@ local function ask_limits(text, want, now)
   for _, window in ipairs(windows_of(text)) do
     local room, at = room_in(window, now)
     if room < grant then
-      grant, opens_at = math.max(room, 0), at
+      -- An empty window fills up with this very claim, and opens again when that leaves it.
+      grant, opens_at = math.max(room, 0), at or now + window.per_us
     end
   end
   return grant, opens_at

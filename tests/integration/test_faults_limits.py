@@ -1,0 +1,132 @@
+"""Limits and slots while their holders are killed: never exceeded, never leaked, nobody starves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from faena import Faena
+from tests._support.crew import Crew
+from tests._support.eventually import eventually
+from tests._support.shop import Plan, QueuePlan, Work, all_completed, enqueue, open_shop
+from tests._support.valkey import Server
+
+LEASE_S = 0.5
+SWEEP_S = 5.0
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server(unix=True) as server:
+        yield server
+
+
+@pytest.fixture
+def plan_for(server: Server, tmp_path: Path) -> Callable[..., Plan]:
+    def plan(*, concurrency: int | None = None, **queues: QueuePlan) -> Plan:
+        ledger = str(tmp_path / "ledger")
+        return Plan(url=server.url, ledger=ledger, queues=queues, concurrency=concurrency)
+
+    return plan
+
+
+async def test_no_window_of_a_limit_is_exceeded_while_workers_are_killed(
+    plan_for: Callable[..., Plan],
+) -> None:
+    async with _crew(plan_for(q=QueuePlan(limits=["20/300ms", "50/1s"]))) as (crew, app):
+        crew.hire(2)
+        accepted = await enqueue(app, [Work(ms=20) for _ in range(200)])
+        for number in (30, 60, 90):
+            await eventually(lambda number=number: len(crew.ledger.jobs("claim")) > number)
+            crew.kill(crew.hands[-2])
+            crew.hire()
+        await all_completed(app, accepted)
+        claimed = sorted(int(one.detail) for one in crew.ledger.entries("claim"))
+    assert len(claimed) >= 200
+    assert _fewest_us(claimed, 20) >= 300_000
+    assert _fewest_us(claimed, 50) >= 1_000_000
+    assert claimed[-1] - claimed[0] <= 20_000_000
+
+
+async def test_a_limit_is_used_up_as_soon_as_it_opens(plan_for: Callable[..., Plan]) -> None:
+    plan = plan_for(q=QueuePlan(limits=["5/200ms"], concurrency=50, lease="20s"))
+    async with _crew(plan) as (crew, app):
+        crew.hire()
+        await enqueue(app, [Work(ms=3000) for _ in range(30)])
+        await eventually(lambda: crew.ledger.jobs("finish"))
+        assert len(crew.ledger.jobs("start")) == 30
+
+
+async def test_jobs_running_at_once_never_exceed_the_maximum_while_workers_are_killed(
+    plan_for: Callable[..., Plan],
+) -> None:
+    async with _crew(plan_for(q=QueuePlan(max_running=5))) as (crew, app):
+        crew.hire(2)
+        accepted = await enqueue(app, [Work(ms=30) for _ in range(150)])
+        for number in (20, 50, 80):
+            await eventually(lambda number=number: len(crew.ledger.jobs("start")) > number)
+            crew.kill(crew.hands[-2])
+            crew.hire()
+        await all_completed(app, accepted)
+        assert crew.ledger.most_at_once() == 5
+        assert crew.ledger.unexplained() == []
+
+
+async def test_the_places_of_two_hundred_killed_holders_are_free_again_in_time(
+    plan_for: Callable[..., Plan],
+) -> None:
+    plan = plan_for(q=QueuePlan(max_running=200, concurrency=200, limits=["1000/s"]))
+    async with _crew(plan) as (crew, app):
+        (holder,) = crew.hire()
+        await enqueue(app, [Work(ms=60_000) for _ in range(300)])
+        await eventually(lambda: len(crew.ledger.jobs("start")) == 200)
+        crew.hire()
+        await eventually(crew.are_up)
+        killed_ns = crew.kill(holder)
+        await eventually(
+            lambda: len(crew.ledger.jobs("start", since_ns=killed_ns)) == 200, within=12
+        )
+        last_ns = max(one.at_ns for one in crew.ledger.entries("start"))
+        assert (last_ns - killed_ns) / 1e9 <= LEASE_S + SWEEP_S + 0.5
+        assert crew.ledger.most_at_once() == 200
+
+
+async def test_no_queue_starves_where_there_are_fewer_slots_than_queues(
+    plan_for: Callable[..., Plan],
+) -> None:
+    names = [f"q{number}" for number in range(6)]
+    queues = {name: QueuePlan(lease="20s") for name in ["flood", *names]}
+    async with _crew(plan_for(concurrency=2, **queues)) as (crew, app):
+        crew.hire()
+        await enqueue(app, [Work(ms=10) for _ in range(800)], queue="flood")
+        await eventually(lambda: len(crew.ledger.jobs("start")) > 20)
+        owners: dict[str, str] = {}
+        for name in names:
+            jobs = await enqueue(app, [Work(ms=10) for _ in range(20)], queue=name)
+            owners |= dict.fromkeys(jobs, name)
+        done: Counter[str] = Counter()
+
+        def everyone_had_some() -> bool:
+            done.clear()
+            done.update(owners.get(one.job, "flood") for one in crew.ledger.entries("finish"))
+            return all(done[name] >= 5 for name in names)
+
+        await eventually(everyone_had_some, within=20)
+        assert done["flood"] < 800
+        assert max(done[name] for name in names) <= 20
+
+
+@asynccontextmanager
+async def _crew(plan: Plan) -> AsyncIterator[tuple[Crew, Faena]]:
+    with Crew(plan) as crew:
+        async with open_shop(plan, crew.ledger) as app:
+            yield crew, app
+
+
+def _fewest_us(instants: list[int], most: int) -> int:
+    """The shortest time in which one claim more than `most` were granted."""
+    return min(later - earlier for earlier, later in zip(instants, instants[most:], strict=False))
