@@ -1,0 +1,52 @@
+"""An app for workers that are started by the command line: what its jobs do, the payload says.
+
+The broker is in FAENA_URL, the ledger of what really ran in YARD_LEDGER.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+
+from faena import Faena, Job, Retain, Retry
+from tests._support.ledger import Ledger
+
+app = Faena("yard")
+ledger = Ledger(os.environ["YARD_LEDGER"])
+
+work = app.queue(
+    "work",
+    lease="1s",
+    concurrency=4,
+    retry=Retry.fixed("50ms", attempts=3, floor="0s", jitter=0),
+    retain=Retain(completed_count=None),
+)
+other = app.queue("other", lease="1s")
+app.pool("pair", [work], instances=2, concurrency=3, memory="1Gi")
+
+hoard: list[bytearray] = []
+
+
+@work.task
+async def take(seconds: float, job: Job) -> int:
+    """A job that takes its time; returns the process that ran it."""
+    with ledger.attempt(job):
+        await asyncio.sleep(seconds)
+    return os.getpid()
+
+
+@work.task
+async def keep(megabytes: int, job: Job) -> int:
+    """A leak."""
+    with ledger.attempt(job):
+        hoard.append(bytearray(os.urandom(1)) * (megabytes << 20))
+    return os.getpid()
+
+
+@work.task
+async def freeze(_seconds: float, job: Job) -> None:
+    """Stops the whole process, as a debugger or a lost GIL does; only another one can end it."""
+    with ledger.attempt(job):
+        if not job.losses:
+            os.kill(os.getpid(), signal.SIGSTOP)

@@ -1,0 +1,163 @@
+"""G11: whatever a job does to its worker, it is delivered three times at most, then dead, and told.
+
+The supervisor survives, and so do the other jobs. Starts are counted outside the broker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import signal
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from faena import State
+from faena.job import JobView
+from tests._support.command import Service
+from tests._support.eventually import eventually
+from tests._support.ledger import Ledger
+from tests._support.valkey import Server
+
+TARGET = "tests._support.venom:app"
+KINDS = (
+    "sys_exit",
+    "recursion",
+    "memory_error",
+    "keyboard_interrupt",
+    "cancelled_error",
+    "generator_exit",
+    "unspeakable",
+    "unencodable",
+    "too_large",
+)
+UNRETRIED = {"unencodable", "too_large"}
+FATAL = ("os_exit.async", "kill_self.thread", "segfault.async", "segfault.thread")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server("appendonly no", unix=True) as server:
+        yield server
+
+
+@pytest.fixture
+def environ(server: Server, tmp_path: Path) -> dict[str, str]:
+    with server.client() as client:
+        client.flushall()
+    return {"FAENA_URL": server.url, "VENOM_LEDGER": str(tmp_path / "ledger")}
+
+
+@pytest.fixture
+def ledger(environ: dict[str, str]) -> Iterator[Ledger]:
+    ledger = Ledger(environ["VENOM_LEDGER"])
+    yield ledger
+    ledger.close()
+
+
+@pytest.fixture
+async def venom(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Any]:
+    for name, text in environ.items():
+        monkeypatch.setenv(name, text)
+    venom = importlib.import_module("tests._support.venom")
+    with venom.app.override(url=environ["FAENA_URL"]):
+        yield venom
+        await venom.app.close()
+
+
+@pytest.fixture
+async def service(environ: dict[str, str], tmp_path: Path) -> AsyncIterator[Service]:
+    options = ("--stuck", "500ms", "--grace", "2s")
+    with Service("worker", TARGET, *options, log=tmp_path / "log", **environ) as service:
+        await eventually(lambda: service.serving() == 1)
+        yield service
+        assert service.is_alive, service.log()
+        service.send(signal.SIGTERM)
+        code, _ = await service.ended()
+        assert code == 0, service.log()
+
+
+async def test_nothing_a_handler_raises_or_returns_costs_more_than_its_own_attempts(
+    venom: Any, ledger: Ledger, service: Service
+) -> None:
+    jobs = {
+        f"{kind}.{place}": await venom.poison.tasks[f"{kind}.{place}"].enqueue()
+        for kind in KINDS
+        for place in ("async", "thread")
+    }
+    others = await venom.breathe.enqueue_many(range(50))
+    dead = {name: await _dead(receipt) for name, receipt in jobs.items()}
+    started = ledger.jobs("start")
+    for name, view in dead.items():
+        expected = 1 if name.partition(".")[0] in UNRETRIED else 3
+        assert started[view.id] == expected, (name, view)
+        assert len(view.errors) == expected, (name, view)
+        assert view.losses == 0, (name, view)
+    await _all_done(others)
+    assert len(service.children()) == 1
+    assert service.serving() == 1, service.log()
+
+
+@pytest.mark.parametrize("task", FATAL)
+async def test_a_job_that_kills_its_process_is_dead_after_three_deliveries(
+    task: str, venom: Any, ledger: Ledger, service: Service
+) -> None:
+    receipt = await venom.poison.tasks[task].enqueue()
+    others = await venom.breathe.enqueue_many(range(50))
+    view = await _dead(receipt)
+    assert ledger.jobs("start")[receipt.id] == 3
+    assert (view.attempts, view.losses) == (0, 3)
+    assert [error.code for error in view.errors] == ["WORKER_LOST"] * 3
+    assert len({error.worker for error in view.errors}) == 3
+    await _all_done(others)
+
+
+async def test_a_job_that_dies_in_a_process_of_its_own_costs_its_worker_nothing(
+    venom: Any, ledger: Ledger, service: Service
+) -> None:
+    receipt = await venom.die_apart.enqueue()
+    view = await _dead(receipt)
+    assert ledger.jobs("start")[receipt.id] == 3
+    assert (view.losses, [error.code for error in view.errors]) == (0, ["WORKER_LOST"] * 3)
+    assert service.serving() == 1, service.log()
+
+
+async def test_a_job_that_blocks_the_loop_far_beyond_its_time_costs_the_process_and_is_dead(
+    venom: Any, ledger: Ledger, service: Service
+) -> None:
+    receipt = await venom.block.enqueue()
+    view = await _dead(receipt)
+    assert ledger.jobs("start")[receipt.id] == view.losses == 3
+    await _all_done(await venom.breathe.enqueue_many(range(20)))
+    assert "ended with code 70 (its event loop was stuck)" in service.log()
+    assert "stands still" in service.log()
+    assert "venom.py" in service.log()  # where it stood
+
+
+async def test_a_handler_that_never_ends_is_settled_without_it_and_does_not_keep_the_process(
+    venom: Any, ledger: Ledger, service: Service
+) -> None:
+    receipts = [await venom.swallow.enqueue(), await venom.hang.enqueue()]
+    for receipt in receipts:
+        view = await _dead(receipt)
+        assert ledger.jobs("start")[receipt.id] == 1
+        assert [error.code for error in view.errors] == ["TIMEOUT"]
+    await _all_done(await venom.breathe.enqueue_many(range(20)))
+    assert service.serving() == 1, service.log()
+
+
+async def _dead(receipt: Any) -> JobView:
+    async def is_dead() -> bool:
+        return await receipt.handle.state() is State.DEAD
+
+    await eventually(is_dead, within=25)
+    view = await receipt.handle.view()
+    assert view is not None
+    return view
+
+
+async def _all_done(receipts: list[Any]) -> None:
+    results = await asyncio.gather(*(one.handle.result(timeout="15s") for one in receipts))
+    assert results == list(range(len(receipts)))

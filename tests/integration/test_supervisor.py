@@ -1,0 +1,204 @@
+"""`faena worker` as operators run it: processes that die are replaced, stops lose nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import os
+import signal
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from faena import State
+from tests._support.command import Service, is_alive
+from tests._support.eventually import eventually
+from tests._support.ledger import Ledger
+from tests._support.valkey import Server
+
+TARGET = "tests._support.yard:app"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server("appendonly no", unix=True) as server:
+        yield server
+
+
+@pytest.fixture
+def environ(server: Server, tmp_path: Path) -> dict[str, str]:
+    with server.client() as client:
+        client.flushall()
+    return {"FAENA_URL": server.url, "YARD_LEDGER": str(tmp_path / "ledger")}
+
+
+@pytest.fixture
+def ledger(environ: dict[str, str]) -> Iterator[Ledger]:
+    ledger = Ledger(environ["YARD_LEDGER"])
+    yield ledger
+    ledger.close()
+
+
+@pytest.fixture
+async def yard(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Any]:
+    for name, text in environ.items():
+        monkeypatch.setenv(name, text)
+    yard = importlib.import_module("tests._support.yard")
+    with yard.app.override(url=environ["FAENA_URL"]):
+        yield yard
+        await yard.app.close()
+
+
+async def test_a_worker_killed_with_minus_nine_is_replaced_and_its_job_recovered(
+    yard: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
+) -> None:
+    with Service("worker", TARGET, "--instances", "2", log=tmp_path / "log", **environ) as service:
+        await eventually(lambda: service.serving() == 2)
+        receipt = await yard.take.enqueue(1.5)
+        await eventually(lambda: ledger.entries("start"))
+        (victim,) = {entry.pid for entry in ledger.entries("start")}
+        os.kill(victim, signal.SIGKILL)
+        assert await receipt.handle.result(timeout="15s") != victim
+        await eventually(lambda: service.serving() == 3)
+        assert len(service.children()) == 2
+        assert "was killed by SIGKILL" in service.log()
+        view = await receipt.handle.view()
+    assert (view.attempts, view.losses) == (0, 1)
+
+
+async def test_a_stop_lets_running_jobs_end_and_hands_back_the_rest_unspent(
+    yard: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
+) -> None:
+    with Service(
+        "worker", TARGET, "--grace", "2s", "--json", log=tmp_path / "log", **environ
+    ) as service:
+        await eventually(lambda: service.serving() == 1)
+        short = [await yard.take.enqueue(0.7) for _ in range(2)]
+        long = [await yard.take.enqueue(60.0) for _ in range(4)]
+        await eventually(lambda: len(ledger.entries("start")) == 4)
+        service.send(signal.SIGTERM)
+        code, out = await service.ended()
+    assert code == 0, service.log()
+    assert out == '{"instances":1,"restarts":0,"code":0}\n'
+    states = [await receipt.handle.state() for receipt in short + long]
+    assert states == [State.COMPLETED] * 2 + [State.READY] * 4
+    views = [await receipt.handle.view() for receipt in long]
+    assert {(view.attempts, view.losses) for view in views} == {(0, 0)}
+
+
+async def test_a_second_signal_hands_running_jobs_back_at_once(
+    yard: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
+) -> None:
+    with Service("worker", TARGET, log=tmp_path / "log", **environ) as service:
+        await eventually(lambda: service.serving() == 1)
+        receipt = await yard.take.enqueue(60.0)
+        await eventually(lambda: ledger.entries("start"))
+        service.send(signal.SIGINT)
+        await eventually(lambda: "stopping: " in service.log())
+        service.send(signal.SIGINT)
+        code, _ = await service.ended(within=8)
+    assert code == 0, service.log()
+    assert await receipt.handle.state() is State.READY
+
+
+async def test_a_worker_signalled_beside_its_supervisor_is_not_hurried(
+    yard: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
+) -> None:
+    """An init system sends SIGTERM to every process of a service."""
+    with Service("worker", TARGET, log=tmp_path / "log", **environ) as service:
+        await eventually(lambda: service.serving() == 1)
+        receipt = await yard.take.enqueue(0.8)
+        await eventually(lambda: ledger.entries("start"))
+        os.kill(service.children()[0], signal.SIGTERM)
+        service.send(signal.SIGTERM)
+        code, _ = await service.ended()
+    assert code == 0, service.log()
+    assert await receipt.handle.state() is State.COMPLETED
+
+
+async def test_a_worker_alone_hurries_at_the_second_signal(
+    yard: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
+) -> None:
+    with Service("worker", TARGET, "--no-supervise", log=tmp_path / "log", **environ) as service:
+        await eventually(lambda: service.serving() == 1)
+        receipt = await yard.take.enqueue(60.0)
+        await eventually(lambda: ledger.entries("start"))
+        service.send(signal.SIGTERM)
+        service.send(signal.SIGINT)
+        code, _ = await service.ended(within=8)
+    assert code == 0, service.log()
+    assert await receipt.handle.state() is State.READY
+
+
+async def test_workers_finish_when_their_supervisor_is_killed_with_minus_nine(
+    yard: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
+) -> None:
+    with Service("worker", TARGET, log=tmp_path / "log", **environ) as service:
+        await eventually(lambda: service.serving() == 1)
+        (child,) = service.children()
+        running = await yard.take.enqueue(0.8)
+        await eventually(lambda: ledger.entries("start"))
+        service.kill()
+        assert await running.handle.result(timeout="10s") == child
+        await eventually(lambda: not is_alive(child))
+        later = await yard.take.enqueue(0.0)
+    assert "the supervisor is gone" in service.log()
+    assert await later.handle.state() is State.READY
+
+
+async def test_a_worker_over_its_memory_limit_finishes_and_is_replaced(
+    yard: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
+) -> None:
+    with Service("worker", TARGET, "--memory", "300Mi", log=tmp_path / "log", **environ) as service:
+        await eventually(lambda: service.serving() == 1)
+        (first,) = service.children()
+        running = await yard.take.enqueue(1.5)
+        await (await yard.keep.enqueue(300)).handle.result(timeout="10s")
+        await eventually(lambda: service.serving() == 2, within=15)
+        assert await running.handle.result(timeout="5s") == first
+        (second,) = service.children()
+        assert await (await yard.take.enqueue(0.0)).handle.result(timeout="10s") == second
+    assert second != first
+    assert "ended with code 75 (its memory was over the limit)" in service.log()
+    assert len(ledger.entries("start")) == 3
+
+
+async def test_a_hangup_relieves_the_workers_one_by_one_without_losing_a_job(
+    yard: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
+) -> None:
+    with Service("worker", TARGET, "--pool", "pair", log=tmp_path / "log", **environ) as service:
+        await eventually(lambda: service.serving() == 2)
+        old = service.children()
+        receipts = [await yard.take.enqueue(0.05) for _ in range(60)]
+        service.send(signal.SIGHUP)
+        least = 2
+        while "every worker has been relieved" not in service.log():
+            least = min(least, len(service.children()))
+            await asyncio.sleep(0.01)
+        await asyncio.gather(*(one.handle.result(timeout="10s") for one in receipts))
+        assert len(service.children()) == 2
+        assert not set(old) & set(service.children())
+        service.send(signal.SIGTERM)
+        code, _ = await service.ended()
+    assert (code, least) == (0, 2), service.log()
+    assert set(ledger.jobs("start").values()) == {1}
+
+
+async def test_a_worker_frozen_for_good_is_killed_and_replaced(
+    yard: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
+) -> None:
+    from faena.cli.worker import command
+    from faena.worker.post import PostOptions
+    from faena.worker.supervisor import Supervisor, SupervisorOptions
+
+    options = SupervisorOptions(silent_s=6.0, post=PostOptions(grace_s=1))
+    supervisor = Supervisor(command(TARGET), options)
+    running = asyncio.create_task(supervisor.run())
+    receipt = await yard.freeze.enqueue(0.0)
+    await receipt.handle.result(timeout="25s")
+    supervisor.stop()
+    await running
+    assert supervisor.restarts == 1
+    assert len(ledger.entries("start")) == 2
