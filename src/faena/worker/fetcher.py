@@ -14,7 +14,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from faena.client import CallIds
 from faena.engine import Engine, envelope
@@ -69,6 +69,7 @@ class Fetcher:
         self._pace = pace
         self._sweep_s = sweep_s
         self._channels = 2 if options.concurrency >= _TWO_CHANNELS_FROM else 1
+        self._share = -(-options.concurrency // self._channels)
         self._settled: deque[Settlement] = deque()
         self._samples = Samples()
         self._samples_sent = 0.0
@@ -143,10 +144,10 @@ class Fetcher:
                 continue
             self._in_flight += 1
             try:
-                exchanged = await self._exchange(caller, turn)
+                exchanged = await self.ask(caller, turn)
             finally:
                 self._in_flight -= 1
-            self._take_in(turn, exchanged)
+            self.take_in(turn, exchanged)
         self._news.set()
         if self._timer is not None:
             self._timer.cancel()
@@ -171,19 +172,28 @@ class Fetcher:
             return None
         number = min(len(self._settled), _MOST)
         settled = [self._settled.popleft() for _ in range(number)]
+        self._must_look = False
+        return self._turn(want, settled)
+
+    def spare_turn(self) -> Turn | None:
+        """A claim for slots that nothing needs now, to be sent ahead of the work; None for none."""
+        if self.is_closing or self.is_hungry or self._settled:
+            return None
+        want = self._slots.take(self.queue, min(self._share, _MOST, self._pace.room()))
+        return self._turn(want, ()) if want else None
+
+    def _turn(self, want: int, settled: Sequence[Settlement]) -> Turn:
         now = time.monotonic()
         is_sweep = now >= self._sweep_at
         if is_sweep:
             self._sweep_at = now + self._sweep_s
-        self._must_look = False
         return Turn(self._calls(), want, settled, self._take_samples(now), is_sweep)
 
     def _reserve(self) -> int:
         """Slots for the next claim: half of them where two calls share the work."""
         if self.is_closing or not (self.is_hungry or self._settled):
             return 0
-        share = -(-self._options.concurrency // self._channels)
-        want = min(share, _MOST, self._pace.room())
+        want = min(self._share, _MOST, self._pace.room())
         if self._channels > 1 and self._in_flight and not self._is_worth_it():
             return 0
         return self._slots.take(self.queue, want)
@@ -198,7 +208,7 @@ class Fetcher:
         self._samples_sent = now
         return self._samples.take()
 
-    async def _exchange(self, caller: str, turn: Turn) -> Exchanged:
+    async def ask(self, caller: str, turn: Turn) -> Exchanged:
         """Ask until there is an answer; the same turn under the same name."""
         while True:
             try:
@@ -211,7 +221,8 @@ class Fetcher:
 
     # -- the answer -----------------------------------------------------------------------------
 
-    def _take_in(self, turn: Turn, exchanged: Exchanged) -> None:
+    def take_in(self, turn: Turn, exchanged: Exchanged) -> None:
+        """Start what was claimed, and note what the answer says of the queue."""
         self.answered_at = time.monotonic()
         for settlement in turn.settled:
             self._leases.end(self.queue, settlement.id, settlement.lease)

@@ -134,10 +134,11 @@ class Post:
         return pause_s
 
     async def _rest(self, pause_s: float) -> None:
-        self._roused.clear()
+        """Whoever roused the post before the pause began must not wait for it either."""
         if not self._closing.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._roused.wait(), pause_s)
+            self._roused.clear()
 
     async def _man(self) -> Ward | None:
         """A new process; tried until the system grants one, or the post is closed."""

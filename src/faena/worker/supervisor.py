@@ -54,7 +54,8 @@ class Supervisor:
         self._must_reload = False
         self.is_stopping = False
         """Whether it was told to stop; a run that ends otherwise could not start."""
-        self._has_served = False
+        self.has_served = False
+        """Whether any of its workers has begun to serve."""
         self._has_killed = False
 
     @property
@@ -136,21 +137,19 @@ class Supervisor:
     # -- its workers ------------------------------------------------------------------------------
 
     def _open(self) -> None:
-        post = Post(self._hire, self._options.post, may_give_up=lambda: not self._has_served)
+        post = Post(self._hire, self._options.post, may_give_up=lambda: not self.has_served)
         self._posts.append(post)
         self._keeping.add(asyncio.create_task(post.keep()))
 
     async def _hire(self) -> Ward:
-        ward = await Ward.start(
-            self._argv, is_patient=self._has_served, on_serving=self._on_serving
-        )
+        ward = await Ward.start(self._argv, is_patient=self.has_served, on_serving=self._on_serving)
         _log.debug("worker %d starts", ward.pid)
         return ward
 
     def _on_serving(self, wanted: int) -> None:
-        if self._has_served or self.is_stopping:
+        if self.has_served or self.is_stopping:
             return
-        self._has_served = True
+        self.has_served = True
         for _ in range((self._options.instances or wanted) - 1):
             self._open()
 

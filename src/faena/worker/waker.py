@@ -22,6 +22,8 @@ from faena.worker.slots import Slots
 
 _BLOCK_S = 2.0
 _BACK_OFF_S = 0.5
+_STEP_S = 0.005
+_STEPS = 200
 
 _log = logging.getLogger("faena.worker")
 
@@ -63,9 +65,23 @@ class Waker:
                     continue
                 self._blocking = asyncio.create_task(self._block(self._watched))
                 await asyncio.wait({self._blocking})
+                if self._blocking.cancelled():
+                    await self._look_again(self._watched)
         finally:
             if self._blocking is not None:
                 self._blocking.cancel()
+
+    async def _look_again(self, queues: frozenset[str]) -> None:
+        """Have the queues of a broken-off block look once, and only then let the next one begin.
+
+        Begun sooner, it would be broken off by the first of them that is idle again, for ever.
+        """
+        before = {queue: self._fetchers[queue].answered_at for queue in queues}
+        self._poke(queues)
+        for _ in range(_STEPS):
+            await asyncio.sleep(_STEP_S)
+            if all(self._fetchers[queue].answered_at > at for queue, at in before.items()):
+                return
 
     async def _block(self, watched: frozenset[str]) -> None:
         """Pop again and again while the same queues are idle: the way of a wake-up is short."""
@@ -80,9 +96,6 @@ class Waker:
             _log.warning("waiting for work failed: %s", error)
             await asyncio.sleep(_BACK_OFF_S * (1 + random.random()))
             self._poke(watched)
-        except asyncio.CancelledError:
-            self._poke(watched)
-            raise
 
     def _poke(self, queues: frozenset[str]) -> None:
         for queue in queues:

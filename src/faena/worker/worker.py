@@ -30,6 +30,7 @@ from faena.worker.executor import Executor, Place
 from faena.worker.fetcher import Fetcher
 from faena.worker.heartbeat import Heartbeat, place_of
 from faena.worker.leases import Leases
+from faena.worker.lookout import Lookout
 from faena.worker.notes import QueueNotes
 from faena.worker.pace import Pace
 from faena.worker.processes import Processes
@@ -106,6 +107,7 @@ class Worker:
         self._middleware = middleware
         self._slots = Slots(self.options.concurrency)
         self._leases = Leases()
+        self._calls = CallIds()
         self._fetchers: dict[str, Fetcher] = {}
         self._stop = asyncio.Event()
         self._hurry = asyncio.Event()
@@ -144,7 +146,7 @@ class Worker:
             await self._engine.declare(queue)
         threads, processes = Threads(self._threads()), Processes(loop)
         self._build(loop, {"thread": threads, "process": processes})
-        waker = Waker(self._engine, self._fetchers, self._slots)
+        waker = self._waker()
         for fetcher in self._fetchers.values():
             fetcher.on_idle = waker.idle_changed
         lease_us = min(served.options.lease_us for served in self._queues.values())
@@ -174,7 +176,6 @@ class Worker:
         return min(total, self.options.concurrency or total)
 
     def _build(self, loop: asyncio.AbstractEventLoop, places: Mapping[str, Place]) -> None:
-        calls = CallIds()
         pace = Pace(self.options.rate_max, self.options.rate_s)
         sweep_s = max(_SWEEP_S, len(self._queues) * _SWEEP_PER_QUEUE_S)
         for queue, served in self._queues.items():
@@ -187,7 +188,7 @@ class Worker:
                 slots=self._slots,
                 leases=self._leases,
                 notes=notes,
-                calls=calls,
+                calls=self._calls,
                 pace=pace,
                 sweep_s=sweep_s,
             )
@@ -205,7 +206,14 @@ class Worker:
             self._slots.add(queue, options.concurrency, options.priority, fetcher.room_made)
             self._fetchers[queue] = fetcher
 
-    async def _serve(self, waker: Waker) -> None:
+    def _waker(self) -> Waker | Lookout:
+        """A single queue has its next claim lie ready on the server; several share one wait."""
+        if len(self._fetchers) == 1:
+            (fetcher,) = self._fetchers.values()
+            return Lookout(self._engine, fetcher, self.options.name, self._calls)
+        return Waker(self._engine, self._fetchers, self._slots)
+
+    async def _serve(self, waker: Waker | Lookout) -> None:
         fetching = [asyncio.create_task(fetcher.run()) for fetcher in self._fetchers.values()]
         waking = asyncio.create_task(waker.run())
         watching = asyncio.create_task(self._watch())
@@ -227,9 +235,11 @@ class Worker:
         self, fetching: Sequence[asyncio.Task[None]], waking: asyncio.Task[None]
     ) -> None:
         """No attempt is spent by a stop: what does not end in time goes back to its place."""
-        waking.cancel()
         for fetcher in self._fetchers.values():
             fetcher.is_closing = True
+        waking.cancel()
+        await asyncio.wait({waking}, timeout=_LAST_WORDS_S)
+        for fetcher in self._fetchers.values():
             fetcher.poke()
         ending = asyncio.gather(*fetching)
         hurrying = asyncio.create_task(self._hurry.wait())
