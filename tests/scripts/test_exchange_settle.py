@@ -91,6 +91,7 @@ async def test_a_snoozed_job_is_delayed_and_no_attempt_is_used(rig: Rig) -> None
 async def test_a_released_job_goes_back_to_its_place(rig: Rig) -> None:
     assert await ended(rig, Released()) == {
         "ready": [("a", score(T0 + 1))],
+        "wake": [("work", 0.0)],
     }
     assert (await rig.counters())["released"] == 1
 

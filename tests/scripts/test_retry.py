@@ -40,6 +40,7 @@ async def test_a_completed_job_that_runs_again_has_no_result_and_no_mark(rig: Ri
         "marks": None,
         "ready": [("a", score(T0))],
         "results": None,
+        "wake": [("work", 0.0)],
     }
 
 

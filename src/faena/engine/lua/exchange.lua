@@ -46,8 +46,11 @@ local left = is_work_left(#ids, grant)
 local more = left and gate == ''
 if more then
   arm_wake()   -- another worker could claim what this one leaves
+elseif not left then
+  call('DEL', key('wake'))   -- nothing is left to wake up for, and the caller knows what is due
 end
-ends_at = ends_at or (#ids > 0 and now + conf.lease_us) or math.huge
+-- a lease that was made shorter at run time may end before the older ones
+ends_at = math.min(ends_at or math.huge, #ids > 0 and now + conf.lease_us or math.huge)
 local next_at = math.min(due_at or math.huge, ends_at, left and opens_at or math.huge)
 next_at = next_at == math.huge and 0 or math.max(next_at, now)
 more = more and #ids == want and 1 or 0
