@@ -84,8 +84,8 @@ class Faena:
                 clock=clock,
             )
         )
-        self._portal = Portal(self._links)
-        self._ids = IdFactory(lambda: time.time_ns() // 1_000_000, os.urandom)
+        self._portal = Portal(self._links, self._renew_ids)
+        self._renew_ids()
 
     # -- what the program declares --------------------------------------------------------------
 
@@ -168,7 +168,7 @@ class Faena:
                 clock=clock or now.clock,
             )
         )
-        self._portal = Portal(self._links)
+        self._portal = Portal(self._links, self._renew_ids)
         try:
             yield self
         finally:
@@ -178,6 +178,10 @@ class Faena:
     def new_ids(self, number: int) -> list[str]:
         """Fresh job ids."""
         return self._ids.new_ids(number)
+
+    def _renew_ids(self) -> None:
+        """Also after a fork, in whose moment another thread may have held the factory's lock."""
+        self._ids = IdFactory(lambda: time.time_ns() // 1_000_000, os.urandom)
 
     # -- workers ----------------------------------------------------------------------------------
 

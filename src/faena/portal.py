@@ -16,7 +16,7 @@ import concurrent.futures
 import contextlib
 import os
 import threading
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from datetime import timedelta
 from typing import Any, TypeVar, Unpack, overload
 from weakref import WeakMethod
@@ -38,8 +38,10 @@ _CLOSE_WITHIN_S = 5.0
 class Portal:
     """Runs an app's coroutines for threads that have no event loop."""
 
-    def __init__(self, links: Links) -> None:
+    def __init__(self, links: Links, on_fork: Callable[[], None]) -> None:
+        """`on_fork` is called in a forked child, for whatever else must not be the parent's."""
         self._links = links
+        self._on_fork = on_fork
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -110,6 +112,7 @@ class Portal:
     def _submit(self, coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
         try:
             _refuse_event_loop()
+            self._watch_forks()
             with self._lock:  # so that `close` sees the call or the call a new loop
                 return asyncio.run_coroutine_threadsafe(coroutine, self._started())
         except BaseException:
@@ -125,7 +128,6 @@ class Portal:
             self._thread.start()
             self._loop = loop
             atexit.register(self.close)
-            self._watch_forks()
         return self._loop
 
     def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -148,7 +150,10 @@ class Portal:
     # -- forks ----------------------------------------------------------------------------------
 
     def _watch_forks(self) -> None:
-        """A forked child has no thread for the portal, and perhaps a lock that nobody frees."""
+        """A forked child has no thread for the portal, and perhaps a lock that nobody frees.
+
+        Hence before the lock is taken for the first time; two watches would do no harm.
+        """
         if not self._is_fork_watched and hasattr(os, "register_at_fork"):
             self._is_fork_watched = True
             forked = WeakMethod(self._forked)
@@ -159,6 +164,7 @@ class Portal:
         self._lock = threading.Lock()
         self._links.forked(self._loop)
         self._loop = self._thread = None
+        self._on_fork()
 
 
 def _refuse_event_loop() -> None:

@@ -1,0 +1,290 @@
+"""`app.sync`: Faena for programs without an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from faena import Faena
+from faena.errors import ConfigError, JobCancelled, PayloadError, ResultTimeout, StoreUnavailable
+from tests._support.eventually import eventually
+from tests._support.valkey import Server
+
+
+@pytest.fixture
+def app(valkey: Server, namespace: str) -> Iterator[Faena]:
+    app = Faena("shop", valkey.url, namespace=namespace)
+    yield app
+    for queue in app.queues.values():
+        app.sync.run(queue.obliterate(force=True))
+    app.sync.close()
+
+
+def portal_threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "faena-portal"]
+
+
+def test_every_operation_has_a_form_without_an_event_loop(app: Faena) -> None:
+    queue = app.queue("mail")
+
+    @queue.task
+    async def shout(word: str) -> str:
+        return word.upper()
+
+    receipt = app.sync.enqueue(shout, "hola", tenant="org-1")
+    (late,) = app.sync.enqueue_many(shout, [shout.draft("uno", delay="1h")])
+    assert app.sync.state(late.handle) == "delayed"
+    assert app.sync.cancel(late.handle) == "cancelled"
+    app.sync.run(_work(app))
+    assert app.sync.result(receipt.handle, timeout="5s") == "HOLA"
+    with pytest.raises(JobCancelled):
+        app.sync.result(late.handle)
+    with pytest.raises(PayloadError, match="expected str, got int"):
+        app.sync.enqueue(shout, 7)  # type: ignore[arg-type]
+
+
+async def _work(app: Faena) -> None:
+    """Serve until the one job is done."""
+    worker = await app.worker()
+    serving = asyncio.create_task(worker.run())
+    counts = app.queues["mail"].counts
+    await eventually(lambda: _is_done(counts))
+    worker.stop()
+    await serving
+
+
+async def _is_done(counts: Callable[[], Awaitable[dict[str, int]]]) -> bool:
+    return (await counts())["completed"] == 1
+
+
+def test_many_threads_share_one_portal(app: Faena) -> None:
+    @app.queue("mail").task
+    async def note(number: int) -> None: ...
+
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        receipts = list(pool.map(lambda number: app.sync.enqueue(note, number), range(200)))
+    assert len({receipt.id for receipt in receipts}) == 200
+    assert app.sync.run(app.queues["mail"].counts())["ready"] == 200
+    assert len(portal_threads()) == 1
+
+
+async def test_inside_an_event_loop_the_portal_refuses_instead_of_blocking_it(app: Faena) -> None:
+    @app.queue("mail").task
+    async def note() -> None: ...
+
+    with pytest.raises(ConfigError, match="must be used outside an event loop"):
+        app.sync.enqueue(note)
+
+
+def test_a_closed_portal_opens_again_at_the_next_call(app: Faena) -> None:
+    @app.queue("mail").task
+    async def note() -> None: ...
+
+    app.sync.enqueue(note)
+    app.sync.close()
+    assert portal_threads() == []
+    app.sync.close()
+    app.sync.enqueue(note)
+    assert app.sync.run(app.queues["mail"].counts())["ready"] == 2
+
+
+def test_closing_tells_those_who_still_wait(app: Faena) -> None:
+    @app.queue("mail").task
+    async def note() -> None: ...
+
+    receipt = app.sync.enqueue(note)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(app.sync.result, receipt.handle)
+        app.sync.run(_until_awaited(app, receipt.id))
+        app.sync.close()
+        with pytest.raises(StoreUnavailable, match="closed"):
+            waiting.result(5)
+
+
+async def _until_awaited(app: Faena, job_id: str) -> None:
+    inspector = (await app.runtime()).inspector
+    await eventually(lambda: ("mail", job_id) in inspector._waiting)
+
+
+def test_a_wait_that_times_out_leaves_the_portal_usable(app: Faena) -> None:
+    @app.queue("mail").task
+    async def note() -> None: ...
+
+    receipt = app.sync.enqueue(note)
+    with pytest.raises(ResultTimeout):
+        app.sync.result(receipt.handle, timeout="50ms")
+    assert app.sync.state(receipt.handle) == "ready"
+
+
+PROGRAM = """
+    import os, sys
+    from faena import Faena
+
+    app = Faena("program", os.environ.get("URL"), directory=os.environ["HOME_DIR"],
+                namespace=os.environ["NAMESPACE"])
+    mail = app.queue("mail")
+
+    @mail.task
+    async def note(number: int) -> None: ...
+"""
+
+
+@pytest.fixture
+def program(valkey: Server, namespace: str, tmp_path: Path) -> Iterator[Program]:
+    yield Program(valkey.url, namespace, tmp_path)
+    with valkey.client() as client:
+        for name in client.scan_iter(f"{namespace}:*"):
+            client.delete(name)
+
+
+class Program:
+    """A script of a user's, run as a process of its own."""
+
+    def __init__(self, url: str, namespace: str, directory: Path) -> None:
+        self.environ = {
+            **os.environ,
+            "URL": url,
+            "NAMESPACE": namespace,
+            "HOME_DIR": str(directory / "data"),
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        }
+
+    def start(self, body: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-W", "error", "-c", textwrap.dedent(PROGRAM) + textwrap.dedent(body)],
+            env=self.environ,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, body: str) -> str:
+        """What it printed, when it ended well and in silence."""
+        with self.start(body) as process:
+            printed, complaints = self.ending(process)
+        assert (process.returncode, complaints) == (0, "")
+        return printed
+
+    @staticmethod
+    def ending(process: subprocess.Popen[str]) -> tuple[str, str]:
+        """What it says until it ends; one that does not end is killed, with its children."""
+        try:
+            return process.communicate(timeout=20)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+
+
+def test_a_program_that_just_ends_closes_the_portal_by_itself(program: Program) -> None:
+    printed = program.run("""
+        app.sync.enqueue(note, 1)
+        print(app.sync.run(mail.counts())["ready"])
+    """)
+    assert printed == "1\n"
+
+
+def test_a_program_with_an_embedded_server_leaves_none_behind(program: Program) -> None:
+    del program.environ["URL"]
+    for ready in (1, 2):  # the data is kept from one run to the next
+        printed = program.run("""
+            app.sync.enqueue(note, 1)
+            print(app.sync.run(mail.counts())["ready"])
+            print((app.sync.run(app.runtime())).engine.wire.address.nodes[0].path)
+        """)
+        count, socket = printed.split()
+        assert int(count) == ready
+        assert not Path(socket).exists()
+
+
+def test_forked_children_use_the_portal_beside_their_parent(program: Program) -> None:
+    printed = program.run("""
+        app.sync.enqueue(note, 0)
+        children = []
+        for number in range(3):
+            child = os.fork()
+            if child == 0:
+                for _ in range(5):
+                    app.sync.enqueue(note, number)
+                sys.exit(0)            # as gunicorn's workers end: handlers of atexit run
+            children.append(child)
+            app.sync.enqueue(note, number)
+        codes = [os.waitpid(child, 0)[1] for child in children]
+        app.sync.enqueue(note, 9)
+        print(codes, app.sync.run(mail.counts())["ready"])
+    """)
+    assert printed == "[0, 0, 0] 20\n"
+
+
+def test_a_fork_while_other_threads_are_inside_the_portal_does_not_lock_the_child(
+    program: Program,
+) -> None:
+    printed = program.run("""
+        import threading
+        stop = threading.Event()
+        app.sync.enqueue(note, 0)      # a fork in the middle of an import is Python's own affair
+
+        def hammer():
+            while not stop.is_set():
+                app.sync.enqueue(note, 1)
+
+        threads = [threading.Thread(target=hammer) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        codes = []
+        for _ in range(20):
+            child = os.fork()
+            if child == 0:
+                app.sync.enqueue(note, 2)
+                os._exit(0)
+            codes.append(os.waitpid(child, 0)[1])
+        stop.set()
+        for thread in threads:
+            thread.join()
+        print(codes == [0] * 20)
+    """)
+    assert printed == "True\n"
+
+
+def test_ctrl_c_during_a_wait_ends_the_wait_and_the_program(program: Program) -> None:
+    process = program.start("""
+        handle = app.sync.enqueue(note, 1).handle
+        try:
+            print("waiting", flush=True)
+            app.sync.result(handle)
+        except KeyboardInterrupt:
+            print("interrupted", app.sync.state(handle))
+    """)
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "waiting\n"
+        process.send_signal(signal.SIGINT)
+        printed, complaints = program.ending(process)
+    assert (process.returncode, printed, complaints) == (0, "interrupted ready\n", "")
+
+
+def test_a_program_that_ends_while_the_broker_is_gone_does_not_hang(program: Program) -> None:
+    with Server() as server:
+        program.environ["URL"] = server.url
+        process = program.start("""
+            app.sync.enqueue(note, 1)
+            print("sent", flush=True)
+            sys.stdin.readline()
+        """)
+        with process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "sent\n"
+            server.kill()
+            printed, complaints = program.ending(process)
+    assert (process.returncode, printed, complaints) == (0, "", "")
