@@ -76,6 +76,8 @@ def main(args: Sequence[str] | None = None) -> int:
         code = roof.main(args, prog_name="faena", obj=output, standalone_mode=False)
     except BrokenPipeError:
         return _deaf()
+    except SystemExit as end:  # click's own answer to a reader that left
+        return end.code if isinstance(end.code, int) else 1
     except BaseException as error:  # noqa: BLE001 - the border
         return _explain(error, is_debug=output.is_debug)
     return code if isinstance(code, int) else 0
@@ -94,6 +96,7 @@ def _explain(error: BaseException, *, is_debug: bool) -> int:
 def _line(error: BaseException) -> tuple[str, int]:
     match error:
         case click.UsageError():
+            _name_variable(error)
             path = error.ctx.command_path if error.ctx else "faena"
             return f"{_lower(error.format_message())}; see `{path} --help`", 2
         case click.Abort():
@@ -108,6 +111,15 @@ def _line(error: BaseException) -> tuple[str, int]:
         case _:
             what = f"{type(error).__name__}: {error}"
             return f"unexpected error, {what}; --debug shows where, please report it", 1
+
+
+def _name_variable(error: click.UsageError) -> None:
+    """Blame the environment variable where a bad value came from one."""
+    if not isinstance(error, click.BadParameter) or error.param is None or error.ctx is None:
+        return
+    source = error.ctx.get_parameter_source(error.param.name or "")
+    if source is click.core.ParameterSource.ENVIRONMENT:
+        error.param_hint = f"{error.param.envvar}"
 
 
 def _lower(message: str) -> str:

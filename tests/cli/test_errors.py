@@ -1,0 +1,204 @@
+"""A command line that is wrong: one line that says what to do, no traceback, an exit code."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from faena.cli import main
+from tests._support.command import Ran, run
+from tests._support.valkey import Server, free_port
+
+Capture = pytest.CaptureFixture[str]
+
+SHOP = """
+from faena import Faena
+
+app = Faena("shop")
+mail = app.queue("mail")
+invoice = app.queue("invoice")
+app.pool("high", [mail])
+thing = 7
+
+
+@mail.task
+async def send(to: str) -> None: ...
+"""
+
+MODULES = {
+    "shop": SHOP,
+    "typo": "import faena\n\n\ndef f(:\n    pass\n",
+    "needs": "import json\nimport no_such_package\n",
+    "raises": "import faena\n\nx = 1\ny = x / 0\n",
+    "deep": "import raises\n",
+    "ours": "from faena import Faena\n\napp = Faena('x')\napp.queue('Not A Name')\n",
+    "leaves": "import sys\n\nsys.exit('bye')\n",
+    "bare": "from faena import Faena\n\napp = Faena('bare')\n",
+}
+
+USAGE: dict[tuple[str, ...], str] = {
+    ("queus",): "no command 'queus'; did you mean 'queues'?",
+    ("queues",): "MODULE:APP must be given first, such as shop.tasks:app, or be in FAENA_APP",
+    ("queues", "shop"): "or be in FAENA_APP, got 'shop'",
+    ("queues", "shop:app", "mail"): "no more words are expected, got 'mail'",
+    ("queues", "shop:app", "--jsn"): "no such option",
+    ("job", "shop:app"): "QUEUE must be given",
+    ("job", "shop:app", "mail"): "ID must be given",
+    ("jobs", "shop:app", "mail", "--state", "gone"): "'gone' is not one of 'blocked', 'delayed'",
+    ("jobs", "shop:app", "mail", "--limit", "0"): "--limit",
+    ("pause", "shop:app"): "QUEUE must be given, or --all, and not both",
+    ("pause", "shop:app", "mail", "--all"): "QUEUE must be given, or --all, and not both",
+    ("pause", "shop:app", "mail", "--for", "5x"): "must be a duration such as 90s, 5m",
+    ("clean", "shop:app", "mail"): "--age",
+    ("worker", "shop:app", "--grace", "soon"): "must be a duration such as 90s, 5m",
+    ("worker", "shop:app", "--memory", "lots"): "must be a size such as 512Mi or 1Gi, got 'lots'",
+    ("worker", "shop:app", "--rate", "fast"): "must be jobs per time such as 10/s",
+    ("worker", "shop:app", "--concurrency", "0"): "--concurrency",
+    ("worker", "shop:app", "--instances", "many"): "--instances",
+    ("worker", "shop:app", "--name", "a b"): "name must be letters, digits, . _ or -, got 'a b'",
+    ("worker", "shop:app", "--queues", ","): "--queues must name at least one queue",
+    ("worker", "shop:app", "--pool", "high", "--queues", "mail"): "give --pool or --queues",
+    ("doctor", "shop:app", "--url", "valkey://localhost"): "give --url or MODULE:APP, not both",
+}
+
+WRONG: dict[tuple[str, ...], str] = {
+    ("queues", "shop:"): "MODULE:APP must be such as shop.tasks:app, got 'shop:'",
+    ("queues", "9:app"): "MODULE:APP must be such as shop.tasks:app",
+    ("queues", "shp:app"): "no module 'shp' in the current directory",
+    ("queues", "shop.tasks:app"): "no module 'shop.tasks'",
+    ("queues", "shop:ap"): "module shop has no 'ap'; did you mean 'app'? valid: app",
+    ("queues", "shop:thing"): "shop:thing must be a Faena app, got int; valid: app",
+    ("queues", "typo:app"): "cannot import typo: SyntaxError: invalid syntax (typo.py, line 4)",
+    ("queues", "needs:app"): "No module named 'no_such_package' (needs.py, line 2)",
+    (
+        "queues",
+        "raises:app",
+    ): "cannot import raises: ZeroDivisionError: division by zero (raises.py,",
+    ("queues", "deep:app"): "(raises.py, line 4)",
+    ("queues", "ours:app"): "(ours.py, line 4)",
+    ("queues", "leaves:app"): "cannot import leaves: SystemExit: bye (leaves.py, line 3)",
+    ("jobs", "shop:app", "mial"): "no queue 'mial' in app shop; did you mean 'mail'?",
+    ("job", "bare:app", "mail", "x"): "no queue 'mail' in app bare; it declares none",
+    ("worker", "bare:app"): "a worker must have at least one queue",
+    ("worker", "shop:app", "--pool", "hihg"): "no pool 'hihg' in app shop; did you mean 'high'?",
+    ("worker", "shop:app", "--queues", "mail,invoices"): "no queue 'invoices'",
+    ("doctor", "--url", "http://x"): "--url must have a known scheme",
+}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("home")
+    for name, text in MODULES.items():
+        (home / f"{name}.py").write_text(text)
+    return home
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server("appendonly no", unix=True) as server:
+        yield server
+
+
+def check(ran: Ran, code: int, words: str) -> None:
+    assert words in ran.err, ran
+    assert ran.code == code, ran
+    assert ran.out == "", ran
+    assert re.fullmatch(r"faena: [^\n]+\n", ran.err), ran
+
+
+@pytest.mark.parametrize("args", USAGE)
+def test_words_that_make_no_sense_are_refused_with_code_2(
+    args: tuple[str, ...], home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(home)
+    monkeypatch.delenv("FAENA_APP", raising=False)
+    code = main(args)
+    check(Ran(code, *capsys.readouterr()), 2, USAGE[args])
+
+
+def test_a_wrong_app_queue_or_pool_is_named_in_one_line(home: Path, server: Server) -> None:
+    with ThreadPoolExecutor(2) as threads:
+        ends = list(threads.map(lambda args: run(*args, cwd=home, FAENA_URL=server.url), WRONG))
+    for ran, words in zip(ends, WRONG.values(), strict=True):
+        check(ran, 1, words)
+
+
+def test_a_bad_duration_is_refused_by_the_real_command(home: Path) -> None:
+    ran = run("pause", "shop:app", "mail", "--for", "5x", cwd=home)
+    check(ran, 2, "invalid value for '--for': it must be a duration such as 90s, 5m, 1h30m or 7d")
+
+
+@pytest.mark.parametrize(
+    ("environ", "words"),
+    [
+        ({"WORKER_CONCURRENCY": "some"}, "WORKER_CONCURRENCY"),
+        ({"WORKER_RATE_LIMIT_MAX": "ten"}, "WORKER_RATE_LIMIT_MAX must be a whole number"),
+        (
+            {"WORKER_RATE_LIMIT_MAX": "10", "WORKER_RATE_LIMIT_DURATION": "1m"},
+            "WORKER_RATE_LIMIT_DURATION must be a whole number of at least 1, got '1m'",
+        ),
+        ({"LOG_LEVEL": "loud"}, "LOG_LEVEL"),
+        ({"WORKER_ID": "a b"}, "name must be letters"),
+    ],
+)
+def test_a_bad_value_in_the_environment_is_refused(
+    environ: dict[str, str], words: str, home: Path
+) -> None:
+    check(run("worker", "shop:app", cwd=home, **environ), 2, words)
+
+
+@pytest.mark.parametrize(
+    "args", [("queues", "shop:app"), ("worker", "shop:app"), ("cancel", "shop:app", "mail", "x")]
+)
+def test_a_broker_that_cannot_be_reached_is_told_within_seconds(
+    args: tuple[str, ...], home: Path
+) -> None:
+    url = f"valkey://127.0.0.1:{free_port()}/0"
+    began = time.monotonic()
+    ran = run(*args, cwd=home, FAENA_URL=url)
+    check(ran, 1, "could not reach the broker at 127.0.0.1:")
+    assert "start the broker, or put its address into FAENA_URL" in ran.err
+    assert time.monotonic() - began < 8
+
+
+def test_a_broker_that_does_not_answer_is_told_within_seconds(home: Path) -> None:
+    with Server("appendonly no", unix=True) as server:
+        server.pause()
+        began = time.monotonic()
+        ran = run("queues", "shop:app", cwd=home, FAENA_URL=server.url)
+        server.resume()
+    check(ran, 1, "could not reach the broker")
+    assert time.monotonic() - began < 12
+
+
+@pytest.mark.parametrize("url", ["valkey://user:s3cret@127.0.0.1:1/x", "u:s3cret@host"])
+def test_a_password_is_never_shown(url: str, home: Path) -> None:
+    ran = run("queues", "shop:app", cwd=home, FAENA_URL=url)
+    check(ran, 1, "FAENA_URL must")
+    assert "s3cret" not in ran.err
+
+
+def test_debug_shows_the_traceback_before_the_line(home: Path) -> None:
+    ran = run("queues", "raises:app", "--debug", cwd=home)
+    assert ran.code == 1
+    assert "Traceback (most recent call last)" in ran.err
+    assert ran.err.splitlines()[-1].startswith("faena: cannot import raises")
+
+
+def test_a_job_that_is_not_there_is_named(home: Path, server: Server) -> None:
+    ran = run("job", "shop:app", "mail", "nobody", cwd=home, FAENA_URL=server.url)
+    check(ran, 1, "no job nobody in queue mail; `faena jobs` lists those there are")
+
+
+def test_a_reader_that_leaves_early_is_no_error(home: Path) -> None:
+    pipe = f"{sys.executable} -P -m faena.cli worker --help | true"
+    done = subprocess.run(["/bin/sh", "-c", pipe], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
