@@ -5,9 +5,7 @@ Claims are written to the ledger with the server's own instant of each, which is
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import signal
 import sys
 
 import msgspec
@@ -15,6 +13,7 @@ import uvloop
 
 from faena.engine import Engine
 from faena.engine.scripts import Exchanged, Turn
+from faena.worker.signals import handling, stopping
 from faena.worker.worker import WorkerOptions
 from tests._support.ledger import Ledger
 from tests._support.shop import Plan, open_shop
@@ -27,9 +26,9 @@ async def serve(plan: Plan) -> None:
             options=WorkerOptions(concurrency=plan.concurrency, grace_s=plan.grace_s)
         )
         record_claims((await app.runtime()).engine, ledger)
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, worker.stop)
-        ledger.write("up")
-        await worker.run()
+        with handling(stopping(worker.stop, is_supervised=False)):
+            ledger.write("up")
+            await worker.run()
     ledger.write("down")
 
 

@@ -20,7 +20,7 @@ _STEP_S = 0.005
 class QueuePlan(msgspec.Struct, omit_defaults=True):
     """The options of a queue, short enough for quick faults."""
 
-    lease: str = "500ms"
+    lease: str = "1s"
     concurrency: int = 10
     limits: list[str] = []
     max_running: int | None = None

@@ -15,7 +15,7 @@ from tests._support.eventually import eventually
 from tests._support.shop import Plan, QueuePlan, Work, all_completed, enqueue, open_shop
 from tests._support.valkey import Server
 
-LEASE_S = 0.5
+LEASE_S = 1.0
 SWEEP_S = 5.0
 
 

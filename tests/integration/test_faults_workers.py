@@ -38,7 +38,7 @@ from tests._support.shop import (
 )
 from tests._support.valkey import Server
 
-LEASE_S = 0.5
+LEASE_S = 1.0
 SWEEP_S = 5.0
 RUNNABLE_WITHIN_S = LEASE_S + 2 * SWEEP_S + 0.5
 
@@ -70,8 +70,7 @@ async def test_every_job_finishes_while_workers_are_killed_over_and_over(
     producing = asyncio.create_task(_produce(app, batches=40, size=25))
     killed: list[tuple[int, int]] = []
     while not producing.done():
-        done = len(crew.ledger.entries("start"))
-        await eventually(lambda done=done: len(crew.ledger.entries("start")) > done + 40)
+        await _more_starts(crew, 40)
         victim = crew.hands[-3]
         killed.append((victim.pid, crew.kill(victim)))
         crew.hire()
@@ -89,7 +88,7 @@ async def test_a_frozen_worker_can_neither_settle_nor_go_on_after_its_lease(
 ) -> None:
     (frozen,) = crew.hire()
     short = await enqueue(app, [Work(ms=500) for _ in range(5)])
-    long = await enqueue(app, [Work(ms=2500, note="on my way") for _ in range(5)])
+    long = await enqueue(app, [Work(ms=4000, note="on my way") for _ in range(5)])
     await eventually(lambda: len(crew.ledger.entries("start")) == 10)
     frozen.freeze()
     crew.hire()
@@ -108,11 +107,11 @@ async def test_a_frozen_worker_that_gets_its_own_job_back_stops_the_old_attempt(
     app: Faena, crew: Crew
 ) -> None:
     (frozen,) = crew.hire()
-    accepted = await enqueue(app, [Work(ms=1500)], name="work")
-    accepted |= await enqueue(app, [Work(ms=1500)], name="grind")
+    accepted = await enqueue(app, [Work(ms=2500)], name="work")
+    accepted |= await enqueue(app, [Work(ms=2500)], name="grind")
     await eventually(lambda: len(crew.ledger.entries("start")) == 2)
     frozen.freeze()
-    await asyncio.sleep(2 * LEASE_S)
+    await asyncio.sleep(1.5 * LEASE_S)
     frozen.thaw()
     await all_completed(app, accepted)
     assert crew.ledger.unexplained() == []
@@ -181,25 +180,28 @@ async def test_a_stale_lease_writes_no_progress(rig: Rig) -> None:
 
 
 async def test_rolling_restarts_lose_nothing_spend_nothing_and_repeat_nothing(
-    app: Faena, crew: Crew
+    server: Server, tmp_path: Path
 ) -> None:
-    crew.hire(2)
-    await eventually(crew.are_up)
-    producing = asyncio.create_task(_produce(app, batches=60, size=10, ms=20))
-    restarts = 0
-    while not producing.done():
-        done = len(crew.ledger.entries("start"))
-        await eventually(lambda done=done: len(crew.ledger.entries("start")) > done + 20)
-        old = crew.hands[-2]
-        crew.hire()
-        old.terminate()
-        assert await old.ended() == 0
-        restarts += 1
-    accepted = await producing
-    await all_completed(app, accepted)
-    assert restarts >= 2
-    assert crew.ledger.jobs("start") == crew.ledger.jobs("finish") == Counter(accepted)
-    assert {(one.attempt, one.losses) for one in crew.ledger.entries("start")} == {(1, 0)}
+    queues = {"q": QueuePlan(lease="10s")}
+    plan = Plan(url=server.url, ledger=str(tmp_path / "ledger"), queues=queues)
+    with Crew(plan) as crew:
+        async with open_shop(plan, crew.ledger) as app:
+            crew.hire(2)
+            await eventually(crew.are_up)
+            producing = asyncio.create_task(_produce(app, batches=60, size=10, ms=20))
+            restarts = 0
+            while not producing.done():
+                await _more_starts(crew, 20)
+                old = crew.hands[-2]
+                crew.hire()
+                old.terminate()
+                assert await old.ended() == 0
+                restarts += 1
+            accepted = await producing
+            await all_completed(app, accepted)
+        assert restarts >= 2
+        assert crew.ledger.jobs("start") == crew.ledger.jobs("finish") == Counter(accepted)
+        assert {(one.attempt, one.losses) for one in crew.ledger.entries("start")} == {(1, 0)}
 
 
 async def test_a_job_that_outlives_the_grace_is_handed_back_without_spending_an_attempt(
@@ -225,8 +227,7 @@ async def test_delayed_and_failing_jobs_survive_the_death_of_every_worker(
     accepted |= await enqueue(app, [Work(ms=5) for _ in range(20)], delay="600ms")
     for _ in range(3):
         (victim,) = crew.hire()
-        done = len(crew.ledger.entries("start"))
-        await eventually(lambda done=done: len(crew.ledger.entries("start")) > done)
+        await _more_starts(crew, 1)
         crew.kill(victim)
     crew.hire()
     await all_completed(app, accepted)
@@ -246,6 +247,11 @@ async def _produce(app: Faena, *, batches: int, size: int, ms: int = 10) -> set[
         accepted |= await enqueue(app, [Work(ms=ms) for _ in range(size)])
         await eventually(lambda: _is_short(app), within=20)
     return accepted
+
+
+async def _more_starts(crew: Crew, number: int) -> None:
+    before = len(crew.ledger.entries("start"))
+    await eventually(lambda: len(crew.ledger.entries("start")) >= before + number)
 
 
 async def _is_short(app: Faena) -> bool:

@@ -117,14 +117,39 @@ async def test_a_blocked_pop_ends_empty_handed_in_time(wire: Wire) -> None:
     assert await wire.block_pop(["a"], 0.05) is None
 
 
-async def test_a_cancelled_pop_takes_its_connection_along(wire: Wire) -> None:
+async def test_a_cancelled_pop_forgets_nothing(wire: Wire) -> None:
     waiting = asyncio.create_task(wire.block_pop(["a"], 5))
     await eventually(lambda: _blocked(wire))
     waiting.cancel()
     await asyncio.wait([waiting])
+    await wire.call("ZADD", "a", 1, "m")
+    await eventually(lambda: _nobody_blocked(wire))
+    assert await wire.block_pop(["b"], 5) == "a"
+
+
+async def test_pops_for_more_keys_share_a_few_connections_and_join_in_the_end(wire: Wire) -> None:
+    for number in range(1, 9):
+        keys = [f"k{i}" for i in range(number)]
+        waiting = asyncio.create_task(wire.block_pop(keys, 0.5))
+        await eventually(lambda: _blocked(wire))
+        waiting.cancel()
+        await asyncio.wait([waiting])
+    assert await wire.block_pop(keys, 0.5) is None
+    waiting = asyncio.create_task(wire.block_pop(keys, 5))
+    await eventually(lambda: _is_one_blocked(wire))
+    await wire.call("ZADD", "k7", 1, "m")
+    assert await waiting == "k7"
+
+
+async def test_an_unblocked_wire_pops_nothing_more(wire: Wire) -> None:
+    waiting = asyncio.create_task(wire.block_pop(["a"], 5))
+    await eventually(lambda: _blocked(wire))
+    wire.unblock()
+    with pytest.raises(StoreUnavailable):
+        await waiting
     await eventually(lambda: _nobody_blocked(wire))
     await wire.call("ZADD", "a", 1, "m")
-    assert await wire.block_pop(["a"], 5) == "a"
+    assert await wire.call("EXISTS", "a") == 1
 
 
 async def test_a_cancelled_call_does_not_poison_the_pool(server: Server) -> None:
@@ -220,6 +245,10 @@ async def test_a_closed_wire_stays_closed(wire: Wire) -> None:
 
 async def _blocked(wire: Wire) -> bool:
     return b"blocked_clients:0" not in await wire.call("INFO", "clients")
+
+
+async def _is_one_blocked(wire: Wire) -> bool:
+    return b"blocked_clients:1\r" in await wire.call("INFO", "clients")
 
 
 async def _nobody_blocked(wire: Wire) -> bool:

@@ -1,9 +1,10 @@
 """Waits on the server for work to appear: BZPOPMIN on links that do nothing else.
 
 A server blocks one connection for keys of one slot only. On a single server that is one link for
-all keys. On a cluster each slot gets its own, and because the others are still waiting when the
-first one answers, they are left blocked for the next call: closing them would cost a reconnection
-per slot and wake-up, and could lose a member popped at the same moment.
+all keys; on a cluster each slot gets its own. A wait that is under way when a call ends (another
+one answered first, or the caller was cancelled to ask for more keys) is left on the server for the
+next call, which waits for the rest beside it: ending it would cost a reconnection, and could lose a
+member popped at the same moment. Waits are timed to end together, and are then joined into one.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from faena.engine.topology import Topology, slot_of
 
 _GRACE_S = 1.0  # a server that is this late with its "nothing came" is taken for dead
 _MAX_HOPS = 5
+_LEAST_S = 0.01
 
 Group = tuple[str, ...]  # keys that may be waited for together
 
@@ -35,20 +37,34 @@ class Blocker:
         self._topology = topology
         self._dialer = dialer
         self._is_cluster = is_cluster
-        self._idle: dict[Group, Link] = {}
+        self._idle: dict[Node, list[Link]] = {}
         self._busy: set[Link] = set()
         self._waits: dict[Group, asyncio.Task[str | None]] = {}  # left blocked between calls
+        self._ends_at = 0.0  # when they end, all together
         self._is_closed = False
         self._is_in_doubt = False  # the last wait failed: ask who serves before the next one
 
     async def pop(self, keys: Sequence[str], block_s: float) -> str | None:
-        """The key of the set popped from; None when nothing came in time."""
+        """The key of the set popped from; None when nothing came in time.
+
+        It may be one that only an earlier call asked for. Without keys, only such waits are heard.
+        """
         if self._is_closed:
             raise ConnectionError("the wire has been closed by this program")
-        groups = self._groups(keys)
-        if len(groups) == 1 and not self._waits:
-            return await self._wait(groups[0], block_s)
-        return await self._first(groups, block_s)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + block_s
+        popped = self._collect()
+        begun = [] if popped else self._begin(keys, block_s)
+        while popped is None and self._waits:
+            left_s = None if any(not wait.done() for wait in begun) else until - loop.time()
+            if left_s is not None and left_s <= 0:
+                break
+            waits = tuple(self._waits.values())
+            await asyncio.wait(waits, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
+            if any(wait.cancelled() for wait in waits):
+                raise ConnectionError("the connections have been dropped by this program")
+            popped = self._collect()
+        return popped
 
     async def pop_then(self, key: str, block_s: float, command: bytes) -> Any:
         """Wait for a member of one set, or for the time to pass; then the reply to `command`.
@@ -63,7 +79,7 @@ class Blocker:
             self._is_in_doubt = False
         node = await self._topology.locate(slot_of(key) if self._is_cluster else None)
         wait = pack(("BZPOPMIN", key, block_s))
-        reply = await self._ask((key,), node, [wait, command], block_s)
+        reply = await self._ask(node, [wait, command], block_s)
         if isinstance(reply, hiredis.ReplyError):
             raise reply
         return reply
@@ -79,37 +95,36 @@ class Blocker:
         """End every wait and its connection."""
         for wait in self._waits.values():
             wait.cancel()
-        for link in (*self._idle.values(), *self._busy):
+        idle = (link for links in self._idle.values() for link in links)
+        for link in (*idle, *self._busy):
             link.close()
         self._waits.clear()
         self._idle.clear()
 
-    async def _first(self, groups: list[Group], block_s: float) -> str | None:
-        loop = asyncio.get_running_loop()
-        until = loop.time() + block_s
-        for stale in self._waits.keys() - set(groups):
-            self._waits.pop(stale).cancel()
-        while (left_s := until - loop.time()) > 0:
-            waits = {group: self._begin(group, block_s) for group in groups}
-            first = asyncio.FIRST_COMPLETED
-            await asyncio.wait(waits.values(), timeout=left_s, return_when=first)
-            for group, wait in waits.items():
-                if wait.cancelled():
-                    raise ConnectionError("the connections have been dropped by this program")
-                if wait.done():
-                    self._waits.pop(group, None)
-                    if popped := wait.result():
-                        return popped
-        return None
-
-    def _begin(self, group: Group, block_s: float) -> asyncio.Task[str | None]:
-        """The wait for a group, which may still go on since an earlier call."""
-        if group not in self._waits:
-            wait = asyncio.ensure_future(self._wait(group, block_s))
+    def _begin(self, keys: Sequence[str], block_s: float) -> list[asyncio.Task[str | None]]:
+        """Wait for the keys that no wait under way has."""
+        now = asyncio.get_running_loop().time()
+        if not self._waits:
+            self._ends_at = now + block_s
+        left_s = min(block_s, max(self._ends_at - now, _LEAST_S))
+        waited = {key for group in self._waits for key in group}
+        begun: list[asyncio.Task[str | None]] = []
+        for group in self._groups([key for key in keys if key not in waited]):
+            wait = asyncio.ensure_future(self._wait(group, left_s))
             # One that fails between two calls and is dropped then has nobody to tell.
             wait.add_done_callback(lambda task: task.cancelled() or task.exception())
             self._waits[group] = wait
-        return self._waits[group]
+            begun.append(wait)
+        return begun
+
+    def _collect(self) -> str | None:
+        """Forget the waits that have ended, up to one that popped something."""
+        for group, wait in tuple(self._waits.items()):
+            if wait.done():
+                del self._waits[group]
+                if popped := wait.result():
+                    return popped
+        return None
 
     async def _wait(self, group: Group, block_s: float) -> str | None:
         """Block at the owner of the group's slot, following the slot when it moves."""
@@ -120,7 +135,7 @@ class Blocker:
         prefix: list[bytes] = []
         command = pack(("BZPOPMIN", *group, block_s))
         for _ in range(_MAX_HOPS):
-            reply = await self._ask(group, node, [*prefix, command], block_s)
+            reply = await self._ask(node, [*prefix, command], block_s)
             if not isinstance(reply, hiredis.ReplyError):
                 return reply[0].decode() if reply else None
             verdict = faults.judge(reply)
@@ -132,9 +147,9 @@ class Blocker:
                 self._topology.move(slot, node)
         raise ConnectionError("the nodes disagree about who serves the keys")
 
-    async def _ask(self, group: Group, node: Node, commands: list[bytes], block_s: float) -> Any:
+    async def _ask(self, node: Node, commands: list[bytes], block_s: float) -> Any:
         try:
-            link = await self._take(group, node)
+            link = await self._take(node)
             self._busy.add(link)
             try:
                 data = b"".join(commands)
@@ -145,21 +160,23 @@ class Blocker:
             self._is_in_doubt = True
             raise
         self._is_in_doubt = isinstance(reply, hiredis.ReplyError)
-        if self._is_in_doubt or self._idle.setdefault(group, link) is not link:
+        if self._is_in_doubt:
             link.close()
+        else:
+            self._idle.setdefault(node, []).append(link)
         return reply
 
-    async def _take(self, group: Group, node: Node) -> Link:
-        link = self._idle.pop(group, None)
-        if link is not None and link.is_open and link.node == node:
-            return link
-        if link is not None:
-            link.close()
+    async def _take(self, node: Node) -> Link:
+        links = self._idle.get(node, [])
+        while links:
+            link = links.pop()
+            if link.is_open:
+                return link
         return await self._dialer.dial(node)
 
     def _groups(self, keys: Sequence[str]) -> list[Group]:
         if not self._is_cluster:
-            return [tuple(keys)]
+            return [tuple(keys)] if keys else []
         by_slot: dict[int, list[str]] = {}
         for key in keys:
             by_slot.setdefault(slot_of(key), []).append(key)

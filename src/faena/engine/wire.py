@@ -149,14 +149,18 @@ class Wire:
         """Wait until one of the sorted sets has a member, pop it, and return that set's key.
 
         None when `block_s` passed first. Failures are raised at once, most of them as
-        StoreUnavailable: whoever waits has a loop of its own. On a cluster one wait per slot is
-        kept on the server, also between calls, so that what was popped for nobody is handed out by
-        the next call; there, one caller at a time.
+        StoreUnavailable: whoever waits has a loop of its own, and is the only one. A wait is kept
+        on the server when its call ends first, so that what was popped for nobody is handed out by
+        the next call, whatever its keys; `unblock` ends them all.
         """
         try:
             return await self._blocker.pop(keys, block_s)
         except (OSError, hiredis.ReplyError) as failure:
             raise faults.translated(failure, where=self.address, op="block_pop") from failure
+
+    def unblock(self) -> None:
+        """End the waits of `block_pop`: nothing more is popped for this program."""
+        self._blocker.drop()
 
     async def block_then_run(
         self,

@@ -4,8 +4,8 @@ A marker stays on the server until it is popped, so a job that arrives between a
 the block is not missed. A queue whose own slots are all taken is not waited for: its marker is left
 to other workers. One that only lacks a slot of the process is, because a slot is left for it once
 its work is known; looking at it arms the marker again. When a queue becomes idle while the block is
-under way, the block is begun anew with it, and every queue that was in it looks once, because a pop
-may have been on its way.
+under way, the next block has it too; the wire keeps the wait that was begun and only adds to it, so
+that no pop is lost and nobody has to look for one.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ from faena.worker.slots import Slots
 
 _BLOCK_S = 2.0
 _BACK_OFF_S = 0.5
-_STEP_S = 0.005
-_STEPS = 200
 
 _log = logging.getLogger("faena.worker")
 
@@ -60,28 +58,16 @@ class Waker:
             while True:
                 self._changed.clear()
                 self._watched = self._idle()
-                if not self._watched:
-                    await self._changed.wait()
-                    continue
                 self._blocking = asyncio.create_task(self._block(self._watched))
                 await asyncio.wait({self._blocking})
-                if self._blocking.cancelled():
-                    await self._look_again(self._watched)
+                if not self._blocking.cancelled():
+                    self._blocking.result()
+                if not self._watched:
+                    await self._changed.wait()
         finally:
             if self._blocking is not None:
                 self._blocking.cancel()
-
-    async def _look_again(self, queues: frozenset[str]) -> None:
-        """Have the queues of a broken-off block look once, and only then let the next one begin.
-
-        Begun sooner, it would be broken off by the first of them that is idle again, for ever.
-        """
-        before = {queue: self._fetchers[queue].answered_at for queue in queues}
-        self._poke(queues)
-        for _ in range(_STEPS):
-            await asyncio.sleep(_STEP_S)
-            if all(self._fetchers[queue].answered_at > at for queue, at in before.items()):
-                return
+            self._engine.wire.unblock()  # what is popped from now on is another worker's
 
     async def _block(self, watched: frozenset[str]) -> None:
         """Pop again and again while the same queues are idle: the way of a wake-up is short."""
@@ -91,6 +77,7 @@ class Waker:
                 key = await self._engine.wire.block_pop(keys, _BLOCK_S)
                 if key is not None:
                     self._fetchers[self._by_key[key]].poke()
+                if key is not None or not keys:
                     return
         except FaenaError as error:
             _log.warning("waiting for work failed: %s", error)

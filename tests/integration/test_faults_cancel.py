@@ -1,0 +1,92 @@
+"""A running job that is cancelled from another process really stops, whatever message is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from faena import Faena, Handle, State
+from faena.errors import JobCancelled
+from tests._support.crew import Crew
+from tests._support.eventually import eventually
+from tests._support.shop import Plan, QueuePlan, Work, open_shop, task_of
+from tests._support.valkey import Server
+
+LONG = Work(ms=60_000)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server(unix=True) as server:
+        yield server
+
+
+@pytest.fixture
+def crew(server: Server, tmp_path: Path) -> Iterator[Crew]:
+    queues = {"q": QueuePlan(lease="20s"), "brisk": QueuePlan(lease="1s")}
+    plan = Plan(url=server.url, ledger=str(tmp_path / "ledger"), queues=queues)
+    with Crew(plan) as crew:
+        yield crew
+
+
+@pytest.fixture
+async def app(crew: Crew) -> AsyncIterator[Faena]:
+    async with open_shop(crew.plan, crew.ledger) as app:
+        yield app
+
+
+@pytest.mark.parametrize(
+    ("name", "exception"), [("work", "CancelledError"), ("grind", "Interrupted")]
+)
+async def test_a_running_job_stops_when_another_process_cancels_it(
+    app: Faena, crew: Crew, name: str, exception: str
+) -> None:
+    (worker,) = crew.hire()
+    handle = (await task_of(app, name=name).enqueue(LONG)).handle
+    waiting = asyncio.create_task(handle.result())
+    await eventually(lambda: crew.ledger.jobs("start"))
+    assert await handle.cancel() == "asked"
+    with pytest.raises(JobCancelled, match="was cancelled"):
+        await waiting
+    assert await handle.state() is State.CANCELLED
+    (stopped,) = crew.ledger.entries("stop")
+    assert (stopped.pid, stopped.detail) == (worker.pid, exception)
+
+
+async def test_a_cancellation_whose_message_is_lost_arrives_with_the_next_renewal(
+    app: Faena, crew: Crew, server: Server
+) -> None:
+    (worker,) = crew.hire()
+    handle = (await task_of(app, "brisk").enqueue(LONG)).handle
+    await eventually(lambda: crew.ledger.jobs("start"))
+    worker.freeze()
+    with server.client() as client:
+        client.execute_command("CLIENT", "KILL", "TYPE", "PUBSUB")
+        assert client.publish("faena:stop", "nobody hears") == 0
+    await handle.cancel()
+    worker.thaw()
+    await eventually(lambda: crew.ledger.jobs("stop"))
+    await eventually(lambda: _is_cancelled(handle))
+
+
+async def test_a_job_cancelled_while_its_worker_dies_is_not_run_again(
+    app: Faena, crew: Crew
+) -> None:
+    (worker,) = crew.hire()
+    handle = (await task_of(app, "brisk").enqueue(LONG)).handle
+    await eventually(lambda: crew.ledger.jobs("start"))
+    worker.freeze()
+    assert await handle.cancel() == "asked"
+    crew.kill(worker)
+    crew.hire()
+    with pytest.raises(JobCancelled):
+        await handle.result(timeout="15s")
+    assert len(crew.ledger.entries("start")) == 1
+
+
+async def _is_cancelled(handle: Handle[Any]) -> bool:
+    return await handle.state() is State.CANCELLED

@@ -1,0 +1,62 @@
+"""A worker without work: nearly silent, and awake at once."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests._support.crew import Crew
+from tests._support.eventually import eventually
+from tests._support.shop import Plan, QueuePlan, Work, enqueue, open_shop
+from tests._support.valkey import Server
+
+WATCHED_S = 6.0
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server(unix=True) as server:
+        yield server
+
+
+async def test_an_idle_worker_sends_no_more_than_two_commands_a_second(
+    server: Server, tmp_path: Path
+) -> None:
+    queues = {name: QueuePlan(lease="30s") for name in ("q", "second", "third")}
+    plan = Plan(url=server.url, ledger=str(tmp_path / "ledger"), queues=queues)
+    with Crew(plan) as crew:
+        async with open_shop(plan, crew.ledger) as app:
+            crew.hire()
+            for queue in queues:
+                await enqueue(app, [Work()], queue=queue)
+            await eventually(lambda: len(crew.ledger.jobs("finish")) == 3)
+        seen = await _commands(server, WATCHED_S)
+    assert len(seen) <= 2 * WATCHED_S, seen
+
+
+async def _commands(server: Server, seconds: float) -> list[str]:
+    """What clients send meanwhile, without what scripts call."""
+    seen: list[str] = []
+    is_watching = threading.Event()
+
+    def watch() -> None:
+        with server.client() as client, client.monitor() as monitor:
+            is_watching.set()
+            for told in monitor.listen():
+                if told["command"] == "ECHO over":
+                    return
+                if told["client_type"] != "lua":
+                    seen.append(f"{told['time']:.3f} " + told["command"])
+
+    watching = asyncio.create_task(asyncio.to_thread(watch))
+    await asyncio.to_thread(is_watching.wait)
+    await asyncio.sleep(seconds)
+    with server.client() as client:
+        client.client_setinfo("LIB-NAME", "test")
+        client.echo("over")
+    await watching
+    return [command for command in seen if not command.startswith("CLIENT SETINFO")]

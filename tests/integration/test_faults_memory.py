@@ -1,0 +1,101 @@
+"""A broker at its maxmemory refuses new jobs and still ends the ones it has."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from faena import Faena
+from faena.errors import StoreRejected
+from tests._support.crew import Crew
+from tests._support.eventually import eventually
+from tests._support.shop import (
+    Plan,
+    QueuePlan,
+    Work,
+    all_completed,
+    enqueue,
+    open_shop,
+    task_of,
+)
+from tests._support.valkey import Server
+
+ROOM = 4_000_000
+BALLAST = "x" * 200_000
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server(unix=True) as server:
+        yield server
+
+
+@pytest.fixture
+def crew(server: Server, tmp_path: Path) -> Iterator[Crew]:
+    queues = {"q": QueuePlan(lease="10s"), "ballast": QueuePlan()}
+    plan = Plan(url=server.url, ledger=str(tmp_path / "ledger"), queues=queues)
+    with Crew(plan) as crew:
+        yield crew
+
+
+@pytest.fixture
+async def app(crew: Crew) -> AsyncIterator[Faena]:
+    async with open_shop(crew.plan, crew.ledger) as app:
+        yield app
+
+
+async def test_a_full_broker_refuses_new_jobs_and_ends_the_ones_it_has(
+    app: Faena, crew: Crew, server: Server
+) -> None:
+    crew.hire()
+    accepted = await enqueue(app, [Work(ms=500, note="running") for _ in range(10)])
+    accepted |= await enqueue(app, [Work(ms=1, fails=i % 2) for i in range(200)])
+    accepted |= await enqueue(app, [Work() for _ in range(20)], delay="300ms")
+    await eventually(lambda: len(crew.ledger.jobs("start")) == 10)
+    await _fill(app, server)
+    with pytest.raises(StoreRejected, match=r"enqueue was refused .* maxmemory"):
+        await task_of(app).enqueue(Work())
+
+    await all_completed(app, accepted)
+    assert "refused" not in crew.log()
+    assert {one.losses for one in crew.ledger.entries("start")} == {0}
+    assert crew.ledger.unexplained() == []
+    with pytest.raises(StoreRejected):
+        await task_of(app).enqueue(Work())
+
+    await app.queues["ballast"].drain()
+    more = await enqueue(app, [Work() for _ in range(50)])
+    await all_completed(app, accepted | more)
+
+
+async def test_a_full_broker_still_cancels_changes_and_answers_waiters(
+    app: Faena, crew: Crew, server: Server
+) -> None:
+    crew.hire()
+    running = (await task_of(app).enqueue(Work(ms=60_000))).handle
+    delayed = (await task_of(app).enqueue(Work(), delay="1h")).handle
+    doomed = (await task_of(app).enqueue(Work(), delay="1h")).handle
+    await eventually(lambda: crew.ledger.jobs("start"))
+    await _fill(app, server)
+    assert await doomed.cancel() == "cancelled"
+    await delayed.promote()
+    assert await delayed.result(timeout="10s") == "1/0"
+    assert await running.cancel() == "asked"
+    await eventually(lambda: crew.ledger.jobs("stop"))
+
+
+async def _pile_up(app: Faena) -> None:
+    for _ in range(1000):
+        await enqueue(app, [Work(note=BALLAST)], queue="ballast", delay="1h")
+
+
+async def _fill(app: Faena, server: Server) -> None:
+    """Put ballast on a queue of its own until the server takes no more, then halve its limit."""
+    with server.client() as client:
+        used = int(client.info("memory")["used_memory"])
+        client.config_set("maxmemory", used + ROOM)
+        with pytest.raises(StoreRejected):
+            await _pile_up(app)
+        client.config_set("maxmemory", used + ROOM // 2)
