@@ -1,0 +1,184 @@
+"""The model of everything an operator, a waiter or a running handler asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tests.properties.model import FINISHED, WAITING, World
+from tests.properties.turn import holds, prune
+
+
+def renew(world: World, leases: Sequence[tuple[str, str]]) -> tuple[list[str], list[str]]:
+    lost = [job for job, lease in leases if not holds(world, job, lease)]
+    kept = [world.jobs[job] for job, lease in leases if holds(world, job, lease)]
+    for job in kept:
+        world.move(job, "running", world.now + world.need("lease_us"))
+    return lost, [job.id for job in kept if job.is_stopping]
+
+
+def note(world: World, job: str, lease: str, progress: bytes, lines: Sequence[str]) -> bool:
+    if not holds(world, job, lease):
+        return False
+    known = world.jobs[job]
+    known.has_info = True
+    if progress:
+        known.info["progress"] = progress.decode()
+    for line in lines:
+        known.tell("log", line)
+    return True
+
+
+def cancel(world: World, ids: Sequence[str]) -> list[str]:
+    answers: list[str] = []
+    ending: list[str] = []
+    for job in ids:
+        state = world.state_of(job)
+        if job in ending or state in WAITING:
+            answers.append("cancelled")
+            ending += [job] if job not in ending else []
+        elif state == "running":
+            world.jobs[job].is_stopping = True
+            answers.append("asked")
+        else:
+            answers.append(state or "unknown")
+    for job in ending:  # none of these is freed as another's follower
+        world.jobs[job].state = "ending"
+    for job in ending:
+        world.finish(world.jobs[job], "cancelled")
+    prune(world, "cancelled")
+    return answers
+
+
+def retry(world: World, ids: Sequence[str]) -> list[str]:
+    for job in ids:
+        known = world.jobs.get(job)
+        if known is not None and known.state in FINISHED:
+            world.weigh(known, -1)
+            known.attempts = known.losses = 0
+            known.is_stopping = False
+            known.claim = known.follower = None
+            known.result = b""
+            world.make_ready(known, world.now)
+            world.is_awake = True
+    return [world.state_of(job) or "unknown" for job in ids]
+
+
+def promote(world: World, ids: Sequence[str]) -> list[str]:
+    states = [world.state_of(job) for job in ids]
+    for job in ids:
+        if world.state_of(job) == "delayed":
+            world.make_ready(world.jobs[job], world.now)
+            world.is_awake = True
+    return ["promoted" if state == "delayed" else state or "unknown" for state in states]
+
+
+def change(world: World, job: str, delay_us: int | None, priority: int | None) -> str:
+    known = world.jobs.get(job)
+    if known is None or known.state not in ("ready", "delayed"):
+        return known.state if known else "unknown"
+    before = known.priority
+    known.changed_priority = priority or known.changed_priority
+    if delay_us:
+        world.move(known, "delayed", world.now + delay_us)
+    elif known.state == "delayed" and delay_us is not None:
+        world.make_ready(known, world.now)
+    elif known.state == "ready":
+        known.score += (known.priority - before) * world.need("age_step_us")
+    world.is_awake = True
+    return known.state
+
+
+def hold(world: World, reason: str, duration_us: int | None, by: str) -> bool:
+    was_held = _is_held(world, reason)
+    until = 0 if duration_us is None else world.now + duration_us
+    world.holds[reason] = (until, by, world.now)
+    return not was_held
+
+
+def release(world: World, reason: str) -> bool:
+    was_held = _is_held(world, reason)
+    world.holds.pop(reason, None)
+    world.is_awake |= was_held
+    return was_held
+
+
+def _is_held(world: World, reason: str) -> bool:
+    until = world.holds.get(reason, (None,))[0]
+    return until is not None and (until == 0 or until > world.now)
+
+
+def clean(world: World, state: str, age_us: int, size: int) -> int:
+    jobs = world.those(state)
+    if state in FINISHED:
+        jobs = [job for job in jobs if job.score <= world.now - age_us]
+    jobs = jobs[:size]
+    if state in WAITING:
+        for job in jobs:
+            world.pass_claim(job)
+    for job in jobs:
+        world.drop(job)
+    return len(jobs)
+
+
+def await_job(world: World, job: str) -> str:
+    state = world.state_of(job)
+    if state in (*WAITING, "running"):
+        world.jobs[job].is_awaited = True
+    return state or "unknown"
+
+
+def idem(world: World, name: str, verb: str, owner: str, blob: bytes) -> list[bytes]:
+    status, holder, known = world.records.get(name, ("", "", ""))
+    is_taken = status == "completed" or (status == "pending" and holder != owner)
+    if verb == "begin" and is_taken:
+        return [status.encode(), holder.encode(), known.encode()]
+    if verb != "begin" and status and holder != owner:
+        return [b"NOT_OWNER"]
+    if verb == "clear":
+        world.records.pop(name, None)
+        return [b"OK"]
+    becomes = {"begin": "pending", "complete": "completed", "fail": "failed"}[verb]
+    world.records[name] = (becomes, owner, blob.decode())
+    return [b"began" if verb == "begin" else b"OK"]
+
+
+def configure(world: World, changes: Mapping[str, str]) -> None:
+    for name, value in changes.items():
+        _set(world, name, value)
+        world.edited.add(name)
+    windows = {per for _, per in world.limits}
+    since = world.limited_since
+    world.limited_since = {per: since.get(per, len(world.granted)) for per in windows}
+
+
+def declare(world: World, settings: Mapping[str, str]) -> None:
+    for name, value in settings.items():
+        if name not in world.edited:
+            _set(world, name, value)
+    world.limited_since = {per: len(world.granted) for _, per in world.limits}
+
+
+def _set(world: World, name: str, value: str) -> None:
+    state, _, bound = name.rpartition("_")
+    if bound == "bytes" and bool(value) != (name in world.conf):
+        world.clock.pop(name, None)
+        world.clock.pop(f"{state}_since", None)
+        if value:
+            world.clock[f"{state}_since"] = world.now + 1
+    if value:
+        world.conf[name] = value
+    else:
+        world.conf.pop(name, None)
+
+
+def obliterate(world: World, *, force: bool) -> str:
+    """All slices at once; what has a TTL stays."""
+    if world.those("running") and not force:
+        return "RUNNING"
+    for kept in (world.jobs, world.claims, world.holds, world.workers, world.windows):
+        kept.clear()
+    for kept in (world.clock, world.conf):
+        kept.clear()
+    world.edited.clear()
+    world.is_awake = False
+    return "DONE"

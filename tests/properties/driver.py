@@ -1,0 +1,182 @@
+"""Carries one step out twice, on the server and in the model, and compares what they answer."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
+
+from faena.engine import Address, Engine
+from faena.engine.scripts import Turn
+from faena.errors import InternalError, LeaseLost, StoreUnavailable
+from faena.services.audit import audit
+from tests._support.dump import BOOKKEEPING, changes, dump
+from tests._support.faulty import Copy, Fault, FaultyWire
+from tests._support.rig import T0, Clock
+from tests._support.valkey import Server
+from tests.properties import desk, intake, turn
+from tests.properties.model import World
+
+QUEUE = "q"
+WITHOUT_NOW = ("note", "await", "idem")
+"""Scripts whose first argument is not the clock."""
+
+
+class Step(NamedTuple):
+    """One operation: what the engine does and what the model does."""
+
+    script: str
+    send: Callable[[], Awaitable[Any]]
+    think: Callable[[], Any]
+
+
+class Driver:
+    """One queue, its model, and the faulty network between."""
+
+    def __init__(self, server: Server, namespace: str) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.wire = FaultyWire(Address.parse(server.url))
+        self.clock = Clock()
+        self.engine = Engine(self.wire, namespace=namespace, clock=self.clock, patience_s=5)
+        self.world = World({}, T0)
+        self.settings: dict[str, str] = {}
+        self.leases: list[tuple[str, str]] = []
+        """Those that workers were told of, old ones included; the newest come last."""
+        self.unanswered: dict[str, Step] = {}
+        """What a caller has not been answered and must ask again."""
+        self.late: list[tuple[Copy, Step]] = []
+        """Copies of requests that are still on their way."""
+        self._calls = itertools.count(1)
+
+    def wait(self, awaited: Awaitable[Any]) -> Any:
+        return self.loop.run_until_complete(awaited)
+
+    def declare(self, settings: dict[str, str]) -> None:
+        self.settings = settings
+        self.engine.know(QUEUE, settings)
+        self.wait(self.engine.declare(QUEUE))
+        desk.declare(self.world, settings)
+
+    def go(self, us: int) -> None:
+        self.clock.now += us
+        self.world.now = self.clock.now
+
+    # -- steps ------------------------------------------------------------------------------------
+
+    def do(self, step: Step, fault: Fault = "none") -> Any:
+        """Run a step under a fault; the engine must answer what the model answers."""
+        expected: Any = step.think()
+        if fault == "lost":
+            expected = step.think()
+        elif fault == "doubled":
+            step.think()
+        elif fault == "vanished":
+            expected = "vanished"
+        self.wire.fault = fault
+        answer = self.wait(_in_words(step.send()))
+        if fault == "kept" and self.wire.copy is not None:
+            self.late.append((self.wire.copy, step))
+        assert answer == expected, f"the model says {expected}, the engine {answer}"
+        return answer
+
+    def ask(self, name: str, think: Callable[..., Any], fault: Fault, *args: Any) -> Any:
+        """An operation whose engine method and model take the same arguments."""
+        method = getattr(self.engine, name)
+        script = {"await_job": "await", "release": "hold"}.get(name, name)
+        step = Step(script, lambda: method(QUEUE, *args), lambda: think(self.world, *args))
+        return self.do(step, fault)
+
+    def call(self, caller: str, step: Step, fault: Fault) -> Any:
+        """A caller that hears nothing repeats this very step before it does anything else."""
+        answer = self.do(step, fault)
+        if answer == "vanished":
+            self.unanswered[caller] = step
+        else:
+            self.unanswered.pop(caller, None)
+            self._learn(answer)
+        return answer
+
+    def enqueue(self, caller: str, jobs: list[tuple[str, bytes]], fault: Fault) -> None:
+        call = self.next_call()
+        step = Step(
+            "enqueue",
+            lambda: self.engine.enqueue(QUEUE, caller, call, jobs),
+            lambda: intake.enqueue(self.world, caller, call, jobs),
+        )
+        self.call(caller, step, fault)
+
+    def exchange(self, worker: str, asked: Turn, fault: Fault) -> None:
+        step = Step(
+            "exchange",
+            lambda: self.engine.exchange(QUEUE, worker, worker, asked),
+            lambda: turn.exchange(self.world, worker, worker, asked),
+        )
+        self.call(worker, step, fault)
+
+    def deliver(self, copy: Copy, step: Step) -> None:
+        """A copy of an old request arrives, and nobody hears its answer."""
+        step.think()
+        now = None if step.script in WITHOUT_NOW else self.clock.now
+        self.wait(self.wire.deliver(copy, now))
+
+    def next_call(self) -> str:
+        return f"c{next(self._calls):x}"
+
+    def _learn(self, answer: Any) -> None:
+        claimed = getattr(answer, "claimed", ())
+        self.leases += [(claim.id, claim.lease) for claim in claimed]
+        del self.leases[:-16]
+        if claimed:
+            self._check_limits()
+
+    # -- what must hold after each step -----------------------------------------------------------
+
+    def _check_limits(self) -> None:
+        """No window of a limit holds more than its max; only a claim can break that."""
+        world = self.world
+        for most, per in world.limits:
+            since = world.limited_since[per]
+            inside = [number for at, number in world.granted[since:] if at > world.now - per]
+            assert sum(inside) <= most
+
+    def check(self) -> None:
+        """Every key is as the model says, and the audit finds nothing."""
+        taken = self.wait(dump(self.engine, QUEUE))
+        held = {name: of for name, of in taken.items() if not name.startswith(BOOKKEEPING)}
+        differing = changes(self.world.dump(), held)
+        assert not differing, f"the model says {self.world.dump()}, the server has {differing}"
+        calls = {f"call:{caller}": call for caller, (call, _) in self.world.calls.items()}
+        assert {name: of[0] for name, of in taken.items() if name.startswith("call:")} == calls
+        assert self.wait(audit(self.engine, QUEUE)) == []
+
+    def obliterate(self, *, force: bool) -> str:
+        answer = "MORE"
+        while answer == "MORE":
+            answer = self.wait(self.engine.obliterate(QUEUE, 3, force=force))
+        assert answer == desk.obliterate(self.world, force=force)
+        return answer
+
+    def close(self) -> None:
+        self.wait(self._close())
+        self.loop.close()
+
+    async def _close(self) -> None:
+        while await self.engine.obliterate(QUEUE, 1000, force=True) != "DONE":
+            pass
+        left = await dump(self.engine, QUEUE)
+        await self.wire.call("FLUSHALL")
+        await self.wire.close()
+        assert set(left) == left.mortal
+
+
+async def _in_words(sent: Awaitable[Any]) -> Any:
+    """Errors that belong to an answer, as words."""
+    try:
+        return await sent
+    except StoreUnavailable:
+        return "vanished"
+    except LeaseLost:
+        return "lease lost"
+    except InternalError:
+        return intake.OVERTAKEN

@@ -1,0 +1,282 @@
+"""Every operation of the engine, in any order, with every reply lost, doubled or late: the server
+must hold exactly what a small model holds, after each step.
+
+One example is one queue on the session's server, driven by three workers and two producers that
+follow the rules of real ones: a caller has one call in flight and repeats it until it is answered.
+Old leases are settled again at any time, copies of old requests arrive late, and the clock jumps,
+also backwards. After each step all keys are compared with the model and audited.
+
+FAENA_HYPOTHESIS=long runs many more examples.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from faena.engine.scripts import Settlement, Turn
+from faena.engine.settings import declaration
+from faena.options import QueueOptions
+from faena.outcomes import Outcome
+from tests._support.faulty import Fault
+from tests._support.rig import SECOND
+from tests._support.valkey import Server
+from tests.properties import desk
+from tests.properties.driver import QUEUE, Driver, Step
+from tests.properties.model import FINISHED, WAITING
+from tests.properties.strategies import IDS, changes, faults, outcomes, queue_options, specs
+
+IS_LONG = os.environ.get("FAENA_HYPOTHESIS") == "long"
+
+producers = st.sampled_from(["p1", "p2"])
+workers = st.sampled_from(["w1", "w2", "w3"])
+reasons = st.sampled_from(["pause", "rate_limited"])
+
+
+class EngineMachine(RuleBasedStateMachine):
+    """Producers, workers and operators; hot operations have several rules, to come up often."""
+
+    server: Server
+    numbers = itertools.count()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.driver = Driver(self.server, f"machine{next(self.numbers)}")
+
+    @initialize(options=queue_options(), batch=st.lists(specs(), max_size=6))
+    def begin(self, options: QueueOptions, batch: list[bytes]) -> None:
+        self.driver.declare(declaration(options))
+        if batch:
+            self.driver.enqueue("p1", list(zip(IDS, batch, strict=False)), "none")
+
+    # -- time -------------------------------------------------------------------------------------
+
+    @rule(us=st.sampled_from([1, 1000, SECOND, 2 * SECOND, 5 * SECOND, 10 * SECOND]))
+    def time_passes(self, us: int) -> None:
+        self.driver.go(us)
+
+    @rule(us=st.sampled_from([31 * SECOND, 31 * SECOND, 700 * SECOND, 90_000 * SECOND, -SECOND]))
+    def the_clock_jumps(self, us: int) -> None:
+        self.driver.go(us)
+
+    # -- producers --------------------------------------------------------------------------------
+
+    @rule(batch=st.lists(specs(), min_size=1, max_size=5), who=producers, fault=faults)
+    def enqueue_new(self, batch: list[bytes], who: str, fault: Fault) -> None:
+        self.enqueue_new_ids(batch, who, fault)
+
+    def enqueue_new_ids(self, batch: list[bytes], who: str, fault: Fault) -> None:
+        unused = [job for job in IDS if job not in self.driver.world.jobs]
+        if who not in self.driver.unanswered and unused:
+            self.driver.enqueue(who, list(zip(unused, batch, strict=False)), fault)
+
+    @rule(spec=specs(mode="last"), who=producers, fault=faults)
+    def enqueue_a_follower(self, spec: bytes, who: str, fault: Fault) -> None:
+        self.enqueue_new_ids([spec], who, fault)
+
+    @rule(
+        batch=st.lists(st.tuples(st.sampled_from(IDS[:8]), specs()), min_size=1, max_size=5),
+        who=producers,
+        fault=faults,
+    )
+    def enqueue_any_ids(self, batch: list[tuple[str, bytes]], who: str, fault: Fault) -> None:
+        if who not in self.driver.unanswered:
+            self.driver.enqueue(who, batch, fault)
+
+    # -- workers ----------------------------------------------------------------------------------
+
+    @rule(who=workers, want=st.integers(1, 5), fault=faults)
+    def claim(self, who: str, want: int, fault: Fault) -> None:
+        self.exchange(who, Turn(self.driver.next_call(), want), fault)
+
+    @rule(who=workers, want=st.integers(1, 5), outcome=outcomes, fault=faults)
+    def run_jobs(self, who: str, want: int, outcome: Outcome, fault: Fault) -> None:
+        """Claim, and settle what was claimed in the next call."""
+        call = self.driver.next_call()
+        self.exchange(who, Turn(call, want), "none")
+        claimed = [pair for pair in self.driver.leases if pair[1] == call]
+        settled = [Settlement(*pair, outcome) for pair in claimed]
+        self.exchange(who, Turn(self.driver.next_call(), want, settled), fault)
+
+    @rule(data=st.data(), who=workers, fault=faults)
+    def settle(self, data: st.DataObject, who: str, fault: Fault) -> None:
+        settled = self.some_settlements(data)
+        self.exchange(who, Turn(self.driver.next_call(), 0, settled), fault)
+
+    @rule(data=st.data(), who=workers, want=st.integers(0, 5), is_sweep=st.booleans(), fault=faults)
+    def settle_and_claim(
+        self, data: st.DataObject, who: str, want: int, is_sweep: bool, fault: Fault
+    ) -> None:
+        settled = self.some_settlements(data)
+        self.exchange(who, Turn(self.driver.next_call(), want, settled, None, is_sweep), fault)
+
+    @precondition(lambda self: self.driver.unanswered)
+    @rule(data=st.data())
+    def ask_again(self, data: st.DataObject) -> None:
+        """The reply was lost; meanwhile others may have done anything."""
+        unanswered = self.driver.unanswered
+        caller = data.draw(st.sampled_from(sorted(unanswered)))
+        self.driver.call(caller, unanswered[caller], "none")
+
+    @precondition(lambda self: self.driver.leases)
+    @rule(data=st.data(), lines=st.lists(st.sampled_from("xy"), max_size=2), fault=faults)
+    def renew_or_note(self, data: st.DataObject, lines: list[str], fault: Fault) -> None:
+        driver, pairs = self.driver, self.some_leases(data)
+        if data.draw(st.booleans()) or not pairs:
+            driver.ask("renew", desk.renew, fault, pairs)
+            return
+        job, lease = pairs[0]
+        step = Step(
+            "note",
+            lambda: driver.engine.note(QUEUE, job, lease, progress=b"50", lines=lines),
+            lambda: None if desk.note(driver.world, job, lease, b"50", lines) else "lease lost",
+        )
+        driver.do(step, fault)
+
+    @rule()
+    def an_idle_worker_wakes(self) -> None:
+        driver = self.driver
+        popped = driver.wait(driver.wire.call("ZPOPMIN", driver.engine.wake_key(QUEUE)))
+        assert bool(popped) == driver.world.is_awake
+        driver.world.is_awake = False
+
+    @precondition(lambda self: self.driver.late)
+    @rule(data=st.data())
+    def an_old_request_arrives(self, data: st.DataObject) -> None:
+        late = self.driver.late
+        self.driver.deliver(*late.pop(data.draw(st.integers(0, len(late) - 1))))
+
+    # -- operators --------------------------------------------------------------------------------
+
+    @rule(
+        data=st.data(),
+        verb=st.sampled_from(["cancel", "cancel", "retry", "promote", "change", "await"]),
+        fault=faults,
+    )
+    def operate_on_jobs(self, data: st.DataObject, verb: str, fault: Fault) -> None:
+        driver = self.driver
+        known = st.sampled_from(sorted({*driver.world.jobs, IDS[-1]}))
+        if verb == "change":
+            self.change(data, data.draw(known), fault)
+        elif verb == "await":
+            driver.ask("await_job", desk.await_job, fault, data.draw(known))
+        else:
+            ids = data.draw(st.lists(known, min_size=1, max_size=4))
+            driver.ask(verb, getattr(desk, verb), fault, ids)
+
+    def change(self, data: st.DataObject, job: str, fault: Fault) -> None:
+        driver = self.driver
+        delay = data.draw(st.sampled_from([None, 0, SECOND, 20 * SECOND]))
+        priority = data.draw(st.sampled_from([None, 1, 10, 99]))
+        step = Step(
+            "change",
+            lambda: driver.engine.change(QUEUE, job, delay_us=delay, priority=priority),
+            lambda: desk.change(driver.world, job, delay, priority),
+        )
+        driver.do(step, fault)
+
+    @rule(
+        data=st.data(),
+        verb=st.sampled_from(["hold", "release", "release", "clean", "clean", "configure", "idem"]),
+        fault=faults,
+    )
+    def operate_on_the_queue(self, data: st.DataObject, verb: str, fault: Fault) -> None:
+        getattr(self, verb)(data, fault)
+
+    def hold(self, data: st.DataObject, fault: Fault) -> None:
+        reason, duration = data.draw(reasons), data.draw(st.sampled_from([None, 1, SECOND]))
+        self.driver.ask("hold", desk.hold, fault, reason, duration, "ops")
+
+    def release(self, data: st.DataObject, fault: Fault) -> None:
+        self.driver.ask("release", desk.release, fault, data.draw(reasons))
+
+    def clean(self, data: st.DataObject, fault: Fault) -> None:
+        state = data.draw(st.sampled_from([*WAITING, *FINISHED]))
+        age, size = data.draw(st.sampled_from([0, SECOND])), data.draw(st.integers(1, 4))
+        self.driver.ask("clean", desk.clean, fault, state, age, size)
+
+    def idem(self, data: st.DataObject, fault: Fault) -> None:
+        driver, owner = self.driver, data.draw(st.sampled_from("ab"))
+        verb = data.draw(st.sampled_from(["begin", "complete", "fail", "clear"]))
+        step = Step(
+            "idem",
+            lambda: driver.engine.idem(QUEUE, ["key", verb, owner, 600_000, b"blob"]),
+            lambda: desk.idem(driver.world, "key", verb, owner, b"blob"),
+        )
+        driver.do(step, fault)
+
+    def configure(self, data: st.DataObject, fault: Fault) -> None:
+        edits = data.draw(changes)
+
+        async def send() -> None:
+            await self.driver.engine.configure(QUEUE, edits)
+
+        step = Step("configure", send, lambda: desk.configure(self.driver.world, edits))
+        self.driver.do(step, fault)
+
+    @precondition(lambda self: len(self.driver.world.jobs) > 12)
+    @rule()
+    def drain(self) -> None:
+        """All that waits goes, in slices, until nothing more comes up behind it."""
+        for state in ("delayed", "blocked", "ready"):
+            while self.driver.ask("clean", desk.clean, "none", state, 0, 2) == 2:
+                pass
+
+    @precondition(lambda self: len(self.driver.world.jobs) > 12)
+    @rule(force=st.booleans())
+    def obliterate(self, force: bool) -> None:
+        """Requests of before that arrive later would be about another queue: none are left."""
+        self.driver.late.clear()
+        answer = self.driver.obliterate(force=force)
+        if answer == "DONE":
+            self.driver.declare(self.driver.settings)
+
+    # -- after each step --------------------------------------------------------------------------
+
+    @invariant()
+    def the_server_agrees_with_the_model(self) -> None:
+        self.driver.check()
+
+    def teardown(self) -> None:
+        self.driver.close()
+
+    def exchange(self, who: str, turn: Turn, fault: Fault) -> None:
+        if who not in self.driver.unanswered:
+            self.driver.exchange(who, turn, fault)
+
+    def some_leases(self, data: st.DataObject) -> list[tuple[str, str]]:
+        if not self.driver.leases:
+            return []
+        newest_first = st.sampled_from(self.driver.leases[::-1])
+        return data.draw(st.lists(newest_first, unique=True, min_size=1, max_size=4))
+
+    def some_settlements(self, data: st.DataObject) -> list[Settlement]:
+        return [Settlement(*pair, data.draw(outcomes)) for pair in self.some_leases(data)]
+
+
+@pytest.mark.timeout(7200 if IS_LONG else 300)
+@pytest.mark.parametrize("part", range(4))
+def test_the_engine_agrees_with_the_model(valkey: Server, part: int) -> None:
+    """In parts, so that they run beside each other; each is random on its own."""
+    EngineMachine.server = valkey
+    run_state_machine_as_test(
+        EngineMachine,
+        settings=settings(
+            max_examples=1000 if IS_LONG else 25,
+            stateful_step_count=50,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
