@@ -1,0 +1,1 @@
+"""Helpers for other frameworks; each module is imported by those who use that framework."""
