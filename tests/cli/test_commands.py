@@ -1,0 +1,260 @@
+"""What operators' commands show and do, in words and as JSON documents."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from faena import Faena, Retry
+from faena.cli import main
+from tests._support.command import run
+from tests._support.valkey import Server
+
+Capture = pytest.CaptureFixture[str]
+Cli = Callable[..., tuple[int, str, str]]
+SECRET = "4111-1111"
+
+app = Faena("counter", "redis://127.0.0.1:1/0")
+mail = app.queue("mail", retry=Retry.never())
+invoice = app.queue("invoice")
+TARGET = f"{__name__}:app"
+
+
+@mail.task
+async def send(card: str) -> str:
+    return card
+
+
+@mail.task
+async def fail(_card: str) -> None:
+    raise ValueError("\x1b[31mno [bold]luck[/bold]")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server("appendonly no", unix=True) as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def _broker(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with server.client() as client:
+        client.flushall()
+    monkeypatch.delenv("FAENA_APP", raising=False)
+    with app.override(url=server.url):
+        yield
+
+
+@pytest.fixture
+def cli(capsys: Capture) -> Cli:
+    def run(*args: str) -> tuple[int, str, str]:
+        code = main(args)
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def enqueue(task: Any, number: int = 1, **options: Any) -> list[str]:
+    async def work() -> list[str]:
+        async with app:
+            receipts = await task.enqueue_many([SECRET] * number, **options)
+            return [receipt.id for receipt in receipts]
+
+    return asyncio.run(work())
+
+
+def work_off() -> None:
+    async def work() -> None:
+        async with app:
+            await app.run_worker([mail], until_empty=True)
+
+    asyncio.run(work())
+
+
+def document(cli: Cli, *args: str) -> Any:
+    code, out, err = cli(*args, "--json")
+    assert (code, err) == (0, "")
+    assert out.count("\n") == 1
+    return json.loads(out)
+
+
+def test_queues_shows_counts_holds_and_workers(cli: Cli) -> None:
+    enqueue(send, 3)
+    enqueue(send, 2, delay="1h")
+    assert cli("pause", TARGET, "invoice", "--reason", "audit")[0] == 0
+    code, out, err = cli("queues", TARGET)
+    assert (code, err) == (0, "")
+    heads, _, mail_row, invoice_row = out.splitlines()
+    assert heads.split()[:3] == ["queue", "ready", "delayed"]
+    assert mail_row.split()[:3] == ["mail", "3", "2"]
+    assert invoice_row.split()[-1] == "audit"
+    first, second = document(cli, "queues", TARGET)
+    assert (first["queue"], first["counts"]["ready"], first["counts"]["delayed"]) == ("mail", 3, 2)
+    assert [hold["reason"] for hold in second["holds"]] == ["audit"]
+
+
+def test_the_app_may_come_from_the_environment(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAENA_APP", TARGET)
+    assert [one["queue"] for one in document(cli, "queues")] == ["mail", "invoice"]
+    (job_id,) = enqueue(send)
+    assert document(cli, "job", "mail", job_id)["id"] == job_id
+
+
+def test_job_tells_everything_but_what_the_job_carries(cli: Cli) -> None:
+    (job_id,) = enqueue(send, tenant="org-1", key="card", headers={"trace": "7"})
+    work_off()
+    for args in (("job", TARGET, "mail", job_id), ("job", TARGET, "mail", job_id, "--json")):
+        code, out, _ = cli(*args)
+        assert code == 0
+        assert SECRET not in out
+    told = document(cli, "job", TARGET, "mail", job_id)
+    assert (told["state"], told["tenant"], told["key"]) == ("completed", "org-1", "card")
+    assert {"payload", "result"}.isdisjoint(told)
+    told = document(cli, "job", TARGET, "mail", job_id, "--payload")
+    assert (told["payload"], told["result"]) == (SECRET, SECRET)
+    assert SECRET in cli("job", TARGET, "mail", job_id, "--payload")[1]
+
+
+def test_what_a_job_says_cannot_reach_the_terminal(cli: Cli) -> None:
+    (job_id,) = enqueue(fail)
+    work_off()
+    for args in (("job", TARGET, "mail", job_id), ("jobs", TARGET, "mail")):
+        code, out, _ = cli(*args)
+        assert code == 0
+        assert "\x1b" not in out
+        assert "\\x1b[31mno [bold]luck[/bold]" in out
+
+
+def test_jobs_are_listed_page_by_page(cli: Cli) -> None:
+    ids = enqueue(send, 5)
+    page = document(cli, "jobs", TARGET, "mail", "--state", "ready", "--limit", "3")
+    assert [one["id"] for one in page["jobs"]] == ids[:3]
+    assert SECRET not in json.dumps(page)
+    args = ("--state", "ready", "--limit", "3", "--cursor", page["cursor"])
+    rest = document(cli, "jobs", TARGET, "mail", *args)
+    assert [one["id"] for one in rest["jobs"]] == ids[3:]
+    assert rest["cursor"] is None
+    _, out, _ = cli("jobs", TARGET, "mail", "--state", "ready", "--limit", "2", "--newest-first")
+    assert out.splitlines()[2].startswith(ids[-1])
+    assert "more: --cursor ready/" in out
+
+
+def test_a_pause_ends_by_itself_or_by_a_resume(cli: Cli) -> None:
+    code, out, _ = cli("pause", TARGET, "--all", "--for", "5m")
+    assert (code, out) == (0, "paused for 5m: mail, invoice\n")
+    (hold,) = document(cli, "queues", TARGET)[0]["holds"]
+    assert 0 < hold["until"] - hold["since"] <= 300_000_000
+    cli("pause", TARGET, "mail", "--reason", "audit")
+    code, out, _ = cli("resume", TARGET, "mail")
+    assert (code, out) == (0, "mail: resumed; still held: audit\n")
+    assert document(cli, "resume", TARGET, "mail", "invoice") == [
+        {"queue": "mail", "resumed": False, "holds": ["audit"]},
+        {"queue": "invoice", "resumed": True, "holds": []},
+    ]
+
+
+def test_jobs_are_cancelled_promoted_and_run_again(cli: Cli) -> None:
+    waiting, delayed = enqueue(send) + enqueue(send, delay="1h")
+    assert document(cli, "cancel", TARGET, "mail", waiting) == [
+        {"id": waiting, "outcome": "cancelled"}
+    ]
+    assert cli("promote", TARGET, "mail", delayed)[0] == 0
+    assert cli("retry", TARGET, "mail", waiting)[0] == 0
+    assert document(cli, "queues", TARGET)[0]["counts"]["ready"] == 2
+
+
+def test_a_job_that_refuses_keeps_no_other_from_it_and_is_told(cli: Cli) -> None:
+    first, second = enqueue(send, 2)
+    code, out, err = cli("cancel", TARGET, "mail", first, "nobody", second, "--json")
+    assert code == 1
+    assert [one["outcome"] for one in json.loads(out)] == ["cancelled", "refused", "cancelled"]
+    assert err.startswith("faena: no job nobody in this queue")
+    assert err.count("\n") == 1
+
+
+def test_clean_removes_what_is_old_enough(cli: Cli) -> None:
+    enqueue(send, 3)
+    work_off()
+    assert document(cli, "clean", TARGET, "mail", "--age", "1h")["removed"] == 0
+    code, out, _ = cli("clean", TARGET, "mail", "--state", "completed", "--age", "0s")
+    assert (code, out) == (0, "3 completed jobs removed from mail\n")
+
+
+def test_drain_and_obliterate_ask_first(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    enqueue(send, 3)
+    enqueue(send, 2, delay="1h")
+    for answer in ("n\n", ""):
+        monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+        code, out, err = cli("drain", TARGET, "mail")
+        assert (code, out) == (1, "")
+        assert err.endswith("faena: nothing was done: answer y, or say --yes\n")
+    args = ("drain", TARGET, "mail", "--yes", "--keep-delayed")
+    assert document(cli, *args) == {"queue": "mail", "removed": 3}
+    assert cli("drain", TARGET, "mail", "--yes")[1] == "2 waiting jobs removed from mail\n"
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    code, out, err = cli("obliterate", TARGET, "mail")
+    assert (code, out) == (0, "mail is gone\n")
+    assert err.startswith("Remove mail with everything in it?")
+
+
+def test_audit_finds_nothing_wrong_with_what_the_engine_wrote(cli: Cli, server: Server) -> None:
+    enqueue(send, 3)
+    assert cli("audit", TARGET) == (0, "2 queues are as promised\n", "")
+    assert document(cli, "audit", TARGET, "mail") == {"mail": []}
+    with server.client() as client:
+        client.zadd("faena:{mail}:dead", {"ghost": 1})
+    code, out, err = cli("audit", TARGET)
+    assert code == 1
+    assert "ghost" in out
+    assert err.startswith("faena: ")
+
+
+def test_doctor_examines_a_url_an_app_or_the_environment(
+    cli: Cli, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_url = cli("doctor", "--url", server.url, "--json")
+    monkeypatch.setenv("FAENA_URL", server.url)
+    for code, out, err in (by_url, cli("doctor", TARGET, "--json"), cli("doctor", "--json")):
+        levels = {one["name"]: one["level"] for one in json.loads(out)}
+        assert (levels["eviction"], levels["persistence"]) == ("ok", "fail")
+        assert code == 1
+        assert err == f"faena: 1 of {len(levels)} points must be mended, see above\n"
+    _, out, _ = cli("doctor", "--url", server.url)
+    assert "run CONFIG SET appendonly yes" in out
+
+
+def test_doctor_examines_a_broker_that_the_app_itself_refuses(tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text("from faena import Faena\n\napp = Faena('shop')\n")
+    with Server("maxmemory-policy allkeys-lru", unix=True) as server:
+        refused = run("queues", "shop:app", cwd=tmp_path, FAENA_URL=server.url)
+        examined = run("doctor", "shop:app", cwd=tmp_path, FAENA_URL=server.url)
+    assert (refused.code, refused.out) == (1, "")
+    assert "must be noeviction" in refused.err
+    assert examined.code == 1
+    assert "run CONFIG SET maxmemory-policy noeviction" in examined.out
+
+
+COMMANDS = (
+    *("worker", "dev", "queues", "job", "jobs", "pause", "resume", "cancel", "retry", "promote"),
+    *("clean", "drain", "obliterate", "audit", "doctor"),
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_ends_with_an_example(command: str, cli: Cli) -> None:
+    code, out, err = cli(command, "--help")
+    assert (code, err) == (0, "")
+    assert f"  faena {command}" in out.partition("Example:")[2]
+    assert "--json" in out
+
+
+def test_without_a_command_the_choice_is_shown(cli: Cli) -> None:
+    code, out, _ = cli()
+    assert code == 0
+    assert all(f"  {command} " in out for command in COMMANDS)
