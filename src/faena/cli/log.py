@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
@@ -15,6 +16,9 @@ from faena.middleware import Execute, Middleware
 Style = Literal["plain", "json", "pretty"]
 
 LEVELS: Final = ("debug", "info", "warning", "error", "critical")
+
+_WIDE: Final = 10_000
+"""Columns of an output that is no terminal: one line stays one line."""
 
 _log = logging.getLogger("faena.jobs")
 
@@ -33,9 +37,8 @@ def _pretty() -> logging.Handler:
     from rich.console import Console  # noqa: PLC0415 - workers in production never need it
     from rich.logging import RichHandler  # noqa: PLC0415
 
-    return RichHandler(
-        console=Console(stderr=True), show_path=False, log_time_format="%X", markup=False
-    )
+    console = Console(stderr=True, width=None if sys.stderr.isatty() else _WIDE)
+    return RichHandler(console=console, show_path=False, log_time_format="%X", markup=False)
 
 
 class _Plain(logging.Formatter):
