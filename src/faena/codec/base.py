@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, Generic, TypeAlias, TypeVar
 
+import msgspec
+
 from faena.errors import PayloadError
 
 T = TypeVar("T")
@@ -24,7 +26,7 @@ class Codec(ABC, Generic[T]):
         """Compact JSON of an instance, or of plain data that would make one."""
 
     @abstractmethod
-    def decode(self, raw: bytes) -> T:
+    def decode(self, raw: bytes | msgspec.Raw) -> T:
         """The value that was encoded."""
 
     def check(self, value: T | Any) -> T:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 
@@ -40,9 +41,9 @@ class ModelCodec(Codec[Any]):
             return raw
         raise refusal("encode", self._name, changed)
 
-    def decode(self, raw: bytes) -> Any:
+    def decode(self, raw: bytes | msgspec.Raw) -> Any:
         try:
-            return self._adapter.validate_json(raw)
+            return self._adapter.validate_json(bytes(raw))  # a worker hands over a msgspec.Raw
         except ValidationError as error:
             raise refusal("decode", self._name, _problems(error)) from None
 
@@ -76,4 +77,5 @@ def _path(location: tuple[str | int, ...]) -> str:
 
 
 def _lowered(message: str) -> str:
-    return message[:1].lower() + message[1:]
+    """As the middle of a sentence; an acronym stays one."""
+    return message if message[1:2].isupper() else message[:1].lower() + message[1:]

@@ -30,7 +30,7 @@ class PlainCodec(Codec[Any]):
         problems = [*plain_problems(value)] or [("$", "does not come back as it was given")]
         raise refusal("encode", "JSON", problems)
 
-    def decode(self, raw: bytes) -> Any:
+    def decode(self, raw: bytes | msgspec.Raw) -> Any:
         try:
             return _decode(raw)
         except ValueError as error:

@@ -43,7 +43,7 @@ class TypedCodec(Codec[Any]):
             raise refusal("encode", self._name, problems)
         return raw
 
-    def decode(self, raw: bytes) -> Any:
+    def decode(self, raw: bytes | msgspec.Raw) -> Any:
         try:
             return self._decode(raw)
         except (ValueError, RecursionError) as error:

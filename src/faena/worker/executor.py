@@ -95,8 +95,6 @@ class Executor:
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_runner_due = False
         self._now = 0
-        self.parked = 0
-        """Jobs put off because no handler here knows their task or version."""
 
     @property
     def running(self) -> Mapping[str, Attempt]:
@@ -128,7 +126,6 @@ class Executor:
         except Exception as error:  # noqa: BLE001 - whatever a spec or a codec does
             return self._refuse(claim, Buried(self._record(claim, error)))
         if attempt is None:
-            self.parked += 1
             return self._refuse(claim, Snoozed(_PARK_US))
         self._running[claim.id] = attempt
         return attempt

@@ -21,7 +21,7 @@ from faena.engine import Engine, envelope
 from faena.engine.scripts import Claim, Exchanged, Settlement, Turn
 from faena.errors import FaenaError, StoreUnavailable
 from faena.options import QueueOptions
-from faena.outcomes import Outcome
+from faena.outcomes import Outcome, Snoozed
 from faena.worker.attempt import Attempt, Stop
 from faena.worker.executor import Executor
 from faena.worker.leases import Leases
@@ -100,6 +100,8 @@ class Fetcher:
         """An attempt ended; without an outcome its lease was lost and there is nothing to say."""
         if attempt is not None:
             self._samples.ran(int((time.monotonic() - attempt.started) * 1e6))
+        elif isinstance(outcome, Snoozed):
+            self._samples.parked += 1
         if outcome is None:
             self._leases.end(self.queue, claim.id, claim.lease)
         elif self._notes.has(claim.id):
@@ -203,7 +205,8 @@ class Fetcher:
         return self._slots.free(self.queue) * 4 >= self._options.concurrency
 
     def _take_samples(self, now: float) -> dict[str, int] | None:
-        if now - self._samples_sent < _SAMPLES_EVERY_S:
+        """Once a second; what was parked is told with the settlement that parks it."""
+        if now - self._samples_sent < _SAMPLES_EVERY_S and not self._samples.parked:
             return None
         self._samples_sent = now
         return self._samples.take()

@@ -1,4 +1,7 @@
-"""How long jobs waited and ran, in buckets of powers of two microseconds, between two exchanges."""
+"""What a worker saw between two exchanges: how long jobs waited and ran, and how many it parked.
+
+Times are counted in buckets of powers of two microseconds.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,11 @@ _BUCKETS = 64
 
 
 class Samples:
-    """Two histograms that an exchange carries to the queue's minute statistics."""
+    """Counters that an exchange carries to the queue's minute statistics."""
 
     def __init__(self) -> None:
+        self.parked = 0
+        """Jobs put off because no handler here knows their task, or only an older version of it."""
         self._waits = [0] * _BUCKETS
         self._runs = [0] * _BUCKETS
 
@@ -21,7 +26,7 @@ class Samples:
         self._runs[us.bit_length()] += 1
 
     def take(self) -> dict[str, int]:
-        """What was gathered, by counter name (`wait:17`, `run:4`), and start anew."""
+        """What was gathered, by counter name (`wait:17`, `run:4`, `parked`), and start anew."""
         taken = {
             f"{name}:{bucket}": number
             for name, counts in (("wait", self._waits), ("run", self._runs))
@@ -29,4 +34,6 @@ class Samples:
             if number
         }
         self._waits, self._runs = [0] * _BUCKETS, [0] * _BUCKETS
+        if self.parked:
+            taken["parked"], self.parked = self.parked, 0
         return taken
