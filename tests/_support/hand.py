@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import msgspec
 import uvloop
 
 from faena.engine import Engine
-from faena.engine.scripts import Exchanged, Turn
+from faena.engine.scripts import Exchanged
 from faena.worker.signals import handling, stopping
 from faena.worker.worker import WorkerOptions
 from tests._support.ledger import Ledger
 from tests._support.shop import Plan, open_shop
+
+Exchange = Callable[..., Awaitable[Any]]
 
 
 async def serve(plan: Plan) -> None:
@@ -33,15 +37,18 @@ async def serve(plan: Plan) -> None:
 
 
 def record_claims(engine: Engine, ledger: Ledger) -> None:
-    exchange = engine.exchange
+    engine.exchange = _recorded(engine.exchange, ledger)
+    engine.exchange_when_woken = _recorded(engine.exchange_when_woken, ledger)
 
-    async def recorded(queue: str, caller: str, worker: str, turn: Turn) -> Exchanged:
-        exchanged = await exchange(queue, caller, worker, turn)
-        for claim in exchanged.claimed:
+
+def _recorded(exchange: Exchange, ledger: Ledger) -> Exchange:
+    async def recorded(*args: Any) -> Exchanged | None:
+        exchanged = await exchange(*args)
+        for claim in exchanged.claimed if exchanged else ():
             ledger.write("claim", claim.id, claim.attempts + 1, claim.losses, exchanged.now)
         return exchanged
 
-    engine.exchange = recorded
+    return recorded
 
 
 if __name__ == "__main__":
