@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from faena import (
     Discard,
@@ -96,12 +97,12 @@ class Shop:
     """The app and its tasks."""
 
     app: Faena
-    request_cae: Task
-    take_payment: Task
-    send_message: Task
-    render_pdf: Task
-    transcribe: Task
-    count_visit: Task
+    request_cae: Task[Errand, str]
+    take_payment: Task[Errand, None]
+    send_message: Task[Errand, None]
+    render_pdf: Task[Errand, int]
+    transcribe: Task[Errand, str]
+    count_visit: Task[Errand, None]
 
     @property
     def queues(self) -> list[Queue]:
@@ -111,10 +112,7 @@ class Shop:
 def open_shop(url: str, middleware: Sequence[Middleware] = ()) -> Shop:
     """Declare everything; producers and workers call this alike."""
     app = Faena("campotech", url, middleware=middleware)
-
-    def queue(name: str, **options: object) -> Queue:
-        return app.queue(name, lease="2s", retain=_RETAIN, retry=_RETRY, **options)
-
+    queue = partial(app.queue, lease="2s", retain=_RETAIN, retry=_RETRY)
     webhooks = queue("payment.webhook", priority=Priority.HIGH, concurrency=4)
     afip = queue("afip.invoice", priority=Priority.HIGH, concurrency=3, limits=[Limit("25/s")])
     messages = queue("whatsapp.outbound", priority=Priority.HIGH, concurrency=4)

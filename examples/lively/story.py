@@ -6,14 +6,16 @@ import asyncio
 import contextlib
 import random
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from examples.lively.crew import Crew
 from examples.lively.ledger import Reader
 from examples.lively.screen import Screen
 from examples.lively.shop import ATTEMPTS, Errand, Shop
 from examples.lively.verdict import Ending, Plan
-from faena import Receipt, State, Task
+from faena import Draft, Receipt, State, Task
 from faena.errors import JobCancelled, JobFailed
 from faena.states import LIVE
 
@@ -26,6 +28,10 @@ _SHARES = {  # of all jobs, in percent
     "request_cae": 5,
 }
 _VOICES = 6
+
+COMPLETED = Ending(State.COMPLETED, 1)
+
+R = TypeVar("R")
 
 
 @dataclass
@@ -41,11 +47,16 @@ class Stage:
     chance: random.Random
     plan: Plan = field(default_factory=dict)
 
-    async def send(self, task: Task, errand: Errand, **options: object) -> Receipt:
+    async def send(
+        self, enqueueing: Awaitable[Receipt[R]], ending: Ending = COMPLETED
+    ) -> Receipt[R]:
         """Enqueue one errand and write down how it must end."""
-        receipt = await task.enqueue(errand, **options)
-        self.plan[receipt.id] = _ending(errand)
+        receipt = await enqueueing
+        self.plan[receipt.id] = ending
         return receipt
+
+
+Scene = Callable[[Stage], Awaitable[None]]
 
 
 def _ending(errand: Errand) -> Ending:
@@ -71,7 +82,7 @@ async def day(stage: Stage) -> None:
     await _until_empty(stage)
 
 
-async def _later(seconds: float, scene: object, stage: Stage) -> None:
+async def _later(seconds: float, scene: Scene, stage: Stage) -> None:
     await asyncio.sleep(seconds)
     await scene(stage)
 
@@ -90,8 +101,9 @@ async def work_arrives(stage: Stage) -> None:
     stage.screen.say("the last wave is in")
 
 
-async def _send_wave(stage: Stage, task: Task, number: int) -> None:
-    drafts, endings = [], []
+async def _send_wave(stage: Stage, task: Task[Errand, Any], number: int) -> None:
+    drafts: list[Draft[Errand]] = []
+    endings: list[Ending] = []
     for _ in range(number):
         errand = _errand(stage.chance, task)
         delay = stage.chance.choice(("1s", "2s", "3s")) if stage.chance.random() < 0.1 else "0s"
@@ -101,7 +113,7 @@ async def _send_wave(stage: Stage, task: Task, number: int) -> None:
     stage.plan.update(zip((receipt.id for receipt in receipts), endings, strict=True))
 
 
-def _errand(chance: random.Random, task: Task) -> Errand:
+def _errand(chance: random.Random, task: Task[Errand, Any]) -> Errand:
     takes_ms = chance.randint(20, 80)
     luck = chance.random()
     if task.name == "render_pdf":
@@ -113,10 +125,13 @@ def _errand(chance: random.Random, task: Task) -> Errand:
 
 async def cancel_two(stage: Stage) -> None:
     """One job is called off while it waits, one while it runs."""
-    waiting = await stage.send(stage.shop.send_message, Errand(50), delay="10m")
-    running = await stage.send(stage.shop.transcribe, Errand(60_000), priority="critical")
-    stage.plan[waiting.id] = Ending(State.CANCELLED, 0)
-    stage.plan[running.id] = Ending(State.CANCELLED, 1)
+    shop = stage.shop
+    waiting = await stage.send(
+        shop.send_message.enqueue(Errand(50), delay="10m"), Ending(State.CANCELLED, 0)
+    )
+    running = await stage.send(
+        shop.transcribe.enqueue(Errand(60_000), priority="critical"), Ending(State.CANCELLED, 1)
+    )
     await waiting.handle.cancel()
     while not stage.ledger.starts[running.id]:
         await asyncio.sleep(0.05)
@@ -132,7 +147,7 @@ async def cancel_two(stage: Stage) -> None:
 async def jump_the_queue(stage: Stage) -> None:
     """A critical job does not stand behind the others."""
     began = time.monotonic()
-    urgent = await stage.send(stage.shop.count_visit, Errand(20), priority="critical")
+    urgent = await stage.send(stage.shop.count_visit.enqueue(Errand(20), priority="critical"))
     counts = await stage.shop.app.queues["analytics"].counts()
     await urgent.handle.result()
     took_ms = (time.monotonic() - began) * 1000
@@ -152,16 +167,15 @@ async def hold_afip(stage: Stage) -> None:
 
 async def answer_429(stage: Stage) -> None:
     """One handler hears "too many requests", and every worker waits."""
-    await stage.send(
-        stage.shop.send_message, Errand(20, busy_until=time.time() + 1.5), priority="critical"
-    )
+    busy = Errand(20, busy_until=time.time() + 1.5)
+    await stage.send(stage.shop.send_message.enqueue(busy, priority="critical"))
     stage.screen.say("WhatsApp answers 429: the queue waits as long as it asks")
 
 
 async def kill_a_worker(stage: Stage) -> None:
     """Kill -9 the busiest worker; another one finishes its jobs."""
     for _ in range(_VOICES):
-        await stage.send(stage.shop.transcribe, Errand(1500))
+        await stage.send(stage.shop.transcribe.enqueue(Errand(1500)))
     victim, jobs = await _busiest(stage)
     stage.crew.kill(victim)
     newcomer = stage.crew.hire()

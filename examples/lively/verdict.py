@@ -17,7 +17,7 @@ from faena.states import FINISHED
 _PAGE = 1000
 
 
-@dataclass
+@dataclass(frozen=True)
 class Ending:
     """How a job must end, and how many starts that takes."""
 

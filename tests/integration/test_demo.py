@@ -1,4 +1,4 @@
-"""The demo, run as a viewer runs it, only shorter."""
+"""The demo, run as a viewer runs it, only shorter; and the small examples."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
+import pytest
 
 ROOT = Path(__file__).parents[2]
 
@@ -99,3 +100,18 @@ def test_a_demo_killed_with_minus_9_takes_its_workers_and_its_server_along(tmp_p
         wait_for("was cancelled", process)
         process.kill()
         assert psutil.wait_procs(left_at_work(tmp_path), timeout=20)[1] == []
+
+
+@pytest.mark.parametrize("name", ["fastapi_app", "pools", "quickstart"])
+def test_a_small_example_runs_and_leaves_nothing_running(name: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", f"examples.{name}"],
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) >= 3
+    assert left_at_work(tmp_path) == []
