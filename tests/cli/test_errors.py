@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -124,11 +123,11 @@ def test_words_that_make_no_sense_are_refused_with_code_2(
     check(Ran(code, *capsys.readouterr()), 2, USAGE[args])
 
 
-def test_a_wrong_app_queue_or_pool_is_named_in_one_line(home: Path, server: Server) -> None:
-    with ThreadPoolExecutor(2) as threads:
-        ends = list(threads.map(lambda args: run(*args, cwd=home, FAENA_URL=server.url), WRONG))
-    for ran, words in zip(ends, WRONG.values(), strict=True):
-        check(ran, 1, words)
+@pytest.mark.parametrize("args", WRONG)
+def test_a_wrong_app_queue_or_pool_is_named_in_one_line(
+    args: tuple[str, ...], home: Path, server: Server
+) -> None:
+    check(run(*args, cwd=home, FAENA_URL=server.url), 1, WRONG[args])
 
 
 def test_a_bad_duration_is_refused_by_the_real_command(home: Path) -> None:
