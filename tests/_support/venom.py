@@ -16,22 +16,18 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from faena import Faena, Job, Retry
+from faena import Faena, Job, Queue, Retry
 from tests._support.ledger import Ledger
 
 app = Faena("venom")
 ledger = Ledger(os.environ["VENOM_LEDGER"])
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
-poison = app.queue(
-    "poison",
-    lease="700ms",
-    concurrency=30,
-    payload_limit=10_000,
-    retry=Retry.fixed("20ms", attempts=3, floor="0s", jitter=0),
-)
+THRICE = Retry.fixed("20ms", attempts=3, floor="0s", jitter=0)
+poison = app.queue("poison", concurrency=30, payload_limit=10_000, retry=THRICE)
+deadly = app.queue("deadly", lease="700ms", retry=THRICE)
 stubborn = app.queue("stubborn", lease="700ms", timeout="300ms", retry=Retry.never())
-calm = app.queue("calm", lease="700ms", concurrency=5)
+calm = app.queue("calm", lease="1s", concurrency=5)
 
 
 @calm.task
@@ -92,21 +88,23 @@ FATAL: dict[str, Callable[[], Any]] = {
 }
 
 
-def _register(name: str, act: Callable[[], Any]) -> None:
-    @poison.task(name=f"{name}.async")
+def _register(queue: Queue, name: str, act: Callable[[], Any]) -> None:
+    @queue.task(name=f"{name}.async")
     async def coroutine(job: Job) -> Any:
         ledger.write("start", job.id, job.attempt, job.losses)
         await asyncio.sleep(0)
         return act()
 
-    @poison.task(name=f"{name}.thread")
+    @queue.task(name=f"{name}.thread")
     def function(job: Job) -> Any:
         ledger.write("start", job.id, job.attempt, job.losses)
         return act()
 
 
-for _name, _act in (RAISING | FATAL).items():
-    _register(_name, _act)
+for _name, _act in RAISING.items():
+    _register(poison, _name, _act)
+for _name, _act in FATAL.items():
+    _register(deadly, _name, _act)
 
 
 @poison.task(run="process")

@@ -17,12 +17,11 @@ ledger = Ledger(os.environ["YARD_LEDGER"])
 
 work = app.queue(
     "work",
-    lease="1s",
+    lease="2s",
     concurrency=4,
     retry=Retry.fixed("50ms", attempts=3, floor="0s", jitter=0),
     retain=Retain(completed_count=None),
 )
-other = app.queue("other", lease="1s")
 app.pool("pair", [work], instances=2, concurrency=3, memory="1Gi")
 
 hoard: list[bytearray] = []
@@ -38,9 +37,11 @@ async def take(seconds: float, job: Job) -> int:
 
 @work.task
 async def keep(megabytes: int, job: Job) -> int:
-    """A leak."""
+    """A leak, in pieces that do not keep the interpreter for long."""
     with ledger.attempt(job):
-        hoard.append(bytearray(os.urandom(1)) * (megabytes << 20))
+        for _ in range(megabytes):
+            hoard.append(bytearray(b"x") * (1 << 20))
+            await asyncio.sleep(0)
     return os.getpid()
 
 

@@ -57,10 +57,10 @@ async def test_a_change_is_served_by_a_new_worker_and_a_broken_one_changes_nothi
     shop = home / "shop.py"
     shop.write_text(CODE.format(version=1))
     with Service("dev", "shop:app", log=tmp_path / "log", cwd=home) as service:
-        await eventually(lambda: service.serving() == 1)
+        await eventually(lambda: service.serving() == 1, within=20)
         assert await _ask(task) == 1
         shop.write_text(CODE.format(version=2))
-        await eventually(lambda: service.serving() == 2)
+        await eventually(lambda: service.serving() == 2, within=20)
         await eventually(lambda: "every worker has been relieved" in service.log())
         assert await _ask(task) == 2
         shop.write_text("app = \n")
@@ -81,7 +81,7 @@ async def test_code_that_cannot_start_is_waited_for(home: Path, task: Any, tmp_p
     with Service("dev", "shop:app", "--json", log=tmp_path / "log", cwd=home) as service:
         await eventually(lambda: "waiting for a change" in service.log())
         shop.write_text(CODE.format(version=3))
-        await eventually(lambda: service.serving() == 1)
+        await eventually(lambda: service.serving() == 1, within=20)
         assert await _ask(task) == 3
         service.send(signal.SIGTERM)
         code, out = await service.ended()

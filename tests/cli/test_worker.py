@@ -140,7 +140,7 @@ async def test_log_lines_are_plain_or_json_and_never_show_what_jobs_carry(
         FAENA_URL=server.url,
         WORKER_ID="here",
     ) as service:
-        await eventually(lambda: service.serving() == 1)
+        await eventually(lambda: service.serving() == 1, within=20)
         await _send_two(server)
         service.send(signal.SIGTERM)
         code, out = await service.ended()

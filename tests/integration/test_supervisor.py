@@ -55,13 +55,13 @@ async def test_a_worker_killed_with_minus_nine_is_replaced_and_its_job_recovered
     yard: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
 ) -> None:
     with Service("worker", TARGET, "--instances", "2", log=tmp_path / "log", **environ) as service:
-        await eventually(lambda: service.serving() == 2)
+        await serves(service, 2)
         receipt = await yard.take.enqueue(1.5)
         await eventually(lambda: ledger.entries("start"))
         (victim,) = {entry.pid for entry in ledger.entries("start")}
         os.kill(victim, signal.SIGKILL)
         assert await receipt.handle.result(timeout="15s") != victim
-        await eventually(lambda: service.serving() == 3)
+        await serves(service, 3)
         assert len(service.children()) == 2
         assert "was killed by SIGKILL" in service.log()
         view = await receipt.handle.view()
@@ -74,7 +74,7 @@ async def test_a_stop_lets_running_jobs_end_and_hands_back_the_rest_unspent(
     with Service(
         "worker", TARGET, "--grace", "2s", "--json", log=tmp_path / "log", **environ
     ) as service:
-        await eventually(lambda: service.serving() == 1)
+        await serves(service, 1)
         short = [await yard.take.enqueue(0.7) for _ in range(2)]
         long = [await yard.take.enqueue(60.0) for _ in range(4)]
         await eventually(lambda: len(ledger.entries("start")) == 4)
@@ -92,7 +92,7 @@ async def test_a_second_signal_hands_running_jobs_back_at_once(
     yard: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
 ) -> None:
     with Service("worker", TARGET, log=tmp_path / "log", **environ) as service:
-        await eventually(lambda: service.serving() == 1)
+        await serves(service, 1)
         receipt = await yard.take.enqueue(60.0)
         await eventually(lambda: ledger.entries("start"))
         service.send(signal.SIGINT)
@@ -108,7 +108,7 @@ async def test_a_worker_signalled_beside_its_supervisor_is_not_hurried(
 ) -> None:
     """An init system sends SIGTERM to every process of a service."""
     with Service("worker", TARGET, log=tmp_path / "log", **environ) as service:
-        await eventually(lambda: service.serving() == 1)
+        await serves(service, 1)
         receipt = await yard.take.enqueue(0.8)
         await eventually(lambda: ledger.entries("start"))
         os.kill(service.children()[0], signal.SIGTERM)
@@ -122,7 +122,7 @@ async def test_a_worker_alone_hurries_at_the_second_signal(
     yard: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
 ) -> None:
     with Service("worker", TARGET, "--no-supervise", log=tmp_path / "log", **environ) as service:
-        await eventually(lambda: service.serving() == 1)
+        await serves(service, 1)
         receipt = await yard.take.enqueue(60.0)
         await eventually(lambda: ledger.entries("start"))
         service.send(signal.SIGTERM)
@@ -136,7 +136,7 @@ async def test_workers_finish_when_their_supervisor_is_killed_with_minus_nine(
     yard: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
 ) -> None:
     with Service("worker", TARGET, log=tmp_path / "log", **environ) as service:
-        await eventually(lambda: service.serving() == 1)
+        await serves(service, 1)
         (child,) = service.children()
         running = await yard.take.enqueue(0.8)
         await eventually(lambda: ledger.entries("start"))
@@ -152,11 +152,11 @@ async def test_a_worker_over_its_memory_limit_finishes_and_is_replaced(
     yard: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
 ) -> None:
     with Service("worker", TARGET, "--memory", "300Mi", log=tmp_path / "log", **environ) as service:
-        await eventually(lambda: service.serving() == 1)
+        await serves(service, 1)
         (first,) = service.children()
         running = await yard.take.enqueue(1.5)
         await (await yard.keep.enqueue(300)).handle.result(timeout="10s")
-        await eventually(lambda: service.serving() == 2, within=15)
+        await serves(service, 2)
         assert await running.handle.result(timeout="5s") == first
         (second,) = service.children()
         assert await (await yard.take.enqueue(0.0)).handle.result(timeout="10s") == second
@@ -169,7 +169,7 @@ async def test_a_hangup_relieves_the_workers_one_by_one_without_losing_a_job(
     yard: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
 ) -> None:
     with Service("worker", TARGET, "--pool", "pair", log=tmp_path / "log", **environ) as service:
-        await eventually(lambda: service.serving() == 2)
+        await serves(service, 2)
         old = service.children()
         receipts = [await yard.take.enqueue(0.05) for _ in range(60)]
         service.send(signal.SIGHUP)
@@ -202,3 +202,7 @@ async def test_a_worker_frozen_for_good_is_killed_and_replaced(
     await running
     assert supervisor.restarts == 1
     assert len(ledger.entries("start")) == 2
+
+
+async def serves(service: Service, times: int) -> None:
+    await eventually(lambda: service.serving() == times, within=20)
