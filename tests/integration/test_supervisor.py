@@ -186,6 +186,27 @@ async def test_a_hangup_relieves_the_workers_one_by_one_without_losing_a_job(
     assert set(ledger.jobs("start").values()) == {1}
 
 
+async def test_a_worker_replaced_while_the_broker_is_away_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Server(unix=True) as server:
+        environ = {"FAENA_URL": server.url, "YARD_LEDGER": str(tmp_path / "ledger")}
+        monkeypatch.setenv("YARD_LEDGER", environ["YARD_LEDGER"])
+        yard = importlib.import_module("tests._support.yard")
+        with Service("worker", TARGET, log=tmp_path / "log", **environ) as service:
+            await serves(service, 1)
+            server.kill()
+            os.kill(service.children()[0], signal.SIGKILL)
+            await eventually(lambda: service.log().count("could not reach the broker") >= 2)
+            server.start()
+            await eventually(lambda: service.serving() == 2, within=5)
+            with yard.app.override(url=server.url):
+                receipt = await yard.take.enqueue(0.0)
+                assert await receipt.handle.result(timeout="5s") in service.children()
+                await yard.app.close()
+    assert service.log().count("was killed by SIGKILL") == 1
+
+
 async def test_a_worker_frozen_for_good_is_killed_and_replaced(
     yard: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
 ) -> None:
