@@ -129,7 +129,11 @@ class Runtime:
         return make
 
     async def _check(self) -> None:
-        await refuse_eviction(self.engine.wire, allow=self._connection.allow_eviction)
+        try:
+            await refuse_eviction(self.engine.wire, allow=self._connection.allow_eviction)
+        except BaseException:
+            await self.engine.wire.close()
+            raise
 
     async def close(self) -> None:
         """Close every connection."""

@@ -69,6 +69,7 @@ RAISING: dict[str, Callable[[], Any]] = {
     "keyboard_interrupt": _raise(KeyboardInterrupt()),
     "cancelled_error": _raise(asyncio.CancelledError()),
     "generator_exit": _raise(GeneratorExit()),
+    "stop_iteration": _raise(StopIteration()),
     "unspeakable": _raise(Unspeakable()),
     "unencodable": object,
     "too_large": lambda: "x" * 20_000,

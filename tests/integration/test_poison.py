@@ -29,6 +29,7 @@ KINDS = (
     "keyboard_interrupt",
     "cancelled_error",
     "generator_exit",
+    "stop_iteration",
     "unspeakable",
     "unencodable",
     "too_large",

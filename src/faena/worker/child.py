@@ -126,6 +126,8 @@ def _find(order: Order) -> Handler:
 
 
 def _portable(error: BaseException) -> BaseException:
+    if isinstance(error, StopIteration):  # no future can carry one
+        return RuntimeError("the handler raised StopIteration")
     try:
         pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes: does it survive the way?
     except Exception:  # noqa: BLE001 - a user's exception may refuse in any way

@@ -38,6 +38,8 @@ class _Call:
             self._thread = threading.get_ident()
         try:
             return self._function(*self._arguments)
+        except StopIteration as error:  # no future can carry one
+            raise RuntimeError("the handler raised StopIteration") from error
         finally:
             self._leave()
 

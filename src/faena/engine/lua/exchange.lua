@@ -11,6 +11,8 @@
 -- refuses  UNCONFIGURED · OVERTAKEN
 --@include now, conf, replay, tally, mark, settle, gate, claim, wake, turn
 --@lazy repeat_answer
+local PRESENCE_US = 30000000   -- a worker signs in at every sweep, whatever its leases
+
 local now, caller, lease, worker = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local want, plain = tonumber(ARGV[5]), tonumber(ARGV[8])
 local answered, overtaken = replayed(caller, lease)
@@ -59,7 +61,7 @@ for name, number in pairs(ARGV[7] ~= '' and cmsgpack.unpack(ARGV[7]) or {}) do
   count(name, number)
 end
 if ARGV[6] == '1' then
-  call('ZADD', key('workers'), now + 2 * conf.lease_us, worker)
+  call('ZADD', key('workers'), now + math.max(2 * conf.lease_us, PRESENCE_US), worker)
   call('ZREMRANGEBYSCORE', key('workers'), '-inf', now)
 end
 remember(caller, lease, cmsgpack.pack({ settled.lost, ids, next_at, gate, more }))
