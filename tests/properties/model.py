@@ -194,6 +194,19 @@ class World:
         self.weigh(job, -1)
         self.forget(job)
 
+    def edges(self) -> list[int]:
+        """The instants ahead at which something ends or opens."""
+        ages = [(state, self.number(f"{state}_us")) for state in FINISHED]
+        found = [
+            int(job.score) for job in self.jobs.values() if job.state in ("delayed", "running")
+        ]
+        found += [until for until, _, _ in self.holds.values()]
+        found += [entries[0][0] + per for per, entries in self.windows.items() if entries]
+        found += [until for _, until in self.throttles.values()]
+        found += [int(job.score) + age for state, age in ages if age for job in self.those(state)]
+        found.append(self.clock.get("prune_at", 0))
+        return sorted({at for at in found if at > self.now})
+
     # -- what must be on the server ---------------------------------------------------------------
 
     def dump(self) -> dict[str, Any]:

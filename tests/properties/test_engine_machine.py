@@ -71,6 +71,12 @@ class EngineMachine(RuleBasedStateMachine):
     def the_clock_jumps(self, us: int) -> None:
         self.driver.go(us)
 
+    @precondition(lambda self: self.driver.world.edges())
+    @rule(data=st.data(), offset=st.sampled_from([-1, 0]))
+    def time_goes_to_an_edge(self, data: st.DataObject, offset: int) -> None:
+        world = self.driver.world
+        self.driver.go(data.draw(st.sampled_from(world.edges())) + offset - world.now)
+
     # -- producers --------------------------------------------------------------------------------
 
     @rule(batch=st.lists(specs(), min_size=1, max_size=5), who=producers, fault=faults)
@@ -82,9 +88,16 @@ class EngineMachine(RuleBasedStateMachine):
         if who not in self.driver.unanswered and unused:
             self.driver.enqueue(who, list(zip(unused, batch, strict=False)), fault)
 
-    @rule(spec=specs(mode="last"), who=producers, fault=faults)
-    def enqueue_a_follower(self, spec: bytes, who: str, fault: Fault) -> None:
-        self.enqueue_new_ids([spec], who, fault)
+    @rule(pair=st.tuples(*[specs(mode="last")] * 2), outcome=outcomes, fault=faults)
+    def let_one_follow_another(
+        self, pair: tuple[bytes, bytes], outcome: Outcome, fault: Fault
+    ) -> None:
+        """The first runs while the second comes; however it ends, it may end only later."""
+        self.enqueue_new_ids(list(pair[:1]), "p1", "none")
+        claimed = self.claim_some("w1", 5)
+        self.enqueue_new_ids(list(pair[1:]), "p2", fault)
+        settled = [Settlement(*lease, outcome) for lease in claimed]
+        self.exchange("w1", Turn(self.driver.next_call(), 0, settled), "none")
 
     @rule(
         batch=st.lists(st.tuples(st.sampled_from(IDS[:8]), specs()), min_size=1, max_size=5),
@@ -104,11 +117,15 @@ class EngineMachine(RuleBasedStateMachine):
     @rule(who=workers, want=st.integers(1, 5), outcome=outcomes, fault=faults)
     def run_jobs(self, who: str, want: int, outcome: Outcome, fault: Fault) -> None:
         """Claim, and settle what was claimed in the next call."""
-        call = self.driver.next_call()
-        self.exchange(who, Turn(call, want), "none")
-        claimed = [pair for pair in self.driver.leases if pair[1] == call]
-        settled = [Settlement(*pair, outcome) for pair in claimed]
+        settled = [Settlement(*pair, outcome) for pair in self.claim_some(who, want)]
         self.exchange(who, Turn(self.driver.next_call(), want, settled), fault)
+
+    @rule(want=st.integers(1, 5), us=st.sampled_from([2 * SECOND, 30 * SECOND]))
+    def a_worker_freezes_before_it_hears_what_it_claimed(self, want: int, us: int) -> None:
+        self.exchange("w1", Turn(self.driver.next_call(), want), "vanished")
+        self.driver.go(us)
+        self.exchange("w2", Turn(self.driver.next_call(), 1), "none")
+        self.driver.call("w1", self.driver.unanswered["w1"], "none")
 
     @rule(data=st.data(), who=workers, fault=faults)
     def settle(self, data: st.DataObject, who: str, fault: Fault) -> None:
@@ -255,6 +272,11 @@ class EngineMachine(RuleBasedStateMachine):
     def exchange(self, who: str, turn: Turn, fault: Fault) -> None:
         if who not in self.driver.unanswered:
             self.driver.exchange(who, turn, fault)
+
+    def claim_some(self, who: str, want: int) -> list[tuple[str, str]]:
+        call = self.driver.next_call()
+        self.exchange(who, Turn(call, want), "none")
+        return [pair for pair in self.driver.leases if pair[1] == call]
 
     def some_leases(self, data: st.DataObject) -> list[tuple[str, str]]:
         if not self.driver.leases:

@@ -66,6 +66,7 @@ async def test_a_live_claim_lasts_until_the_job_is_finished(rig: Rig) -> None:
 async def test_a_waiting_claim_lasts_until_the_job_is_claimed(rig: Rig) -> None:
     await rig.add("a", **WAITING)
     lease = await rig.claim()
+    assert "unique:waiting:u" not in await rig.dump()
     assert await rig.add("b", **WAITING) == [CREATED]
     await rig.turn(0, ("a", lease, Completed()))
     assert (await rig.dump())["unique:waiting:u"] == "b"
