@@ -75,6 +75,11 @@ def test_every_script_begins_with_its_contract(path: Path) -> None:
     assert places == sorted(places)
 
 
+@pytest.mark.parametrize("name", names())
+def test_every_script_has_a_test_of_its_own(name: str) -> None:
+    assert list(Path(__file__).parent.glob(f"test_{name}*.py"))
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_scripts_are_small(path: Path) -> None:
     assert list(sizes.measure_lua(path.relative_to(ROOT), path.read_text())) == []
