@@ -91,7 +91,8 @@ class Idempotency:
     async def _step(
         self, key: str, verb: str, owner: str, ttl: Duration, blob: bytes
     ) -> list[bytes]:
-        digest = hashlib.blake2b(check_key("idempotency key", key).encode(), digest_size=16).hexdigest()
+        text = check_key("idempotency key", key)
+        digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
         engine = (await self._runtime()).engine
         args = [digest, verb, owner, max(1, to_ms("ttl", ttl)), blob]
         return await engine.idem(self._queue, args)

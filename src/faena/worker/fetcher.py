@@ -15,6 +15,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from faena.client import CallIds
 from faena.engine import Engine, envelope
@@ -41,33 +42,35 @@ _BACK_OFF_S = 1.0
 _log = logging.getLogger("faena.worker")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """What all fetchers of a worker have in common."""
+
+    engine: Engine
+    worker: str
+    slots: Slots
+    leases: Leases
+    calls: CallIds
+    pace: Pace
+    sweep_s: float
+
+
 class Fetcher:
     """The exchange loop of one queue."""
 
-    def __init__(  # noqa: PLR0913 - each is a part the fetcher works with
-        self,
-        engine: Engine,
-        queue: str,
-        options: QueueOptions,
-        *,
-        worker: str,
-        slots: Slots,
-        leases: Leases,
-        notes: QueueNotes,
-        calls: CallIds,
-        pace: Pace,
-        sweep_s: float,
+    def __init__(
+        self, shared: Shared, queue: str, options: QueueOptions, notes: QueueNotes
     ) -> None:
-        self._engine = engine
         self.queue = queue
         self._options = options
-        self._worker = worker
-        self._slots = slots
-        self._leases = leases
         self._notes = notes
-        self._calls = calls
-        self._pace = pace
-        self._sweep_s = sweep_s
+        self._engine = shared.engine
+        self._worker = shared.worker
+        self._slots = shared.slots
+        self._leases = shared.leases
+        self._calls = shared.calls
+        self._pace = shared.pace
+        self._sweep_s = shared.sweep_s
         self._channels = 2 if options.concurrency >= _TWO_CHANNELS_FROM else 1
         self._share = -(-options.concurrency // self._channels)
         self._settled: deque[Settlement] = deque()

@@ -27,7 +27,7 @@ from faena.middleware import Middleware
 from faena.options import QueueOptions
 from faena.worker.attempt import Stop
 from faena.worker.executor import Executor, Place
-from faena.worker.fetcher import Fetcher
+from faena.worker.fetcher import Fetcher, Shared
 from faena.worker.heartbeat import Heartbeat, place_of
 from faena.worker.leases import Leases
 from faena.worker.lookout import Lookout
@@ -176,22 +176,18 @@ class Worker:
         return min(total, self.options.concurrency or total)
 
     def _build(self, loop: asyncio.AbstractEventLoop, places: Mapping[str, Place]) -> None:
-        pace = Pace(self.options.rate_max, self.options.rate_s)
-        sweep_s = max(_SWEEP_S, len(self._queues) * _SWEEP_PER_QUEUE_S)
+        shared = Shared(
+            engine=self._engine,
+            worker=self.options.name,
+            slots=self._slots,
+            leases=self._leases,
+            calls=self._calls,
+            pace=Pace(self.options.rate_max, self.options.rate_s),
+            sweep_s=max(_SWEEP_S, len(self._queues) * _SWEEP_PER_QUEUE_S),
+        )
         for queue, served in self._queues.items():
             notes = QueueNotes(self._engine, queue, self._leases, loop)
-            fetcher = Fetcher(
-                self._engine,
-                queue,
-                served.options,
-                worker=self.options.name,
-                slots=self._slots,
-                leases=self._leases,
-                notes=notes,
-                calls=self._calls,
-                pace=pace,
-                sweep_s=sweep_s,
-            )
+            fetcher = Fetcher(shared, queue, served.options, notes)
             fetcher.executor = Executor(
                 queue,
                 served.handlers,
