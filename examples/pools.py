@@ -8,8 +8,7 @@ Without a command line, `python -m examples.pools` runs one worker of each pool 
 
 import asyncio
 
-from faena import Faena, Priority, Retry
-from faena.worker.worker import WorkerOptions
+from faena import Faena, Priority, Retry, WorkerOptions
 
 app = Faena("pools")
 

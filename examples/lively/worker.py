@@ -11,8 +11,8 @@ from pathlib import Path
 
 from examples.lively.ledger import Ledger
 from examples.lively.shop import open_shop
+from faena import WorkerOptions
 from faena.embedded import Embedded
-from faena.worker.worker import WorkerOptions
 
 
 async def work(url: str, ledger: Path, name: str) -> None:

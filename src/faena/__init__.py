@@ -13,6 +13,7 @@ from faena.queue import Queue
 from faena.retry import Retry
 from faena.states import State
 from faena.task import Draft, Handle, Receipt, Task
+from faena.worker.worker import Worker, WorkerOptions
 
 __all__ = [
     "Backpressure",
@@ -40,4 +41,6 @@ __all__ = [
     "Task",
     "Unique",
     "WebhookKey",
+    "Worker",
+    "WorkerOptions",
 ]

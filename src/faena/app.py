@@ -93,7 +93,9 @@ class Faena:
         """Declare a queue; see `QueueOptions` for what can be said of it."""
         if name in self.queues:
             raise ConfigError(f"queue {name!r} is declared twice", field="queue", value=name)
-        queue = Queue(self, name, build(QueueOptions, "queue", options))
+        checked = build(QueueOptions, "queue", options)
+        _refuse_lanes(checked)
+        queue = Queue(self, name, checked)
         self.queues[name] = queue
         return queue
 
@@ -207,9 +209,19 @@ class Faena:
         )
 
     async def run_worker(self, queues: Iterable[Queue | str] | None = None, **options: Any) -> None:
-        """Run a worker in this event loop until it is cancelled or its work is done."""
+        """Run a worker in this event loop until it is cancelled or its work is done.
+
+        Cancelled, it hands its running jobs back at once, no attempt used.
+        """
         worker = await self.worker(queues, build(WorkerOptions, "worker", options))
-        await worker.run()
+        running = asyncio.ensure_future(worker.run())
+        try:
+            await asyncio.shield(running)
+        except asyncio.CancelledError:
+            worker.stop()
+            worker.stop()
+            await running
+            raise
 
     def _served(self, names: Iterable[str]) -> Mapping[str, Served]:
         return {
@@ -227,3 +239,15 @@ class Faena:
 
     def __repr__(self) -> str:
         return f"<Faena {self.name}: {len(self.queues)} queues>"
+
+
+def _refuse_lanes(options: QueueOptions) -> None:
+    """A promise about tenants that this version would not keep is refused, never ignored."""
+    asked = {
+        "order": options.order is not Order.NONE,
+        "tenant_limits": bool(options.tenant_limits),
+        "tenant_max_running": options.tenant_max_running is not None,
+    }
+    for name, is_asked in asked.items():
+        if is_asked:
+            raise ConfigError(f"{name} is not served in this version: leave it out", field=name)

@@ -1,0 +1,32 @@
+"""Running a worker inside a program of one's own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Any
+
+from faena import Faena, State
+from tests._support.valkey import Server
+
+
+async def test_a_cancelled_worker_hands_its_running_jobs_back_and_spends_no_attempt() -> None:
+    with Server("appendonly no", unix=True) as server:
+        app = Faena("shop", server.url)
+        started = asyncio.Event()
+
+        @app.queue("q").task
+        async def wait(payload: dict[str, Any]) -> None:
+            started.set()
+            await asyncio.Event().wait()
+
+        async with app:
+            receipt = await wait.enqueue({})
+            working = asyncio.create_task(app.run_worker())
+            await started.wait()
+            working.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await working
+            view = await receipt.handle.view()
+    assert view is not None
+    assert (view.state, view.attempts, view.losses) == (State.READY, 0, 0)
