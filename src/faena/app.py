@@ -73,7 +73,7 @@ class Faena:
         self.name = check_name("app", name)
         self.queues: dict[str, Queue] = {}
         self.pools: dict[str, Pool] = {}
-        self.middleware = tuple(middleware)
+        self.middleware = _layers(middleware)
         self._links = Links(
             Connection(
                 name=name,
@@ -197,6 +197,8 @@ class Faena:
             queue.name if isinstance(queue, Queue) else queue
             for queue in (self.queues if queues is None else queues)
         ]
+        if not names:
+            raise ConfigError("a worker must have at least one queue, got none", field="queues")
         for name in names:
             self._check_known(name)
         runtime = await self.runtime()
@@ -251,3 +253,13 @@ def _refuse_lanes(options: QueueOptions) -> None:
     for name, is_asked in asked.items():
         if is_asked:
             raise ConfigError(f"{name} is not served in this version: leave it out", field=name)
+
+
+def _layers(given: Any) -> tuple[Middleware, ...]:
+    if isinstance(given, list | tuple) and all(isinstance(one, Middleware) for one in given):
+        return tuple(given)
+    raise ConfigError(
+        f"middleware must be a list of Middleware objects, got {given!r}",
+        field="middleware",
+        value=given,
+    )

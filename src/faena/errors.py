@@ -132,6 +132,8 @@ class InternalError(FaenaError):
 def nearest(name: str, valid: Iterable[str]) -> str:
     """A hint that ends an error message: the closest valid name, and the whole choice."""
     choices = sorted(valid)
+    if not choices:
+        return "there is none"
     close = difflib.get_close_matches(name, choices, n=1, cutoff=0.6)
     hint = f"did you mean {close[0]!r}? " if close else ""
     return f"{hint}valid: {', '.join(choices)}"

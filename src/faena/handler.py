@@ -53,6 +53,18 @@ class Handler:
         return asked_us or self.timeout_us or default_timeout_us(priority)
 
 
+def name_of(function: Any) -> str:
+    """What a task is called unless it is given a name; whatever cannot be a handler is refused."""
+    name = getattr(function, "__name__", None)
+    if name is None or not callable(function) or isinstance(function, type):
+        raise ConfigError(f"a task must be a function, got {function!r}", field="task")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise ConfigError(
+            f"handler {name} must return its result, got a generator function", field="task"
+        )
+    return name
+
+
 def make_handler(
     function: Callable[..., Any],
     queue: str,
@@ -61,8 +73,6 @@ def make_handler(
     names: Mapping[str, Any],
 ) -> Handler:
     """Read the function's signature; `names` helps to resolve annotations of local classes."""
-    if not callable(function):
-        raise ConfigError(f"task {task.name} must be a function, got {function!r}", field="task")
     hints = _hints(function, names)
     payload, job = _positions(function, task.name, hints)
     parameters = list(inspect.signature(function).parameters)
@@ -71,8 +81,12 @@ def make_handler(
         queue=queue,
         function=function,
         run=_where(function, task),
-        payload=codec_for(hints.get(parameters[payload], Any)) if payload >= 0 else None,
-        result=codec_for(hints.get("return", Any)),
+        payload=(
+            _codec(task.name, "payload", hints.get(parameters[payload], Any))
+            if payload >= 0
+            else None
+        ),
+        result=_codec(task.name, "result", hints.get("return", Any)),
         payload_at=payload,
         job_at=job,
         retry=task.retry or options.retry,
@@ -82,6 +96,15 @@ def make_handler(
         payload_limit=options.payload_limit,
         max_deliveries=options.max_deliveries,
     )
+
+
+def _codec(task: str, what: str, annotation: Any) -> Codec[Any]:
+    try:
+        return codec_for(annotation)
+    except ConfigError as error:
+        raise ConfigError(
+            f"{what} of task {task} cannot travel: {error}", field=error.field, value=error.value
+        ) from None
 
 
 def _where(function: Callable[..., Any], task: TaskOptions) -> Run:

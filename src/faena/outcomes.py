@@ -11,14 +11,18 @@ worker stops        Released     back to its place, no attempt used
 
 from __future__ import annotations
 
+import math
 from datetime import timedelta
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 import msgspec
 
 from faena import duration
+from faena.errors import ConfigError, nearest
 
 Scope = Literal["queue", "tenant"]
+
+_SCOPES: Final = ("queue", "tenant")
 
 
 class Signal(Exception):
@@ -49,13 +53,27 @@ class RateLimited(Signal):
 
     def __init__(self, retry_after: float | timedelta | str, scope: Scope = "queue") -> None:
         super().__init__(f"rate limited for {retry_after}")
-        seconds = isinstance(retry_after, int | float)
-        self.retry_after_us = (
-            max(0, int(retry_after * 1_000_000))
-            if seconds
-            else duration.to_us("retry_after", retry_after)
-        )
+        if scope not in _SCOPES:
+            raise ConfigError(
+                f"scope must be a known one, got {scope!r}; {nearest(str(scope), _SCOPES)}",
+                field="scope",
+                value=scope,
+            )
+        self.retry_after_us = _promise_us(retry_after)
         self.scope: Scope = scope
+
+
+def _promise_us(retry_after: float | timedelta | str) -> int:
+    """A provider's instant that is past already, a negative number, is no wait."""
+    if not isinstance(retry_after, int | float):
+        return duration.to_us("retry_after", retry_after)
+    if not math.isfinite(retry_after):
+        raise ConfigError(
+            f"retry_after must be a finite number of seconds, got {retry_after}",
+            field="retry_after",
+            value=retry_after,
+        )
+    return min(max(0, int(retry_after * 1_000_000)), duration.LONGEST_US)
 
 
 class ErrorRecord(msgspec.Struct, frozen=True, omit_defaults=True):

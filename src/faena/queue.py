@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from faena.codec import codec_for
 from faena.duration import Duration, to_us
-from faena.engine.settings import NAMES, declaration, limits_text
+from faena.engine.settings import NAMES, declaration, limits_text, setting_text
 from faena.errors import ConfigError, nearest
-from faena.handler import Handler, make_handler
+from faena.handler import Handler, make_handler, name_of
 from faena.idempotency import Idempotency
 from faena.inspector import Overview, Page
 from faena.limits import Limit, check_stack
-from faena.naming import check_name
+from faena.naming import check_label, check_name
+from faena.number import check_whole
 from faena.options import QueueOptions, TaskOptions, build
 from faena.registrar import Registrar, TaskFields
 from faena.states import FINISHED, State
@@ -54,7 +55,7 @@ class Queue:
     def _register(
         self, function: Callable[..., Any], options: TaskFields, names: Mapping[str, Any]
     ) -> Task[Any, Any]:
-        default = getattr(function, "__name__", "")
+        default = name_of(function)
         task_options = build(TaskOptions, "task", {"name": default, **options})
         if task_options.name in self.tasks:
             raise ConfigError(
@@ -80,7 +81,7 @@ class Queue:
 
     def handle(self, job_id: str) -> Handle[Any]:
         """A job by its id; nothing is looked up."""
-        return Handle(self._app, self.name, job_id, codec_for(Any))
+        return Handle(self._app, self.name, check_label("id", job_id), codec_for(Any))
 
     async def jobs(
         self,
@@ -91,8 +92,7 @@ class Queue:
         is_newest_first: bool = False,
     ) -> Page:
         """A page of jobs of a state."""
-        if not 1 <= limit <= 1000:
-            raise ConfigError(f"limit must be 1 to 1000, got {limit}", field="limit", value=limit)
+        check_whole("limit", limit, least=1, most=1000)
         inspector = (await self._app.runtime()).inspector
         return await inspector.page(
             self.name,
@@ -126,12 +126,7 @@ class Queue:
         `limits=[…]`, and any number of `max_running`, `soft`, `hard`, `completed_count`, …; None
         removes a bound.
         """
-        for name in settings:
-            if name not in NAMES:
-                raise ConfigError(f"no setting {name!r}; {nearest(name, NAMES)}", field=name)
-        changes = {
-            name: "" if value is None else str(int(value)) for name, value in settings.items()
-        }
+        changes = {name: setting_text(name, value) for name, value in settings.items()}
         if limits is not None:
             changes["limits"] = limits_text(check_stack(limits))
         return await (await self._app.runtime()).engine.configure(self.name, changes)
@@ -147,6 +142,8 @@ class Queue:
     ) -> int:
         """Remove finished jobs older than `age`, at most `most`; returns how many."""
         word = _state(state, tuple(FINISHED)).value
+        if most is not None:
+            check_whole("most", most, least=0, most=1_000_000_000)
         client = (await self._app.runtime()).client
         return await client.sweep_out(self.name, word, to_us("age", age), most)
 
@@ -174,7 +171,7 @@ def _state(value: State | str, valid: tuple[State, ...]) -> State:
     word = value.value if isinstance(value, State) else str(value)
     if word not in words:
         raise ConfigError(
-            f"state must be one that fits, got {word!r}; {nearest(word, words)}",
+            f"state must be one that fits here, got {word!r}; {nearest(word, words)}",
             field="state",
             value=value,
         )

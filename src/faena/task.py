@@ -17,6 +17,7 @@ from faena.errors import JobCancelled, JobConflict, JobFailed, JobTimedOut, Over
 from faena.handler import Handler
 from faena.job import Job, JobView, Spec
 from faena.middleware import wrap_enqueue
+from faena.naming import check_label
 from faena.options import Durability, EnqueueOptions, Unique, build, priority_of
 from faena.states import State
 
@@ -211,6 +212,9 @@ class Task(Generic[P, R]):
 
     def handle(self, job_id: str) -> Handle[R]:
         """A job of this task by its id; nothing is looked up."""
+        return self._handle(check_label("id", job_id))
+
+    def _handle(self, job_id: str) -> Handle[R]:
         return Handle(self.app, self.queue, job_id, self.handler.result)
 
     # -- sending --------------------------------------------------------------------------------
@@ -297,7 +301,7 @@ class Task(Generic[P, R]):
             retry_after=float(detail) / 1e6 if is_pressed else 0.0,
             replaced=replaced,
             durability=durability,
-            handle=self.handle(counts),
+            handle=self._handle(counts),
         )
 
     def __repr__(self) -> str:

@@ -87,6 +87,11 @@ class Address:
     @classmethod
     def parse(cls, url: str, *, source: str = "url") -> Address:
         """Read a URL; `source` names where it came from in an error."""
+        if not isinstance(url, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's
+            raise ConfigError(
+                f"{source} must be a text such as {_EXAMPLES['direct']}, got {type(url).__name__}",
+                field=source,
+            )
         return _Parser(url, source).read()
 
     @classmethod

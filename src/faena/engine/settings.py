@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
+from faena.errors import ConfigError, nearest
 from faena.limits import Limit
+from faena.number import check_whole
 from faena.options import QueueOptions
 
 EVENTS_KEPT = 500
@@ -33,6 +35,19 @@ NAMES = (
 )
 
 
+NUMBERS = tuple(name for name in NAMES if name != "limits")
+
+_LEAST = {
+    "max_running": 1,
+    "lease_us": 100_000,
+    "max_deliveries": 1,
+    "age_step_us": 1_000,
+    "hard": 1,
+}
+_MOST = 10**15
+_NEEDED = ("lease_us", "max_deliveries", "age_step_us", "retry_boost", "events_kept")
+
+
 def declaration(options: QueueOptions) -> dict[str, str]:
     """Every setting by name, empty where the options set no bound, and a version of them all."""
     press, retain = options.backpressure, options.retain
@@ -54,6 +69,19 @@ def declaration(options: QueueOptions) -> dict[str, str]:
     texts = {name: "" if value is None else str(value) for name, value in values.items()}
     digest = hashlib.blake2b(repr(sorted(texts.items())).encode(), digest_size=8)
     return texts | {"version": digest.hexdigest()}
+
+
+def setting_text(name: str, value: int | None) -> str:
+    """A setting that is edited at run time, as the scripts read it; None removes a bound."""
+    if name not in NUMBERS:
+        raise ConfigError(
+            f"setting must be a known name, got {name!r}; {nearest(name, NUMBERS)}",
+            field=name,
+            value=value,
+        )
+    if value is None and name not in _NEEDED:
+        return ""
+    return str(check_whole(name, value, least=_LEAST.get(name, 0), most=_MOST))
 
 
 def limits_text(limits: Iterable[Limit]) -> str:

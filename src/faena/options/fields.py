@@ -51,8 +51,8 @@ def attempt_us(timeout: Any) -> int | None:
 
 def between_us(what: str, value: Any, least_us: int, most_us: int) -> int:
     """Microseconds of a duration with an upper bound of its own."""
-    us = to_us(what, value, least_us=least_us)
-    if us > most_us:
+    us = to_us(what, value)
+    if not least_us <= us <= most_us:
         raise ConfigError(
             f"{what} must be a duration from {describe(least_us)} to {describe(most_us)}, "
             f"got {value!r}",

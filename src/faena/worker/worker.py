@@ -24,6 +24,8 @@ from faena.engine import Engine
 from faena.errors import ConfigError, FaenaError
 from faena.handler import Handler
 from faena.middleware import Middleware
+from faena.naming import check_label
+from faena.number import check_real, check_whole
 from faena.options import QueueOptions
 from faena.worker.attempt import Stop
 from faena.worker.executor import Executor, Place
@@ -43,6 +45,7 @@ _SWEEP_PER_QUEUE_S = 1.0
 _STALLED_AFTER_S = 15.0
 _WATCH_EVERY_S = 1.0
 _LAST_WORDS_S = 10.0
+_LONGEST_S = 86_400.0
 
 _log = logging.getLogger("faena.worker")
 
@@ -84,6 +87,16 @@ class WorkerOptions:
 
     until_empty: bool = False
     """Stop when no queue has anything ready, delayed or running."""
+
+    def __post_init__(self) -> None:
+        check_label("worker name", self.name)
+        bounds = {"concurrency": 10_000, "memory_limit": 10**15, "rate_max": 10**9}
+        for what, most in bounds.items():
+            value = getattr(self, what)
+            if value is not None:
+                check_whole(what, value, least=1, most=most)
+        for what in ("grace_s", "rate_s", "stuck_s"):
+            check_real(what, getattr(self, what), least=0, most=_LONGEST_S)
 
 
 class Worker:
