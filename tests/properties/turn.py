@@ -13,6 +13,7 @@ from tests.properties.intake import OVERTAKEN, is_overtaken
 from tests.properties.model import FINISHED, Job, Lease, World
 
 SECOND = 1_000_000
+PRESENCE_US = 30 * SECOND
 
 
 def exchange(world: World, caller: str, worker: str, turn: Turn) -> Exchanged | str:
@@ -29,7 +30,8 @@ def exchange(world: World, caller: str, worker: str, turn: Turn) -> Exchanged | 
     claimed = _claim(world, grant, worker, turn.call)
     answer = _look_ahead(world, turn.want, len(claimed), gate, opens_at)
     if turn.is_sweep:
-        world.workers[worker] = world.now + 2 * world.need("lease_us")
+        presence = max(2 * world.need("lease_us"), PRESENCE_US)
+        world.workers[worker] = world.now + presence
         world.workers = {name: at for name, at in world.workers.items() if at > world.now}
     answer = answer._replace(lost=lost, claimed=[_as_claim(world.jobs[job]) for job in claimed])
     world.calls[caller] = (turn.call, (answer, claimed))

@@ -86,6 +86,12 @@ async def test_a_worker_is_known_from_a_sweep_until_two_leases_later(rig: Rig) -
     assert (await rig.changed())["workers"] == [("new", T0 + 4 * LEASE)]
 
 
+async def test_a_worker_with_short_leases_is_known_for_half_a_minute(rig: Rig) -> None:
+    await rig.declare(lease="1s")
+    await rig.turn(is_sweep=True)
+    assert (await rig.dump())["workers"] == [("worker", T0 + 30 * SECOND)]
+
+
 async def test_samples_are_added_to_the_counters(rig: Rig) -> None:
     await rig.turn(samples={"run:12": 3, "wait:1": 1})
     await rig.turn(samples={"run:12": 2})
