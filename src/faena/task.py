@@ -194,13 +194,11 @@ class Task(Generic[P, R]):
             cast("Draft[P]", item) if isinstance(item, Draft) else Draft(item, shared)
             for item in payloads
         ]
+        # Every payload is checked before any is sent: a bad one costs no half-sent list.
+        pairs = [(self._spec(one.payload, one.options), one.options) for one in drafts]
         if self.app.middleware:
-            pairs = [(self._spec(one.payload, one.options), one.options) for one in drafts]
             return list(await asyncio.gather(*(self._send_one(*pair) for pair in pairs)))
-        receipts: list[Receipt[R]] = []
-        for start in range(0, len(drafts), BATCH):
-            receipts += await self._send_batch(drafts[start : start + BATCH])
-        return receipts
+        return await self._send_all(pairs)
 
     def draft(self, payload: P = _MISSING, **options: Unpack[EnqueueFields]) -> Draft[P]:
         """An item of `enqueue_many` with options of its own."""
@@ -234,21 +232,33 @@ class Task(Generic[P, R]):
             return await send(self.queue, spec)
         return await wrap_enqueue(self.app.middleware, send)(self.queue, spec)
 
-    async def _send_batch(self, drafts: Sequence[Draft[P]]) -> list[Receipt[R]]:
-        """Encode everything before anything is sent: a bad payload costs no half-sent batch."""
-        ids = self.app.new_ids(len(drafts))
+    async def _send_all(self, pairs: Sequence[tuple[Spec, EnqueueOptions]]) -> list[Receipt[R]]:
+        """The server takes one batch in while the next is sealed and receipts are made."""
+        receipts: list[Receipt[R]] = []
+        sending: asyncio.Task[list[Receipt[R]]] | None = None
+        try:
+            for start in range(0, len(pairs), BATCH):
+                batch = self._seal(pairs[start : start + BATCH])
+                if sending is not None:
+                    receipts += await sending
+                sending = asyncio.create_task(self._deliver(*batch))
+                await asyncio.sleep(0)  # it goes out now, not when the next batch is sealed
+            return receipts if sending is None else receipts + await sending
+        except BaseException:
+            if sending is not None:
+                sending.cancel()
+            raise
+
+    def _seal(
+        self, pairs: Sequence[tuple[Spec, EnqueueOptions]]
+    ) -> tuple[list[NewJob], Durability]:
+        ids = self.app.new_ids(len(pairs))
         jobs = [
-            seal_job(
-                one.options.id or fresh,
-                self._spec(one.payload, one.options),
-                one.options,
-                one.options.priority or self.handler.priority,
-            )
-            for one, fresh in zip(drafts, ids, strict=True)
+            seal_job(one.id or fresh, spec, one, one.priority or self.handler.priority)
+            for (spec, one), fresh in zip(pairs, ids, strict=True)
         ]
-        asked = {id(one.options): one.options for one in drafts}.values()
-        durability = max((Durability.of(one.durability) for one in asked), key=_strength)
-        return await self._deliver(jobs, durability)
+        asked = {id(one): one for _, one in pairs}.values()
+        return jobs, max((Durability.of(one.durability) for one in asked), key=_strength)
 
     async def _deliver(self, jobs: Sequence[NewJob], durability: Durability) -> list[Receipt[R]]:
         client = (await self.app.runtime()).client
