@@ -73,9 +73,8 @@ class Harness:
         self.app = app
         self.clock = clock
         self.namespace = namespace
-
-    attempt = staticmethod(inline.attempt)
-    run_inline = staticmethod(inline.run_inline)
+        self.attempt = inline.attempt
+        self.run_inline = inline.run_inline
 
     async def jobs(self, *queues: Queue) -> list[JobView]:
         """Every job of some queues, or of all; ids that nobody chose are in order of enqueue."""
