@@ -118,7 +118,18 @@ def _where(function: Callable[..., Any], task: TaskOptions) -> Run:
             field="run",
             value=task.run,
         )
+    if task.run == "process" and not _is_findable(function):
+        raise ConfigError(
+            f"handler of process task {task.name} must be a function of its module, "
+            f"which a child process can import, got {function.__qualname__}",
+            field="run",
+            value=task.run,
+        )
     return task.run
+
+
+def _is_findable(function: Callable[..., Any]) -> bool:
+    return not inspect.ismethod(function) and "<locals>" not in function.__qualname__
 
 
 def _hints(function: Callable[..., Any], names: Mapping[str, Any]) -> dict[str, Any]:

@@ -76,7 +76,9 @@ def generator(payload: int) -> Any:
 
 
 class Thing:
-    """No function."""
+    """No function, but it has one."""
+
+    def method(self, payload: int) -> None: ...
 
 
 DECLARATIONS: dict[str, tuple[Callable[[], Any], str]] = {
@@ -146,6 +148,10 @@ DECLARATIONS: dict[str, tuple[Callable[[], Any], str]] = {
         "run must fit the handler of task coroutine, which is an async def, got 'thread'",
     ),
     "place for a function": (lambda: queue().task(run="async")(function), "which is a def"),
+    "a process for a method": (
+        lambda: queue().task(run="process")(Thing().method),
+        "process task method must be a function of its module, .*, got Thing.method",
+    ),
     "no function": (lambda: queue().task("send"), "a task must be a function, got 'send'"),
     "a class": (lambda: queue().task(Thing), "a task must be a function, got <class"),
     "a generator": (

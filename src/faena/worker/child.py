@@ -19,6 +19,7 @@ from typing import Any
 
 import msgspec
 
+from faena.errors import ConfigError
 from faena.handler import Handler
 from faena.job import Job, Spec
 
@@ -122,7 +123,13 @@ def _find(order: Order) -> Handler:
     found: Any = importlib.import_module(order.module)
     for name in order.qualname.split("."):
         found = getattr(found, name)
-    return found.handler
+    handler = getattr(found, "handler", None)
+    if handler is None:
+        raise ConfigError(
+            f"{order.module}.{order.qualname} must be the decorated task, for a child process "
+            f"finds it by that name, got a {type(found).__name__}"
+        )
+    return handler
 
 
 def _portable(error: BaseException) -> BaseException:

@@ -1,0 +1,72 @@
+"""How much of a queue may run, and how much of it may wait."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from faena import Backpressure, Faena, Limit
+from faena.errors import Overloaded
+from faena.testing import Harness
+from tests.fundamentals.conftest import Working
+
+
+async def test_a_limit_holds_in_every_window_of_its_length(app: Faena, h: Harness) -> None:
+    @app.queue("calls", limits=[Limit("3/min")]).task
+    async def call(number: int) -> None: ...
+
+    await call.enqueue_many(range(10))
+    per_half_minute = []
+    for _ in range(7):
+        per_half_minute.append(len(await h.drain()))
+        h.clock.advance("30s")
+    assert per_half_minute == [3, 0, 3, 0, 3, 0, 1]
+
+
+async def test_limits_stack(app: Faena, h: Harness) -> None:
+    @app.queue("calls", limits=[Limit("2/s"), Limit("5/min")]).task
+    async def call(number: int) -> None: ...
+
+    await call.enqueue_many(range(10))
+    per_second = []
+    for _ in range(4):
+        per_second.append(len(await h.drain()))
+        h.clock.advance("1s")
+    assert per_second == [2, 2, 1, 0]
+
+
+async def test_max_running_bounds_all_workers_together(app: Faena, working: Working) -> None:
+    now, peak = 0, 0
+
+    @app.queue("calls", max_running=2, concurrency=10).task
+    async def call(number: int) -> None:
+        nonlocal now, peak
+        now += 1
+        peak = max(peak, now)
+        await asyncio.sleep(0.005)
+        now -= 1
+
+    receipts = await call.enqueue_many(range(12))
+    async with working(), working():
+        for receipt in receipts:
+            await receipt.handle.result(timeout="10s")
+    assert peak == 2
+
+
+async def test_a_full_queue_slows_its_producers_and_then_refuses_them(
+    app: Faena, h: Harness
+) -> None:
+    @app.queue("calls", backpressure=Backpressure(soft=2, hard=4, max_delay="10s")).task
+    async def call(number: int) -> None: ...
+
+    waits = [(await call.enqueue(number)).retry_after for number in range(4)]
+    assert waits[:2] == [0, 0]
+    assert 0 < waits[3] <= 10
+    with pytest.raises(Overloaded, match="queue calls is full: try again in") as refused:
+        await call.enqueue(5)
+    assert refused.value.retry_after > 0
+    many = await call.enqueue_many([6, 7])
+    assert [receipt.status for receipt in many] == ["overloaded", "overloaded"]
+    await h.drain()
+    assert (await call.enqueue(8)).status == "created"
