@@ -23,6 +23,7 @@ class LossyProxy:
         self._seen: set[bytes] = set()
         self._relays: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
+        self._is_closing = False
         self.port = 0
         self.lost = 0
 
@@ -43,23 +44,31 @@ class LossyProxy:
     ) -> None:
         assert self._server is not None
         self._server.close()
+        self._is_closing = True
+        await _some_turns()  # until a connection that was just accepted has its task
         for relay in self._relays:
             relay.cancel()
         await asyncio.gather(*self._relays, return_exceptions=True)
+        await _some_turns()  # until the transports have heard of their end
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         relay = asyncio.current_task()
         assert relay is not None
+        if self._is_closing:
+            writer.close()
+            return
         self._relays.add(relay)
-        there, back = await asyncio.open_connection("127.0.0.1", self._target)
         try:
-            await self._relay(reader, writer, there, back)
+            there, back = await asyncio.open_connection("127.0.0.1", self._target)
+            try:
+                await self._relay(reader, writer, there, back)
+            finally:
+                back.close()
         except (OSError, asyncio.CancelledError):
             pass  # cut by either side, or the test is over
         finally:
             self._relays.discard(relay)
             writer.close()
-            back.close()
 
     async def _relay(
         self,
@@ -82,3 +91,8 @@ class LossyProxy:
         self._seen.add(digest)
         self.lost += 1
         return True
+
+
+async def _some_turns() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)

@@ -14,7 +14,8 @@ from tests._support.eventually import eventually
 from tests._support.shop import Plan, QueuePlan, Work, enqueue, open_shop
 from tests._support.valkey import Server
 
-WATCHED_S = 6.0
+SETTLED_S = 0.5
+WATCHED_S = 8.0
 
 
 @pytest.fixture
@@ -34,6 +35,7 @@ async def test_an_idle_worker_sends_no_more_than_two_commands_a_second(
             for queue in queues:
                 await enqueue(app, [Work()], queue=queue)
             await eventually(lambda: len(crew.ledger.jobs("finish")) == 3)
+        await asyncio.sleep(SETTLED_S)
         seen = await _commands(server, WATCHED_S)
     assert len(seen) <= 2 * WATCHED_S, seen
 
@@ -50,13 +52,12 @@ async def _commands(server: Server, seconds: float) -> list[str]:
                 if told["command"] == "ECHO over":
                     return
                 if told["client_type"] != "lua":
-                    seen.append(f"{told['time']:.3f} " + told["command"])
+                    seen.append(told["command"])
 
     watching = asyncio.create_task(asyncio.to_thread(watch))
     await asyncio.to_thread(is_watching.wait)
     await asyncio.sleep(seconds)
     with server.client() as client:
-        client.client_setinfo("LIB-NAME", "test")
         client.echo("over")
     await watching
-    return [command for command in seen if not command.startswith("CLIENT SETINFO")]
+    return [command for command in seen if not command.startswith(("CLIENT SETINFO", "HELLO"))]

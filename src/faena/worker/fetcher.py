@@ -38,6 +38,8 @@ _TWO_CHANNELS_FROM = 20
 _SAMPLES_EVERY_S = 1.0
 _GRACE_S = 10.0
 _BACK_OFF_S = 1.0
+_EARLY_S = 0.01
+"""Timers may be this much early; a sweep that just misses its time would need another call."""
 
 _log = logging.getLogger("faena.worker")
 
@@ -189,7 +191,7 @@ class Fetcher:
 
     def _turn(self, want: int, settled: Sequence[Settlement]) -> Turn:
         now = time.monotonic()
-        is_sweep = now >= self._sweep_at
+        is_sweep = now >= self._sweep_at - _EARLY_S
         if is_sweep:
             self._sweep_at = now + self._sweep_s
         return Turn(self._calls(), want, settled, self._take_samples(now), is_sweep)
