@@ -86,6 +86,26 @@ async def test_inside_an_event_loop_the_portal_refuses_instead_of_blocking_it(ap
         app.sync.enqueue(note)
 
 
+async def test_a_handler_in_a_thread_may_use_the_portal(app: Faena) -> None:
+    queue = app.queue("mail")
+
+    @queue.task
+    def parent(number: int) -> int:
+        return app.sync.result(app.sync.enqueue(child, number).handle, timeout="10s") + 1
+
+    @queue.task
+    async def child(number: int) -> int:
+        return 10 * number
+
+    async with app:
+        receipt = await parent.enqueue(4)
+        worker = await app.worker()
+        serving = asyncio.create_task(worker.run())
+        assert await receipt.handle.result(timeout="10s") == 41
+        worker.stop()
+        await serving
+
+
 def test_a_closed_portal_opens_again_at_the_next_call(app: Faena) -> None:
     @app.queue("mail").task
     async def note() -> None: ...
