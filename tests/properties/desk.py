@@ -45,7 +45,7 @@ def cancel(world: World, ids: Sequence[str]) -> list[str]:
         world.jobs[job].state = "ending"
     for job in ending:
         world.finish(world.jobs[job], "cancelled")
-    prune(world, "cancelled")
+    prune(world, "cancelled", most=len(ids) + 1)
     return answers
 
 

@@ -165,9 +165,9 @@ def _prune_all(world: World, *, is_sweep: bool) -> None:
             prune(world, "completed")
 
 
-def prune(world: World, state: str) -> None:
-    """By count, else by age, else by bytes."""
-    for job in _overdue(world, state):
+def prune(world: World, state: str, most: int = 100) -> None:
+    """By count, else by age, else by bytes; at most so many."""
+    for job in _overdue(world, state)[:most]:
         world.drop(job)
 
 
