@@ -228,7 +228,10 @@ def test_a_program_with_an_embedded_server_leaves_none_behind(program: Program) 
         assert not Path(socket).exists()
 
 
-def test_forked_children_use_the_portal_beside_their_parent(program: Program) -> None:
+@pytest.mark.parametrize("broker", ["server", "embedded"])
+def test_forked_children_use_the_portal_beside_their_parent(program: Program, broker: str) -> None:
+    if broker == "embedded":
+        del program.environ["URL"]
     printed = program.run("""
         app.sync.enqueue(note, 0)
         children = []

@@ -123,6 +123,10 @@ async def test_an_expectation_that_no_job_could_meet_is_refused(shop: Shop) -> N
     async with harness(shop.app) as h:
         with pytest.raises(PayloadError, match="expected str"):
             await h.assert_enqueued(shop.welcome, payload=7)
+        with pytest.raises(ConfigError, match="got 'tennant'; did you mean 'tenant'"):
+            await h.assert_enqueued(shop.welcome, tennant="org-1")  # type: ignore[call-arg]
+        with pytest.raises(ConfigError, match="got 'raedy'; did you mean 'ready'"):
+            await h.assert_enqueued(shop.welcome, state="raedy")
 
 
 async def test_a_drain_runs_what_is_ready_and_tells_how_it_ended(shop: Shop) -> None:
