@@ -110,6 +110,8 @@ class Buried(msgspec.Struct, frozen=True):
 
     kind: ClassVar[str] = "bury"
     error: ErrorRecord
+    has_run: bool = True
+    """False when no handler was called, so that no attempt is used."""
 
 
 class Cancelled(msgspec.Struct, frozen=True):

@@ -195,6 +195,7 @@ async def test_a_stored_payload_that_no_longer_fits_is_dead_at_once_with_its_fie
         assert view is not None
         (error,) = view.errors
         assert (view.state, error.name, error.code) == ("dead", "PayloadError", "PAYLOAD")
+        assert view.attempts == 0, "no handler ran"
         assert error.fields == (("weight", "expected float, got str"),)
         assert bytes(view.payload) == b'{"weight":"2 kg","address":"Calle 1"}'
         with pytest.raises(JobFailed, match="weight expected float, got str"):

@@ -95,7 +95,9 @@ def _weight(outcome: Outcome) -> tuple[int, bytes]:
             return 0, result
         case Retried(delay_us=delay_us, error=error):
             return delay_us, _json.encode(error)
-        case Buried(error=error) | Cancelled(error=error):
+        case Buried(error=error, has_run=has_run):
+            return int(has_run), _json.encode(error)
+        case Cancelled(error=error):
             return 0, _json.encode(error)
         case Snoozed(delay_us=delay_us) | Limited(delay_us=delay_us):
             return delay_us, b""

@@ -124,7 +124,7 @@ class Executor:
         try:
             attempt = self._prepare(claim)
         except Exception as error:  # noqa: BLE001 - whatever a spec or a codec does
-            return self._refuse(claim, Buried(self._record(claim, error)))
+            return self._refuse(claim, Buried(self._record(claim, error), has_run=False))
         if attempt is None:
             return self._refuse(claim, Snoozed(_PARK_US))
         self._running[claim.id] = attempt

@@ -1,9 +1,11 @@
 --- Every ending that is more than "completed, no result".
---   complete [result]   retry delay error   snooze delay   bury error   cancel error   release
+--   complete [result]   retry delay error   snooze delay   bury attempts error   cancel error   release
 --   limited delay: a provider's "not before", so the whole queue is held and the job put back
 --@include key, mark, record, info, hold
-local function fail(id, mark, error)
-  mark.a = (mark.a or 0) + 1
+local function fail(id, mark, error, attempts)
+  if attempts > 0 then
+    mark.a = (mark.a or 0) + attempts
+  end
   if error ~= '' then
     append_info(id, 'error', error)
     mark.i = 1
@@ -25,7 +27,7 @@ local settle_as = {
     end
   end,
   retry = function(batch, id, mark, now, delay, error)
-    fail(id, mark, error)
+    fail(id, mark, error, 1)
     put_off(batch, id, now + delay)
     table.insert(batch.retried, id)
   end,
@@ -33,12 +35,12 @@ local settle_as = {
     put_off(batch, id, now + delay)
     table.insert(batch.snoozed, id)
   end,
-  bury = function(batch, id, mark, _, _, error)
-    fail(id, mark, error)
+  bury = function(batch, id, mark, _, attempts, error)
+    fail(id, mark, error, attempts)
     table.insert(batch.dead, id)
   end,
   cancel = function(batch, id, mark, _, _, error)
-    fail(id, mark, error)
+    fail(id, mark, error, 1)
     table.insert(batch.cancelled, id)
   end,
 }
