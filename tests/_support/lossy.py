@@ -43,9 +43,10 @@ class LossyProxy:
         trace: TracebackType | None,
     ) -> None:
         assert self._server is not None
-        self._server.close()
         self._is_closing = True
-        await _some_turns()  # until a connection that was just accepted has its task
+        # A connection accepted but not yet served when the server closes would never be closed.
+        await _some_turns()
+        self._server.close()
         for relay in self._relays:
             relay.cancel()
         await asyncio.gather(*self._relays, return_exceptions=True)

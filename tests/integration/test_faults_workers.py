@@ -202,6 +202,7 @@ async def test_rolling_restarts_lose_nothing_spend_nothing_and_repeat_nothing(
                 await _more_starts(crew, 20, producing)
                 old = crew.hands[-2]
                 crew.hire()
+                await eventually(crew.are_up)
                 old.terminate()
                 assert await old.ended() == 0
                 restarts += 1
