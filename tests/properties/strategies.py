@@ -35,7 +35,7 @@ outcomes: st.SearchStrategy[Outcome] = st.one_of(
     st.just(Completed()),
     st.sampled_from([Completed(b"1"), Completed(b"x" * 20)]),
     st.builds(Retried, delay_us=st.sampled_from([0, SECOND, 10 * SECOND]), error=st.just(ERROR)),
-    st.just(Buried(ERROR)),
+    st.builds(Buried, error=st.just(ERROR), has_run=st.booleans()),
     st.just(Cancelled(ERROR)),
     st.builds(Snoozed, delay_us=delays),
     st.builds(Limited, delay_us=st.sampled_from([1, SECOND])),

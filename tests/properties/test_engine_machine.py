@@ -256,9 +256,7 @@ class EngineMachine(RuleBasedStateMachine):
     def obliterate(self, force: bool) -> None:
         """Requests of before that arrive later would be about another queue: none are left."""
         self.driver.late.clear()
-        answer = self.driver.obliterate(force=force)
-        if answer == "DONE":
-            self.driver.declare(self.driver.settings)
+        self.driver.obliterate(force=force)
 
     # -- after each step --------------------------------------------------------------------------
 

@@ -99,14 +99,17 @@ def _end(world: World, job: Job, ending: Settlement) -> str | None:
             world.move(job, "delayed", world.now + delay_us)
         case Limited() | Released():
             world.move(job, "ready", lease.score)
-        case Buried() | Cancelled():
+        case Buried(has_run=has_run):
+            _fail(job, ending, attempts=int(has_run))
+            return "dead"
+        case Cancelled():
             _fail(job, ending)
-            return "dead" if isinstance(ending.outcome, Buried) else "cancelled"
+            return "cancelled"
     return None
 
 
-def _fail(job: Job, ending: Settlement) -> None:
-    job.attempts += 1
+def _fail(job: Job, ending: Settlement, attempts: int = 1) -> None:
+    job.attempts += attempts
     error = getattr(ending.outcome, "error", None)
     if error is not None:
         job.tell("error", msgspec.json.encode(error).decode())

@@ -76,6 +76,14 @@ async def test_a_buried_job_is_dead_with_its_error(rig: Rig) -> None:
     }
 
 
+async def test_a_job_that_could_not_even_start_has_used_no_attempt(rig: Rig) -> None:
+    assert await ended(rig, Buried(BOOM, has_run=False)) == {
+        "dead": [("a", T0)],
+        "info:a": ERROR,
+        "marks": {"a": {"i": 1}},
+    }
+
+
 async def test_a_job_stopped_by_its_worker_is_cancelled(rig: Rig) -> None:
     assert await ended(rig, Cancelled(BOOM)) == {
         "cancelled": [("a", T0)],
