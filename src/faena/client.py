@@ -26,6 +26,9 @@ from faena.options import Durability, DurabilityLevel, EnqueueOptions, Unique, U
 BATCH = 1000
 """Jobs in one enqueue call at most."""
 
+SLICE = 200
+"""Jobs removed in one call at most: the server waits for nothing else while it lasts."""
+
 _DURABLE_WITHIN_MS = 5000
 
 _MODES = {
@@ -89,6 +92,25 @@ def seal_job(job_id: str, spec: Spec, options: EnqueueOptions, priority: int) ->
     if isinstance(options.unique, Unique):
         facts |= _unique_facts(options.unique)
     return NewJob(job_id, seal(priority, facts, _encode(spec)))
+
+
+class Frame:
+    """A sealed spec with a hole for the payload: what jobs with the same options have in common.
+
+    Not for jobs with an id of their own, whose line depends on the payload.
+    """
+
+    __slots__ = ("_head", "_tail")
+
+    def __init__(self, spec: Spec, options: EnqueueOptions, priority: int) -> None:
+        empty = msgspec.structs.replace(spec, payload=msgspec.Raw(b"0"))
+        sealed = seal_job("", empty, options, priority).spec
+        head, hole, self._tail = sealed.partition(b'"payload":0')
+        self._head = head + hole[:-1]
+
+    def fill(self, payload: bytes) -> bytes:
+        """The spec of a job with this payload."""
+        return self._head + payload + self._tail
 
 
 def _digest(spec: Spec) -> str:
@@ -264,7 +286,7 @@ class Client:
         """Remove jobs of a state slice by slice; returns how many went."""
         removed = 0
         while most is None or removed < most:
-            size = BATCH if most is None else min(BATCH, most - removed)
+            size = SLICE if most is None else min(SLICE, most - removed)
             gone = await self._engine.clean(queue, state, age_us, size)
             removed += gone
             if gone < size:
@@ -273,7 +295,7 @@ class Client:
 
     async def obliterate(self, queue: str, *, force: bool) -> None:
         """Remove a queue with everything in it; refused while jobs run unless forced."""
-        while (answer := await self._engine.obliterate(queue, BATCH, force=force)) != "DONE":
+        while (answer := await self._engine.obliterate(queue, SLICE, force=force)) != "DONE":
             if answer == "RUNNING":
                 raise InvalidTransition(
                     f"queue {queue} has running jobs: stop its workers first, or force it",

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, overload
 
 import msgspec
 
-from faena.client import BATCH, NewJob, seal_job
+from faena.client import BATCH, Frame, NewJob, seal_job
 from faena.codec import Codec
 from faena.duration import Duration, to_s, to_us
-from faena.engine.scripts import Answer
+from faena.engine.scripts import CREATED, Answer
 from faena.errors import JobCancelled, JobConflict, JobFailed, JobTimedOut, Overloaded, PayloadError
 from faena.handler import Handler
 from faena.job import Job, JobView, Spec
@@ -117,17 +117,22 @@ class Receipt(msgspec.Struct, Generic[R], frozen=True, kw_only=True):
 
     id: str
     """The job that counts: the new one, or the one this is a duplicate of."""
-    status: str
+    status: str = "created"
     """created, duplicate, conflict or overloaded."""
-    state: str | None
+    state: str | None = None
     """Of the job that was there before, for duplicate and conflict."""
-    retry_after: float
+    retry_after: float = 0.0
     """Seconds the producer should wait: until it tries again, or before it sends more."""
-    replaced: str | None
+    replaced: str | None = None
     """The waiting job that this one took the place of."""
     durability: str
     """What was reached: less than asked for when the servers did not confirm in time."""
-    handle: Handle[R]
+    task: Task[Any, R]
+
+    @property
+    def handle(self) -> Handle[R]:
+        """The job, to wait for or to change."""
+        return self.task.handle(self.id)
 
     @property
     def is_accepted(self) -> bool:
@@ -173,7 +178,7 @@ class Task(Generic[P, R]):
         job with another payload.
         """
         chosen = self._options(options)
-        receipt = await self._send_one(self._spec(payload, chosen), chosen)
+        receipt = await self._send_one(self._spec(self._encode(payload), chosen), chosen)
         if receipt.status == "overloaded":
             raise Overloaded(
                 f"queue {self.queue} is full: try again in {receipt.retry_after:g} s",
@@ -190,15 +195,17 @@ class Task(Generic[P, R]):
     ) -> list[Receipt[R]]:
         """Put many jobs on the queue, a round trip per 1000; a receipt for each."""
         shared = self._options(options)
-        drafts = [
-            cast("Draft[P]", item) if isinstance(item, Draft) else Draft(item, shared)
+        # Every payload is checked before any is sent: a bad one costs no half-sent list.
+        pairs = [
+            (self._encode(item.payload), item.options)
+            if isinstance(item, Draft)
+            else (self._encode(item), shared)
             for item in payloads
         ]
-        # Every payload is checked before any is sent: a bad one costs no half-sent list.
-        pairs = [(self._spec(one.payload, one.options), one.options) for one in drafts]
-        if self.app.middleware:
-            return list(await asyncio.gather(*(self._send_one(*pair) for pair in pairs)))
-        return await self._send_all(pairs)
+        if not self.app.middleware:
+            return await self._send_all(pairs)
+        specs = [(self._spec(*pair), pair[1]) for pair in pairs]
+        return list(await asyncio.gather(*(self._send_one(*pair) for pair in specs)))
 
     def draft(self, payload: P = _MISSING, **options: Unpack[EnqueueFields]) -> Draft[P]:
         """An item of `enqueue_many` with options of its own."""
@@ -206,14 +213,11 @@ class Task(Generic[P, R]):
 
     def spec(self, draft: Draft[P]) -> Spec:
         """What a worker would be sent for a draft: its payload is checked and encoded here."""
-        return self._spec(draft.payload, draft.options)
+        return self._spec(self._encode(draft.payload), draft.options)
 
     def handle(self, job_id: str) -> Handle[R]:
         """A job of this task by its id; nothing is looked up."""
-        return self._handle(check_label("id", job_id))
-
-    def _handle(self, job_id: str) -> Handle[R]:
-        return Handle(self.app, self.queue, job_id, self.handler.result)
+        return Handle(self.app, self.queue, check_label("id", job_id), self.handler.result)
 
     # -- sending --------------------------------------------------------------------------------
 
@@ -224,7 +228,7 @@ class Task(Generic[P, R]):
         job_id = options.id or self.app.new_ids(1)[0]
 
         async def send(_queue: str, ready: Spec) -> Receipt[R]:
-            job = seal_job(job_id, ready, options, options.priority or self.handler.priority)
+            job = seal_job(job_id, ready, options, self._priority(options))
             (receipt,) = await self._deliver([job], Durability.of(options.durability))
             return receipt
 
@@ -232,7 +236,7 @@ class Task(Generic[P, R]):
             return await send(self.queue, spec)
         return await wrap_enqueue(self.app.middleware, send)(self.queue, spec)
 
-    async def _send_all(self, pairs: Sequence[tuple[Spec, EnqueueOptions]]) -> list[Receipt[R]]:
+    async def _send_all(self, pairs: Sequence[tuple[bytes, EnqueueOptions]]) -> list[Receipt[R]]:
         """The server takes one batch in while the next is sealed and receipts are made."""
         receipts: list[Receipt[R]] = []
         sending: asyncio.Task[list[Receipt[R]]] | None = None
@@ -250,15 +254,27 @@ class Task(Generic[P, R]):
             raise
 
     def _seal(
-        self, pairs: Sequence[tuple[Spec, EnqueueOptions]]
+        self, pairs: Sequence[tuple[bytes, EnqueueOptions]]
     ) -> tuple[list[NewJob], Durability]:
-        ids = self.app.new_ids(len(pairs))
-        jobs = [
-            seal_job(one.id or fresh, spec, one, one.priority or self.handler.priority)
-            for (spec, one), fresh in zip(pairs, ids, strict=True)
-        ]
         asked = {id(one): one for _, one in pairs}.values()
+        frames = {id(one): self._frame(one) for one in asked if one.id is None}
+        jobs = [
+            self._sealed(payload, one)
+            if one.id is not None
+            else NewJob(fresh, frames[id(one)].fill(payload))
+            for (payload, one), fresh in zip(pairs, self.app.new_ids(len(pairs)), strict=True)
+        ]
         return jobs, max((Durability.of(one.durability) for one in asked), key=_strength)
+
+    def _frame(self, options: EnqueueOptions) -> Frame:
+        return Frame(self._spec(b"null", options), options, self._priority(options))
+
+    def _sealed(self, payload: bytes, options: EnqueueOptions) -> NewJob:
+        spec = self._spec(payload, options)
+        return seal_job(options.id or "", spec, options, self._priority(options))
+
+    def _priority(self, options: EnqueueOptions) -> int:
+        return options.priority or self.handler.priority
 
     async def _deliver(self, jobs: Sequence[NewJob], durability: Durability) -> list[Receipt[R]]:
         client = (await self.app.runtime()).client
@@ -269,10 +285,10 @@ class Task(Generic[P, R]):
             for job, answer in zip(jobs, answers, strict=True)
         ]
 
-    def _spec(self, payload: P, options: EnqueueOptions) -> Spec:
+    def _spec(self, payload: bytes, options: EnqueueOptions) -> Spec:
         return Spec(
             task=self.name,
-            payload=msgspec.Raw(self._encode(payload)),
+            payload=msgspec.Raw(payload),
             version=self.handler.version,
             tenant=options.tenant,
             key=options.key,
@@ -300,6 +316,8 @@ class Task(Generic[P, R]):
         return encoded
 
     def _receipt(self, job_id: str, answer: Answer, durability: str) -> Receipt[R]:
+        if answer is CREATED:
+            return Receipt(id=job_id, durability=durability, task=self)
         code, detail, extra, replaced = answer
         is_known = code in {"DUPLICATE", "CONFLICT"}
         is_pressed = code in {"OVERLOADED", "SLOWED"}
@@ -311,7 +329,7 @@ class Task(Generic[P, R]):
             retry_after=float(detail) / 1e6 if is_pressed else 0.0,
             replaced=replaced,
             durability=durability,
-            handle=self._handle(counts),
+            task=self,
         )
 
     def __repr__(self) -> str:

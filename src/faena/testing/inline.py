@@ -161,12 +161,4 @@ async def _sealed(
 
 
 def _receipt(task: Task[Any, R], job_id: str) -> Receipt[R]:
-    return Receipt(
-        id=job_id,
-        status="created",
-        state=None,
-        retry_after=0.0,
-        replaced=None,
-        durability="memory",
-        handle=task.handle(job_id),
-    )
+    return Receipt(id=job_id, durability="memory", task=task)

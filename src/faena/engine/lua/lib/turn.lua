@@ -5,11 +5,15 @@ local function first_score(set)
   return tonumber(call('ZRANGE', key(set), 0, 0, 'WITHSCORES')[2])
 end
 
+-- A rescued job costs ten times what a settled one does, and many may be due at once, when a large
+-- worker dies: whoever calls next takes the rest, and is told to call at once.
+local RESCUED = 50
+
 --- Bounded housekeeping. Returns the next due instant and the next lease's end, or nil.
 local function upkeep(conf, now, slice, sweep)
   local due_at, ends_at = first_score('delayed'), first_score('running')
   if ends_at and ends_at <= now then
-    rescue(conf, now, slice)
+    rescue(conf, now, math.min(slice, RESCUED))
     due_at, ends_at = first_score('delayed'), first_score('running')
   end
   if due_at and due_at <= now then
