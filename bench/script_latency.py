@@ -1,0 +1,240 @@
+"""`python -m bench.script_latency`: how long script calls take on a server with a million jobs.
+
+A queue is filled, then each operation is called for a while at the sizes workers and producers use,
+and at last all of them mixed. The figures are the server's own: `INFO latencystats` of EVALSHA, the
+time a call kept the server from everybody else, without sockets and queues in front of it. A call
+that breaks the goal (p99.9 of 5 ms in the mixed load) is named, and the exit code is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import redis
+
+from bench.server import running_server
+from faena.client import CallIds
+from faena.engine import Address, Engine, Wire
+from faena.engine.envelope import seal
+from faena.engine.scripts import Settlement, Turn
+from faena.engine.settings import declaration
+from faena.options import QueueOptions, Retain
+from faena.outcomes import Buried, Completed, ErrorRecord, Outcome, Retried, Snoozed
+
+GOAL_US = 5000.0
+QUEUE = "million"
+BODY = b'{"task":"noop","payload":{"text":"' + b"x" * 160 + b'"}}'
+RESULT = b'{"total":42}'
+ERROR = ErrorRecord(name="Boom", message="it broke", stack="line\n" * 40)
+LEASE_US = 30_000_000
+PERCENTILES = ("50", "99", "99.9", "100")
+
+Call = Callable[[], Awaitable[None]]
+
+
+class Figures(NamedTuple):
+    """One operation: how often it was called, and the server's percentiles in microseconds."""
+
+    name: str
+    calls: int
+    p50: float
+    p99: float
+    p999: float
+    worst: float
+
+
+class Clock:
+    """The queue's time: the machine's, and as far ahead of it as leases had to run out."""
+
+    def __init__(self) -> None:
+        self.ahead_us = 0
+
+    def __call__(self) -> int:
+        return time.time_ns() // 1000 + self.ahead_us
+
+
+class Load:
+    """Calls against one queue, each leaving about as many jobs as it found."""
+
+    def __init__(self, engine: Engine, clock: Clock) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._calls = CallIds()
+        self._producer = self._calls()
+        self._worker = self._calls()
+        self._held: deque[tuple[str, str]] = deque()
+        self._numbers = 0
+
+    def _id(self) -> str:
+        self._numbers += 1
+        return f"job{self._numbers:012d}"
+
+    async def enqueue(self, size: int, delay_us: int = 0) -> None:
+        facts: dict[str, object] = {"delay": delay_us} if delay_us else {}
+        spec = seal(random.choice((1, 5, 10, 20, 50)), facts, BODY)
+        jobs = [(self._id(), spec) for _ in range(size)]
+        await self._engine.enqueue(QUEUE, self._producer, self._calls(), jobs)
+
+    async def exchange(self, size: int, *outcomes: Outcome) -> None:
+        """Settle what is held, in the given ways, and claim as much again."""
+        settled = [
+            Settlement(*self._held.popleft(), random.choice(outcomes))
+            for _ in range(min(size, len(self._held)))
+        ]
+        turn = Turn(self._calls(), size, settled, {"run:12": size}, is_sweep=False)
+        exchanged = await self._engine.exchange(QUEUE, self._worker, "bench", turn)
+        self._held.extend((claim.id, claim.lease) for claim in exchanged.claimed)
+
+    async def rescue(self, size: int) -> None:
+        """Claim, let the leases run out, and have the next call rescue them."""
+        await self.exchange(size, Completed())
+        self._held.clear()
+        self._clock.ahead_us += LEASE_US + 1_000_000
+        await self.exchange(1, Completed())
+
+    async def renew(self, size: int) -> None:
+        while len(self._held) < size:
+            await self.exchange(size, Completed())
+        await self._engine.renew(QUEUE, [self._held[i] for i in range(size)])
+
+    async def operate(self, op: str) -> None:
+        """One operation on a waiting job, and one of the reads."""
+        job = f"job{random.randrange(self._numbers // 2, self._numbers):012d}"
+        match op:
+            case "change":
+                await self._engine.change(QUEUE, job, priority=random.randrange(1, 100))
+            case "cancel":
+                await self._engine.cancel(QUEUE, [job])
+            case "look":
+                await self._engine.look(QUEUE, [job])
+            case "page":
+                await self._engine.page(QUEUE, "ready", 50, after=("", ""), is_reverse=True)
+            case "clean":
+                await self._engine.clean(QUEUE, "completed", 0, 200)
+            case _:
+                await self._engine.overview(QUEUE)
+
+
+def _operations(load: Load) -> dict[str, Call]:
+    fails = (Completed(), Completed(RESULT), Retried(1_000_000, ERROR), Buried(ERROR))
+    named: dict[str, Call] = {
+        "enqueue 1": lambda: load.enqueue(1),
+        "enqueue 100": lambda: load.enqueue(100),
+        "enqueue 1000": lambda: load.enqueue(1000),
+        "enqueue 100 delayed": lambda: load.enqueue(100, 60_000_000),
+        "exchange 1": lambda: load.exchange(1, Completed()),
+        "exchange 100": lambda: load.exchange(100, Completed()),
+        "exchange 500": lambda: load.exchange(500, Completed()),
+        "exchange 100 mixed": lambda: load.exchange(100, *fails, Snoozed(1_000_000)),
+        "rescue 100": lambda: load.rescue(100),
+        "renew 200": lambda: load.renew(200),
+    }
+    for op in ("change", "cancel", "look", "page", "clean", "overview"):
+        named[op] = lambda op=op: load.operate(op)
+    return named
+
+
+class Meter:
+    """Reads the server's own histogram of EVALSHA."""
+
+    def __init__(self, url: str) -> None:
+        self._client = redis.Redis.from_url(url, protocol=2)
+        self._client.config_set("latency-tracking-info-percentiles", " ".join(PERCENTILES))
+
+    def reset(self) -> None:
+        self._client.config_resetstat()
+
+    def read(self, name: str) -> Figures:
+        told = self._client.info("latencystats")["latency_percentiles_usec_evalsha"]
+        calls = self._client.info("commandstats")["cmdstat_evalsha"]["calls"]
+        return Figures(name, calls, *(float(told[f"p{one}"]) for one in PERCENTILES))
+
+    def jobs(self) -> int:
+        return int(self._client.hlen(f"faena:{{{QUEUE}}}:specs"))
+
+    def close(self) -> None:
+        self._client.close()
+
+
+async def _fill(load: Load, jobs: int) -> None:
+    for done in range(0, jobs, 1000):
+        await load.enqueue(1000, 3_600_000_000 if done % 10_000 == 0 else 0)
+        if done % 100_000 == 0:
+            print(f"filling: {done:,} of {jobs:,} jobs", file=sys.stderr)
+
+
+def _any_of(calls: list[Call]) -> Call:
+    def call() -> Awaitable[None]:
+        return random.choice(calls)()
+
+    return call
+
+
+async def _repeat(call: Call, seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        await call()
+
+
+async def _measure(url: str, jobs: int, seconds: float) -> list[Figures]:
+    wire, meter, clock = Wire(Address.parse(url)), Meter(url), Clock()
+    engine = Engine(wire, clock=clock)
+    load = Load(engine, clock)
+    retain = Retain(completed="1h", completed_count=50_000)
+    engine.know(QUEUE, declaration(QueueOptions(retain=retain, max_deliveries=100)))
+    try:
+        await _fill(load, jobs)
+        print(f"measuring with {meter.jobs():,} jobs", file=sys.stderr)
+        operations, figures = _operations(load), list[Figures]()
+        for name, call in operations.items():
+            await call()
+            meter.reset()
+            await _repeat(call, seconds)
+            figures.append(meter.read(name))
+            print(f"  {name}: p99.9 {figures[-1].p999:,.0f} us", file=sys.stderr)
+        meter.reset()
+        await _repeat(_any_of(list(operations.values())), 5 * seconds)
+        figures.append(meter.read("all mixed"))
+    finally:
+        meter.close()
+        await wire.close()
+    return figures
+
+
+def _print_table(figures: list[Figures]) -> None:
+    print(f"{'script call':<22}{'calls':>9}{'p50':>9}{'p99':>9}{'p99.9':>9}{'worst':>9}  us")
+    for one in figures:
+        mark = "" if one.p999 <= GOAL_US else "  over the goal"
+        print(
+            f"{one.name:<22}{one.calls:>9,}{one.p50:>9,.0f}{one.p99:>9,.0f}"
+            f"{one.p999:>9,.0f}{one.worst:>9,.0f}{mark}"
+        )
+
+
+def main() -> int:
+    """Measure and print; 1 when the mixed load misses the goal."""
+    parser = argparse.ArgumentParser(prog="./dev bench scripts", description=__doc__)
+    parser.add_argument("--jobs", type=int, default=1_000_000, metavar="N")
+    parser.add_argument("--seconds", type=float, default=3.0, metavar="S", help="per operation")
+    parser.add_argument("--json", action="store_true", help="end stdout with one JSON object")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch, running_server(Path(scratch)) as server:
+        figures = asyncio.run(_measure(server.url, options.jobs, options.seconds))
+    _print_table(figures)
+    if options.json:
+        print(json.dumps({one.name: one._asdict() for one in figures}))
+    return int(figures[-1].p999 > GOAL_US)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
