@@ -70,7 +70,8 @@ class Blocker:
         """Wait for a member of one set, or for the time to pass; then the reply to `command`.
 
         The command lies on the server while the wait lasts, so it runs at the very moment the
-        wait ends, without a further trip. A redirection or a missing script is raised.
+        wait ends, without a further trip. A redirection, a missing script or a refused wait is
+        raised; the command may have run all the same.
         """
         if self._is_closed:
             raise ConnectionError("the wire has been closed by this program")
@@ -148,23 +149,25 @@ class Blocker:
         raise ConnectionError("the nodes disagree about who serves the keys")
 
     async def _ask(self, node: Node, commands: list[bytes], block_s: float) -> Any:
+        """The last reply, or the first refusal: behind a wait that is refused nothing waits."""
         try:
             link = await self._take(node)
             self._busy.add(link)
             try:
                 data = b"".join(commands)
-                *_, reply = await link.ask(data, len(commands), block_s + _GRACE_S)
+                replies = await link.ask(data, len(commands), block_s + _GRACE_S)
             finally:
                 self._busy.discard(link)
         except (OSError, hiredis.ReplyError):
             self._is_in_doubt = True
             raise
-        self._is_in_doubt = isinstance(reply, hiredis.ReplyError)
+        refusal = next((each for each in replies if isinstance(each, hiredis.ReplyError)), None)
+        self._is_in_doubt = refusal is not None
         if self._is_in_doubt:
             link.close()
         else:
             self._idle.setdefault(node, []).append(link)
-        return reply
+        return refusal or replies[-1]
 
     async def _take(self, node: Node) -> Link:
         links = self._idle.get(node, [])

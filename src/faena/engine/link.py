@@ -1,8 +1,9 @@
-"""One socket to one server: requests out, replies in, in order, each within a deadline.
+"""One socket to one server: requests out, replies in, in order, each while the peer is heard of.
 
 A `Link` carries one request (which may be several commands) at a time. Whatever ends a request
-early (its deadline, a cancelled caller, a lost peer) also ends the link, because a reply may still
-be on its way and must never be taken for the answer to the next request.
+early (silence, a cancelled caller, a lost peer) also ends the link, because a reply may still be on
+its way and must never be taken for the answer to the next request. It is silence that is timed, not
+the request: a large reply over a slow line takes what it takes as long as bytes move.
 
 It is an `asyncio.Protocol` over hiredis' packer and parser, for less than half of the time that a
 call through redis-py takes (figures in docs/connections.md). Error replies are returned as values
@@ -41,19 +42,22 @@ class Link(asyncio.Protocol):
         self._waiter: asyncio.Future[list[Any]] | None = None
         self._replies: list[Any] = []
         self._wanted = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._moved_at = 0.0  # when bytes last came in, or a full buffer had gone out
+        self._unsent = 0  # bytes that the transport held when last looked at
 
     @property
     def is_open(self) -> bool:
         return self._transport is not None
 
     async def ask(self, data: bytes, wanted: int, timeout_s: float) -> list[Any]:
-        """Send packed commands and return their `wanted` replies."""
+        """Send packed commands and return their `wanted` replies; `timeout_s` is of silence."""
         if self._transport is None or self._replies:  # it ended, or spoke out of turn
             self.close()
             raise self._loss()
         waiter = self._waiter = self._loop.create_future()
-        self._wanted = wanted
-        timer = self._loop.call_later(timeout_s, self._expire, timeout_s)
+        self._wanted, self._unsent = wanted, len(data)
+        self._timer = self._loop.call_later(timeout_s, self._check, timeout_s)
         self._transport.write(data)
         try:
             return await waiter
@@ -61,7 +65,7 @@ class Link(asyncio.Protocol):
             self.close()
             raise
         finally:
-            timer.cancel()
+            self._timer.cancel()
 
     def send(self, data: bytes) -> None:
         """Write without waiting: only for a subscribed link, whose replies go to `on_push`."""
@@ -84,7 +88,11 @@ class Link(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         _keep_alive(transport.get_extra_info("socket"))
 
+    def resume_writing(self) -> None:
+        self._moved_at = self._loop.time()
+
     def data_received(self, data: bytes) -> None:
+        self._moved_at = self._loop.time()
         reader = self._reader
         try:
             reader.feed(data)
@@ -108,8 +116,18 @@ class Link(asyncio.Protocol):
             if not waiter.done():
                 waiter.set_result(replies)
 
-    def _expire(self, timeout_s: float) -> None:
-        if self._waiter is not None and not self._waiter.done():
+    def _check(self, timeout_s: float) -> None:
+        """End the request after so much silence; the timer is set anew only when it has run out."""
+        if self._waiter is None or self._waiter.done() or self._transport is None:
+            return
+        now, unsent = self._loop.time(), self._transport.get_write_buffer_size()
+        if 0 < unsent < self._unsent:
+            self._moved_at = now
+        self._unsent = unsent
+        left_s = self._moved_at + timeout_s - now
+        if left_s > 0:
+            self._timer = self._loop.call_later(left_s, self._check, timeout_s)
+        else:
             self._waiter.set_exception(TimeoutError(f"no reply within {timeout_s:g} s"))
 
     def _end(self) -> None:

@@ -1,0 +1,127 @@
+"""What the wire does on a line that is slow, and with a server that refuses to let it wait."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from faena.engine.address import Address
+from faena.engine.wire import Wire
+from faena.errors import StoreRejected, StoreUnavailable
+from tests._support.lua import COUNT
+from tests._support.valkey import Server
+
+CHUNK = 1 << 18
+TIMEOUT_S = 0.6
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server() as server:
+        yield server
+
+
+class Line:
+    """Relays at `rate` bytes a second each way; both ends fall silent after `most` bytes back."""
+
+    def __init__(self, port: int, rate: float, most: float = float("inf")) -> None:
+        self._target = port
+        self._rate = rate
+        self._left = most
+        self._relays: set[asyncio.Task[None]] = set()
+
+    async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        relay = asyncio.current_task()
+        assert relay is not None
+        self._relays.add(relay)
+        there, back = await asyncio.open_connection("127.0.0.1", self._target)
+        try:
+            await asyncio.gather(
+                self._carry(reader, back), self._carry(there, writer, is_back=True)
+            )
+        except (OSError, asyncio.CancelledError):
+            pass  # cut by either side, or the test is over
+        finally:
+            back.close()
+            writer.close()
+
+    async def _carry(
+        self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, *, is_back: bool = False
+    ) -> None:
+        while data := await source.read(CHUNK):
+            if is_back and self._left < len(data):
+                await asyncio.Event().wait()
+            self._left -= len(data) if is_back else 0
+            sink.write(data)
+            await sink.drain()
+            await asyncio.sleep(len(data) / self._rate)
+
+    async def end(self) -> None:
+        for relay in self._relays:
+            relay.cancel()
+        await asyncio.gather(*self._relays, return_exceptions=True)
+
+
+@asynccontextmanager
+async def slow_wire(port: int, rate: float, most: float = float("inf")) -> AsyncIterator[Wire]:
+    line, listener = Line(port, rate, most), socket.socket()
+    # A small window, so that what the kernel holds does not hide how slow the line is.
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+    listener.bind(("127.0.0.1", 0))
+    relay = await asyncio.start_server(line.accept, sock=listener)
+    address = Address.parse(f"redis://127.0.0.1:{listener.getsockname()[1]}")
+    wire = Wire(address, call_timeout_s=TIMEOUT_S)
+    try:
+        yield wire
+    finally:
+        await wire.close()
+        relay.close()
+        await line.end()
+
+
+async def test_a_reply_may_take_longer_than_the_timeout_while_it_comes(server: Server) -> None:
+    with server.client() as client:
+        client.set("large", b"x" * 6_000_000)
+    started = time.monotonic()
+    async with slow_wire(server.port, 4e6) as wire:
+        assert len(await wire.call("GET", "large")) == 6_000_000
+    assert time.monotonic() - started > 2 * TIMEOUT_S
+
+
+async def test_a_request_may_take_longer_than_the_timeout_while_it_goes(server: Server) -> None:
+    started = time.monotonic()
+    async with slow_wire(server.port, 16e6) as wire:
+        assert await wire.call("SET", "large", b"x" * 24_000_000) == b"OK"
+    assert time.monotonic() - started > 2 * TIMEOUT_S
+
+
+async def test_a_reply_that_stops_in_the_middle_is_given_up_a_timeout_later(
+    server: Server,
+) -> None:
+    with server.client() as client:
+        client.set("large", b"x" * 6_000_000)
+    async with slow_wire(server.port, 4e6, most=1_000_000) as wire:
+        started = time.monotonic()
+        with pytest.raises(StoreUnavailable, match=r"no reply within 0\.6 s"):
+            await wire.call("GET", "large")
+        assert time.monotonic() - started < 5 * TIMEOUT_S
+
+
+async def test_a_wait_that_is_refused_is_told_though_its_command_ran(server: Server) -> None:
+    with server.client() as client:
+        client.execute_command(
+            "ACL", "SETUSER", "restless", "on", ">sesame", "~*", "+@all", "-bzpopmin"
+        )
+        client.script_load(COUNT.source)
+    wire = Wire(Address.parse(f"redis://restless:sesame@127.0.0.1:{server.port}"))
+    try:
+        with pytest.raises(StoreRejected, match="lacks a permission"):
+            await wire.block_then_run("wake", 5, COUNT, ["counted"], [])
+        assert await wire.call("GET", "counted") == b"1"
+    finally:
+        await wire.close()
