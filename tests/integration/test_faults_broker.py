@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -90,17 +91,20 @@ async def test_a_broker_that_dies_again_and_again_loses_no_fsynced_job(
     app: Faena, crew: Crew, server: Server
 ) -> None:
     crew.hire(2)
-    kept: set[str] = set()
-    asked: Counter[str] = Counter()
+    accepted = Accepted()
+    killed: list[float] = []
     for _ in range(3):
-        async with _producers(app, kept, asked):
-            before = len(kept)
-            await eventually(lambda before=before: len(kept) > before + 50)
+        async with _producers(app, accepted):
+            before = len(accepted.fsynced)
+            await eventually(lambda before=before: len(accepted.fsynced) > before + 50)
             server.kill()
+            killed.append(time.monotonic())
             await asyncio.to_thread(server.start)
-    await eventually(lambda: _are_completed(app, kept), within=20)
-    assert len(kept) > 150
-    assert set(asked) == {"fsynced"}
+    assert len(accepted.fsynced) > 150
+    assert await _gone(app, accepted.fsynced) == []
+    for job in await _gone(app, accepted.memory):
+        assert any(0 <= at - accepted.memory[job] <= POSTPONED_S for at in killed)
+    await eventually(lambda: _are_completed(app, accepted.fsynced), within=20)
 
 
 async def test_workers_get_over_connections_that_went_silent(
@@ -192,16 +196,23 @@ async def _resumed_after_s(crew: Crew, since_ns: int, *, pause_s: float = 0.0) -
     return ((resumed_ns() or 0) - since_ns) / 1e9
 
 
+class Accepted:
+    """Jobs by durability, each with the instant of its receipt."""
+
+    def __init__(self) -> None:
+        self.fsynced: dict[str, float] = {}
+        self.memory: dict[str, float] = {}
+
+
 @asynccontextmanager
-async def _producers(app: Faena, kept: set[str], asked: Counter[str]) -> AsyncIterator[None]:
-    """Enqueue one by one and note which jobs were promised to be on disk."""
+async def _producers(app: Faena, accepted: Accepted) -> AsyncIterator[None]:
+    """Enqueue one by one and note what each receipt promised."""
 
     async def produce() -> None:
-        while True:
-            receipt = await task_of(app).enqueue(Work(ms=1), durability="fsynced")
-            asked[receipt.durability] += 1
-            if receipt.durability == "fsynced":
-                kept.add(receipt.id)
+        for durability in itertools.cycle(["fsynced", "memory"]):
+            receipt = await task_of(app).enqueue(Work(ms=1), durability=durability)
+            assert receipt.durability == durability
+            getattr(accepted, durability)[receipt.id] = time.monotonic()
 
     producing = [asyncio.create_task(produce()) for _ in range(8)]
     try:
@@ -209,14 +220,25 @@ async def _producers(app: Faena, kept: set[str], asked: Counter[str]) -> AsyncIt
     finally:
         for task in producing:
             task.cancel()
-        await asyncio.gather(*producing, return_exceptions=True)
+        ended = await asyncio.gather(*producing, return_exceptions=True)
+        assert {type(end) for end in ended} == {asyncio.CancelledError}
 
 
-async def _are_completed(app: Faena, kept: set[str]) -> bool:
+async def _gone(app: Faena, jobs: Iterable[str]) -> list[str]:
+    """Those of the jobs that the server does not know."""
+    ids = sorted(jobs)
     engine = (await app.runtime()).engine
-    found = await engine.look("q", sorted(kept))
-    assert all(found), "a job that was on disk is gone"
-    return all(look[0] == b"completed" for look in found)
+    gone: list[str] = []
+    for start in range(0, len(ids), 1000):
+        part = ids[start : start + 1000]
+        found = await engine.look("q", part)
+        gone += [job for job, look in zip(part, found, strict=True) if not look]
+    return gone
+
+
+async def _are_completed(app: Faena, jobs: Iterable[str]) -> bool:
+    engine = (await app.runtime()).engine
+    return all(look[0] == b"completed" for look in await engine.look("q", sorted(jobs)))
 
 
 def _only_the_crash_explains_repeats(crew: Crew, killed_ns: int) -> None:
