@@ -216,14 +216,7 @@ class Faena:
         Cancelled, it hands its running jobs back at once, no attempt used.
         """
         worker = await self.worker(queues, build(WorkerOptions, "worker", options))
-        running = asyncio.ensure_future(worker.run())
-        try:
-            await asyncio.shield(running)
-        except asyncio.CancelledError:
-            worker.stop()
-            worker.stop()
-            await running
-            raise
+        await worker.run()
 
     def _served(self, names: Iterable[str]) -> Mapping[str, Served]:
         return {

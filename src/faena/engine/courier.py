@@ -66,6 +66,11 @@ class Courier:
             except (OSError, hiredis.ReplyError) as failure:
                 diverted = await self._recover(failure, request, node, patience)
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed for good."""
+        return self._is_closed
+
     async def look(self, timeout_s: float) -> None:
         """Learn the topology anew; when nobody can tell now, the next attempt shows it."""
         with contextlib.suppress(OSError, hiredis.ReplyError):

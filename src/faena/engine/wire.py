@@ -195,6 +195,11 @@ class Wire:
         await subscription.tried.wait()
         return subscription
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether this program has closed it for good."""
+        return self._courier.is_closed
+
     async def nodes(self) -> tuple[Node, ...]:
         """The primaries: one, or all of a cluster."""
         try:

@@ -33,6 +33,7 @@ from faena.outcomes import (
     Cancelled,
     Completed,
     Discard,
+    ErrorRecord,
     Limited,
     Outcome,
     RateLimited,
@@ -97,6 +98,11 @@ class Executor:
         self._now = 0
 
     @property
+    def tasks(self) -> frozenset[asyncio.Task[None]]:
+        """The tasks that run handlers, those of abandoned jobs among them."""
+        return frozenset(self._tasks)
+
+    @property
     def running(self) -> Mapping[str, Attempt]:
         """Attempts under way, by job id."""
         return self._running
@@ -113,7 +119,11 @@ class Executor:
     def stop(self, job_id: str, why: Stop, lease: str | None = None) -> None:
         """Tell a running job to stop; with a lease, only the attempt that runs under it."""
         attempt = self._running.get(job_id)
-        if attempt is not None and lease in {None, attempt.claim.lease}:
+        if attempt is None or lease not in {None, attempt.claim.lease}:
+            return
+        if why is Stop.LOST:
+            attempt.job.detach()
+        if attempt.stop is None:  # a reason that is repeated grants no more time
             attempt.end_early(why)
             self._expect_end(attempt)
 
@@ -166,8 +176,7 @@ class Executor:
 
     def _expire(self, attempt: Attempt) -> None:
         attempt.timer = None
-        attempt.end_early(Stop.TIMEOUT)
-        self._expect_end(attempt)
+        self.stop(attempt.claim.id, Stop.TIMEOUT, attempt.claim.lease)
 
     def _expect_end(self, attempt: Attempt) -> None:
         """A handler that ignores its end does not keep its job: it is settled without it."""
@@ -181,7 +190,8 @@ class Executor:
             attempt.claim.id,
             attempt.handler.name,
         )
-        self._end(attempt, self._judge(attempt, asyncio.CancelledError()), is_abandoned=True)
+        attempt.job.detach()
+        self._end(attempt, self._verdict(attempt, asyncio.CancelledError()), is_abandoned=True)
 
     # -- the handler ----------------------------------------------------------------------------
 
@@ -189,7 +199,8 @@ class Executor:
         """See that a task is about to look at what is pending."""
         if not self._is_runner_due:
             self._is_runner_due = True
-            task = asyncio.create_task(self._serve_pending())
+            # Made by hand, for an eager task factory would run it here and now, job inside job.
+            task = asyncio.Task(self._serve_pending(), loop=asyncio.get_running_loop())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
@@ -215,7 +226,7 @@ class Executor:
             value = await self._call(attempt)
             outcome = self._complete(attempt, value)
         except BaseException as error:  # noqa: BLE001 - the border: a handler may raise anything
-            outcome = self._judge(attempt, error)
+            outcome = self._verdict(attempt, error)
         self._end(attempt, outcome)
 
     async def _call(self, attempt: Attempt) -> Any:
@@ -254,6 +265,15 @@ class Executor:
         return Completed(result)
 
     # -- after the handler ----------------------------------------------------------------------
+
+    def _verdict(self, attempt: Attempt, error: BaseException) -> Outcome | None:
+        """The judgement, or, should it fail over a user's exception or policy, a plain burial."""
+        try:
+            return self._judge(attempt, error)
+        except Exception:  # noqa: BLE001 - whatever a user's code does here, the slot must come back
+            _log.exception("the end of job %s could not be judged", attempt.claim.id)
+            words = "its failure could not be read; see the worker's log"
+            return Buried(ErrorRecord(name="Unreadable", message=words, at=self._now))
 
     def _judge(  # noqa: PLR0911 - the one place where endings become outcomes
         self, attempt: Attempt, error: BaseException

@@ -33,14 +33,14 @@ class WorkerDied(Exception):
 def record_of(error: BaseException, *, attempt: int, worker: str, at: int) -> ErrorRecord:
     """Name, message, code and stack of an exception, each bounded."""
     return ErrorRecord(
-        name=type(error).__name__,
+        name=_clean(type(error).__name__),
         message=_message(error),
         code=_code(error),
         stack=_stack(error),
         attempt=attempt,
         worker=worker,
         at=at,
-        fields=error.fields[:_MOST_FIELDS] if isinstance(error, PayloadError) else (),
+        fields=_fields(error) if isinstance(error, PayloadError) else (),
     )
 
 
@@ -54,12 +54,20 @@ def _message(error: BaseException) -> str:
 
 def _code(error: BaseException) -> str | None:
     """A `code` the exception carries, or the usual word for its kind."""
-    own = getattr(error, "code", None)
+    try:
+        own = getattr(error, "code", None)
+    except Exception:  # noqa: BLE001 - a user's property may do anything
+        own = None
     if isinstance(own, str | int) and not isinstance(own, bool):
         return _clean(str(own)[:64])
     if isinstance(error, TimedOut):
         return "TIMEOUT"
     return next((code for kind, code in _CODES if isinstance(error, kind)), None)
+
+
+def _fields(error: PayloadError) -> tuple[tuple[str, str], ...]:
+    kept = error.fields[:_MOST_FIELDS]
+    return tuple((_clean(str(path)), _clean(str(reason))) for path, reason in kept)
 
 
 def _stack(error: BaseException) -> str | None:

@@ -22,7 +22,7 @@ from faena.engine import Engine, envelope
 from faena.engine.scripts import Claim, Exchanged, Settlement, Turn
 from faena.errors import FaenaError, StoreUnavailable
 from faena.options import QueueOptions
-from faena.outcomes import Outcome, Snoozed
+from faena.outcomes import Completed, Outcome, Snoozed
 from faena.worker.attempt import Attempt, Stop
 from faena.worker.executor import Executor
 from faena.worker.leases import Leases
@@ -33,6 +33,9 @@ from faena.worker.slots import Slots
 
 _MOST = 1000
 """Settlements, and claims, in one exchange."""
+
+_LARGEST = 8 * 1024 * 1024
+"""Bytes of results in one exchange, after which the rest waits for the next."""
 
 _TWO_CHANNELS_FROM = 20
 _SAMPLES_EVERY_S = 1.0
@@ -84,6 +87,8 @@ class Fetcher:
         """Somebody asked for an exchange even if nothing can be claimed."""
         self._sweep_at = 0.0
         self._in_flight = 0
+        self._spare: set[str] = set()
+        """Claims sent ahead and not answered yet, by the names of their calls."""
         self._flushing: set[asyncio.Task[None]] = set()
         self.is_hungry = True
         """Whether work is believed to wait: until a claim comes back short."""
@@ -130,8 +135,10 @@ class Fetcher:
         self._news.set()
 
     async def _settle_after_notes(self, claim: Claim, outcome: Outcome) -> None:
-        await self._notes.flush(claim.id)
-        self._settle(claim, outcome)
+        try:
+            await self._notes.flush(claim.id)
+        finally:
+            self._settle(claim, outcome)
 
     # -- the loop -------------------------------------------------------------------------------
 
@@ -166,6 +173,7 @@ class Fetcher:
             and not self._flushing
             and not self.executor.running
             and not self._in_flight
+            and not self._spare
         )
 
     def _tell_idle(self) -> None:
@@ -177,17 +185,29 @@ class Fetcher:
         want = self._reserve()
         if not want and not self._settled and not self._must_look:
             return None
-        number = min(len(self._settled), _MOST)
-        settled = [self._settled.popleft() for _ in range(number)]
         self._must_look = False
-        return self._turn(want, settled)
+        return self._turn(want, self._settlements())
+
+    def _settlements(self) -> list[Settlement]:
+        """What one call may carry: so many, and so large together."""
+        taken: list[Settlement] = []
+        size = 0
+        while self._settled and len(taken) < _MOST and size < _LARGEST:
+            taken.append(self._settled.popleft())
+            outcome = taken[-1].outcome
+            size += len(outcome.result) if isinstance(outcome, Completed) else 0
+        return taken
 
     def spare_turn(self) -> Turn | None:
         """A claim for slots that nothing needs now, to be sent ahead of the work; None for none."""
         if self.is_closing or self.is_hungry or self._settled:
             return None
-        want = self._slots.take(self.queue, min(self._share, _MOST, self._pace.room()))
-        return self._turn(want, ()) if want else None
+        want = self._take(self._share)
+        if not want:
+            return None
+        turn = self._turn(want, ())
+        self._spare.add(turn.call)
+        return turn
 
     def _turn(self, want: int, settled: Sequence[Settlement]) -> Turn:
         now = time.monotonic()
@@ -200,10 +220,14 @@ class Fetcher:
         """Slots for the next claim: half of them where two calls share the work."""
         if self.is_closing or not (self.is_hungry or self._settled):
             return 0
-        want = min(self._share, _MOST, self._pace.room())
         if self._channels > 1 and self._in_flight and not self._is_worth_it():
             return 0
-        return self._slots.take(self.queue, want)
+        return self._take(self._share)
+
+    def _take(self, most: int) -> int:
+        want = self._slots.take(self.queue, min(most, _MOST, self._pace.room()))
+        self._pace.reserve(want)
+        return want
 
     def _is_worth_it(self) -> bool:
         """Whether a second call would carry enough; little things wait for the first to return."""
@@ -222,10 +246,12 @@ class Fetcher:
             try:
                 return await self._engine.exchange(self.queue, caller, self._worker, turn)
             except StoreUnavailable as error:
+                if self._engine.wire.is_closed:
+                    raise  # by this program: nobody will open it again
                 _log.warning("queue %s: %s; trying again", self.queue, error)
             except FaenaError:
                 _log.exception("queue %s: an exchange was refused; trying again", self.queue)
-                await asyncio.sleep(_BACK_OFF_S)
+            await asyncio.sleep(_BACK_OFF_S)
 
     # -- the answer -----------------------------------------------------------------------------
 
@@ -244,7 +270,8 @@ class Fetcher:
         claimed = exchanged.claimed
         if len(claimed) < turn.want:
             self._slots.give_back(self.queue, turn.want - len(claimed))
-        self._pace.spend(len(claimed))
+        self._pace.settle(turn.want, len(claimed))
+        self._spare.discard(turn.call)
         self.is_hungry = exchanged.more or (turn.want > 0 and len(claimed) == turn.want)
         self._slots.want(self.queue, is_hungry=self.is_hungry)
         self._schedule(exchanged)
@@ -284,7 +311,7 @@ class Fetcher:
         """Look again when something can change by itself, and at every sweep in any case."""
         delay_s = max(0.0, self._sweep_at - time.monotonic())
         if not self._pace.room():
-            delay_s = min(delay_s, self._pace.wait_s())
+            delay_s = min(delay_s, max(0.001, self._pace.wait_s()))
         if exchanged.next_at:
             delay_s = min(delay_s, max(0.001, (exchanged.next_at - exchanged.now) / 1e6))
         if self._timer is not None:

@@ -72,6 +72,11 @@ class Heartbeat:
         self._thread.join(_STOP_WITHIN_S)
 
     @property
+    def is_alive(self) -> bool:
+        """Whether leases are being renewed at all."""
+        return self._thread.is_alive()
+
+    @property
     def lag_s(self) -> float:
         """For how long the worker's event loop has owed an answer; 0 when it owes none."""
         asked_at = self._asked_at
@@ -86,14 +91,21 @@ class Heartbeat:
         engine = self._connect()
         try:
             while not self._stopping.is_set():
-                self._watch_loop()
-                await self._renew_all(engine)
+                await self._beat_once(engine)
                 try:
                     await asyncio.wait_for(self._wake.wait(), self._every_s)
                 except TimeoutError:
                     continue
         finally:
             await engine.wire.close()
+
+    async def _beat_once(self, engine: Engine) -> None:
+        """Whatever goes wrong in one beat, the next one comes."""
+        try:
+            self._watch_loop()
+            await self._renew_all(engine)
+        except Exception:  # noqa: BLE001 - a border: leases depend on the next beat
+            _log.exception("a heartbeat failed; the next one follows")
 
     def _watch_loop(self) -> None:
         """Two beats in a row must find it silent: a process frozen for a while is not stuck."""

@@ -9,6 +9,7 @@ name: either it ran, and this is its answer, or it runs now.
 from __future__ import annotations
 
 import asyncio
+import random
 
 from faena.client import CallIds
 from faena.engine import Engine
@@ -16,6 +17,7 @@ from faena.engine.scripts import Turn
 from faena.worker.fetcher import Fetcher
 
 _BLOCK_S = 2.0
+_BACK_OFF_S = 0.5
 
 
 class Lookout:
@@ -27,6 +29,7 @@ class Lookout:
         self._worker = worker
         self._caller = calls()
         self._idle = asyncio.Event()
+        self._pause_s = 0.0
 
     def idle_changed(self) -> None:
         """The fetcher has nothing left to claim."""
@@ -39,6 +42,9 @@ class Lookout:
             self._idle.clear()
             while (turn := self._fetcher.spare_turn()) is not None:
                 await self._wait(turn)
+                pause_s, self._pause_s = self._pause_s, 0.0
+                if pause_s:
+                    await asyncio.sleep(pause_s * (1 + random.random()))
 
     async def _wait(self, turn: Turn) -> None:
         fetcher = self._fetcher
@@ -48,6 +54,7 @@ class Lookout:
             )
             if exchanged is None:
                 exchanged = await fetcher.ask(self._caller, turn)
+                self._pause_s = _BACK_OFF_S  # waiting does not work now: do not try it in a loop
         except asyncio.CancelledError:
             # If it has not run yet it claims nothing now; if it has, its jobs are not stranded.
             fetcher.take_in(turn, await fetcher.ask(self._caller, turn._replace(want=0)))

@@ -6,6 +6,7 @@ private brake.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable
@@ -27,24 +28,30 @@ class Pace:
         self._clock = clock
         self._spent: deque[tuple[float, int]] = deque()
         self._used = 0
+        self._reserved = 0
 
     def room(self) -> int:
-        """Claims allowed now."""
+        """Claims that may be asked for now: neither made in the last window nor on their way."""
         if self._most is None:
             return _UNBOUNDED
         oldest = self._clock() - self._per_s
         while self._spent and self._spent[0][0] <= oldest:
             self._used -= self._spent.popleft()[1]
-        return max(0, self._most - self._used)
+        return max(0, self._most - self._used - self._reserved)
 
     def wait_s(self) -> float:
-        """Seconds until there is room again; 0 when there is."""
-        if self.room() or not self._spent:
-            return 0.0
-        return self._spent[0][0] + self._per_s - self._clock()
+        """Seconds until a claim made leaves the window; infinite when none was."""
+        if not self._spent:
+            return math.inf
+        return max(0.0, self._spent[0][0] + self._per_s - self._clock())
 
-    def spend(self, number: int) -> None:
-        """Count claims."""
-        if self._most is not None and number:
-            self._spent.append((self._clock(), number))
-            self._used += number
+    def reserve(self, number: int) -> None:
+        """Count claims that are being asked for."""
+        self._reserved += number
+
+    def settle(self, reserved: int, made: int) -> None:
+        """The answer is here: so many of the reserved claims were made."""
+        self._reserved -= reserved
+        if self._most is not None and made:
+            self._spent.append((self._clock(), made))
+            self._used += made

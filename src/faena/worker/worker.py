@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 from faena.client import CallIds
 from faena.engine import Engine
-from faena.errors import ConfigError, FaenaError
+from faena.errors import ConfigError, FaenaError, InternalError
 from faena.handler import Handler
 from faena.middleware import Middleware
 from faena.naming import check_label
@@ -45,6 +45,7 @@ _SWEEP_PER_QUEUE_S = 1.0
 _STALLED_AFTER_S = 15.0
 _WATCH_EVERY_S = 1.0
 _LAST_WORDS_S = 10.0
+_HANDLERS_END_S = 1.0
 _LONGEST_S = 86_400.0
 
 _log = logging.getLogger("faena.worker")
@@ -121,6 +122,7 @@ class Worker:
         self._slots = Slots(self.options.concurrency)
         self._leases = Leases()
         self._calls = CallIds()
+        self._heartbeat: Heartbeat | None = None
         self._fetchers: dict[str, Fetcher] = {}
         self._stop = asyncio.Event()
         self._hurry = asyncio.Event()
@@ -163,7 +165,7 @@ class Worker:
         for fetcher in self._fetchers.values():
             fetcher.on_idle = waker.idle_changed
         lease_us = min(served.options.lease_us for served in self._queues.values())
-        heartbeat = Heartbeat(
+        heartbeat = self._heartbeat = Heartbeat(
             self._connect,
             self._leases,
             every_s=lease_us / 3e6,
@@ -173,6 +175,14 @@ class Worker:
             on_stuck=self._stuck,
         )
         heartbeat.start()
+        try:
+            await self._listen_and_serve(waker)
+        finally:
+            await asyncio.to_thread(heartbeat.stop)
+            threads.close()
+            processes.close()
+
+    async def _listen_and_serve(self, waker: Waker | Lookout) -> None:
         listening = await self._engine.listen(
             "stop", lambda queue, job: self._stop_job(queue, job, Stop.CANCEL)
         )
@@ -180,9 +190,6 @@ class Worker:
             await self._serve(waker)
         finally:
             await listening.close()
-            await asyncio.to_thread(heartbeat.stop)
-            threads.close()
-            processes.close()
 
     def _threads(self) -> int:
         total = sum(served.options.concurrency for served in self._queues.values())
@@ -232,13 +239,27 @@ class Worker:
         try:
             await asyncio.wait([*parts, stopping], return_when=asyncio.FIRST_COMPLETED)
             for part in parts:
-                if part.done() and not part.cancelled() and part.exception():
-                    raise part.exception() or RuntimeError("a part of the worker ended")
+                if part.done() and not part.cancelled() and (error := part.exception()):
+                    raise _first(error)
             await self._wind_down(fetching, waking)
+        except asyncio.CancelledError:
+            self._hurry.set()
+            await self._wind_down(fetching, waking)
+            raise
         finally:
             for task in (*parts, stopping):
                 task.cancel()
             await asyncio.gather(*parts, return_exceptions=True)
+            await self._end_handlers()
+
+    async def _end_handlers(self) -> None:
+        """No handler goes on in a worker that has ended, unless it ignores every word."""
+        for fetcher in self._fetchers.values():
+            for job_id in list(fetcher.executor.running):
+                fetcher.stop_job(job_id, Stop.SHUTDOWN)
+        tasks = [task for each in self._fetchers.values() for task in each.executor.tasks]
+        if tasks:
+            await asyncio.wait(tasks, timeout=_HANDLERS_END_S)
 
     async def _wind_down(
         self, fetching: Sequence[asyncio.Task[None]], waking: asyncio.Task[None]
@@ -275,6 +296,8 @@ class Worker:
         """See that the worker lives: progress, not connectivity, and memory."""
         while not self._stop.is_set():
             await asyncio.sleep(_WATCH_EVERY_S)
+            if self._heartbeat is not None and not self._heartbeat.is_alive:
+                raise InternalError("the heartbeat has ended: leases are no longer renewed")
             await self._watch_progress()
             self._watch_memory()
             if self.options.until_empty and await self._is_empty():
@@ -320,6 +343,13 @@ class Worker:
             if any(waiting[state] for state in (b"ready", b"delayed", b"running", b"blocked")):
                 return False
         return True
+
+
+def _first(error: BaseException) -> BaseException:
+    """The error itself out of a group's: channels of one queue fail for one reason."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def resident_bytes() -> int:

@@ -1,0 +1,173 @@
+"""A worker at its edges: closed, cancelled, stopped, and with handlers that end badly."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from faena import Faena, Retry, State
+from faena.errors import PayloadError, StoreUnavailable
+from faena.worker import executor
+from tests._support.eventually import eventually
+from tests._support.valkey import Server
+
+ONCE = Retry.never()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server("appendonly no", unix=True) as server:
+        yield server
+
+
+@pytest.fixture
+def app(server: Server, request: pytest.FixtureRequest) -> Faena:
+    return Faena("edges", server.url, namespace=f"edges{abs(hash(request.node.name)) % 10**9}")
+
+
+@contextlib.asynccontextmanager
+async def working(app: Faena, **options: Any) -> AsyncIterator[asyncio.Task[None]]:
+    task = asyncio.create_task(app.run_worker(**options))
+    try:
+        yield task
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError, StoreUnavailable):
+            await task
+
+
+async def test_a_worker_whose_app_is_closed_ends_with_an_error(app: Faena) -> None:
+    """It must neither spin nor wait for a connection that nobody will open again."""
+    queue = app.queue("q")
+
+    @queue.task
+    async def nothing() -> None: ...
+
+    async with working(app) as task:
+        receipt = await nothing.enqueue()
+        await receipt.handle.result(timeout="10s")
+        await app.close()
+        with pytest.raises(StoreUnavailable, match="closed by this program"):
+            await asyncio.wait_for(asyncio.shield(task), 10)
+
+
+class Bristling(Exception):
+    @property
+    def code(self) -> str:
+        raise RuntimeError("do not touch")
+
+
+class NoNumber:
+    def delay_us(self, attempt: int, error: BaseException | None) -> Any:
+        return "soon"
+
+
+async def test_an_end_that_cannot_be_read_is_a_burial_and_costs_no_slot(app: Faena) -> None:
+    queue = app.queue("q", concurrency=1)
+
+    @queue.task(retry=ONCE)
+    async def bristle() -> None:
+        raise Bristling
+
+    @queue.task(retry=ONCE)
+    async def mumble() -> None:
+        raise PayloadError("bad", fields=[("name", "\udc80")])
+
+    @queue.task(retry=Retry(NoNumber()))
+    async def misplan() -> None:
+        raise ValueError("again")
+
+    @queue.task
+    async def calm() -> str:
+        return "ran"
+
+    async with app, working(app):
+        bad = [await task.enqueue() for task in (bristle, mumble, misplan)]
+        good = await calm.enqueue()
+        assert await good.handle.result(timeout="10s") == "ran"
+        assert [await one.handle.state() for one in bad] == [State.DEAD] * 3
+
+
+async def test_a_repeated_cancellation_grants_no_more_time(
+    app: Faena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The heartbeat repeats it at every beat; a deaf handler is settled without, all the same."""
+    monkeypatch.setattr(executor, "_STUCK_AFTER_S", 1.0)
+    queue = app.queue("q", lease="1s")
+    started, release = asyncio.Event(), asyncio.Event()
+
+    @queue.task
+    async def deaf() -> None:
+        started.set()
+        while not release.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await release.wait()
+
+    async with app, working(app):
+        receipt = await deaf.enqueue()
+        await started.wait()
+        assert await receipt.handle.cancel() == "asked"
+        await eventually(lambda: _is(receipt.handle, State.CANCELLED))
+        release.set()
+
+
+async def test_no_handler_outlives_a_cancelled_worker(app: Faena) -> None:
+    queue = app.queue("q")
+    started, ends = asyncio.Event(), []
+
+    @queue.task
+    async def wait() -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            ends.append("stopped")
+            raise
+
+    async with app:
+        receipt = await wait.enqueue()
+        worker = await app.worker()
+        running = asyncio.create_task(worker.run())
+        await started.wait()
+        running.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await running
+        assert ends == ["stopped"]
+        view = await receipt.handle.view()
+    assert view is not None
+    assert (view.state, view.attempts, view.losses) == (State.READY, 0, 0)
+
+
+async def test_a_stop_strands_nothing_that_was_claimed_ahead(app: Faena) -> None:
+    """Jobs arrive all the time while single-queue workers come and go."""
+    queue = app.queue("q", concurrency=2)
+    runs: list[str] = []
+
+    @queue.task
+    async def note(name: str) -> None:
+        runs.append(name)
+
+    async def produce() -> None:
+        for number in range(150):
+            await note.enqueue(str(number))
+
+    async with app:
+        producing = asyncio.create_task(produce())
+        while not producing.done():
+            worker = await app.worker()
+            running = asyncio.create_task(worker.run())
+            await worker.serving.wait()
+            await asyncio.sleep(0.05)
+            worker.stop()
+            await running
+            assert (await queue.counts())["running"] == 0
+        await app.run_worker(until_empty=True)
+    assert sorted(runs, key=int) == [str(number) for number in range(150)]
+
+
+async def _is(handle: Any, state: State) -> bool:
+    return await handle.state() is state
