@@ -23,7 +23,8 @@ from faena.task import Handle, Task
 if TYPE_CHECKING:
     from faena.app import Faena
 
-_WAITING = (State.READY, State.DELAYED, State.BLOCKED)
+_WAITING = (State.BLOCKED, State.DELAYED, State.READY)
+"""Removed in this order: whoever waits behind another job would move on when that one is gone."""
 
 
 class Queue:
