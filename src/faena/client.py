@@ -26,6 +26,10 @@ from faena.options import Durability, DurabilityLevel, EnqueueOptions, Unique, U
 BATCH = 1000
 """Jobs in one enqueue call at most."""
 
+BATCH_BYTES = 16 << 20
+"""Bytes in one enqueue call at most, unless a single job has more: a longer command would hold up
+the connection, and what a server takes of one client is bounded."""
+
 SLICE = 200
 """Jobs removed in one call at most: the server waits for nothing else while it lasts."""
 
@@ -79,6 +83,8 @@ class _Group(NamedTuple):
     """Jobs of one caller that wait for the next call."""
 
     jobs: Sequence[NewJob]
+    size: int
+    """Their bytes."""
     answered: asyncio.Future[Sent]
 
 
@@ -148,7 +154,7 @@ class Producer:
         """Answers for 1..1000 jobs."""
         if self._is_busy:
             answered: asyncio.Future[Sent] = asyncio.get_running_loop().create_future()
-            self._waiting.append(_Group(jobs, answered))
+            self._waiting.append(_Group(jobs, sum(len(job.spec) for job in jobs), answered))
             return await answered
         self._is_busy = True
         try:
@@ -191,11 +197,7 @@ class Producer:
             self._flushing = asyncio.create_task(self._flush())
 
     async def _flush(self) -> None:
-        groups = [self._waiting.popleft()]
-        size = len(groups[0].jobs)
-        while self._waiting and size + len(self._waiting[0].jobs) <= BATCH:
-            groups.append(self._waiting.popleft())
-            size += len(groups[-1].jobs)
+        groups = self._next_groups()
         try:
             sent = await self._call([job for group in groups for job in group.jobs])
         except asyncio.CancelledError:
@@ -207,6 +209,18 @@ class Producer:
             _hand_out(sent, groups)
         finally:
             self._go_on()
+
+    def _next_groups(self) -> list[_Group]:
+        """The oldest, and as many after it as fit into one call."""
+        groups: list[_Group] = []
+        number = size = 0
+        while self._waiting:
+            group = self._waiting[0]
+            number, size = number + len(group.jobs), size + group.size
+            if groups and (number > BATCH or size > BATCH_BYTES):
+                break
+            groups.append(self._waiting.popleft())
+        return groups
 
 
 def _tell(groups: Iterable[_Group], error: Exception) -> None:
@@ -221,7 +235,7 @@ def _closed() -> StoreUnavailable:
 
 def _hand_out(sent: Sent, groups: Sequence[_Group]) -> None:
     start = 0
-    for jobs, answered in groups:
+    for jobs, _, answered in groups:
         if not answered.done():
             answered.set_result(Sent(sent.answers[start : start + len(jobs)], sent.durability))
         start += len(jobs)
@@ -237,13 +251,18 @@ class Client:
 
     async def enqueue(self, queue: str, jobs: Sequence[NewJob], durability: Durability) -> Sent:
         """Send up to 1000 jobs."""
+        is_known = (queue, durability) in self._producers
+        if not is_known and durability.level is DurabilityLevel.FSYNCED:
+            await self._check_fsync()
+        return await self._producer(queue, durability).send(jobs)
+
+    def _producer(self, queue: str, durability: Durability) -> Producer:
+        """Found or made in one step: of two for one queue, `close` would know only the last."""
         producer = self._producers.get((queue, durability))
         if producer is None:
-            if durability.level is DurabilityLevel.FSYNCED:
-                await self._check_fsync()
             producer = Producer(self._engine, queue, self._calls, durability)
             self._producers[queue, durability] = producer
-        return await producer.send(jobs)
+        return producer
 
     async def _check_fsync(self) -> None:
         """Refuse before anything is written when the server keeps no append-only file."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,16 +44,21 @@ class Broker:
         self._given = None if connection.url is None else Address.parse(connection.url)
         self._embedded: Embedded | None = None
         self._address: Address | None = None
+        self._lock = threading.Lock()
 
     def address(self, environ: Mapping[str, str]) -> Address:
         """Find the broker, or start one; blocks while an embedded server comes up."""
-        if self._address is None:
-            found = self._given or Address.from_environ(environ)
-            if found is None:
-                self._embedded = Embedded.join(self._directory)
-                found = Address.parse(self._embedded.url)
-            self._address = found
-        return self._address
+        with self._lock:  # first uses come from several threads, and each join wants its leave
+            if self._address is None:
+                self._address = self._find(environ)
+            return self._address
+
+    def _find(self, environ: Mapping[str, str]) -> Address:
+        found = self._given or Address.from_environ(environ)
+        if found is None:
+            self._embedded = Embedded.join(self._directory)
+            found = Address.parse(self._embedded.url)
+        return found
 
     @property
     def is_embedded(self) -> bool:
@@ -65,12 +71,17 @@ class Broker:
             with contextlib.suppress(StoreUnavailable):
                 await asyncio.to_thread(self._embedded.ensure)
 
+    def forked(self) -> None:
+        """In a child process: another thread of the parent may have held the lock."""
+        self._lock = threading.Lock()
+
     def leave(self) -> None:
         """Let the embedded server go, if this process holds one."""
-        self._address = None
-        if self._embedded is not None:
-            self._embedded.leave()
-            self._embedded = None
+        with self._lock:
+            self._address = None
+            if self._embedded is not None:
+                self._embedded.leave()
+                self._embedded = None
 
 
 class Runtime:
@@ -100,10 +111,12 @@ class Runtime:
             if self._opening is None:
                 self._build(address)
                 self._opening = asyncio.ensure_future(self._check())
+        opening = self._opening
         try:
-            await asyncio.shield(self._opening)
+            await asyncio.shield(opening)
         except BaseException:
-            if self._opening.done():
+            # Of several who shared it, one may have begun the next attempt before another is told.
+            if opening.done() and self._opening is opening:
                 self._opening = None
             raise
 
@@ -184,5 +197,6 @@ class Links:
         The parent's sockets and selectors, those of `others` too, are shared with the child. Were
         they collected here, their farewells would be the parent's.
         """
+        self._broker.forked()
         self._parents += [self._runtimes, *self._runtimes, *others]
         self._runtimes = WeakKeyDictionary()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, overload
 
 import msgspec
 
-from faena.client import BATCH, Frame, NewJob, seal_job
+from faena.client import BATCH, BATCH_BYTES, Frame, NewJob, seal_job
 from faena.codec import Codec
 from faena.duration import Duration, to_s, to_us
 from faena.engine.scripts import CREATED, Answer
@@ -193,7 +193,7 @@ class Task(Generic[P, R]):
     async def enqueue_many(
         self, payloads: Iterable[P | Draft[P]], **options: Unpack[EnqueueFields]
     ) -> list[Receipt[R]]:
-        """Put many jobs on the queue, a round trip per 1000; a receipt for each."""
+        """Put many jobs on the queue, a round trip per 1000 or 16 MiB; a receipt for each."""
         shared = self._options(options)
         # Every payload is checked before any is sent: a bad one costs no half-sent list.
         pairs = [
@@ -241,8 +241,8 @@ class Task(Generic[P, R]):
         receipts: list[Receipt[R]] = []
         sending: asyncio.Task[list[Receipt[R]]] | None = None
         try:
-            for start in range(0, len(pairs), BATCH):
-                batch = self._seal(pairs[start : start + BATCH])
+            for part in _batches(pairs):
+                batch = self._seal(part)
                 if sending is not None:
                     receipts += await sending
                 sending = asyncio.create_task(self._deliver(*batch))
@@ -334,6 +334,20 @@ class Task(Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<Task {self.queue}/{self.name}>"
+
+
+def _batches(
+    pairs: Sequence[tuple[bytes, EnqueueOptions]],
+) -> Iterator[Sequence[tuple[bytes, EnqueueOptions]]]:
+    """Parts for one call each, by number and by the payloads' bytes."""
+    start = size = 0
+    for at, (payload, _) in enumerate(pairs):
+        size += len(payload)
+        if at > start and (at - start == BATCH or size > BATCH_BYTES):
+            yield pairs[start:at]
+            start, size = at, len(payload)
+    if pairs:
+        yield pairs[start:]
 
 
 def _strength(durability: Durability) -> tuple[int, int]:

@@ -1,0 +1,76 @@
+"""The first use of a connection, when several come at once."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from faena import Faena, Task
+from faena.errors import ConfigError
+from tests._support.embedded import is_held, sweep
+from tests._support.valkey import Server
+
+
+def task_on(app: Faena) -> Task[None, None]:
+    @app.queue("q").task
+    async def nothing() -> None: ...
+
+    return nothing
+
+
+async def at_once(number: int, task: Task[None, None], **options: Any) -> list[Any]:
+    calls = (task.enqueue(**options) for _ in range(number))
+    return await asyncio.gather(*calls, return_exceptions=True)
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """Short, unlike pytest's own temporary directories, so that the socket fits."""
+    base = Path(tempfile.mkdtemp(prefix="fae-")).resolve()
+    yield base / ".faena"
+    sweep(base / ".faena")
+    shutil.rmtree(base, ignore_errors=True)
+
+
+async def test_whoever_shares_a_failed_first_use_is_told_why_and_the_next_one_connects() -> None:
+    with Server("appendonly no", "maxmemory-policy allkeys-lru", unix=True) as server:
+        app = Faena("shop", server.url)
+        task = task_on(app)
+        async with asyncio.timeout(20):
+            failed = await at_once(3, task)
+        assert [type(one) for one in failed] == [ConfigError] * 3
+        with server.client() as client:
+            client.config_set("maxmemory-policy", "noeviction")
+        assert (await task.enqueue()).status == "created"
+        await app.close()
+
+
+async def test_first_uses_at_once_join_the_embedded_server_once(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FAENA_URL", raising=False)
+    monkeypatch.delenv("REDIS_URL", raising=False)
+    app = Faena("shop", directory=home)
+    receipts = await at_once(8, task_on(app))
+    assert [receipt.status for receipt in receipts] == ["created"] * 8
+    await app.close()
+    assert not is_held(home / "server.lock"), "a second membership keeps the server"
+
+
+async def test_first_fsynced_enqueues_at_once_share_their_calls() -> None:
+    with Server(unix=True) as server:
+        app = Faena("shop", server.url)
+        task = task_on(app)
+        await task.enqueue()
+        receipts = await at_once(10, task, durability="fsynced")
+        assert [receipt.durability for receipt in receipts] == ["fsynced"] * 10
+        await app.close()
+        with server.client() as client:
+            calls = client.info("commandstats")["cmdstat_waitaof"]["calls"]
+    assert calls < 10
