@@ -64,6 +64,8 @@ class Blocker:
             if any(wait.cancelled() for wait in waits):
                 raise ConnectionError("the connections have been dropped by this program")
             popped = self._collect()
+            if not popped and not self._waits and until - loop.time() > _LEAST_S:
+                begun = self._begin(keys, until - loop.time())  # earlier waits ended before ours
         return popped
 
     async def pop_then(self, key: str, block_s: float, command: bytes) -> Any:
