@@ -16,6 +16,7 @@ import pytest
 
 from faena import Faena
 from faena.errors import JobNotFound
+from faena.worker.worker import WorkerOptions
 from tests._support.crew import Crew
 from tests._support.eventually import eventually
 from tests._support.proxy import Proxy
@@ -174,6 +175,22 @@ async def test_workers_go_on_when_everything_was_flushed(
     with pytest.raises(JobNotFound):
         await waiting
     assert all(hand.is_alive for hand in crew.hands)
+
+
+async def test_a_worker_that_leaves_when_all_is_done_does_not_leave_for_an_outage(
+    app: Faena, crew: Crew, server: Server
+) -> None:
+    accepted = await enqueue(app, [Work(), Work(fails=1)], delay="2s", durability="fsynced")
+    worker = await app.worker(options=WorkerOptions(until_empty=True))
+    (await app.runtime()).engine._patience_s = 0.2
+    running = asyncio.create_task(worker.run())
+    await eventually(lambda: worker.answered_s < 1)
+    server.kill()
+    await asyncio.sleep(2.5)  # the worker asks once a second whether all is done
+    assert not running.done()
+    await asyncio.to_thread(server.start)
+    await running
+    await all_completed(app, accepted)
 
 
 # -- what the tests share -----------------------------------------------------------------------

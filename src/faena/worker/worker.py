@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 from faena.client import CallIds
 from faena.engine import Engine
-from faena.errors import ConfigError, FaenaError, InternalError
+from faena.errors import ConfigError, FaenaError, InternalError, StoreUnavailable
 from faena.handler import Handler
 from faena.middleware import Middleware
 from faena.naming import check_label
@@ -300,8 +300,9 @@ class Worker:
                 raise InternalError("the heartbeat has ended: leases are no longer renewed")
             await self._watch_progress()
             self._watch_memory()
-            if self.options.until_empty and await self._is_empty():
-                self.stop()
+            if self.options.until_empty:
+                with contextlib.suppress(StoreUnavailable):  # an outage is no reason to leave
+                    await self._stop_if_empty()
 
     async def _watch_progress(self) -> None:
         """Sweeps make every queue answer every few seconds; when none does, start over."""
@@ -336,13 +337,13 @@ class Worker:
         if self.options.leaves_when_stuck:
             os._exit(os.EX_SOFTWARE)
 
-    async def _is_empty(self) -> bool:
+    async def _stop_if_empty(self) -> None:
         for queue in self._fetchers:
             counts = (await self._engine.overview(queue))[1]
             waiting = dict(zip(counts[::2], counts[1::2], strict=True))
             if any(waiting[state] for state in (b"ready", b"delayed", b"running", b"blocked")):
-                return False
-        return True
+                return
+        self.stop()
 
 
 def _first(error: BaseException) -> BaseException:
