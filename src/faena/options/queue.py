@@ -65,7 +65,7 @@ class QueueOptions:
     """How long a worker may be silent before its jobs are rescued: 100ms to 1h."""
 
     max_deliveries: int = 3
-    """Claims of one attempt, lost leases included, before the job is dead as a poison: 1 to 100."""
+    """Deliveries a job may lose with their workers, in its life, before it is dead: 1 to 100."""
 
     age_step: Duration = "5m"
     """The wait that is worth one step of priority: 1ms to 1d."""

@@ -56,8 +56,8 @@ class Unique:
     def debounce(cls, key: str, ttl: Duration, delay: Duration | None = None) -> Unique:
         """Each call replaces the waiting job and starts its wait again.
 
-        The key is held for `ttl` after the latest call, and the job runs `delay` (by default
-        `ttl`) after it. A longer delay is refused: the key would be free while the job waits.
+        The job runs `delay` (by default `ttl`) after the latest call, and the key is free when
+        it starts. A delay longer than `ttl` is refused.
         """
         ttl_us = to_us("unique ttl", ttl, least_us=1_000)
         delay_us = ttl_us if delay is None else to_us("unique delay", delay, least_us=1_000)
