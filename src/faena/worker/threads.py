@@ -1,18 +1,20 @@
 """Handlers that are plain functions run here, in threads.
 
 A thread cannot be killed. One that is told to stop sees `job.cancelled`, and an exception is raised
-in it at its next step in Python; a handler that waits inside C code ends when that returns.
+in it at its next step in Python; a handler that waits inside C code ends when that returns. The
+threads are daemons, for the interpreter waits at its end for every other one, even a stuck one.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ctypes
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
-from typing import Any
+from contextvars import Context, copy_context
+from queue import Empty, SimpleQueue
+from typing import Any, NamedTuple
 
 from faena.worker.attempt import Attempt
 
@@ -68,20 +70,72 @@ def _raise_in(thread: int, error: type[BaseException] | None) -> None:
     )
 
 
+class _Errand(NamedTuple):
+    """A call on its way to a thread, and who waits for it."""
+
+    call: _Call
+    context: Context
+    result: asyncio.Future[Any]
+
+    def perform(self) -> tuple[Any, BaseException | None]:
+        try:
+            return self.context.run(self.call.run), None
+        except BaseException as error:  # noqa: BLE001 - whatever the handler raised
+            return None, error
+
+
 class Threads:
-    """A pool of threads for handlers."""
+    """Threads for handlers: started as calls need them, kept for later ones.
+
+    Used by one event loop, which alone counts the calls under way.
+    """
 
     def __init__(self, size: int) -> None:
-        self._pool = ThreadPoolExecutor(size, thread_name_prefix="faena-job")
+        self._size = size
+        self._started = 0
+        self._busy = 0
+        self._errands: SimpleQueue[_Errand | None] = SimpleQueue()
 
     def call(self, attempt: Attempt) -> tuple[asyncio.Future[Any], Callable[[], None]]:
         """Start the handler; returns its future and what interrupts it."""
         handler = attempt.handler
         call = _Call(handler.function, handler.arguments(attempt.payload, attempt.job))
-        context = copy_context()
-        loop = asyncio.get_running_loop()
-        return loop.run_in_executor(self._pool, context.run, call.run), call.interrupt
+        result: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        if self._started <= self._busy and self._started < self._size:
+            self._start()
+        self._busy += 1
+        self._errands.put(_Errand(call, copy_context(), result))
+        return result, call.interrupt
+
+    def _start(self) -> None:
+        name = f"faena-job-{self._started}"
+        threading.Thread(target=self._serve, name=name, daemon=True).start()
+        self._started += 1
+
+    def _serve(self) -> None:
+        while (errand := self._errands.get()) is not None:
+            ending = errand.perform()
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                errand.result.get_loop().call_soon_threadsafe(
+                    self._hand_over, errand.result, *ending
+                )
+            del errand, ending  # an idle thread keeps nothing of its last job
+
+    def _hand_over(
+        self, result: asyncio.Future[Any], value: Any, error: BaseException | None
+    ) -> None:
+        self._busy -= 1
+        if result.done():
+            return
+        if error is None:
+            result.set_result(value)
+        else:
+            result.set_exception(error)
 
     def close(self) -> None:
         """Let idle threads go; one that is stuck must not keep the process."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        with contextlib.suppress(Empty):
+            while (errand := self._errands.get_nowait()) is not None:
+                errand.result.cancel()
+        for _ in range(self._started):
+            self._errands.put(None)
