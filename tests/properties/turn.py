@@ -206,7 +206,7 @@ def _allowed(world: World, want: int) -> tuple[int, str, float | None]:
         ends = {reason: hold[0] or math.inf for reason, hold in world.holds.items()}
         reason = max(ends, key=lambda one: ends[one])
         return 0, f"held {reason}", ends[reason]
-    grant, gate, opens_at = want, "", None
+    grant, gate, opens_at = max(want, 1), "", None  # who wants none hears of a gate too
     most = world.number("max_running")
     if most is not None and most - len(world.those("running")) < grant:
         grant, gate = max(0, most - len(world.those("running"))), "max_running"
@@ -214,7 +214,7 @@ def _allowed(world: World, want: int) -> tuple[int, str, float | None]:
         room, at = _room(world, most, per)
         if room < grant:
             grant, gate, opens_at = max(0, room), "limit", at
-    return grant, gate, opens_at
+    return min(grant, want), gate, opens_at
 
 
 def _room(world: World, most: int, per: int) -> tuple[int, float]:

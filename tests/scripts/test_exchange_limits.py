@@ -135,3 +135,26 @@ async def test_a_lost_worker_gives_its_room_back(rig: Rig) -> None:
     await rig.claim()
     rig.clock.go(30)
     assert await ids(rig, 1) == ["a"]
+
+
+async def test_a_full_queue_wakes_nobody_when_its_worker_wants_no_more(rig: Rig) -> None:
+    await rig.declare(max_running=1)
+    await rig.add("a", "b")
+    await rig.claim()
+    await rig.engine.wire.call("DEL", rig.engine.wake_key("q"))
+    exchanged = await rig.turn(0)
+    assert (exchanged.gate, exchanged.more) == ("max_running", False)
+    assert "wake" not in await rig.dump()
+
+
+async def test_a_spent_limit_tells_when_it_opens_even_who_wants_no_more(rig: Rig) -> None:
+    await rig.declare(limits=[Limit("1/s")])
+    await rig.add("a", "b")
+    await rig.claim()
+    await rig.engine.wire.call("DEL", rig.engine.wake_key("q"))
+    exchanged = await rig.turn(0)
+    assert (exchanged.gate, exchanged.next_at) == ("limit", T0 + SECOND)
+    assert "wake" not in await rig.dump()
+    rig.clock.go(1)
+    assert (await rig.turn(0)).gate == ""
+    assert (await rig.dump())["wake"] == [("work", 0.0)]

@@ -17,12 +17,13 @@ local function held_until(now)
 end
 
 --- How many of `want` may be claimed: number, the gate that says less, when it may say more.
+-- Whoever wants none still learns whether there is a gate: it must not wake others for nothing.
 local function allowed(want, conf, now)
   local until_at, reason = held_until(now)
   if until_at then
     return 0, 'held ' .. reason, until_at
   end
-  local grant, gate, opens_at = want, '', nil
+  local grant, gate, opens_at = math.max(want, 1), '', nil
   if conf.max_running then
     local room = conf.max_running - call('ZCARD', key('running'))
     if room < grant then
@@ -35,5 +36,5 @@ local function allowed(want, conf, now)
       grant, gate, opens_at = room, 'limit', at
     end
   end
-  return grant, gate, opens_at
+  return math.min(grant, want), gate, opens_at
 end
