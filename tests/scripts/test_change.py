@@ -80,5 +80,7 @@ async def test_other_states_and_unknown_jobs_are_left_alone(rig: Rig) -> None:
 
 
 async def test_a_queue_without_settings_changes_nothing(rig: Rig) -> None:
-    assert await rig.engine._send("change", "q", [T0, "a", 1, 1]) == b"UNCONFIGURED"
+    assert (
+        await rig.engine._send("change", "q", [T0, "caller", "call", "a", 1, 1]) == b"UNCONFIGURED"
+    )
     assert await rig.dump() == {}

@@ -63,5 +63,24 @@ async def test_a_renewed_job_is_not_rescued(rig: Rig) -> None:
 
 
 async def test_a_queue_without_settings_renews_nothing(rig: Rig) -> None:
-    assert await rig.engine._send("renew", "q", [T0, "a", "l"]) == [b"UNCONFIGURED"]
+    assert await rig.engine._send("renew", "q", [T0, 0, "a", "l"]) == [b"UNCONFIGURED"]
     assert await rig.dump() == {}
+
+
+async def test_a_lease_edited_to_be_short_still_lasts_what_its_worker_needs(rig: Rig) -> None:
+    await rig.add("a", "b")
+    lease = await rig.claim(2)
+    await rig.edit(lease_us=SECOND)
+    await rig.engine.renew("q", [("a", lease)], least_lease_us=3 * SECOND)
+    await rig.engine.renew("q", [("b", lease)])
+    assert (await rig.dump())["running"] == [("b", T0 + SECOND), ("a", T0 + 3 * SECOND)]
+
+
+async def test_any_number_of_leases_is_renewed(rig: Rig) -> None:
+    await rig.add("a")
+    lease = await rig.claim()
+    pairs = [("a", lease), *((f"never{number}", "x") for number in range(4500))]
+    rig.clock.go(5)
+    lost, _ = await rig.engine.renew("q", pairs)
+    assert lost == [job for job, _ in pairs[1:]]
+    assert (await rig.dump())["running"] == [("a", T0 + 5 * SECOND + LEASE)]

@@ -9,8 +9,9 @@ anything is served, so limits can never silently vanish.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from faena.engine import scripts
 from faena.engine.keys import Keys, channel, read_message
@@ -28,6 +29,10 @@ from faena.errors import (
 )
 
 Clock = Callable[[], int]
+T = TypeVar("T")
+
+_MOST = 1000
+"""Jobs in one script call; a longer list is cut up, and each part is atomic by itself."""
 
 
 class Engine:
@@ -142,12 +147,19 @@ class Engine:
     # -- leases -----------------------------------------------------------------------------
 
     async def renew(
-        self, queue: str, leases: Sequence[tuple[str, str]]
+        self, queue: str, leases: Sequence[tuple[str, str]], least_lease_us: int = 0
     ) -> tuple[list[str], list[str]]:
-        """Extend (id, lease) pairs; returns the ids lost and the ids asked to stop."""
-        args = [part for pair in leases for part in pair]
-        lost, stopping = await self._configured("renew", queue, args)
-        return scripts.texts(lost), scripts.texts(stopping)
+        """Extend (id, lease) pairs by the queue's lease, or `least_lease_us` when that is longer;
+        returns the ids lost and the ids asked to stop.
+        """
+        lost: list[str] = []
+        stopping: list[str] = []
+        for part in _parts(leases):
+            args = [least_lease_us, *(text for pair in part for text in pair)]
+            gone, asked = await self._configured("renew", queue, args)
+            lost += scripts.texts(gone)
+            stopping += scripts.texts(asked)
+        return lost, stopping
 
     async def note(
         self, queue: str, job: str, lease: str, *, progress: bytes = b"", lines: Sequence[str] = ()
@@ -161,21 +173,24 @@ class Engine:
 
     async def cancel(self, queue: str, ids: Sequence[str]) -> list[str]:
         """For each: cancelled, asked (it runs), its finished state, or unknown."""
-        return scripts.texts(await self._configured("cancel", queue, ids))
+        answers: list[str] = []
+        for part in _parts(ids):
+            answers += scripts.texts(await self._configured("cancel", queue, part))
+        return answers
 
     async def retry(self, queue: str, ids: Sequence[str]) -> list[str]:
         """For each: ready, or the state that forbids it, or unknown."""
-        return scripts.texts(await self._configured("retry", queue, ids))
+        return await self._once_each("retry", queue, ids)
 
     async def promote(self, queue: str, ids: Sequence[str]) -> list[str]:
         """For each: promoted, or the state that forbids it, or unknown."""
-        return scripts.texts(await self._configured("promote", queue, ids))
+        return await self._once_each("promote", queue, ids)
 
     async def change(
         self, queue: str, job: str, *, delay_us: int | None = None, priority: int | None = None
     ) -> str:
         """The state afterwards, or the one that forbids it, or unknown."""
-        args = [job, _optional(delay_us), _optional(priority)]
+        args = [*_once("change"), job, _optional(delay_us), _optional(priority)]
         return str((await self._configured("change", queue, args)).decode())
 
     # -- operations on queues -----------------------------------------------------------------
@@ -205,7 +220,7 @@ class Engine:
 
     async def look(self, queue: str, ids: Sequence[str]) -> list[Any]:
         """Everything stored of some jobs, unparsed."""
-        return list(await self._send("look", queue, ids))
+        return [found for part in _parts(ids) for found in await self._send("look", queue, part)]
 
     async def page(
         self, queue: str, state: str, limit: int, *, after: tuple[str, str], is_reverse: bool
@@ -239,6 +254,12 @@ class Engine:
 
     # -- sending --------------------------------------------------------------------------------
 
+    async def _once_each(self, name: str, queue: str, ids: Sequence[str]) -> list[str]:
+        answers: list[str] = []
+        for part in _parts(ids):
+            answers += scripts.texts(await self._configured(name, queue, [*_once(name), *part]))
+        return answers
+
     async def _configured(self, name: str, queue: str, args: Sequence[Argument]) -> Any:
         """Send, declaring the queue before its first call and whenever the server forgot it."""
         for _ in range(3):
@@ -266,6 +287,16 @@ class Engine:
         if keys is None:
             keys = self._keys[queue] = Keys(self.namespace, queue)
         return keys
+
+
+def _once(name: str) -> tuple[str, str]:
+    """Caller and call of a request that is sent again only while its answer is outstanding."""
+    return secrets.token_hex(8), name
+
+
+def _parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    for start in range(0, len(items), _MOST):
+        yield items[start : start + _MOST]
 
 
 def _enqueue_args(caller: str, call: str, jobs: Sequence[tuple[str, bytes]]) -> list[Argument]:

@@ -36,6 +36,8 @@ class Turn(NamedTuple):
     settled: Sequence[Settlement] = ()
     samples: Mapping[str, int] | None = None
     is_sweep: bool = False
+    least_lease_us: int = 0
+    """Leases of this call last at least so long, whatever the queue's settings say."""
 
 
 class Claim(NamedTuple):
@@ -85,8 +87,8 @@ def exchange_args(caller: str, worker: str, turn: Turn) -> list[Argument]:
             others += (job, lease, outcome.kind, *_weight(outcome))
     samples = _msgpack.encode(turn.samples) if turn.samples else b""
     sweep = "1" if turn.is_sweep else ""
-    head = (caller, turn.call, worker, turn.want, sweep, samples, len(plain) // 2)
-    return [*head, *plain, *others]
+    head = (caller, turn.call, worker, turn.want, sweep, samples, turn.least_lease_us)
+    return [*head, len(plain) // 2, *plain, *others]
 
 
 def _weight(outcome: Outcome) -> tuple[int, bytes]:

@@ -2,13 +2,16 @@
 --- Change the delay or the priority of a waiting job.
 -- states   ready | delayed -> delayed (a delay) · ready (no delay) · stays (priority only)
 -- keys     ready, delayed zsets · marks hash · wake zset
--- args     now · id · delay_us ('' keeps) · priority ('' keeps)
+-- args     now · caller (of this call only) · call · id · delay_us ('' keeps) · priority ('' keeps)
 -- returns  the state the job is in afterwards
 -- refuses  UNCONFIGURED · unknown · running … (a state that does not wait)
---@include now, conf, state, score, mark, wake, tally
-local now, id, delay, priority = now_us(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+--@include now, conf, replay, state, score, mark, wake, tally
+local now, id, delay, priority = now_us(ARGV[1]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local conf = conf_of('age_step_us', 'retry_boost', 'events_kept')
-if not conf.version then
+local answered = replayed(ARGV[2], ARGV[3])
+if answered then
+  return answered
+elseif not conf.version then
   return 'UNCONFIGURED'
 end
 local state, place = state_of(id)
@@ -36,5 +39,6 @@ elseif state == 'ready' then
 end
 arm_wake()
 tell('changed', { id })
+remember(ARGV[2], ARGV[3], state, ONCE_TTL_S)
 flush_tally(now, conf.events_kept, '')
 return state

@@ -4,8 +4,8 @@
 -- keys     leases, specs, marks, results hashes · ready, delayed, running, completed, dead, cancelled
 --          zsets · holds hash · window lists · wake zset · events stream
 -- args     now · caller · call (becomes the lease id) · worker · want · sweep 1|'' · samples (packed
---          counter -> number) · plain, then so many id · lease completed without a result, then
---          id · lease · kind · number · blob …
+--          counter -> number) · lease_us at least · plain, then so many id · lease completed without
+--          a result, then id · lease · kind · number · blob …
 -- returns  now · next_at (0: nothing to wait for) · gate · more 1|0 · lost ids · (id · score) … ·
 --          specs · (id · attempts · losses · changed priority) … of marked jobs
 -- refuses  UNCONFIGURED · OVERTAKEN
@@ -14,7 +14,7 @@
 local PRESENCE_US = 30000000   -- a worker signs in at every sweep, whatever its leases
 
 local now, caller, lease, worker = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
-local want, plain = tonumber(ARGV[5]), tonumber(ARGV[8])
+local want, plain = tonumber(ARGV[5]), tonumber(ARGV[9])
 local answered, overtaken = replayed(caller, lease)
 if answered then
   return repeat_answer(cmsgpack.unpack(answered), lease, now)
@@ -25,12 +25,14 @@ local conf = conf_with_retention('max_running', 'lease_us', 'max_deliveries')
 if not conf.version then
   return { 'UNCONFIGURED' }
 end
+-- A worker renews at a pace that code gave it; a lease edited to be shorter must not end before.
+local lease_us = math.max(conf.lease_us, tonumber(ARGV[8]))
 
 local done, leases, items = {}, {}, {}
 for i = 1, plain do
-  done[i], leases[i] = ARGV[7 + 2 * i], ARGV[8 + 2 * i]
+  done[i], leases[i] = ARGV[8 + 2 * i], ARGV[9 + 2 * i]
 end
-for i = 9 + 2 * plain, #ARGV, 5 do
+for i = 10 + 2 * plain, #ARGV, 5 do
   items[#items + 1] = { id = ARGV[i], lease = ARGV[i + 1], kind = ARGV[i + 2],
                         number = ARGV[i + 3], blob = ARGV[i + 4] }
 end
@@ -39,12 +41,13 @@ local settled = settle(done, leases, items, conf, now)
 local slice = math.max(100, 2 * (plain + #items))
 local due_at, ends_at = upkeep(conf, now, slice, ARGV[6] == '1')
 local grant, gate, opens_at = allowed(want, conf, now)
-local popped, specs, facts, ids = claim(grant, lease, worker, now, conf.lease_us)
+local popped, specs, facts, ids, is_cut = claim(grant, lease, worker, now, lease_us)
 if #ids > 0 and conf.limits then
   spend_limits(conf.limits, now, #ids)
 end
 
-local left = is_work_left(#ids, grant)
+gate = is_cut and '' or gate   -- what it left is free to be claimed at once
+local left = is_cut or is_work_left(#ids, grant)
 local more = left and gate == ''
 if more then
   arm_wake()   -- another worker could claim what this one leaves
@@ -52,16 +55,16 @@ elseif not left then
   call('DEL', key('wake'))   -- nothing is left to wake up for, and the caller knows what is due
 end
 -- a lease that was made shorter at run time may end before the older ones
-ends_at = math.min(ends_at or math.huge, #ids > 0 and now + conf.lease_us or math.huge)
+ends_at = math.min(ends_at or math.huge, #ids > 0 and now + lease_us or math.huge)
 local next_at = math.min(due_at or math.huge, ends_at, left and opens_at or math.huge)
 next_at = next_at == math.huge and 0 or math.max(next_at, now)
-more = more and #ids == want and 1 or 0
+more = more and (is_cut or #ids == want) and 1 or 0
 
 for name, number in pairs(ARGV[7] ~= '' and cmsgpack.unpack(ARGV[7]) or {}) do
   count(name, number)
 end
 if ARGV[6] == '1' then
-  call('ZADD', key('workers'), now + math.max(2 * conf.lease_us, PRESENCE_US), worker)
+  call('ZADD', key('workers'), now + math.max(2 * lease_us, PRESENCE_US), worker)
   call('ZREMRANGEBYSCORE', key('workers'), '-inf', now)
 end
 remember(caller, lease, cmsgpack.pack({ settled.lost, ids, next_at, gate, more }))

@@ -2,16 +2,19 @@
 --- Run delayed jobs now.
 -- states   delayed -> ready
 -- keys     delayed, ready zsets · wake zset
--- args     now · id …
+-- args     now · caller (of this call only) · call · id …
 -- returns  for each: promoted | the state it is in | unknown
 -- refuses  UNCONFIGURED
---@include now, conf, state, tally, mark, due, wake
+--@include now, conf, replay, state, tally, mark, due, wake
 local now, conf = now_us(ARGV[1]), conf_of('age_step_us', 'retry_boost', 'events_kept')
-if not conf.version then
+local answered = replayed(ARGV[2], ARGV[3])
+if answered then
+  return cmsgpack.unpack(answered)
+elseif not conf.version then
   return { 'UNCONFIGURED' }
 end
 local answers, promoted, instants = {}, {}, {}
-for i = 2, #ARGV do
+for i = 4, #ARGV do
   local state = state_of(ARGV[i])
   if state == 'delayed' then
     promoted[#promoted + 1] = ARGV[i]
@@ -24,6 +27,7 @@ if #promoted > 0 then
   make_ready(promoted, instants, conf)
   arm_wake()
   tell('promoted', promoted)
+  remember(ARGV[2], ARGV[3], cmsgpack.pack(answers), ONCE_TTL_S)
 end
 flush_tally(now, conf.events_kept, '')
 return answers

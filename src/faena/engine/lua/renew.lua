@@ -2,7 +2,7 @@
 --- Extend a worker's leases on one queue.
 -- states   running stays running
 -- keys     leases, marks hashes · running zset
--- args     now · (id · lease) …
+-- args     now · lease_us at least · (id · lease) …
 -- returns  lost ids · ids whose cancellation was asked for
 -- refuses  UNCONFIGURED
 --@include now, conf, mark, record
@@ -10,18 +10,18 @@ local now, conf = now_us(ARGV[1]), conf_of('lease_us')
 if not conf.version then
   return { 'UNCONFIGURED' }
 end
-local ids = {}
-for i = 2, #ARGV, 2 do
+local ids, ends_at = {}, now + math.max(conf.lease_us, tonumber(ARGV[2]))
+for i = 3, #ARGV, 2 do
   ids[#ids + 1] = ARGV[i]
 end
 local records = #ids > 0 and call('HMGET', key('leases'), unpack(ids)) or {}
 local marks = marks_of(ids)
 local lost, cancelled, renewed = {}, {}, {}
 for i, id in ipairs(ids) do
-  if not holds_lease(records[i], ARGV[2 * i + 1]) then
+  if not holds_lease(records[i], ARGV[2 * i + 2]) then
     lost[#lost + 1] = id
   else
-    renewed[#renewed + 1] = now + conf.lease_us
+    renewed[#renewed + 1] = ends_at
     renewed[#renewed + 1] = id
     if marks[id] and marks[id].c then
       cancelled[#cancelled + 1] = id

@@ -2,13 +2,16 @@
 --- Run finished jobs again, with fresh attempts and at their own priority.
 -- states   dead | cancelled | completed -> ready
 -- keys     dead, cancelled, completed, ready zsets · results, marks hashes
--- args     now · id …
+-- args     now · caller (of this call only) · call · id …
 -- returns  for each: ready (also when it was before) | the state that forbids it | unknown
 -- refuses  UNCONFIGURED
---@include now, conf, state, score, mark, wake, tally
+--@include now, conf, replay, state, score, mark, wake, tally
 --@lazy weigh
 local now, conf = now_us(ARGV[1]), conf_with_retention()
-if not conf.version then
+local answered = replayed(ARGV[2], ARGV[3])
+if answered then
+  return cmsgpack.unpack(answered)
+elseif not conf.version then
   return { 'UNCONFIGURED' }
 end
 local answers, retried = {}, {}
@@ -29,7 +32,7 @@ local function start_over(id, state)
   call('ZADD', key('ready'), score_of(conf, now, priority_of(spec, mark), 0), id)
 end
 
-for i = 2, #ARGV do
+for i = 4, #ARGV do
   local id = ARGV[i]
   local state = state_of(id)
   if state == 'dead' or state == 'cancelled' or state == 'completed' then
@@ -41,6 +44,7 @@ for i = 2, #ARGV do
 end
 if #retried > 0 then
   arm_wake()
+  remember(ARGV[2], ARGV[3], cmsgpack.pack(answers), ONCE_TTL_S)
 end
 tell('redriven', retried)
 flush_tally(now, conf.events_kept, '')

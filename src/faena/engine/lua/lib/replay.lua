@@ -1,9 +1,11 @@
 --- A call that is sent again gets the answer it got before. One that a later call of its caller has
 -- overtaken is refused: nobody waits for its answer, and what it claimed would be stranded.
 -- A caller has one call in flight, so its last call is enough; the ids of its calls grow, by length
--- and then by bytes. The record outlives any lease.
+-- and then by bytes. The record outlives any lease. An operator's call has a caller of its own: its
+-- record need only outlive the patience of whoever sends it again.
 --@include key
 local REPLAY_TTL_S = 3600
+local ONCE_TTL_S = 600
 
 --- Bytes, not letters: `<` on strings would obey the server's locale.
 local function is_before(a, b)
@@ -32,6 +34,6 @@ local function replayed(caller, id)
   return nil, is_before(id, known)
 end
 
-local function remember(caller, id, answer)
-  call('SET', key('call:' .. caller), id .. '\n' .. answer, 'EX', REPLAY_TTL_S)
+local function remember(caller, id, answer, ttl_s)
+  call('SET', key('call:' .. caller), id .. '\n' .. answer, 'EX', ttl_s or REPLAY_TTL_S)
 end
