@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
@@ -69,15 +70,13 @@ async def test_every_job_finishes_while_workers_are_killed_over_and_over(
 ) -> None:
     crew.hire(3)
     await eventually(crew.are_up)
-    producing = asyncio.create_task(_produce(app, batches=40, size=25))
     killed: list[tuple[int, int]] = []
-    while not producing.done():
-        await _more_starts(crew, 60, producing)
-        victim = crew.hands[-3]
-        killed.append((victim.pid, crew.kill(victim)))
-        crew.hire()
-    accepted = await producing
-    assert len(killed) >= 3
+    async with _producing(app) as accepted:
+        for _ in range(8):
+            await _more_starts(crew, 60)
+            victim = crew.hands[-3]
+            killed.append((victim.pid, crew.kill(victim)))
+            crew.hire()
     await all_completed(app, accepted)
     assert set(crew.ledger.jobs("finish")) >= accepted
     assert crew.ledger.unexplained() == []
@@ -195,20 +194,15 @@ async def test_rolling_restarts_lose_nothing_spend_nothing_and_repeat_nothing(
     with Crew(plan) as crew:
         async with open_shop(plan, crew.ledger) as app:
             crew.hire(2)
-            await eventually(crew.are_up)
-            producing = asyncio.create_task(_produce(app, batches=60, size=10, ms=20))
-            restarts = 0
-            while not producing.done():
-                await _more_starts(crew, 20, producing)
-                old = crew.hands[-2]
-                crew.hire()
-                await eventually(crew.are_up)
-                old.terminate()
-                assert await old.ended() == 0
-                restarts += 1
-            accepted = await producing
+            async with _producing(app, ms=20) as accepted:
+                for _ in range(4):
+                    old = crew.hands[-2]
+                    crew.hire()
+                    await eventually(crew.are_up)
+                    await _more_starts(crew, 20)
+                    old.terminate()
+                    assert await old.ended() == 0
             await all_completed(app, accepted)
-        assert restarts >= 2
         assert crew.ledger.jobs("start") == crew.ledger.jobs("finish") == Counter(accepted)
         assert {(one.attempt, one.losses) for one in crew.ledger.entries("start")} == {(1, 0)}
 
@@ -250,19 +244,26 @@ async def test_delayed_and_failing_jobs_survive_the_death_of_every_worker(
 # -- what the tests share -----------------------------------------------------------------------
 
 
-async def _produce(app: Faena, *, batches: int, size: int, ms: int = 10) -> set[str]:
-    """Never far ahead of the workers, so that there is load from the first to the last fault."""
+@asynccontextmanager
+async def _producing(app: Faena, *, ms: int = 10) -> AsyncIterator[set[str]]:
+    """Enqueue as long as the block lasts, never far ahead of the workers; fills the set of ids."""
     accepted: set[str] = set()
-    for _ in range(batches):
-        accepted |= await enqueue(app, [Work(ms=ms) for _ in range(size)])
-        await eventually(lambda: _is_short(app), within=20)
-    return accepted
+    is_over = asyncio.Event()
+
+    async def produce() -> None:
+        while not is_over.is_set():
+            accepted.update(await enqueue(app, [Work(ms=ms) for _ in range(20)]))
+            await eventually(lambda: _is_short(app), within=20)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(produce())
+        yield accepted
+        is_over.set()
 
 
-async def _more_starts(crew: Crew, number: int, producing: asyncio.Task[set[str]]) -> None:
-    """Until so many handlers more have started, or nothing more is to come."""
+async def _more_starts(crew: Crew, number: int) -> None:
     enough = len(crew.ledger.entries("start")) + number
-    await eventually(lambda: producing.done() or len(crew.ledger.entries("start")) >= enough)
+    await eventually(lambda: len(crew.ledger.entries("start")) >= enough)
 
 
 async def _is_short(app: Faena) -> bool:
