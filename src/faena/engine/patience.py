@@ -32,7 +32,7 @@ class Patience:
         return self._clock() - self._started_at
 
     def limit(self, timeout_s: float) -> float:
-        """How long one attempt may take; a call sent only once may use its whole timeout."""
+        """How long one attempt may be silent; a call sent only once may use its whole timeout."""
         if self._budget_s <= 0:
             return timeout_s
         return min(timeout_s, max(self._budget_s - self.elapsed_s, _LEAST_S))

@@ -37,7 +37,7 @@ class Request:
     op: str
     data: bytes
     replies: int
-    timeout_s: float  # of one attempt
+    timeout_s: float  # of silence in one attempt
     slot: int | None = None
     node: Node | None = None  # for whom it is meant, when not for the owner of the slot
     script: Script | None = None  # to be loaded where it is missing

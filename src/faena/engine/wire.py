@@ -42,7 +42,7 @@ class Wire:
         address: Address,
         *,
         connections: int = 8,  # to each node, not counting those that block or listen
-        call_timeout_s: float = 4.0,  # of one attempt; a silent socket must cost less than 5 s
+        call_timeout_s: float = 4.0,  # of silence; a dead socket must cost less than 5 s
         client_name: str = "faena",  # what CLIENT LIST shows
         jitter: Callable[[], float] = random.random,
         revive: Callable[[], Awaitable[None]] | None = None,  # starts a server of our own again
@@ -97,8 +97,8 @@ class Wire:
     ) -> Any:
         """Run a script where its first key lives, as often as it takes until `patience_s` is over.
 
-        At a patience of 0 it is sent once and may take the wire's call timeout; otherwise
-        `patience_s` bounds the whole call. A script without keys may be meant for one `node`.
+        At a patience of 0 it is sent once; otherwise no attempt begins after `patience_s`. One
+        under way may end later, since only silence is timed. A script without keys may be meant for one `node`.
         """
         request = Request(
             op=script.name,
