@@ -169,5 +169,22 @@ async def test_a_stop_strands_nothing_that_was_claimed_ahead(app: Faena) -> None
     assert sorted(runs, key=int) == [str(number) for number in range(150)]
 
 
+async def test_a_lease_shortened_at_run_time_outlives_the_pace_of_the_heartbeat(app: Faena) -> None:
+    queue = app.queue("q", lease="3s")
+    starts: list[int] = []
+
+    @queue.task
+    async def slow() -> None:
+        starts.append(1)
+        await asyncio.sleep(0.7)
+
+    async with app:
+        await queue.configure(lease_us=100_000)
+        async with working(app):
+            receipt = await slow.enqueue()
+            await receipt.handle.result(timeout="10s")
+    assert starts == [1]
+
+
 async def _is(handle: Any, state: State) -> bool:
     return await handle.state() is state

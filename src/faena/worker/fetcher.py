@@ -58,6 +58,8 @@ class Shared:
     calls: CallIds
     pace: Pace
     sweep_s: float
+    least_lease_us: int
+    """Three beats: a lease shortened at run time must still outlive the heartbeat's pace."""
 
 
 class Fetcher:
@@ -76,6 +78,7 @@ class Fetcher:
         self._calls = shared.calls
         self._pace = shared.pace
         self._sweep_s = shared.sweep_s
+        self._least_lease_us = shared.least_lease_us
         self._channels = 2 if options.concurrency >= _TWO_CHANNELS_FROM else 1
         self._share = -(-options.concurrency // self._channels)
         self._settled: deque[Settlement] = deque()
@@ -214,7 +217,8 @@ class Fetcher:
         is_sweep = now >= self._sweep_at - _EARLY_S
         if is_sweep:
             self._sweep_at = now + self._sweep_s
-        return Turn(self._calls(), want, settled, self._take_samples(now), is_sweep)
+        samples = self._take_samples(now)
+        return Turn(self._calls(), want, settled, samples, is_sweep, self._least_lease_us)
 
     def _reserve(self) -> int:
         """Slots for the next claim: half of them where two calls share the work."""

@@ -128,7 +128,7 @@ class Heartbeat:
 
     async def _renew(self, engine: Engine, queue: str, pairs: Sequence[tuple[str, str]]) -> None:
         try:
-            lost, stopping = await engine.renew(queue, pairs)
+            lost, stopping = await engine.renew(queue, pairs, int(self._every_s * 3e6))
         except FaenaError as error:
             _log.warning("queue %s: leases could not be renewed: %s", queue, error)
             return
