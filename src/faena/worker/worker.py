@@ -164,11 +164,10 @@ class Worker:
         waker = self._waker()
         for fetcher in self._fetchers.values():
             fetcher.on_idle = waker.idle_changed
-        lease_us = min(served.options.lease_us for served in self._queues.values())
         heartbeat = self._heartbeat = Heartbeat(
             self._connect,
             self._leases,
-            every_s=lease_us / 3e6,
+            every_s=self._lease_us() / 3e6,
             on_stop=self._stop_job,
             loop=loop,
             patience_s=self._patience_s,
@@ -191,6 +190,10 @@ class Worker:
         finally:
             await listening.close()
 
+    def _lease_us(self) -> int:
+        """The shortest lease among the queues sets the pace of the heartbeat."""
+        return min(served.options.lease_us for served in self._queues.values())
+
     def _threads(self) -> int:
         total = sum(served.options.concurrency for served in self._queues.values())
         return min(total, self.options.concurrency or total)
@@ -204,6 +207,7 @@ class Worker:
             calls=self._calls,
             pace=Pace(self.options.rate_max, self.options.rate_s),
             sweep_s=max(_SWEEP_S, len(self._queues) * _SWEEP_PER_QUEUE_S),
+            least_lease_us=self._lease_us(),
         )
         for queue, served in self._queues.items():
             notes = QueueNotes(self._engine, queue, self._leases, loop)
