@@ -15,15 +15,19 @@ import socket
 import threading
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from faena.errors import ConfigError
+from faena.errors import ConfigError, PayloadError
 from faena.handler import Handler
 from faena.job import Job, Spec
 
-_LONGEST_NOTE = 60_000
+LONGEST_DATAGRAM = 65_536
+"""Bytes that the worker reads of one note; what is below fits with room for its frame."""
+
+_LONGEST_PROGRESS = 60_000
+_LONGEST_LINE = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +41,11 @@ class Order:
     payload: bytes
     spec: bytes
     attempt: int
+    token: int
+    """What the worker knows this call by: a job's id may be that of two attempts at once."""
 
     @classmethod
-    def of(cls, handler: Handler, job: Job, payload: Any) -> Order:
+    def of(cls, handler: Handler, job: Job, payload: Any, token: int) -> Order:
         """Describe a call."""
         spec = Spec(task=job.task, tenant=job.tenant, key=job.key, headers=dict(job.headers))
         return cls(
@@ -50,40 +56,67 @@ class Order:
             payload=payload or b"null",
             spec=msgspec.json.encode(spec),
             attempt=job.attempt,
+            token=token,
         )
+
+
+class Note(NamedTuple):
+    """What a datagram holds: progress as JSON, or a line of the log."""
+
+    token: int
+    progress: bytes = b""
+    line: bytes = b""
 
 
 class RemoteError(RuntimeError):
     """An exception of a child that could not be pickled, told in words."""
 
 
-class _SocketNotes:
-    """Sends notes to the worker, one datagram each."""
+class _Post:
+    """The way to the worker, one datagram for each note."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 
-    def progress(self, job_id: str, value: Any) -> None:
-        self._send((job_id, value, None))
-
-    def log(self, job_id: str, line: str) -> None:
-        self._send((job_id, None, str(line)[:_LONGEST_NOTE]))
-
-    def _send(self, note: tuple[str, Any, str | None]) -> None:
-        with contextlib.suppress(
-            OSError
-        ):  # the worker is gone or behind: notes are not worth a job
+    def send(self, note: Note) -> None:
+        with contextlib.suppress(OSError):  # the worker is gone: notes are not worth a job
             self._socket.sendto(msgspec.msgpack.encode(note), self._path)
 
 
-_notes: list[_SocketNotes] = []  # set once per child, before any call
+class _CallNotes:
+    """The notes of one call; what the worker could not read is refused here, in the handler."""
+
+    def __init__(self, post: _Post, token: int) -> None:
+        self._post = post
+        self._token = token
+
+    def progress(self, job_id: str, value: Any) -> None:  # noqa: ARG002 - the token says more
+        try:
+            encoded = msgspec.json.encode(value)
+        except (TypeError, ValueError) as error:
+            message = f"progress must be a JSON value, got {type(value).__name__}"
+            raise PayloadError(message, op="progress") from error
+        if len(encoded) > _LONGEST_PROGRESS:
+            raise PayloadError(
+                f"progress of a job in a process of its own must be at most {_LONGEST_PROGRESS} "
+                f"bytes, got {len(encoded)}",
+                op="progress",
+            )
+        self._post.send(Note(self._token, progress=encoded))
+
+    def log(self, job_id: str, line: str) -> None:  # noqa: ARG002 - the token says more
+        text = str(line)[:_LONGEST_LINE].encode("utf-8", "backslashreplace")
+        self._post.send(Note(self._token, line=text))
+
+
+_post: list[_Post] = []  # set once per child, before any call
 
 
 def begin(path: str, parent: int) -> None:
     """Prepare a child: its notes' way home, and an end when its worker dies."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is the worker's to handle
-    _notes.append(_SocketNotes(path))
+    _post.append(_Post(path))
     threading.Thread(target=_follow, args=(parent,), daemon=True).start()
 
 
@@ -103,7 +136,7 @@ def call(order: Order) -> tuple[bool, Any]:
             msgspec.json.decode(order.spec, type=Spec),
             attempt=order.attempt,
         )
-        job.attach(_notes[0])
+        job.attach(_CallNotes(_post[0], order.token))
         payload = handler.payload.decode(order.payload) if handler.payload is not None else None
         value = handler.function(*handler.arguments(payload, job))
         return True, None if value is None else handler.result.encode(value)

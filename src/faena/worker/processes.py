@@ -9,114 +9,197 @@ killed in the middle of a write holds no lock.
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import itertools
+import logging
 import os
 import shutil
 import socket
 import tempfile
+import threading
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 
-from faena.errors import ConfigError
+from faena.errors import ConfigError, FaenaError
 from faena.job import Job
 from faena.worker import child
 from faena.worker.attempt import Attempt
 from faena.worker.failure import WorkerDied
 
-_LONGEST_DATAGRAM = 65_536
+_READ_AT_ONCE = 1000
+"""Notes of one turn of the loop: more than a socket holds, so that a child's last ones are among
+them, and few enough that a child which never stops talking does not keep the loop."""
+
+_log = logging.getLogger("faena.worker")
+_note_decoder = msgspec.msgpack.Decoder(child.Note)
 
 
-class Processes:
-    """A pool of killable processes, started when first needed."""
+class _Inbox:
+    """What children say of their jobs, each call known by a token of its own."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._pool: Any = None
-        self._directory: str | None = None
-        self._socket: socket.socket | None = None
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[int, Job] = {}
+        self._tokens = itertools.count(1)
+        self._directory = tempfile.mkdtemp(prefix="faena-")
+        self.path = str(Path(self._directory) / "notes")
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.setblocking(False)
+        self._socket.bind(self.path)
+        loop.add_reader(self._socket, self.read)
+
+    def expect(self, job: Job) -> int:
+        """The token under which notes will be this job's."""
+        token = next(self._tokens)
+        self._jobs[token] = job
+        return token
+
+    def forget(self, token: int) -> None:
+        """The call is over: nothing more is heard of it."""
+        self._jobs.pop(token, None)
+
+    def read(self) -> None:
+        """Hand on what children have said so far."""
+        for _ in range(_READ_AT_ONCE):
+            try:
+                datagram = self._socket.recv(child.LONGEST_DATAGRAM)
+            except OSError:  # nothing more is there, or the socket is closed
+                return
+            try:
+                self._hand_on(_note_decoder.decode(datagram))
+            except (msgspec.MsgspecError, FaenaError, ValueError) as error:
+                _log.warning("a note from a child process was dropped: %s", error)
+
+    def _hand_on(self, note: child.Note) -> None:
+        job = self._jobs.get(note.token)
+        if job is None:
+            return
+        if note.progress:
+            job.progress(msgspec.json.decode(note.progress))
+        else:
+            job.log(note.line.decode())
+
+    def close(self) -> None:
+        self._loop.remove_reader(self._socket)
+        self._socket.close()
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+
+class Processes:
+    """Killable processes: a call takes an idle one, or starts another when there is none.
+
+    A call has a slot of its worker, so there are never more calls than slots. Each process is a
+    pool of one: a larger pool would start all its processes at once, and would be lost as a whole
+    when one of them dies idle.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._inbox: _Inbox | None = None
+        self._pools: set[Any] = set()
+        self._idle: list[Any] = []
+        self._ending: list[threading.Thread] = []
 
     def call(self, attempt: Attempt) -> tuple[asyncio.Future[Any], Callable[[], None]]:
         """Start the handler in a child; interrupting it kills the child."""
-        job, handler = attempt.job, attempt.handler
-        pool = self._pool or self._open()
-        self._jobs[job.id] = job
-        scheduled: Future[Any] = pool.schedule(
-            child.call,
-            args=(child.Order.of(handler, job, attempt.payload),),
-        )
+        inbox = self._inbox = self._inbox or _Inbox(self._loop)
+        pool = self._take(inbox)
+        token = inbox.expect(attempt.job)
+        order = child.Order.of(attempt.handler, attempt.job, attempt.payload, token)
+        try:
+            scheduled: Future[Any] = pool.schedule(child.call, args=(order,))
+        except BaseException:  # the system lets no process start
+            inbox.forget(token)
+            self._retire(pool)
+            raise
         result: asyncio.Future[Any] = self._loop.create_future()
-        scheduled.add_done_callback(
-            lambda done: self._loop.call_soon_threadsafe(self._hand_over, job.id, done, result)
-        )
+
+        def hand_over() -> None:
+            try:
+                inbox.read()  # its last words come before its end
+            finally:
+                inbox.forget(token)
+                self._give_back(pool, is_killed=scheduled.cancelled())
+                _settle(scheduled, result)
 
         def kill() -> None:
             scheduled.cancel()
 
+        scheduled.add_done_callback(lambda _: self._loop.call_soon_threadsafe(hand_over))
         return result, kill
 
-    def _hand_over(self, job_id: str, done: Future[Any], result: asyncio.Future[Any]) -> None:
-        from pebble import ProcessExpired  # noqa: PLC0415 - optional: the `process` extra
+    def _take(self, inbox: _Inbox) -> Any:
+        while self._idle:
+            pool = self._idle.pop()
+            if pool.active:
+                return pool
+            self._retire(pool)
+        pool = _open(inbox.path)
+        self._pools.add(pool)
+        return pool
 
-        self._drain()
-        self._jobs.pop(job_id, None)
-        if result.done():
-            return
-        try:
-            result.set_result(child.read_reply(done.result()))
-        except CancelledError:
-            result.set_exception(asyncio.CancelledError("killed"))
-        except ProcessExpired as expired:
-            result.set_exception(WorkerDied(f"its process ended with code {expired.exitcode}"))
-        except BaseException as error:  # noqa: BLE001 - whatever the handler raised
-            result.set_exception(error)
+    def _give_back(self, pool: Any, *, is_killed: bool) -> None:
+        """A killed child dies a little later: another call must not come into its hands."""
+        if is_killed:
+            self._retire(pool)
+        elif pool in self._pools:
+            self._idle.append(pool)
 
-    def _open(self) -> Any:
-        try:
-            from pebble import ProcessPool  # noqa: PLC0415 - optional: the `process` extra
-        except ImportError:
-            raise ConfigError(
-                'run="process" needs the extra faena[process]: install it', field="run"
-            ) from None
-        self._directory = tempfile.mkdtemp(prefix="faena-")
-        path = str(Path(self._directory) / "notes")
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self._socket.setblocking(False)
-        self._socket.bind(path)
-        self._loop.add_reader(self._socket, self._drain)
-        self._pool = ProcessPool(
-            max_workers=max(2, os.cpu_count() or 2),
-            initializer=child.begin,
-            initargs=(path, os.getpid()),
-            context=cast("Any", get_context("spawn")),
-        )
-        return self._pool
-
-    def _drain(self) -> None:
-        """Hand on whatever children have said so far."""
-        with contextlib.suppress(BlockingIOError, OSError):
-            while self._socket is not None:
-                job_id, progress, line = msgspec.msgpack.decode(
-                    self._socket.recv(_LONGEST_DATAGRAM)
-                )
-                job = self._jobs.get(job_id)
-                if job is not None and line is None:
-                    job.progress(progress)
-                elif job is not None:
-                    job.log(line)
+    def _retire(self, pool: Any) -> None:
+        """End a child in a thread, for a stubborn one takes seconds."""
+        if pool in self._pools:
+            self._pools.remove(pool)
+            thread = threading.Thread(target=_end, args=(pool,), daemon=True)
+            thread.start()
+            self._ending = [one for one in self._ending if one.is_alive()] + [thread]
 
     def close(self) -> None:
         """Kill what still runs and remove the socket."""
-        if self._pool is not None:
-            self._pool.stop()
-            self._pool.join()
-        if self._socket is not None:
-            self._loop.remove_reader(self._socket)
-            self._socket.close()
-        if self._directory is not None:
-            shutil.rmtree(self._directory, ignore_errors=True)
+        for pool in list(self._pools):
+            self._retire(pool)
+        for thread in self._ending:
+            thread.join()
+        if self._inbox is not None:
+            self._inbox.close()
+
+
+def _open(path: str) -> Any:
+    try:
+        from pebble import ProcessPool  # noqa: PLC0415 - optional: the `process` extra
+    except ImportError:
+        raise ConfigError(
+            'run="process" needs the extra faena[process]: install it', field="run"
+        ) from None
+    return ProcessPool(
+        max_workers=1,
+        initializer=child.begin,
+        initargs=(path, os.getpid()),
+        context=cast("Any", get_context("spawn")),
+    )
+
+
+def _end(pool: Any) -> None:
+    pool.stop()
+    pool.join()
+
+
+def _settle(done: Future[Any], result: asyncio.Future[Any]) -> None:
+    from pebble import ProcessExpired  # noqa: PLC0415 - optional: the `process` extra
+
+    if result.done():
+        return
+    try:
+        result.set_result(child.read_reply(done.result()))
+    except CancelledError:
+        result.set_exception(asyncio.CancelledError("killed"))
+    except ProcessExpired as expired:
+        result.set_exception(WorkerDied(f"its process ended with code {expired.exitcode}"))
+    except BrokenProcessPool:
+        result.set_exception(WorkerDied("its process ended before the handler began"))
+    except BaseException as error:  # noqa: BLE001 - whatever the handler raised
+        result.set_exception(error)
