@@ -98,7 +98,8 @@ class Wire:
         """Run a script where its first key lives, as often as it takes until `patience_s` is over.
 
         At a patience of 0 it is sent once; otherwise no attempt begins after `patience_s`. One
-        under way may end later, since only silence is timed. A script without keys may be meant for one `node`.
+        under way may end later, since only silence is timed. A script without keys may be meant
+        for one `node`.
         """
         request = Request(
             op=script.name,
