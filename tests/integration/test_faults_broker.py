@@ -92,6 +92,7 @@ async def test_a_broker_that_dies_again_and_again_loses_no_fsynced_job(
     app: Faena, crew: Crew, server: Server
 ) -> None:
     crew.hire(2)
+    await eventually(crew.are_up)
     accepted = Accepted()
     killed: list[float] = []
     for _ in range(3):
@@ -197,7 +198,8 @@ async def test_a_worker_that_leaves_when_all_is_done_does_not_leave_for_an_outag
 
 
 async def _some_starts(crew: Crew, number: int) -> None:
-    await eventually(lambda: len(crew.ledger.jobs("start")) >= number)
+    """With every worker up: one that starts during an outage gives up, as it should."""
+    await eventually(lambda: crew.are_up() and len(crew.ledger.jobs("start")) >= number)
 
 
 async def _resumed_after_s(crew: Crew, since_ns: int, *, pause_s: float = 0.0) -> float:
