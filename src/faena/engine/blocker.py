@@ -42,7 +42,7 @@ class Blocker:
         self._waits: dict[Group, asyncio.Task[str | None]] = {}  # left blocked between calls
         self._ends_at = 0.0  # when they end, all together
         self._is_closed = False
-        self._is_in_doubt = False  # the last wait failed: ask who serves before the next one
+        self._doubted: Node | None = None  # a wait failed there: ask who serves before the next
 
     async def pop(self, keys: Sequence[str], block_s: float) -> str | None:
         """The key of the set popped from; None when nothing came in time.
@@ -77,10 +77,7 @@ class Blocker:
         """
         if self._is_closed:
             raise ConnectionError("the wire has been closed by this program")
-        if self._is_in_doubt:
-            await self._topology.refresh()
-            self._is_in_doubt = False
-        node = await self._topology.locate(slot_of(key) if self._is_cluster else None)
+        node = await self._locate(key)
         wait = pack(("BZPOPMIN", key, block_s))
         reply = await self._ask(node, [wait, command], block_s)
         if isinstance(reply, hiredis.ReplyError):
@@ -131,10 +128,7 @@ class Blocker:
 
     async def _wait(self, group: Group, block_s: float) -> str | None:
         """Block at the owner of the group's slot, following the slot when it moves."""
-        if self._is_in_doubt:
-            await self._topology.refresh()
-            self._is_in_doubt = False
-        node = await self._topology.locate(slot_of(group[0]) if self._is_cluster else None)
+        node = await self._locate(group[0])
         prefix: list[bytes] = []
         command = pack(("BZPOPMIN", *group, block_s))
         for _ in range(_MAX_HOPS):
@@ -161,15 +155,26 @@ class Blocker:
             finally:
                 self._busy.discard(link)
         except (OSError, hiredis.ReplyError):
-            self._is_in_doubt = True
+            self._doubted = node
             raise
         refusal = next((each for each in replies if isinstance(each, hiredis.ReplyError)), None)
-        self._is_in_doubt = refusal is not None
-        if self._is_in_doubt:
+        if refusal is not None:
+            self._doubted = node
             link.close()
         else:
             self._idle.setdefault(node, []).append(link)
         return refusal or replies[-1]
+
+    async def _locate(self, key: str) -> Node:
+        """Who serves the key. Where others have found a new primary since, nobody is asked again:
+        a sentinel that is behind would lead back to the old one."""
+        slot = slot_of(key) if self._is_cluster else None
+        node = await self._topology.locate(slot)
+        if node == self._doubted:
+            await self._topology.refresh()
+            self._doubted = None
+            node = await self._topology.locate(slot)
+        return node
 
     async def _take(self, node: Node) -> Link:
         links = self._idle.get(node, [])
