@@ -68,7 +68,7 @@ class Server:
     def cost(self) -> Cost:
         """Read the counters that a drain's server cost is the difference of."""
         stats, cpu = self._client.info("stats"), self._client.info("cpu")
-        # Summing INFO commandstats would count a command in a script twice: alone and in EVALSHA.
+        # Summing INFO commandstats would count a command in a script twice: alone and in FCALL.
         busy_s = float(cpu["used_cpu_user"]) + float(cpu["used_cpu_sys"])
         return Cost(float(stats["eventloop_duration_cmd_sum"]), busy_s * 1e6)
 

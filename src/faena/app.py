@@ -14,6 +14,7 @@ from typing import Any, Self, TypedDict, Unpack
 
 from faena.duration import Duration
 from faena.engine.engine import Clock
+from faena.engine.settings import declaration
 from faena.errors import ConfigError, nearest
 from faena.identity import IdFactory
 from faena.limits import Limit
@@ -72,6 +73,7 @@ class Faena:
         """
         self.name = check_name("app", name)
         self.queues: dict[str, Queue] = {}
+        self._settings: dict[str, Mapping[str, str]] = {}
         self.pools: dict[str, Pool] = {}
         self.middleware = _layers(middleware)
         self._links = Links(
@@ -97,6 +99,7 @@ class Faena:
         _refuse_lanes(checked)
         queue = Queue(self, name, checked)
         self.queues[name] = queue
+        self._settings[name] = declaration(checked)
         return queue
 
     def pool(
@@ -123,7 +126,7 @@ class Faena:
 
     async def runtime(self) -> Runtime:
         """The open connection of the running event loop."""
-        return await self._links.here({name: queue.settings for name, queue in self.queues.items()})
+        return await self._links.here(self._settings)
 
     async def connect(self) -> Self:
         """Connect now instead of at first use."""
@@ -176,6 +179,10 @@ class Faena:
         finally:
             self._portal.close()
             self._links, self._portal = kept
+
+    def new_id(self) -> str:
+        """A fresh job id."""
+        return self._ids.new_id()
 
     def new_ids(self, number: int) -> list[str]:
         """Fresh job ids."""

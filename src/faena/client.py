@@ -23,8 +23,8 @@ from faena.errors import InvalidTransition, JobNotFound, StoreRejected, StoreUna
 from faena.job import Spec
 from faena.options import Durability, DurabilityLevel, EnqueueOptions, Unique, UniqueMode
 
-BATCH = 1000
-"""Jobs in one enqueue call at most."""
+BATCH = 300
+"""Jobs in one enqueue call at most: more would be no faster, and keep others waiting."""
 
 BATCH_BYTES = 16 << 20
 """Bytes in one enqueue call at most, unless a single job has more: a longer command would hold up
@@ -151,7 +151,7 @@ class Producer:
         self._is_closed = False
 
     async def send(self, jobs: Sequence[NewJob]) -> Sent:
-        """Answers for 1..1000 jobs."""
+        """Answers for 1..300 jobs."""
         if self._is_busy:
             answered: asyncio.Future[Sent] = asyncio.get_running_loop().create_future()
             self._waiting.append(_Group(jobs, sum(len(job.spec) for job in jobs), answered))
@@ -250,7 +250,7 @@ class Client:
         self._producers: dict[tuple[str, Durability], Producer] = {}
 
     async def enqueue(self, queue: str, jobs: Sequence[NewJob], durability: Durability) -> Sent:
-        """Send up to 1000 jobs."""
+        """Send up to 300 jobs."""
         is_known = (queue, durability) in self._producers
         if not is_known and durability.level is DurabilityLevel.FSYNCED:
             await self._check_fsync()

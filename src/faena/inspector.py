@@ -72,7 +72,11 @@ class Inspector:
             at=now,
             counts=scripts.pairs(counts),
             holds=tuple(_hold(name, text) for name, text in scripts.pairs(holds).items()),
-            settings={name: value.decode() for name, value in scripts.pairs(conf).items()},
+            settings={
+                name: value.decode()
+                for name, value in scripts.pairs(conf).items()
+                if name != "digest"
+            },
             workers=tuple(scripts.texts(workers[::2])),
             enqueued=int(totals.get("enqueued", 0)),
             removed=int(totals.get("removed", 0)),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from faena.codec import codec_for
 from faena.duration import Duration, to_us
-from faena.engine.settings import NAMES, declaration, limits_text, setting_text
+from faena.engine.settings import NAMES, limits_text, setting_text
 from faena.errors import ConfigError, nearest
 from faena.handler import Handler, make_handler, name_of
 from faena.idempotency import Idempotency
@@ -35,11 +35,6 @@ class Queue:
         self.name = check_name("queue", name)
         self.options = options
         self.tasks: dict[str, Task[Any, Any]] = {}
-
-    @property
-    def settings(self) -> Mapping[str, str]:
-        """What code declares on the server."""
-        return declaration(self.options)
 
     @property
     def handlers(self) -> dict[str, Handler]:

@@ -92,12 +92,15 @@ class Runtime:
         self._broker = broker
         self._settings: dict[str, Mapping[str, str]] = {}
         self._opening: asyncio.Future[None] | None = None
+        self._is_open = False
         self.engine: Engine
         self.client: Client
         self.inspector: Inspector
 
     def know(self, settings: Mapping[str, Mapping[str, str]]) -> None:
         """Learn of queues; those declared after the connection was opened too."""
+        if len(settings) == len(self._settings):
+            return  # none is ever taken back
         for queue, values in settings.items():
             if queue not in self._settings:
                 self._settings[queue] = values
@@ -106,6 +109,8 @@ class Runtime:
 
     async def open(self) -> None:
         """Connect at first use; concurrent first uses share one attempt."""
+        if self._is_open:
+            return
         if self._opening is None:
             address = await asyncio.to_thread(self._broker.address, os.environ)
             if self._opening is None:
@@ -119,6 +124,7 @@ class Runtime:
             if opening.done() and self._opening is opening:
                 self._opening = None
             raise
+        self._is_open = self._opening is opening
 
     def _build(self, address: Address) -> None:
         self.engine = self.new_engine(address)()
@@ -151,7 +157,7 @@ class Runtime:
     async def close(self) -> None:
         """Close every connection."""
         if self._opening is not None:
-            self._opening = None
+            self._opening, self._is_open = None, False
             await self.client.close()
             await self.inspector.close()
             await self.engine.wire.close()

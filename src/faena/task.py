@@ -193,7 +193,7 @@ class Task(Generic[P, R]):
     async def enqueue_many(
         self, payloads: Iterable[P | Draft[P]], **options: Unpack[EnqueueFields]
     ) -> list[Receipt[R]]:
-        """Put many jobs on the queue, a round trip per 1000 or 16 MiB; a receipt for each."""
+        """Put many jobs on the queue, a round trip per 300 or 16 MiB; a receipt for each."""
         shared = self._options(options)
         # Every payload is checked before any is sent: a bad one costs no half-sent list.
         pairs = [
@@ -225,7 +225,7 @@ class Task(Generic[P, R]):
         return build(EnqueueOptions, "enqueue", given) if given else _DEFAULTS
 
     async def _send_one(self, spec: Spec, options: EnqueueOptions) -> Receipt[R]:
-        job_id = options.id or self.app.new_ids(1)[0]
+        job_id = options.id or self.app.new_id()
 
         async def send(_queue: str, ready: Spec) -> Receipt[R]:
             job = seal_job(job_id, ready, options, self._priority(options))

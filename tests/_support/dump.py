@@ -6,6 +6,7 @@ prefix: `ready`, `info:a`, `window:60000000`.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -63,7 +64,16 @@ def read_dump(reply: Sequence[Any]) -> Dump:
         taken[name] = _READERS[kind](name, content)
         if is_mortal:
             taken.mortal.add(name)
+    if "conf" in taken:
+        _check_digest(taken["conf"])
     return taken
+
+
+def _check_digest(conf: dict[str, str]) -> None:
+    """Scripts keep settings decoded under it: it must stand for all of them."""
+    digest = conf.pop("digest")
+    lines = "\n".join(sorted(f"{name}={value}" for name, value in conf.items()))
+    assert digest == hashlib.sha1(lines.encode()).hexdigest()
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

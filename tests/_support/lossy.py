@@ -8,13 +8,15 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
+import hiredis
+
 
 class LossyProxy:
     """Relays to a loopback port; the first reply to each request that `loses` picks is lost.
 
     A lost reply is an answered request whose connection is cut. The same bytes sent again are
-    answered. One read of a socket is taken for one request, which holds while requests are smaller
-    than its buffer and each waits for its reply.
+    answered. Whole commands that arrive together are one request; each waits for its reply, which
+    must fit into one read.
     """
 
     def __init__(self, port: int, loses: Callable[[bytes], bool]) -> None:
@@ -78,7 +80,7 @@ class LossyProxy:
         there: asyncio.StreamReader,
         back: asyncio.StreamWriter,
     ) -> None:
-        while request := await reader.read(1 << 20):
+        while request := await _read_request(reader):
             back.write(request)
             reply = await there.read(1 << 20)
             if not reply or self._is_lost(request):
@@ -92,6 +94,19 @@ class LossyProxy:
         self._seen.add(digest)
         self.lost += 1
         return True
+
+
+async def _read_request(reader: asyncio.StreamReader) -> bytes:
+    """Bytes up to the end of a command, which a library is too long to send in one piece."""
+    request, parser = b"", hiredis.Reader()
+    while data := await reader.read(1 << 20):
+        request += data
+        parser.feed(data)
+        while parser.gets() is not False:
+            pass
+        if not parser.has_data():
+            break
+    return request
 
 
 async def _some_turns() -> None:

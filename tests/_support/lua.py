@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Lua:
     name: str
-    source: str
+    body: str
 
     @property
-    def sha(self) -> str:
-        return hashlib.sha1(self.source.encode()).hexdigest()
+    def function(self) -> str:
+        return f"test_{self.name}"
+
+    @property
+    def source(self) -> str:
+        return self.body
+
+    @property
+    def library(self) -> str:
+        return (
+            f"#!lua name={self.function}\n"
+            f"redis.register_function('{self.function}', function(KEYS, ARGV) {self.body} end)"
+        )
 
 
 ECHO = Lua("echo", "return {KEYS[1], ARGV[1], #ARGV}")

@@ -73,7 +73,7 @@ async def test_an_id_is_one_job_whoever_sends_it_and_whatever_replies_are_lost(
 async def test_jobs_without_an_id_of_their_own_are_not_doubled_by_lost_replies(
     app: Faena, crew: Crew, server: Server
 ) -> None:
-    async with LossyProxy(server.port, lambda request: b"EVALSHA" in request) as proxy:
+    async with LossyProxy(server.port, lambda request: b"FCALL" in request) as proxy:
         lossy = open_shop(msgspec.structs.replace(crew.plan, url=proxy.url), crew.ledger)
         accepted = await enqueue(lossy, [Work() for _ in range(100)])
         accepted |= {(await task_of(lossy).enqueue(Work())).id for _ in range(20)}
@@ -90,7 +90,7 @@ async def test_workers_whose_replies_are_lost_neither_strand_nor_repeat_a_job(
         ledger=str(tmp_path / "ledger"),
         queues={"q": QueuePlan(lease="20s", concurrency=30)},
     )
-    async with LossyProxy(server.port, lambda request: b"EVALSHA" in request) as proxy:
+    async with LossyProxy(server.port, lambda request: b"FCALL" in request) as proxy:
         with Crew(msgspec.structs.replace(plan, url=proxy.url)) as crew:
             async with open_shop(plan, crew.ledger) as app:
                 accepted = await enqueue(app, [Work(fails=i % 2) for i in range(200)])

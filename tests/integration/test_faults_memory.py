@@ -86,6 +86,20 @@ async def test_a_full_broker_still_cancels_changes_and_answers_waiters(
     await eventually(lambda: crew.ledger.jobs("stop"))
 
 
+async def test_a_full_broker_that_lost_its_functions_is_worked_empty(
+    app: Faena, crew: Crew, server: Server
+) -> None:
+    """As when a new version of the program, with a new library, meets a full broker."""
+    accepted = await enqueue(app, [Work(ms=1, fails=i % 2) for i in range(100)])
+    await _fill(app, server)
+    with server.client() as client:
+        client.function_flush()
+        crew.hire()
+        await all_completed(app, accepted)
+        assert client.function_list() == []
+    assert crew.ledger.unexplained() == []
+
+
 async def _pile_up(app: Faena) -> None:
     for _ in range(1000):
         await enqueue(app, [Work(note=BALLAST)], queue="ballast", delay="1h")

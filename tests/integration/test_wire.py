@@ -36,13 +36,13 @@ async def wire(server: Server) -> AsyncIterator[Wire]:
 
 
 async def test_a_script_is_loaded_on_first_use_and_answers_bytes(wire: Wire) -> None:
-    await wire.call("SCRIPT", "FLUSH")
+    await wire.call("FUNCTION", "FLUSH")
     assert await wire.run(ECHO, ["k"], [b"\0\xff", 1, "ñ"], patience_s=1) == [b"k", b"\0\xff", 3]
 
 
 async def test_a_flushed_script_is_loaded_again(wire: Wire) -> None:
     await wire.run(COUNT, ["k"], [], patience_s=1)
-    await wire.call("SCRIPT", "FLUSH")
+    await wire.call("FUNCTION", "FLUSH")
     assert await wire.run(COUNT, ["k"], [], patience_s=1) == 2
 
 
@@ -67,7 +67,7 @@ async def test_a_unix_socket_serves_a_chosen_database() -> None:
 
 
 async def test_a_script_and_its_waits_answer_together(wire: Wire) -> None:
-    await wire.call("SCRIPT", "FLUSH")
+    await wire.call("FUNCTION", "FLUSH")
     waits = [("WAITAOF", 1, 0, 5000), ("WAIT", 0, 10)]
     assert await wire.run_and_wait(COUNT, ["k"], [], waits, patience_s=5) == (1, [[1, 0], 0])
 

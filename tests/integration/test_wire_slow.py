@@ -117,7 +117,7 @@ async def test_a_wait_that_is_refused_is_told_though_its_command_ran(server: Ser
         client.execute_command(
             "ACL", "SETUSER", "restless", "on", ">sesame", "~*", "+@all", "-bzpopmin"
         )
-        client.script_load(COUNT.source)
+        client.function_load(COUNT.library)
     wire = Wire(Address.parse(f"redis://restless:sesame@127.0.0.1:{server.port}"))
     try:
         with pytest.raises(StoreRejected, match="lacks a permission"):

@@ -62,8 +62,12 @@ class Driver:
         desk.declare(self.world, settings)
 
     def go(self, us: int) -> None:
+        """Let time pass; a clock set back begins a new time, in which the old one's claims left."""
         self.clock.now += us
-        self.world.now = self.clock.now
+        world = self.world
+        world.now = self.clock.now
+        if us < 0:
+            world.limited_since = dict.fromkeys(world.limited_since, len(world.granted))
 
     # -- steps ------------------------------------------------------------------------------------
 

@@ -42,7 +42,11 @@ class _Intake:
         self.stamp = max(world.clock.get("stamp", 0), world.now)
         self.depth = sum(job.state in (*WAITING, "running") for job in world.jobs.values())
         self.seen = {job.id: job.spec for job in world.jobs.values()}
-        return [self._answer(job, spec) for job, spec in jobs]
+        before = len(self.seen)
+        answers = [self._answer(job, spec) for job, spec in jobs]
+        if len(self.seen) > before:
+            world.clock["stamp"] = self.stamp
+        return answers
 
     def _answer(self, job: str, spec: bytes) -> Answer:
         if job in self.seen:
@@ -83,7 +87,6 @@ class _Intake:
                 world.is_awake = True
         else:
             self.stamp += 1
-            world.clock["stamp"] = self.stamp
             world.make_ready(job, self.stamp)
             world.is_awake = True
 

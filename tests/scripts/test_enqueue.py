@@ -49,7 +49,7 @@ async def test_a_delayed_job_waits_for_its_instant_and_wakes_a_worker_only_when_
     await rig.remember()
     await rig.add("a", delay=5 * SECOND)
     assert await rig.changed() == {
-        "clock": {"enqueued": 1},
+        "clock": {"enqueued": 1, "stamp": T0},
         "delayed": [("a", T0 + 5 * SECOND)],
         "specs": {"a": b"010 delay=5000000\n{}"},
         "wake": [("work", 0.0)],

@@ -94,7 +94,7 @@ async def test_a_debounced_job_replaces_the_waiting_one_and_starts_its_wait_agai
     await rig.remember()
     assert await rig.add("b", **DEBOUNCE) == [CREATED._replace(replaced="a")]
     assert await rig.changed() == {
-        "clock": {"enqueued": 2, "removed": 1},
+        "clock": {"enqueued": 2, "removed": 1, "stamp": T0 + 4 * SECOND},
         "delayed": [("b", T0 + 14 * SECOND)],
         "marks": {"b": {"u": "u", "m": "debounce"}},
         "specs": {"b": b"010 unique=u mode=debounce delay=10000000\n{}"},

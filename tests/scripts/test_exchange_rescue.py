@@ -116,4 +116,4 @@ async def test_at_most_a_slice_is_rescued_in_one_call(rig: Rig) -> None:
     rig.clock.go(LEASE / SECOND)
     await rig.turn()
     states = list((await rig.states()).values())
-    assert (states.count("ready"), states.count("running")) == (50, 100)
+    assert (states.count("ready"), states.count("running")) == (25, 125)

@@ -31,7 +31,7 @@ from faena.errors import (
 Clock = Callable[[], int]
 T = TypeVar("T")
 
-_MOST = 1000
+_MOST = 100
 """Jobs in one script call; a longer list is cut up, and each part is atomic by itself."""
 
 

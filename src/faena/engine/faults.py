@@ -22,7 +22,7 @@ class Verdict(Enum):
     LOOK = auto()  # another server may have taken over: find out which
     MOVED = auto()  # the slot lives elsewhere from now on
     ASK = auto()  # this one request belongs elsewhere
-    LOAD = auto()  # the script is not cached there
+    LOAD = auto()  # the library is not there
     REJECTED = auto()  # it understood and said no
     BROKEN = auto()  # a script failed, or the request made no sense
 
@@ -42,7 +42,6 @@ _VERDICTS = {
     "NOAUTH": Verdict.REJECTED,
     "NOPERM": Verdict.REJECTED,
     "NOREPLICAS": Verdict.WAIT,
-    "NOSCRIPT": Verdict.LOAD,
     "OOM": Verdict.REJECTED,
     "READONLY": Verdict.LOOK,
     "TRYAGAIN": Verdict.WAIT,
@@ -51,6 +50,7 @@ _VERDICTS = {
 }
 
 _GENERIC = {  # said under the code ERR
+    "Function not found": Verdict.LOAD,
     "max number of clients": Verdict.WAIT,
     "cluster support disabled": Verdict.REJECTED,
     "without any password configured": Verdict.REJECTED,
@@ -108,6 +108,11 @@ def translated(failure: Failure, *, where: object, op: str) -> StoreError:
 def is_missing_script(reply: Any) -> bool:
     """True when the node does not have the script any more."""
     return isinstance(reply, hiredis.ReplyError) and judge(reply) is Verdict.LOAD
+
+
+def is_full(reply: Any) -> bool:
+    """True when the node takes in nothing more."""
+    return isinstance(reply, hiredis.ReplyError) and _code(reply) == "OOM"
 
 
 def as_value(reply: Any, *, where: object, op: str) -> Any:

@@ -1,8 +1,12 @@
-"""Scripts as they are sent: each file with the library parts it includes, once and in order.
+"""The engine's scripts as the server keeps them: one library of functions.
 
-A script's local functions are made anew at every call, which for a large script costs more than a
-few commands. A part named by `--@lazy` is therefore wrapped: its functions are made only when the
-one that bears the part's name is called.
+Every file of `lua/` becomes a function, in a block with the library parts it includes, once and in
+order. The server makes a library's closures when it is loaded, not at every call. What a part must
+have new at each call stands in its `--@each` line, an assignment that the function begins with.
+
+The library and its functions bear a digest of the source in their names, so that programs of
+different versions can share a server. A server at its maxmemory takes in no library, and must be
+worked empty all the same: for that a script has its plain source as well.
 """
 
 from __future__ import annotations
@@ -14,12 +18,13 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
+from typing import NamedTuple
 
-from faena.errors import InternalError
-
-_INCLUDE = re.compile(r"^--@(include|lazy) (.+)$", re.MULTILINE)
-_ONCE = re.compile(r"^--@once$", re.MULTILINE)
-_SHEBANG = re.compile(r"^#!lua[^\n]*\n")
+_INCLUDE = re.compile(r"^--@include (.+)$", re.MULTILINE)
+_EACH = re.compile(r"^--@each (.+)$", re.MULTILINE)
+_FLAGS = re.compile(r"^--@flags (.+)$", re.MULTILINE)
+_SLOT = "faena_0"
+"""Stands for the library's name until its digest is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,50 +32,90 @@ class Script:
     """One atomic operation of the engine."""
 
     name: str
+    function: str
+    library: str
+    """The source that has the function, to be loaded where it is missing."""
+
     source: str
-    sha: str
+    """The same as one script, for EVAL."""
 
 
 @cache
 def load(name: str) -> Script:
-    """The script `lua/<name>.lua`, ready to be sent."""
-    root = resources.files("faena.engine") / "lua"
-    body = (root / f"{name}.lua").read_text("utf-8")
-    shebang = _SHEBANG.match(body)
-    head = shebang.group() if shebang else "#!lua\n"
-    parts = [_code(part) for part in _parts(root, body, set())]
-    source = head + "\n".join([*parts, _code(_SHEBANG.sub("", body))])
-    return Script(name, source, hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest())
+    """The script `lua/<name>.lua`, ready to be called."""
+    return _scripts()[name]
 
 
 def names() -> list[str]:
     """Every script there is."""
-    root = resources.files("faena.engine") / "lua"
-    return sorted(entry.name[:-4] for entry in root.iterdir() if entry.name.endswith(".lua"))
+    return sorted(entry.name[:-4] for entry in _root().iterdir() if entry.name.endswith(".lua"))
+
+
+@cache
+def _scripts() -> dict[str, Script]:
+    pieces = {name: _read(_root(), name) for name in names()}
+    blocks = [_block(name, piece) for name, piece in pieces.items()]
+    source = "\n".join([f"#!lua name={_SLOT}", "local KEYS, ARGV, call", *blocks])
+    library = f"faena_{hashlib.sha256(source.encode()).hexdigest()[:10]}"
+    source = source.replace(_SLOT, library)
+    return {
+        name: Script(name, f"{library}_{name}", source, _alone(piece))
+        for name, piece in pieces.items()
+    }
+
+
+class _Piece(NamedTuple):
+    """A script and all it uses."""
+
+    parts: list[str]
+    each: list[str]
+    body: str
+    flags: list[str]
+
+
+def _read(root: Traversable, name: str) -> _Piece:
+    body = (root / f"{name}.lua").read_text("utf-8")
+    parts = list(_parts(root, body, set()))
+    each = [line for part in parts for line in _EACH.findall(part)]
+    flags = [flag for line in _FLAGS.findall(body) for flag in line.split()]
+    return _Piece([_code(part) for part in parts], each, _code(body), flags)
+
+
+def _block(name: str, piece: _Piece) -> str:
+    """A function in its block; `call` is there only while a function runs."""
+    flags = ", ".join(f"'{flag}'" for flag in piece.flags)
+    return "\n".join(
+        [
+            "do",
+            *piece.parts,
+            f"redis.register_function{{ function_name = '{_SLOT}_{name}', flags = {{ {flags} }},",
+            "callback = function(keys, args)",
+            *("KEYS, ARGV, call = keys, args, redis.call", *piece.each),
+            piece.body,
+            "end }",
+            "end",
+        ]
+    )
+
+
+def _alone(piece: _Piece) -> str:
+    flags = f" flags={','.join(piece.flags)}" if piece.flags else ""
+    lines = [f"#!lua{flags}", "local call = redis.call", *piece.parts, *piece.each, piece.body]
+    return "\n".join(lines)
 
 
 def _parts(root: Traversable, body: str, seen: set[str]) -> Iterator[str]:
-    for match in _INCLUDE.finditer(body):
-        kind, names_text = match.groups()
-        for name in (text.strip() for text in names_text.split(",")):
+    for line in _INCLUDE.findall(body):
+        for name in (text.strip() for text in line.split(",")):
             if name not in seen:
                 seen.add(name)
-                yield from _lazy(root, name, seen) if kind == "lazy" else _part(root, name, seen)
+                text = (root / "lib" / f"{name}.lua").read_text("utf-8")
+                yield from _parts(root, text, seen)
+                yield text
 
 
-def _part(root: Traversable, name: str, seen: set[str]) -> Iterator[str]:
-    text = (root / "lib" / f"{name}.lua").read_text("utf-8")
-    yield from _parts(root, text, seen)
-    yield text
-
-
-def _lazy(root: Traversable, name: str, seen: set[str]) -> Iterator[str]:
-    """What the part includes beyond what is there already is made with it, and gone with it."""
-    inner = list(_part(root, name, set(seen)))
-    if any(_ONCE.search(text) for text in inner):
-        raise InternalError(f"lazy part {name} would get its own copy of a part with state")
-    lines = "\n".join(map(_code, inner))
-    yield f"local function {name}(...)\n{lines}\nreturn {name}(...)\nend"
+def _root() -> Traversable:
+    return resources.files("faena.engine") / "lua"
 
 
 def _code(text: str) -> str:

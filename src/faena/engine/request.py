@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import hiredis
@@ -25,9 +25,11 @@ class Script(Protocol):
     @property
     def name(self) -> str: ...
     @property
-    def source(self) -> str: ...
+    def function(self) -> str: ...
     @property
-    def sha(self) -> str: ...
+    def library(self) -> str: ...
+    @property
+    def source(self) -> str: ...
 
 
 @dataclass(slots=True)
@@ -47,8 +49,7 @@ class Request:
         prefix = [ASKING] if is_asking else []
         replies = await self._send(link, prefix, timeout_s)
         if self.script is not None and faults.is_missing_script(replies[0]):
-            load = pack(("SCRIPT", "LOAD", self.script.source))
-            replies = await self._send(link, [load, *prefix], timeout_s)
+            replies = await self._load_and_send(link, self.script, prefix, timeout_s)
         if isinstance(replies[0], hiredis.ReplyError):
             raise replies[0]
         for reply in replies[1:]:
@@ -57,6 +58,20 @@ class Request:
             if isinstance(reply, hiredis.ReplyError) and faults.judge(reply) in _TEMPORARY:
                 raise reply
         return replies
+
+    async def _load_and_send(
+        self, link: Link, script: Script, prefix: Sequence[bytes], timeout_s: float
+    ) -> list[Any]:
+        """A full server takes in no library, yet must be emptied: it gets the script itself."""
+        load = pack(("FUNCTION", "LOAD", "REPLACE", script.library))
+        (loaded,) = await link.ask(load, 1, timeout_s)
+        if faults.is_full(loaded):
+            call, plain = _head("FCALL", script.function), _head("EVAL", script.source)
+            bare = replace(self, data=self.data.replace(call, plain, 1))
+            return await bare._send(link, prefix, timeout_s)  # noqa: SLF001 - its own kind
+        if isinstance(loaded, hiredis.ReplyError):
+            raise loaded
+        return await self._send(link, prefix, timeout_s)
 
     async def _send(self, link: Link, prefix: Sequence[bytes], timeout_s: float) -> list[Any]:
         if not prefix:
@@ -67,6 +82,11 @@ class Request:
             if isinstance(reply, hiredis.ReplyError):
                 raise reply
         return replies[len(prefix) :]
+
+
+def _head(command: str, first: str) -> bytes:
+    """How a packed command goes on after the number of its words."""
+    return b"\r\n" + pack((command, first)).split(b"\r\n", 1)[1]
 
 
 _TEMPORARY = frozenset({Verdict.WAIT, Verdict.LOOK, Verdict.MOVED, Verdict.ASK})

@@ -103,7 +103,7 @@ class Wire:
         """
         request = Request(
             op=script.name,
-            data=pack(("EVALSHA", script.sha, len(keys), *keys, *args)),
+            data=pack(("FCALL", script.function, len(keys), *keys, *args)),
             replies=1,
             timeout_s=self._call_timeout_s,
             slot=self._slot(keys[0] if keys else None),
@@ -130,7 +130,7 @@ class Wire:
         A wait that the server refuses is returned as a `StoreRejected` in its place: what the
         script wrote stands all the same. Each wait's last argument is its time limit in ms.
         """
-        call = ("EVALSHA", script.sha, len(keys), *keys, *args)
+        call = ("FCALL", script.function, len(keys), *keys, *args)
         fence = ("SET", fence_beside(keys[0]), "", "PX", _FENCE_MS)
         commands = [call, fence, *map(tuple, waits)]
         request = Request(
@@ -176,7 +176,7 @@ class Wire:
         Failures are raised at once. Whether the script ran is then unknown: run it again under
         the same call id.
         """
-        command = pack(("EVALSHA", script.sha, len(keys), *keys, *args))
+        command = pack(("FCALL", script.function, len(keys), *keys, *args))
         try:
             return await self._blocker.pop_then(key, block_s, command)
         except (OSError, hiredis.ReplyError) as failure:

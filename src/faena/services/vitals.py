@@ -9,7 +9,6 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from hashlib import sha1
 from typing import NamedTuple
 
 from faena.engine.address import Node
@@ -24,11 +23,22 @@ class Probe(NamedTuple):
     """A script that is no part of the engine: it touches no job."""
 
     name: str
-    source: str
+    body: str
 
     @property
-    def sha(self) -> str:
-        return sha1(self.source.encode(), usedforsecurity=False).hexdigest()
+    def function(self) -> str:
+        return f"faena_{self.name}"
+
+    @property
+    def source(self) -> str:
+        return self.body
+
+    @property
+    def library(self) -> str:
+        return (
+            f"#!lua name={self.function}\n"
+            f"redis.register_function('{self.function}', function(KEYS) {self.body} end)"
+        )
 
 
 TIME = Probe("probe_time", "return redis.call('TIME')")

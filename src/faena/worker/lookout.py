@@ -43,8 +43,8 @@ class Lookout:
             while (turn := self._fetcher.spare_turn()) is not None:
                 await self._wait(turn)
                 pause_s, self._pause_s = self._pause_s, 0.0
-                if pause_s:
-                    await asyncio.sleep(pause_s * (1 + random.random()))
+                # even without a pause: what was claimed begins before the next claim is written
+                await asyncio.sleep(pause_s * (1 + random.random()))
 
     async def _wait(self, turn: Turn) -> None:
         fetcher = self._fetcher

@@ -1,4 +1,3 @@
-#!lua flags=no-writes
 --- What an audit compares: some jobs with every place that names them, some keys, or the totals.
 -- states   none
 -- keys     all
@@ -6,6 +5,7 @@
 -- returns  jobs: for each (state …) · mark or '' · leader or '' · (place …) that knows the id
 --          keys: for each type · ttl_ms, negative without one · text or ''
 --          totals: (column · number) … · clock as name, value … · (window · sum of its list) …
+--@flags no-writes
 --@include state, mark
 local PLACES = { 'specs', 'leases', 'marks', 'results', 'waiters' }
 

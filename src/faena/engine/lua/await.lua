@@ -1,9 +1,9 @@
-#!lua flags=allow-oom
 --- Ask to be told when a job is finished; one that is finished already is answered at once.
 -- states   none
 -- keys     waiters hash · the zsets
 -- args     id
 -- returns  the state (the caller looks when it is a finished one) or unknown
+--@flags allow-oom
 --@include state
 local id = ARGV[1]
 local state = state_of(id)

@@ -1,12 +1,12 @@
-#!lua flags=allow-oom
 --- Cancel jobs. A waiting job is cancelled now; a running one when its worker has stopped it.
 -- states   ready | delayed | blocked -> cancelled; running stays running, asked to stop
 -- keys     ready, delayed, blocked, cancelled zsets · marks hash
 -- args     now · id …
 -- returns  for each: cancelled | asked | the finished state it is in | unknown
 -- refuses  UNCONFIGURED
+--@flags allow-oom
 --@include now, conf, state, tally, mark, finish, prune
-local now, conf = now_us(ARGV[1]), conf_with_retention()
+local now, conf = now_us(ARGV[1]), conf_now()
 if not conf.version then
   return { 'UNCONFIGURED' }
 end

@@ -1,13 +1,13 @@
-#!lua flags=allow-oom
 --- Change the delay or the priority of a waiting job.
 -- states   ready | delayed -> delayed (a delay) · ready (no delay) · stays (priority only)
 -- keys     ready, delayed zsets · marks hash · wake zset
 -- args     now · caller (of this call only) · call · id · delay_us ('' keeps) · priority ('' keeps)
 -- returns  the state the job is in afterwards
 -- refuses  UNCONFIGURED · unknown · running … (a state that does not wait)
+--@flags allow-oom
 --@include now, conf, replay, state, score, mark, wake, tally
 local now, id, delay, priority = now_us(ARGV[1]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
-local conf = conf_of('age_step_us', 'retry_boost', 'events_kept')
+local conf = conf_now()
 local answered = replayed(ARGV[2], ARGV[3])
 if answered then
   return answered

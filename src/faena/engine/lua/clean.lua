@@ -1,13 +1,13 @@
-#!lua flags=allow-oom
 --- Remove jobs of one state in a slice: finished ones older than an age, or waiting ones (drain).
 -- states   completed | dead | cancelled | ready | delayed | blocked -> gone
 -- keys     the state's zset · specs, results, marks hashes · info hashes
 -- args     now · state · age_us · slice
 -- returns  how many were removed (less than `slice` when none are left)
 -- refuses  FORBIDDEN (a state that cannot be cleaned: running jobs have owners)
+--@flags allow-oom
 --@include now, conf, state, tally, mark, pass_claims, prune
 local now, state, age, slice = now_us(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local conf, ids = conf_with_retention(), nil
+local conf, ids = conf_now(), nil
 if not conf.version then
   return 0   -- no queue, no jobs
 end

@@ -1,4 +1,3 @@
-#!lua flags=allow-oom
 --- Declare a queue's settings from code, or edit them at run time.
 -- states   none
 -- keys     conf, clock hashes
@@ -6,6 +5,7 @@
 -- returns  the whole conf as name, value …
 -- refuses  INVALID name (nothing is changed)
 -- A declaration leaves alone what was edited at run time; `reset` makes names obey code again.
+--@flags allow-oom
 --@include now
 local now, mode, edited = now_us(ARGV[1]), ARGV[2], {}
 -- Without these no job can be placed or leased: they may be changed, not removed.
@@ -40,6 +40,18 @@ local function write(name, value)
   end
 end
 
+--- All settings, after their digest is written beside them: see conf.lua.
+local function sealed()
+  call('HDEL', key('conf'), 'digest')
+  local conf, lines = call('HGETALL', key('conf')), {}
+  for i = 1, #conf, 2 do
+    lines[#lines + 1] = conf[i] .. '=' .. conf[i + 1]
+  end
+  table.sort(lines)
+  call('HSET', key('conf'), 'digest', redis.sha1hex(table.concat(lines, '\n')))
+  return conf
+end
+
 for i = 3, mode == 'reset' and 0 or #ARGV, 2 do
   if not is_valid(ARGV[i], ARGV[i + 1]) then
     return { 'INVALID', ARGV[i] }
@@ -64,4 +76,4 @@ for name in pairs(edited) do
 end
 table.sort(names)
 call('HSET', key('conf'), 'edited', table.concat(names, ' '))
-return call('HGETALL', key('conf'))
+return sealed()

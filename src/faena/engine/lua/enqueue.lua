@@ -1,4 +1,3 @@
-#!lua
 --- Take in 1..1000 jobs.
 -- states   -> ready | delayed | blocked
 -- keys     specs hash · ready, delayed, blocked zsets · unique strings · wake zset · events stream
@@ -9,8 +8,7 @@
 -- refuses  UNCONFIGURED · OVERTAKEN
 -- A spec begins with its envelope: three digits of priority, then ` name=value` facts (delay, digest,
 -- unique, mode, ttl), then a newline. What follows is the producer's and is never read here.
---@include now, conf, replay, tally, mark, intake
---@lazy answer_known, take_in_unique
+--@include now, conf, replay, tally, mark, intake, answer_known, take_in_unique
 local now, caller, id_of_call = now_us(ARGV[1]), ARGV[2], ARGV[3]
 local answered, overtaken = replayed(caller, id_of_call)
 if answered then
@@ -18,7 +16,7 @@ if answered then
 elseif overtaken then
   return { 'OVERTAKEN' }
 end
-local conf = conf_of('age_step_us', 'retry_boost', 'soft', 'hard', 'max_delay_us', 'events_kept')
+local conf = conf_now()
 if not conf.version then
   return { 'UNCONFIGURED' }
 end
@@ -43,8 +41,7 @@ for i = 1, number do
     end
   end
 end
-write_pile(intake)
-tell('enqueued', intake.created)
+close_intake(intake)
 remember(caller, id_of_call, cmsgpack.pack(intake.answers))
 flush_tally(now, conf.events_kept, '')
 return intake.answers

@@ -1,4 +1,3 @@
-#!lua flags=allow-oom
 --- Settle finished jobs and claim new ones in one call.
 -- states   running -> completed | delayed | dead | cancelled | ready; delayed -> ready; ready -> running
 -- keys     leases, specs, marks, results hashes · ready, delayed, running, completed, dead, cancelled
@@ -9,9 +8,11 @@
 -- returns  now · next_at (0: nothing to wait for) · gate · more 1|0 · lost ids · (id · score) … ·
 --          specs · (id · attempts · losses · changed priority) … of marked jobs
 -- refuses  UNCONFIGURED · OVERTAKEN
---@include now, conf, replay, tally, mark, settle, gate, claim, wake, turn
---@lazy repeat_answer
+--@flags allow-oom
+--@include now, conf, replay, tally, mark, settle, gate, claim, wake, turn, repeat_answer
 local PRESENCE_US = 30000000   -- a worker signs in at every sweep, whatever its leases
+local PRUNED = 50               -- beyond as many as end, so that a backlog of finished jobs shrinks
+local CLAIMED_WHEN_BUSY = 50    -- when the call has brought many jobs back as well
 
 local now, caller, lease, worker = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local want, plain = tonumber(ARGV[5]), tonumber(ARGV[9])
@@ -21,7 +22,7 @@ if answered then
 elseif overtaken then
   return { 'OVERTAKEN' }
 end
-local conf = conf_with_retention('max_running', 'lease_us', 'max_deliveries')
+local conf = conf_now()
 if not conf.version then
   return { 'UNCONFIGURED' }
 end
@@ -38,8 +39,9 @@ for i = 10 + 2 * plain, #ARGV, 5 do
 end
 local settled = settle(done, leases, items, conf, now)
 
-local slice = math.max(100, 2 * (plain + #items))
-local due_at, ends_at = upkeep(conf, now, slice, ARGV[6] == '1')
+local slice = PRUNED + plain + #items
+local due_at, ends_at, is_busy = upkeep(conf, now, slice, ARGV[6] == '1')
+want = is_busy and math.min(want, CLAIMED_WHEN_BUSY) or want
 local grant, gate, opens_at = allowed(want, conf, now)
 local popped, specs, facts, ids, is_cut = claim(grant, lease, worker, now, lease_us)
 if #ids > 0 and conf.limits then

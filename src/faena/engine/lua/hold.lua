@@ -1,9 +1,9 @@
-#!lua flags=allow-oom
 --- Hold a queue for a reason, or release a hold.
 -- states   none
 -- keys     holds hash · wake zset
 -- args     now · reason · duration_us ('' until released, 'release' to end it) · by
 -- returns  1 when something changed, else 0
+--@flags allow-oom
 --@include now, hold, wake, tally
 local now, reason, duration, by = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local was_held = is_held(reason, now)

@@ -1,10 +1,10 @@
-#!lua flags=allow-oom
 --- Idempotency records: make a handler safe to repeat.
 -- states   none
 -- keys     idem hash, with a TTL
 -- args     hash · begin | complete | fail | clear · owner · ttl_ms · blob
 -- returns  begin: {began} or {status, owner, blob} of the record there is; others: {OK} | {NOT_OWNER}
 -- A `failed` record may be begun again; a `pending` one only by its owner (the same job, retried).
+--@flags allow-oom
 --@include key
 local record, verb, owner, ttl, blob = key('idem:' .. ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local known = call('HMGET', record, 'status', 'owner', 'blob')

@@ -1,10 +1,10 @@
-#!lua flags=no-writes
 --- Everything known of some jobs.
 -- states   none
 -- keys     all zsets · specs, marks, leases, results, info hashes
 -- args     id …
 -- returns  for each: {} when unknown, else state · score · spec · mark (packed or '') · lease record
 --          or '' · result or '' · info as name, value …
+--@flags no-writes
 --@include state, mark
 local answers = {}
 for i, id in ipairs(ARGV) do

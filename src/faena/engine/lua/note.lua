@@ -1,10 +1,10 @@
-#!lua flags=allow-oom
 --- Write progress or log lines of a running job, under its lease.
 -- states   running stays running
 -- keys     leases, marks, info hashes
 -- args     id · lease · progress ('' for none) · line …
 -- returns  OK
 -- refuses  LEASE_LOST
+--@flags allow-oom
 --@include key, mark, record, info
 local id, lease, progress = ARGV[1], ARGV[2], ARGV[3]
 if not holds_lease(call('HGET', key('leases'), id), lease) then

@@ -1,10 +1,10 @@
-#!lua flags=allow-oom
 --- Remove a queue with everything it owns, a slice at a call.
 -- states   any -> gone
 -- keys     all
 -- args     slice · force 1|'' (also while jobs run)
 -- returns  DONE, MORE, or the refusal
 -- refuses  RUNNING
+--@flags allow-oom
 --@include state, mark, forget
 local slice = tonumber(ARGV[1])
 if ARGV[2] ~= '1' and call('ZCARD', key('running')) > 0 then

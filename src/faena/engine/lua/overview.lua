@@ -1,9 +1,9 @@
-#!lua flags=no-writes
 --- A queue at one instant: how many jobs per state, its holds, its settings, its workers, its clock.
 -- states   none
 -- keys     all zsets · holds, conf, clock hashes · workers zset
 -- args     now
 -- returns  now · (state · number) … · holds · conf · clock · (worker · gone_at) … · oldest ready score
+--@flags no-writes
 --@include now, state
 local now, numbers = now_us(ARGV[1]), {}
 for _, state in ipairs(STATES) do

@@ -1,4 +1,3 @@
-#!lua flags=no-writes
 --- One page of a state's ids, in order or in reverse, after a place.
 -- states   none
 -- keys     the state's zset
@@ -6,6 +5,7 @@
 -- returns  (id · score) …
 -- The place is an id and its score: when that job has moved on meanwhile, reading goes on behind the
 -- jobs of a smaller score, so that none is passed over; the reader skips what it has seen.
+--@flags no-writes
 --@include key
 local set, reverse, limit, id, score = key(ARGV[1]), ARGV[2] == '1', tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local first = 0

@@ -1,12 +1,12 @@
-#!lua flags=allow-oom
 --- Run delayed jobs now.
 -- states   delayed -> ready
 -- keys     delayed, ready zsets · wake zset
 -- args     now · caller (of this call only) · call · id …
 -- returns  for each: promoted | the state it is in | unknown
 -- refuses  UNCONFIGURED
+--@flags allow-oom
 --@include now, conf, replay, state, tally, mark, due, wake
-local now, conf = now_us(ARGV[1]), conf_of('age_step_us', 'retry_boost', 'events_kept')
+local now, conf = now_us(ARGV[1]), conf_now()
 local answered = replayed(ARGV[2], ARGV[3])
 if answered then
   return cmsgpack.unpack(answered)

@@ -1,12 +1,12 @@
-#!lua flags=allow-oom
 --- Extend a worker's leases on one queue.
 -- states   running stays running
 -- keys     leases, marks hashes · running zset
 -- args     now · lease_us at least · (id · lease) …
 -- returns  lost ids · ids whose cancellation was asked for
 -- refuses  UNCONFIGURED
+--@flags allow-oom
 --@include now, conf, mark, record
-local now, conf = now_us(ARGV[1]), conf_of('lease_us')
+local now, conf = now_us(ARGV[1]), conf_now()
 if not conf.version then
   return { 'UNCONFIGURED' }
 end

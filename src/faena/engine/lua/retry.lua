@@ -1,13 +1,11 @@
-#!lua
 --- Run finished jobs again, with fresh attempts and at their own priority.
 -- states   dead | cancelled | completed -> ready
 -- keys     dead, cancelled, completed, ready zsets · results, marks hashes
 -- args     now · caller (of this call only) · call · id …
 -- returns  for each: ready (also when it was before) | the state that forbids it | unknown
 -- refuses  UNCONFIGURED
---@include now, conf, replay, state, score, mark, wake, tally
---@lazy weigh
-local now, conf = now_us(ARGV[1]), conf_with_retention()
+--@include now, conf, replay, state, score, mark, wake, tally, weigh
+local now, conf = now_us(ARGV[1]), conf_now()
 local answered = replayed(ARGV[2], ARGV[3])
 if answered then
   return cmsgpack.unpack(answered)

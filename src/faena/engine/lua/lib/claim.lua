@@ -1,7 +1,6 @@
 --- Take ready jobs in order of score and lease them to a worker.
 -- The lease id is the call's id: a job is claimed at most once in a call, so (job, lease) is unique.
---@include key, tally, mark
---@lazy facts_of
+--@include key, tally, mark, facts_of
 local CLAIM_BYTES = 8 * 1024 * 1024   -- of specs in one claim, so that a slow line can carry it
 local READ = 250                      -- specs read at once, for the same bound on the server's side
 

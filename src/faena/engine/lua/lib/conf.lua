@@ -1,20 +1,31 @@
 --- The queue's settings, obeyed by every worker at its next call.
--- An absent number means "no bound". A queue without a version was never declared, or its data are
--- gone: scripts then answer UNCONFIGURED and the caller declares it again.
+-- `configure` writes a digest of all settings beside them. Under it they are kept decoded from one
+-- call to the next, so a call reads one field; nobody may change the table. An absent number means
+-- "no bound". A queue without a digest was never declared, or its data are gone: scripts then answer
+-- UNCONFIGURED and the caller declares it again.
 --@include key
-local function conf_of(...)
-  local names = { 'version', 'limits', ... }
-  local values = call('HMGET', key('conf'), unpack(names))
-  local conf = { version = values[1], limits = values[2] }
-  for i = 3, #names do
-    conf[names[i]] = tonumber(values[i])
+local KEPT = 1000
+local TEXTS = { version = true, limits = true, edited = true, digest = true }
+local decoded, number = {}, 0   -- digest -> settings
+
+local function decode(fields)
+  local conf = {}
+  for i = 1, #fields, 2 do
+    local name, value = fields[i], fields[i + 1]
+    conf[name] = TEXTS[name] and value or tonumber(value)
   end
   return conf
 end
 
---- The settings that finishing and pruning jobs go by, with any others asked for.
-local function conf_with_retention(...)
-  return conf_of('age_step_us', 'retry_boost', 'events_kept',
-    'completed_us', 'completed_count', 'completed_bytes', 'dead_us', 'dead_count', 'dead_bytes',
-    'cancelled_us', 'cancelled_count', 'cancelled_bytes', ...)
+local function conf_now()
+  local digest = call('HGET', key('conf'), 'digest')
+  local conf = decoded[digest]
+  if not conf and digest then
+    if number == KEPT then
+      decoded, number = {}, 0
+    end
+    conf = decode(call('HGETALL', key('conf')))
+    decoded[digest], number = conf, number + 1
+  end
+  return conf or {}
 end

@@ -1,7 +1,6 @@
 --- Remove jobs with whatever they own: spec, result, mark, info, unique claim, waiters' entry.
 -- The set of their state is the caller's to clear.
---@include key, mark, waiter
---@lazy forget_marked
+--@include key, mark, waiter, forget_marked
 local function forget(ids)
   if #ids == 0 then
     return

@@ -1,6 +1,5 @@
 --- What stands between ready jobs and a claim: holds, max_running, limits.
---@include key
---@lazy ask_limits, spend_limits
+--@include key, ask_limits, spend_limits
 --- The instant the longest hold ends (math.huge: until released) and its reason, or nil.
 local function held_until(now)
   local holds, until_at, reason = call('HGETALL', key('holds')), nil, nil

@@ -10,14 +10,15 @@ local function empty_pile()
 end
 
 local function new_intake(conf, now)
-  local stamp = tonumber(call('HGET', key('clock'), 'stamp') or 0)
+  local clock = call('HMGET', key('clock'), 'stamp', 'enqueued')
+  local stamp, enqueued = tonumber(clock[1] or 0), tonumber(clock[2] or 0)
   local depth = 0
   if conf.soft or conf.hard then
     depth = call('ZCARD', key('ready')) + call('ZCARD', key('delayed')) + call('ZCARD', key('blocked'))
       + call('ZCARD', key('running'))
   end
-  return { conf = conf, now = now, stamp = math.max(stamp, now), depth = depth, seen = {},
-           created = {}, admitted = 0, offsets = {}, pile = empty_pile(), answers = { now } }
+  return { conf = conf, now = now, stamp = math.max(stamp, now), enqueued = enqueued, depth = depth,
+           seen = {}, created = {}, admitted = 0, offsets = {}, pile = empty_pile(), answers = { now } }
 end
 
 local function answer(intake, index, code, first, second)
@@ -46,10 +47,8 @@ local function write_pile(intake)
     return
   end
   call('HSET', key('specs'), unpack(pile.columns))
-  call('HINCRBY', key('clock'), 'enqueued', pile.jobs)
   if pile.readied > 0 then
     call('ZADD', key('ready'), unpack(pile.ready))
-    call('HSET', key('clock'), 'stamp', intake.stamp)
     arm_wake()
   end
   if pile.put_off > 0 then
@@ -60,6 +59,15 @@ local function write_pile(intake)
     end
   end
   intake.pile = empty_pile()
+end
+
+--- Write what is left, and what the whole batch came to.
+local function close_intake(intake)
+  write_pile(intake)
+  if intake.admitted > 0 then
+    call('HSET', key('clock'), 'stamp', intake.stamp, 'enqueued', intake.enqueued + intake.admitted)
+    tell('enqueued', intake.created)
+  end
 end
 
 local function admit(intake, id, spec)

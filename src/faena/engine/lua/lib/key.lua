@@ -1,6 +1,4 @@
 --- Every key of a queue starts with KEYS[1], the queue's prefix; the names are those of keys.py.
-local call = redis.call
-
 local function key(name)
   return KEYS[1] .. name
 end

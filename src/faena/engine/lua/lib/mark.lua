@@ -4,11 +4,11 @@
 --   u  its unique hash      m  mode of the unique claim              n  the job that follows it
 -- `z` makes a mark longer than 64 bytes: a small hash of shorter values is a listpack, where finding
 -- each of a batch of ids is O(n).
---@once
 --@include key
-local PADDING = string.rep('.', 64)
+local PADDING = ('.'):rep(64)
 
-local is_any_marked = nil   -- asked once a call
+--@each is_any_marked = nil
+local is_any_marked   -- asked once a call
 
 local function marks_of(ids)
   local marks = {}
@@ -26,7 +26,20 @@ local function marks_of(ids)
   return marks
 end
 
+--- Save the marks of some jobs, out of all in `marks`.
+local function save_marks(ids, marks)
+  local packed = {}
+  for i = 1, #ids do
+    local mark = marks[ids[i]]
+    mark.z = PADDING
+    packed[2 * i - 1], packed[2 * i] = ids[i], cmsgpack.pack(mark)
+  end
+  if #ids > 0 then
+    call('HSET', key('marks'), unpack(packed))
+    is_any_marked = true
+  end
+end
+
 local function save_mark(id, mark)
-  mark.z, is_any_marked = PADDING, true
-  call('HSET', key('marks'), id, cmsgpack.pack(mark))
+  save_marks({ id }, { [id] = mark })
 end

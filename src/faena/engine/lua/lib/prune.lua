@@ -1,6 +1,5 @@
 --- Retention by age, count and bytes, in slices: whatever is left over waits for the next call.
---@include key, forget, bytes
---@lazy weigh
+--@include key, forget, bytes, weigh
 local function drop(state, ids, conf)
   if conf[state .. '_bytes'] then
     weigh(state, ids, -1)

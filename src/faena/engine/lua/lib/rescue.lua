@@ -18,7 +18,6 @@ local function rescue_one(batch, id, record, mark, conf, now)
   table.insert(batch.left, id)
   mark.l, mark.i = (mark.l or 0) + 1, 1
   append_info(id, 'error', loss_json(death_of(record, now), mark.l))
-  save_mark(id, mark)
   if mark.c then
     table.insert(batch.cancelled, id)
   elseif mark.l >= conf.max_deliveries then
@@ -41,6 +40,7 @@ local function rescue(conf, now, slice)
     marks[id] = marks[id] or {}
     rescue_one(batch, id, records[i], marks[id], conf, now)
   end
+  save_marks(ids, marks)
   apply(batch, marks, conf, now)
   tell('rescued', batch.rescued)
   return #ids

@@ -1,6 +1,5 @@
 --- End leases. An item whose lease no longer matches changes nothing and is reported as lost.
---@include key, tally, mark, record, finish
---@lazy settle_items
+--@include key, tally, mark, record, finish, settle_items
 local function new_batch()
   return { completed = {}, dead = {}, cancelled = {}, retried = {}, snoozed = {}, released = {},
            limited = {}, delayed = {}, ready = {}, results = {},

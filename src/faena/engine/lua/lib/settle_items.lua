@@ -2,7 +2,7 @@
 --   complete [result]   retry delay error   snooze delay   bury attempts error   cancel error   release
 --   limited delay: a provider's "not before", so the whole queue is held and the job put back
 --@include key, mark, record, info, hold
-local function fail(id, mark, error, attempts)
+local function fail(batch, id, mark, error, attempts)
   if attempts > 0 then
     mark.a = (mark.a or 0) + attempts
   end
@@ -10,7 +10,7 @@ local function fail(id, mark, error, attempts)
     append_info(id, 'error', error)
     mark.i = 1
   end
-  save_mark(id, mark)
+  batch.failed[#batch.failed + 1] = id
 end
 
 local function put_off(batch, id, due)
@@ -27,7 +27,7 @@ local settle_as = {
     end
   end,
   retry = function(batch, id, mark, now, delay, error)
-    fail(id, mark, error, 1)
+    fail(batch, id, mark, error, 1)
     put_off(batch, id, now + delay)
     table.insert(batch.retried, id)
   end,
@@ -36,11 +36,11 @@ local settle_as = {
     table.insert(batch.snoozed, id)
   end,
   bury = function(batch, id, mark, _, attempts, error)
-    fail(id, mark, error, attempts)
+    fail(batch, id, mark, error, attempts)
     table.insert(batch.dead, id)
   end,
   cancel = function(batch, id, mark, _, _, error)
-    fail(id, mark, error, 1)
+    fail(batch, id, mark, error, 1)
     table.insert(batch.cancelled, id)
   end,
 }
@@ -64,6 +64,7 @@ end
 
 local function settle_items(batch, items, marks, now)
   local ids = {}
+  batch.failed = {}
   for i, item in ipairs(items) do
     ids[i] = item.id
   end
@@ -79,4 +80,5 @@ local function settle_items(batch, items, marks, now)
       table.insert(batch.lost, item.id)
     end
   end
+  save_marks(batch.failed, marks)
 end

@@ -26,7 +26,6 @@ local function follow(intake, index, id, spec, facts, holder)
   save_mark(id, { u = facts.unique, m = facts.mode })
   admit(intake, id, spec)
   call('HSET', key('specs'), id, spec)
-  call('HINCRBY', key('clock'), 'enqueued', 1)
   call('ZADD', key('blocked'), intake.now + tonumber(facts.delay or 0), id)
 end
 

@@ -1,10 +1,10 @@
 --- What a call did, told once for the whole batch: minute counters and one event.
---@once
 --@include key
 local STATS_TTL_S = 30 * 86400
 
-local tally = {}   -- counter -> number
-local told = {}    -- event field, ids, event field, ids, …
+--@each tally, told = {}, {}
+local tally   -- counter -> number
+local told    -- event field, ids, event field, ids, …
 
 local function count(name, number)
   if number > 0 then

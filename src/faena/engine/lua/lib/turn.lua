@@ -1,23 +1,23 @@
 --- What an exchange does around its claim: upkeep before it, a look ahead after it.
---@include key, tally, mark, record, settle, wake
---@lazy promote_due, rescue, prune, prune_all
+--@include key, tally, mark, record, settle, wake, promote_due, rescue, prune, prune_all
 local function first_score(set)
   return tonumber(call('ZRANGE', key(set), 0, 0, 'WITHSCORES')[2])
 end
 
--- A rescued job costs ten times what a settled one does, and many may be due at once, when a large
--- worker dies: whoever calls next takes the rest, and is told to call at once.
-local RESCUED = 50
+-- Each call does a little of what others left behind; whoever calls next takes the rest, and is told
+-- to call at once. A rescued job costs ten times what a settled one does.
+local RESCUED, PROMOTED = 25, 50
 
---- Bounded housekeeping. Returns the next due instant and the next lease's end, or nil.
+--- Bounded housekeeping. Returns the next due instant and the next lease's end, or nil, and whether
+-- the call has done so much already that it should claim less.
 local function upkeep(conf, now, slice, sweep)
-  local due_at, ends_at = first_score('delayed'), first_score('running')
+  local due_at, ends_at, moved = first_score('delayed'), first_score('running'), 0
   if ends_at and ends_at <= now then
-    rescue(conf, now, math.min(slice, RESCUED))
+    moved = rescue(conf, now, RESCUED)
     due_at, ends_at = first_score('delayed'), first_score('running')
   end
   if due_at and due_at <= now then
-    promote_due(conf, now, slice)
+    moved = moved + promote_due(conf, now, PROMOTED)
     due_at = first_score('delayed')
   end
   -- counts are kept at every call, ages once a second
@@ -27,7 +27,7 @@ local function upkeep(conf, now, slice, sweep)
     and call('ZCARD', key('completed')) > conf.completed_count then
     prune('completed', conf, now, slice)
   end
-  return due_at, ends_at
+  return due_at, ends_at, moved >= RESCUED
 end
 
 --- Whether ready work is left. A claim that came back short has left none.
