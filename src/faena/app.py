@@ -126,7 +126,8 @@ class Faena:
 
     async def runtime(self) -> Runtime:
         """The open connection of the running event loop."""
-        return await self._links.here(self._settings)
+        ready = self._links.at_hand(self._settings)
+        return ready if ready is not None else await self._links.here(self._settings)
 
     async def connect(self) -> Self:
         """Connect now instead of at first use."""

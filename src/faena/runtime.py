@@ -97,10 +97,12 @@ class Runtime:
         self.client: Client
         self.inspector: Inspector
 
+    def is_ready(self, settings: Mapping[str, Mapping[str, str]]) -> bool:
+        """Whether it is open and knows these queues, none of which is ever taken back."""
+        return self._is_open and len(settings) == len(self._settings)
+
     def know(self, settings: Mapping[str, Mapping[str, str]]) -> None:
         """Learn of queues; those declared after the connection was opened too."""
-        if len(settings) == len(self._settings):
-            return  # none is ever taken back
         for queue, values in settings.items():
             if queue not in self._settings:
                 self._settings[queue] = values
@@ -109,8 +111,6 @@ class Runtime:
 
     async def open(self) -> None:
         """Connect at first use; concurrent first uses share one attempt."""
-        if self._is_open:
-            return
         if self._opening is None:
             address = await asyncio.to_thread(self._broker.address, os.environ)
             if self._opening is None:
@@ -171,6 +171,11 @@ class Links:
         self._broker = Broker(connection)
         self._runtimes: WeakKeyDictionary[asyncio.AbstractEventLoop, Runtime] = WeakKeyDictionary()
         self._parents: list[object] = []
+
+    def at_hand(self, settings: Mapping[str, Mapping[str, str]]) -> Runtime | None:
+        """What `here` would give, if there is nothing to wait for."""
+        runtime = self._runtimes.get(asyncio.get_running_loop())
+        return runtime if runtime is not None and runtime.is_ready(settings) else None
 
     async def here(self, settings: Mapping[str, Mapping[str, str]]) -> Runtime:
         """The open runtime of the running event loop, which knows these queues."""

@@ -232,9 +232,9 @@ class Task(Generic[P, R]):
             (receipt,) = await self._deliver([job], Durability.of(options.durability))
             return receipt
 
-        if not self.app.middleware:
-            return await send(self.queue, spec)
-        return await wrap_enqueue(self.app.middleware, send)(self.queue, spec)
+        if self.app.middleware:
+            return await wrap_enqueue(self.app.middleware, send)(self.queue, spec)
+        return await send(self.queue, spec)
 
     async def _send_all(self, pairs: Sequence[tuple[bytes, EnqueueOptions]]) -> list[Receipt[R]]:
         """The server takes one batch in while the next is sealed and receipts are made."""

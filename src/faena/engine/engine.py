@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from faena.engine import scripts
@@ -265,19 +265,19 @@ class Engine:
         for _ in range(3):
             if queue not in self._declared:
                 await self.declare(queue)
-            reply = await self._run(name, queue, args)
+            reply = await self._send(name, queue, [self._now(), *args])
             if not _is_unconfigured(reply):
                 return reply
             self._declared.discard(queue)
             await asyncio.sleep(0)
         raise InternalError(f"queue {queue!r} loses its settings as soon as they are written")
 
-    async def _run(self, name: str, queue: str, args: Sequence[Argument]) -> Any:
-        return await self._send(name, queue, [self._now(), *args])
+    def _run(self, name: str, queue: str, args: Sequence[Argument]) -> Awaitable[Any]:
+        return self._send(name, queue, [self._now(), *args])
 
-    async def _send(self, name: str, queue: str, args: Sequence[Argument]) -> Any:
+    def _send(self, name: str, queue: str, args: Sequence[Argument]) -> Awaitable[Any]:
         keys = [self._keys_of(queue).prefix]
-        return await self.wire.run(load(name), keys, args, patience_s=self._patience_s)
+        return self.wire.run(load(name), keys, args, patience_s=self._patience_s)
 
     def _now(self) -> Argument:
         return self._clock() if self._clock else ""

@@ -47,7 +47,11 @@ class Request:
     async def travel(self, link: Link, timeout_s: float, *, is_asking: bool) -> list[Any]:
         """Replies of one attempt; an error that the attempt as a whole failed with is raised."""
         prefix = [ASKING] if is_asking else []
-        replies = await self._send(link, prefix, timeout_s)
+        replies = await (
+            self._send(link, prefix, timeout_s)
+            if is_asking
+            else link.ask(self.data, self.replies, timeout_s)
+        )
         if self.script is not None and faults.is_missing_script(replies[0]):
             replies = await self._load_and_send(link, self.script, prefix, timeout_s)
         if isinstance(replies[0], hiredis.ReplyError):

@@ -24,6 +24,7 @@ class Probe(NamedTuple):
 
     name: str
     body: str
+    flags: str = ""
 
     @property
     def function(self) -> str:
@@ -31,17 +32,19 @@ class Probe(NamedTuple):
 
     @property
     def source(self) -> str:
-        return self.body
+        return f"#!lua flags={self.flags}\n{self.body}"
 
     @property
     def library(self) -> str:
+        flags = f"'{self.flags}'" if self.flags else ""
         return (
             f"#!lua name={self.function}\n"
-            f"redis.register_function('{self.function}', function(KEYS) {self.body} end)"
+            f"redis.register_function{{ function_name = '{self.function}', flags = {{ {flags} }}, "
+            f"callback = function(KEYS) {self.body} end }}"
         )
 
 
-TIME = Probe("probe_time", "return redis.call('TIME')")
+TIME = Probe("probe_time", "return redis.call('TIME')", "no-writes")
 WRITE = Probe("probe_write", "return redis.call('SET', KEYS[1], '', 'PX', 1000)")
 
 

@@ -223,7 +223,7 @@ class Fetcher:
         is_sweep = now >= self._sweep_at - _EARLY_S
         if is_sweep:
             self._sweep_at = now + self._sweep_s
-        samples = self._take_samples(now)
+        samples = self._take_samples(now) if settled or is_sweep else None
         return Turn(self._calls(), want, settled, samples, is_sweep, self._least_lease_us)
 
     def _reserve(self) -> int:
