@@ -33,6 +33,8 @@ class QueueFields(TypedDict, total=False):
     """The options of a queue; see `QueueOptions`."""
 
     order: Order | str
+    on_failure: str
+    fair: bool | None
     limits: Sequence[Limit]
     tenant_limits: Sequence[Limit]
     concurrency: int
@@ -96,7 +98,6 @@ class Faena:
         if name in self.queues:
             raise ConfigError(f"queue {name!r} is declared twice", field="queue", value=name)
         checked = build(QueueOptions, "queue", options)
-        _refuse_lanes(checked)
         queue = Queue(self, name, checked)
         self.queues[name] = queue
         self._settings[name] = declaration(checked)
@@ -242,18 +243,6 @@ class Faena:
 
     def __repr__(self) -> str:
         return f"<Faena {self.name}: {len(self.queues)} queues>"
-
-
-def _refuse_lanes(options: QueueOptions) -> None:
-    """A promise about tenants that this version would not keep is refused, never ignored."""
-    asked = {
-        "order": options.order is not Order.NONE,
-        "tenant_limits": bool(options.tenant_limits),
-        "tenant_max_running": options.tenant_max_running is not None,
-    }
-    for name, is_asked in asked.items():
-        if is_asked:
-            raise ConfigError(f"{name} is not served in this version: leave it out", field=name)
 
 
 def _layers(given: Any) -> tuple[Middleware, ...]:

@@ -50,6 +50,8 @@ _WAITS: Mapping[DurabilityLevel, Callable[[Durability], tuple[str | int, ...] | 
 }
 """What to send after the script, on the same connection, for each level."""
 
+_NO_PLACE: Mapping[str, str] = {}
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -88,9 +90,15 @@ class _Group(NamedTuple):
     answered: asyncio.Future[Sent]
 
 
-def seal_job(job_id: str, spec: Spec, options: EnqueueOptions, priority: int) -> NewJob:
-    """Write the spec and the line before it."""
-    facts: dict[str, object] = {}
+def seal_job(
+    job_id: str,
+    spec: Spec,
+    options: EnqueueOptions,
+    priority: int,
+    place: Mapping[str, str] = _NO_PLACE,
+) -> NewJob:
+    """Write the spec and the line before it; `place` is its lane and chain."""
+    facts: dict[str, object] = {**place}
     if options.delay_us:
         facts["delay"] = options.delay_us
     if options.id is not None:
@@ -108,9 +116,11 @@ class Frame:
 
     __slots__ = ("_head", "_tail")
 
-    def __init__(self, spec: Spec, options: EnqueueOptions, priority: int) -> None:
+    def __init__(
+        self, spec: Spec, options: EnqueueOptions, priority: int, place: Mapping[str, str]
+    ) -> None:
         empty = msgspec.structs.replace(spec, payload=msgspec.Raw(b"0"))
-        sealed = seal_job("", empty, options, priority).spec
+        sealed = seal_job("", empty, options, priority, place).spec
         head, hole, self._tail = sealed.partition(b'"payload":0')
         self._head = head + hole[:-1]
 

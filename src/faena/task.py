@@ -16,6 +16,7 @@ from faena.engine.scripts import CREATED, Answer
 from faena.errors import JobCancelled, JobConflict, JobFailed, JobTimedOut, Overloaded, PayloadError
 from faena.handler import Handler
 from faena.job import Job, JobView, Spec
+from faena.lanes import place_facts
 from faena.middleware import wrap_enqueue
 from faena.naming import check_label
 from faena.options import Durability, EnqueueOptions, Unique, build, priority_of
@@ -228,7 +229,8 @@ class Task(Generic[P, R]):
         job_id = options.id or self.app.new_id()
 
         async def send(_queue: str, ready: Spec) -> Receipt[R]:
-            job = seal_job(job_id, ready, options, self._priority(options))
+            place = self._place(ready.tenant, ready.key)
+            job = seal_job(job_id, ready, options, self._priority(options), place)
             (receipt,) = await self._deliver([job], Durability.of(options.durability))
             return receipt
 
@@ -257,21 +259,27 @@ class Task(Generic[P, R]):
         self, pairs: Sequence[tuple[bytes, EnqueueOptions]]
     ) -> tuple[list[NewJob], Durability]:
         asked = {id(one): one for _, one in pairs}.values()
-        frames = {id(one): self._frame(one) for one in asked if one.id is None}
+        # A frame costs as much as two jobs: it is for options that several have.
+        is_shared = 2 * len(asked) <= len(pairs)
+        frames = {id(one): self._frame(one) for one in asked if is_shared and one.id is None}
         jobs = [
-            self._sealed(payload, one)
-            if one.id is not None
-            else NewJob(fresh, frames[id(one)].fill(payload))
+            NewJob(fresh, frames[id(one)].fill(payload))
+            if id(one) in frames
+            else self._sealed(payload, one, fresh)
             for (payload, one), fresh in zip(pairs, self.app.new_ids(len(pairs)), strict=True)
         ]
         return jobs, max((Durability.of(one.durability) for one in asked), key=_strength)
 
     def _frame(self, options: EnqueueOptions) -> Frame:
-        return Frame(self._spec(b"null", options), options, self._priority(options))
+        place = self._place(options.tenant, options.key)
+        return Frame(self._spec(b"null", options), options, self._priority(options), place)
 
-    def _sealed(self, payload: bytes, options: EnqueueOptions) -> NewJob:
-        spec = self._spec(payload, options)
-        return seal_job(options.id or "", spec, options, self._priority(options))
+    def _sealed(self, payload: bytes, options: EnqueueOptions, fresh: str) -> NewJob:
+        spec, place = self._spec(payload, options), self._place(options.tenant, options.key)
+        return seal_job(options.id or fresh, spec, options, self._priority(options), place)
+
+    def _place(self, tenant: str | None, key: str | None) -> Mapping[str, str]:
+        return place_facts(self.queue, self.app.queues[self.queue].options, tenant, key)
 
     def _priority(self, options: EnqueueOptions) -> int:
         return options.priority or self.handler.priority

@@ -120,9 +120,14 @@ def _mark(packed: bytes) -> dict[str, Any]:
     return mark
 
 
-def _lease(record: bytes) -> tuple[str, int, str, float]:
-    lease, claimed_at, worker, score = record.decode().split()
-    return lease, int(claimed_at), worker, float(score)
+def _lease(record: bytes) -> tuple[Any, ...]:
+    """Lease, instant, worker, score; then `lane=…` and `chain=…` where the job has them."""
+    lease, claimed_at, worker, score, *places = record.decode().split()
+    return lease, int(claimed_at), worker, float(score), *places
+
+
+def _number(text: bytes) -> int | float:
+    return int(text) if text.lstrip(b"-").isdigit() else float(text)
 
 
 _READERS = {
@@ -133,10 +138,11 @@ _READERS = {
     b"stream": _read_stream,
 }
 _FIELDS: dict[str, Any] = {
-    "clock": int,
+    "clock": _number,
     "stats": int,
     "specs": bytes,
     "results": bytes,
     "marks": _mark,
+    "tenants": _mark,
     "leases": _lease,
 }

@@ -30,3 +30,17 @@ async def run_one(rig: Rig) -> str:
     lease = await rig.claim()
     await rig.engine.hold(rig.queue, "pause", None, "ops")
     return lease
+
+
+async def furnish_lanes(rig: Rig) -> None:
+    """Two lanes: one whose head runs and whose limit is spent, one that was served and is empty."""
+    await rig.engine.release(rig.queue, "pause")
+    await rig.declare(tenant_limits=[Limit("1/min")])
+    await rig.engine.tenant(rig.queue, "@a", {"weight": "2"}, by="ops")
+    for job in ("first", "behind"):
+        await rig.add(job, lane="@a", chain="k/1/a/x")
+    await rig.add("other", "another", lane="@a")
+    await rig.add("lone", lane="@b")
+    await rig.turn(10)
+    await rig.add("later", lane="@c")
+    await rig.engine.hold(rig.queue, "pause", None, "ops")

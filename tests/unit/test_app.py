@@ -15,8 +15,8 @@ from faena.errors import ConfigError
     [{"order": Order.TENANT}, {"tenant_limits": [Limit("1/s")]}, {"tenant_max_running": 2}],
     ids=lambda option: next(iter(option)),
 )
-def test_a_promise_about_tenants_that_would_not_be_kept_is_refused(option: dict[str, Any]) -> None:
+def test_lanes_cannot_be_off_where_something_needs_them(option: dict[str, Any]) -> None:
     app = Faena("shop")
-    with pytest.raises(ConfigError, match=f"{next(iter(option))} is not served"):
-        app.queue("q", **option)
+    with pytest.raises(ConfigError, match=rf"fair must not be off: {next(iter(option))}"):
+        app.queue("q", fair=False, **option)
     assert app.queues == {}

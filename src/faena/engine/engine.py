@@ -144,6 +144,25 @@ class Engine:
             return None
         return scripts.read_exchange(reply, turn.call)
 
+    # -- tenants --------------------------------------------------------------------------------
+
+    async def tenant(
+        self,
+        queue: str,
+        lane: str,
+        changes: Mapping[str, str] | None = None,
+        *,
+        by: str = "",
+        duration_us: int | None = None,
+    ) -> list[Any]:
+        """Change what is decided for one lane, where `changes` are given; and read it.
+
+        Returns the override as a flat list, live jobs, running ones, and the instant at which a
+        parked lane is looked at again.
+        """
+        duration: Argument = "" if duration_us is None else duration_us
+        return list(await self._run("tenant", queue, [lane, by, duration, *_flat(changes or {})]))
+
     # -- leases -----------------------------------------------------------------------------
 
     async def renew(

@@ -24,6 +24,11 @@ def priority_of(spec: bytes) -> int:
     return int(spec[:3])
 
 
+def is_chained(spec: bytes) -> bool:
+    """Whether the job keeps an order, in which priorities mean nothing."""
+    return spec[3] != 10 and b" chain=" in spec[: spec.index(b"\n")]
+
+
 def body_of(spec: bytes) -> bytes:
     """The producer's bytes."""
     return spec[4:] if spec[3] == 10 else spec[spec.index(b"\n") + 1 :]

@@ -8,12 +8,16 @@ from collections.abc import Iterable
 from faena.errors import ConfigError, nearest
 from faena.limits import Limit
 from faena.number import check_whole
-from faena.options import QueueOptions
+from faena.options import Order, QueueOptions
 
 EVENTS_KEPT = 500
 
 NAMES = (
     "limits",
+    "tenant_limits",
+    "tenant_max_running",
+    "fifo",
+    "pass",
     "max_running",
     "lease_us",
     "max_deliveries",
@@ -21,6 +25,8 @@ NAMES = (
     "retry_boost",
     "soft",
     "hard",
+    "tenant_soft",
+    "tenant_hard",
     "max_delay_us",
     "completed_us",
     "completed_count",
@@ -35,7 +41,7 @@ NAMES = (
 )
 
 
-NUMBERS = tuple(name for name in NAMES if name != "limits")
+NUMBERS = tuple(name for name in NAMES if name not in {"limits", "tenant_limits"})
 
 _LEAST = {
     "max_running": 1,
@@ -43,6 +49,8 @@ _LEAST = {
     "max_deliveries": 1,
     "age_step_us": 1_000,
     "hard": 1,
+    "tenant_hard": 1,
+    "tenant_max_running": 1,
 }
 _MOST = 10**15
 _NEEDED = ("lease_us", "max_deliveries", "age_step_us", "retry_boost", "events_kept")
@@ -53,6 +61,10 @@ def declaration(options: QueueOptions) -> dict[str, str]:
     press, retain = options.backpressure, options.retain
     values: dict[str, object] = {
         "limits": limits_text(options.limits),
+        "tenant_limits": limits_text(options.tenant_limits),
+        "tenant_max_running": options.tenant_max_running,
+        "fifo": 1 if options.order is not Order.NONE else None,
+        "pass": 1 if options.on_failure == "pass" else None,
         "max_running": options.max_running,
         "lease_us": options.lease_us,
         "max_deliveries": options.max_deliveries,
@@ -60,6 +72,8 @@ def declaration(options: QueueOptions) -> dict[str, str]:
         "retry_boost": options.retry_boost,
         "soft": press and press.soft,
         "hard": press and press.hard,
+        "tenant_soft": press and press.tenant_soft,
+        "tenant_hard": press and press.tenant_hard,
         "max_delay_us": press and press.max_delay_us,
         "events_kept": EVENTS_KEPT,
     }

@@ -8,7 +8,7 @@ from typing import Final
 from faena.duration import Duration, to_us
 from faena.errors import ConfigError
 from faena.number import check_whole
-from faena.options.fields import derive
+from faena.options.fields import derive, optional_whole
 
 _MANY: Final = 1_000_000_000
 
@@ -23,6 +23,11 @@ class Backpressure:
     hard: int = 500
     """Depth from which jobs are refused with `Overloaded`; more than `soft`."""
 
+    tenant_soft: int | None = None
+    """The same for the live jobs of each tenant, where the queue has lanes; None sets no bound."""
+
+    tenant_hard: int | None = None
+
     max_delay: Duration = "5s"
     """The suggested wait just below `hard`; it grows evenly from nothing at `soft`."""
 
@@ -31,10 +36,17 @@ class Backpressure:
     def __post_init__(self) -> None:
         check_whole("backpressure soft", self.soft, least=0, most=_MANY)
         check_whole("backpressure hard", self.hard, least=1, most=_MANY)
-        if self.soft >= self.hard:
-            raise ConfigError(
-                f"backpressure soft must be less than hard ({self.hard}), got {self.soft}",
-                field="soft",
-                value=self.soft,
-            )
+        optional_whole("backpressure tenant_soft", self.tenant_soft, least=0)
+        optional_whole("backpressure tenant_hard", self.tenant_hard, least=1)
+        _check_rising("soft", self.soft, "hard", self.hard)
+        _check_rising("tenant_soft", self.tenant_soft, "tenant_hard", self.tenant_hard)
         derive(self, "max_delay_us", to_us("backpressure max_delay", self.max_delay))
+
+
+def _check_rising(low: str, soft: int | None, high: str, hard: int | None) -> None:
+    if soft is not None and hard is not None and soft >= hard:
+        raise ConfigError(
+            f"backpressure {low} must be less than {high} ({hard}), got {soft}",
+            field=low,
+            value=soft,
+        )

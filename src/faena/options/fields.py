@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Any, Final, TypeVar
 
@@ -65,6 +65,13 @@ def between_us(what: str, value: Any, least_us: int, most_us: int) -> int:
 def optional_whole(what: str, value: Any, *, least: int) -> int | None:
     """A bounded whole number, or None as given."""
     return None if value is None else check_whole(what, value, least=least, most=_MANY)
+
+
+def check_choice(what: str, value: Any, known: Sequence[str]) -> None:
+    """Refuse a word that is none of the known ones."""
+    if value not in known:
+        words = " or ".join(repr(word) for word in known)
+        raise ConfigError(f"{what} must be {words}, got {value!r}", field=what, value=value)
 
 
 def check_is(what: str, value: Any, kind: type) -> None:

@@ -11,7 +11,14 @@ from faena.errors import ConfigError
 from faena.limits import Limit, check_stack
 from faena.number import check_whole
 from faena.options.backpressure import Backpressure
-from faena.options.fields import attempt_us, between_us, check_is, derive, optional_whole
+from faena.options.fields import (
+    attempt_us,
+    between_us,
+    check_choice,
+    check_is,
+    derive,
+    optional_whole,
+)
 from faena.options.order import Order
 from faena.options.priority import Priority, priority_of
 from faena.options.retain import Retain
@@ -30,6 +37,12 @@ class QueueOptions:
 
     order: Order = Order.NONE
     """What starts in the order it came; see `Order`."""
+
+    on_failure: str = "block"
+    """Whether the jobs behind one that failed wait for its next attempt ("block"), or "pass"."""
+
+    fair: bool | None = None
+    """Whether tenants take turns. None: where an order or a bound of tenants needs their lanes."""
 
     limits: Sequence[Limit] = ()
     """Claims allowed on the whole queue, exact; several stack."""
@@ -76,6 +89,7 @@ class QueueOptions:
     payload_limit: int = 1_048_576
     """Bytes one encoded payload may have: 1 to 128 MiB; larger ones never reach the wire."""
 
+    is_fair: bool = field(init=False, repr=False, compare=False)
     timeout_us: int | None = field(init=False, repr=False, compare=False)
     lease_us: int = field(init=False, repr=False, compare=False)
     age_step_us: int = field(init=False, repr=False, compare=False)
@@ -89,6 +103,7 @@ class QueueOptions:
         # With 1000 attempts, a boost of 10 and a step of a day a score still is exact in a double.
         check_whole("retry_boost", self.retry_boost, least=0, most=10)
         check_whole("payload_limit", self.payload_limit, least=1, most=_LARGEST_PAYLOAD)
+        derive(self, "is_fair", self._is_fair())
         derive(self, "timeout_us", attempt_us(self.timeout))
         lease_us = between_us("lease", self.lease, _SHORTEST_LEASE_US, _LONGEST_LEASE_US)
         derive(self, "lease_us", lease_us)
@@ -104,6 +119,21 @@ class QueueOptions:
         check_is("retain", self.retain, Retain)
         if self.backpressure is not None:
             check_is("backpressure", self.backpressure, Backpressure)
+
+    def _is_fair(self) -> bool:
+        check_choice("on_failure", self.on_failure, ("block", "pass"))
+        needs = {
+            f"order {self.order.value!r}": self.order in {Order.TENANT, Order.KEY},
+            "tenant_limits": bool(self.tenant_limits),
+            "tenant_max_running": self.tenant_max_running is not None,
+        }
+        if self.fair is None:
+            return any(needs.values())
+        check_is("fair", self.fair, bool)
+        for what, is_needed in needs.items():
+            if is_needed and not self.fair:
+                raise ConfigError(f"fair must not be off: {what} needs lanes", field="fair")
+        return self.fair
 
 
 def _limits(what: str, given: Any) -> tuple[Limit, ...]:

@@ -313,6 +313,8 @@ class Fetcher:
     @staticmethod
     def _wait_us(claim: Claim, now: int, options: QueueOptions) -> int:
         """How long the job was ready: its score without what priority and attempts are worth."""
+        if claim.spec and envelope.is_chained(claim.spec):
+            return max(0, int(now - claim.score))
         priority = claim.priority or (envelope.priority_of(claim.spec) if claim.spec else 0)
         steps = priority - options.retry_boost * claim.attempts
         return max(0, int(now - (claim.score - steps * options.age_step_us)))

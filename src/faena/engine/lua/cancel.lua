@@ -5,7 +5,7 @@
 -- returns  for each: cancelled | asked | the finished state it is in | unknown
 -- refuses  UNCONFIGURED
 --@flags allow-oom
---@include now, conf, state, tally, mark, finish, prune
+--@include now, conf, state, tally, mark, finish, prune, place
 local now, conf = now_us(ARGV[1]), conf_now()
 if not conf.version then
   return { 'UNCONFIGURED' }
@@ -16,6 +16,7 @@ for i = 2, #ARGV do
   local state = gone[id] and 'cancelled' or state_of(id)
   if is_waiting(state) then
     call('ZREM', key(state), id)
+    leave_places({ id }, state)
     cancelled[#cancelled + 1], gone[id] = id, true
     answers[#answers + 1] = 'cancelled'
   elseif state == 'running' then
@@ -30,5 +31,6 @@ for i = 2, #ARGV do
 end
 finish('cancelled', cancelled, marks_of(cancelled), conf, now)
 prune('cancelled', conf, now, #ARGV)
+flush_lanes()
 flush_tally(now, conf.events_kept, '')
 return answers

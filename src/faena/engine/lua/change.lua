@@ -5,7 +5,7 @@
 -- returns  the state the job is in afterwards
 -- refuses  UNCONFIGURED · unknown · running … (a state that does not wait)
 --@flags allow-oom
---@include now, conf, replay, state, score, mark, wake, tally
+--@include now, conf, replay, state, score, mark, wake, tally, place
 local now, id, delay, priority = now_us(ARGV[1]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local conf = conf_now()
 local answered = replayed(ARGV[2], ARGV[3])
@@ -14,31 +14,44 @@ if answered then
 elseif not conf.version then
   return 'UNCONFIGURED'
 end
-local state, place = state_of(id)
+local state, stands_at = state_of(id)
 if state ~= 'ready' and state ~= 'delayed' then
   return state or 'unknown'
 end
 
 local mark, spec = marks_of({ id })[id] or {}, call('HGET', key('specs'), id)
 local attempts, before = mark.a or 0, priority_of(spec, mark)
+local lane, chain = lane_in(spec)
+local item = { id = id, lane = lane, chain = chain }
 if priority then
   mark.p = priority
   save_mark(id, mark)
 end
 local after = priority or before
 if delay and delay > 0 then
-  call('ZREM', key('ready'), id)
+  if call('ZREM', key('ready'), id) == 1 then
+    if lane then
+      leave_lane(id, lane)
+    end
+    yield_turns({ item })
+  end
   call('ZADD', key('delayed'), now + delay, id)
   state = 'delayed'
 elseif delay and state == 'delayed' then
   call('ZREM', key('delayed'), id)
-  call('ZADD', key('ready'), score_of(conf, now, after, attempts), id)
-  state = 'ready'
-elseif state == 'ready' then
-  call('ZADD', key('ready'), place + (after - before) * conf.age_step_us, id)
+  item.score = chain and (tonumber(mark.s) or now) or score_of(conf, now, after, attempts)
+  place({ item })
+  state = state_of(id)
+elseif state == 'ready' and not chain then
+  local score = stands_at + (after - before) * conf.age_step_us
+  call('ZADD', key('ready'), score, id)
+  if lane then
+    call('ZADD', key('lane:' .. lane), score, id)
+  end
 end
 arm_wake()
 tell('changed', { id })
 remember(ARGV[2], ARGV[3], state, ONCE_TTL_S)
+flush_lanes()
 flush_tally(now, conf.events_kept, '')
 return state

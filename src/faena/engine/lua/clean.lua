@@ -5,7 +5,7 @@
 -- returns  how many were removed (less than `slice` when none are left)
 -- refuses  FORBIDDEN (a state that cannot be cleaned: running jobs have owners)
 --@flags allow-oom
---@include now, conf, state, tally, mark, pass_claims, prune
+--@include now, conf, state, tally, mark, pass_claims, prune, place
 local now, state, age, slice = now_us(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local conf, ids = conf_now(), nil
 if not conf.version then
@@ -13,6 +13,7 @@ if not conf.version then
 end
 if is_waiting(state) then
   ids = call('ZRANGE', key(state), 0, slice - 1)
+  leave_places(ids, state)
   pass_claims(ids, marks_of(ids), conf, now)
 elseif is_finished(state) then
   ids = call('ZRANGE', key(state), '-inf', now - age, 'BYSCORE', 'LIMIT', 0, slice)
@@ -22,6 +23,7 @@ end
 if #ids > 0 then
   drop(state, ids, conf)
   count('cleaned', #ids)
+  flush_lanes()
   flush_tally(now, conf.events_kept, '')
 end
 return #ids

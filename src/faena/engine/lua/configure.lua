@@ -12,7 +12,7 @@ local now, mode, edited = now_us(ARGV[1]), ARGV[2], {}
 local NEEDED = { lease_us = true, max_deliveries = true, age_step_us = true, retry_boost = true }
 
 local function is_valid(name, value)
-  if name == 'limits' then
+  if name == 'limits' or name == 'tenant_limits' then
     return string.gsub(value .. ' ', '[1-9]%d*/[1-9]%d* ', '') == (value == '' and ' ' or '')
   elseif name == 'version' then
     return value ~= ''

@@ -4,10 +4,10 @@
 -- args     now · caller · call · (id · spec) …
 -- returns  now, then for each item that is not plainly created: number, code, detail, detail
 --          DUPLICATE id state · CONFLICT id state · OVERLOADED retry_us depth · SLOWED delay_us depth
---          · REPLACED id state
+--          · the same two of its tenant, TENANT_… · REPLACED id state
 -- refuses  UNCONFIGURED · OVERTAKEN
--- A spec begins with its envelope: three digits of priority, then ` name=value` facts (delay, digest,
--- unique, mode, ttl), then a newline. What follows is the producer's and is never read here.
+-- A spec begins with its envelope: three digits of priority, then ` name=value` facts (lane, chain,
+-- delay, digest, unique, mode, ttl), then a newline. What follows is the producer's and is never read here.
 --@include now, conf, replay, tally, mark, intake, answer_known, take_in_unique
 local now, caller, id_of_call = now_us(ARGV[1]), ARGV[2], ARGV[3]
 local answered, overtaken = replayed(caller, id_of_call)
@@ -32,16 +32,18 @@ for i = 1, number do
   local before = known[i] or intake.seen[id]
   if before then
     answer_known(intake, i, id, spec, before)
-  elseif not (is_bounded and refused(intake, i)) then
+  else
     local facts = string.byte(spec, 4) ~= 10 and facts_in(spec) or NONE
-    if facts.unique then
+    local is_refused = (is_bounded or facts.lane) and refused(intake, i, facts.lane)
+    if not is_refused and facts.unique then
       take_in_unique(intake, i, id, spec, facts)
-    else
-      add(intake, id, spec, tonumber(facts.delay))
+    elseif not is_refused then
+      add(intake, id, spec, tonumber(facts.delay), facts)
     end
   end
 end
 close_intake(intake)
+flush_lanes()
 remember(caller, id_of_call, cmsgpack.pack(intake.answers))
 flush_tally(now, conf.events_kept, '')
 return intake.answers

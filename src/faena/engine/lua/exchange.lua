@@ -9,7 +9,7 @@
 --          specs · (id · attempts · losses · changed priority) … of marked jobs
 -- refuses  UNCONFIGURED · OVERTAKEN
 --@flags allow-oom
---@include now, conf, replay, tally, mark, settle, gate, claim, wake, turn, repeat_answer
+--@include now, conf, replay, tally, mark, settle, gate, claim, wake, turn, repeat_answer, share
 local PRESENCE_US = 30000000   -- a worker signs in at every sweep, whatever its leases
 local PRUNED = 50               -- beyond as many as end, so that a backlog of finished jobs shrinks
 local CLAIMED_WHEN_BUSY = 50    -- when the call has brought many jobs back as well
@@ -42,8 +42,9 @@ local settled = settle(done, leases, items, conf, now)
 local slice = PRUNED + plain + #items
 local due_at, ends_at, is_busy = upkeep(conf, now, slice, ARGV[6] == '1')
 want = is_busy and math.min(want, CLAIMED_WHEN_BUSY) or want
+local lane_at = laned_now() > 0 and unpark_due(now, ARGV[6] == '1') or nil
 local grant, gate, opens_at = allowed(want, conf, now)
-local popped, specs, facts, ids, is_cut = claim(grant, lease, worker, now, lease_us)
+local popped, specs, facts, ids, is_cut = claim(grant, lease, worker, now, lease_us, conf)
 if #ids > 0 and conf.limits then
   spend_limits(conf.limits, now, #ids)
 end
@@ -58,7 +59,11 @@ elseif not left then
 end
 -- a lease that was made shorter at run time may end before the older ones
 ends_at = math.min(ends_at or math.huge, #ids > 0 and now + lease_us or math.huge)
-local next_at = math.min(due_at or math.huge, ends_at, left and opens_at or math.huge)
+if laned_now() > 0 then
+  local parked_at = first_score('parked')
+  lane_at = parked_at and parked_at < FULL and parked_at or nil
+end
+local next_at = math.min(due_at or math.huge, ends_at, left and opens_at or math.huge, lane_at or math.huge)
 next_at = next_at == math.huge and 0 or math.max(next_at, now)
 more = more and (is_cut or #ids == want) and 1 or 0
 
@@ -70,5 +75,7 @@ if ARGV[6] == '1' then
   call('ZREMRANGEBYSCORE', key('workers'), '-inf', now)
 end
 remember(caller, lease, cmsgpack.pack({ settled.lost, ids, next_at, gate, more }))
+flush_lanes()
+flush_shares(now)
 flush_tally(now, conf.events_kept, worker)
 return { now, next_at, gate, more, settled.lost, popped, specs, facts }

@@ -5,7 +5,7 @@
 -- returns  DONE, MORE, or the refusal
 -- refuses  RUNNING
 --@flags allow-oom
---@include state, mark, forget
+--@include state, mark, forget, place
 local slice = tonumber(ARGV[1])
 if ARGV[2] ~= '1' and call('ZCARD', key('running')) > 0 then
   return 'RUNNING'
@@ -14,8 +14,12 @@ for _, state in ipairs(STATES) do
   local ids = call('ZRANGE', key(state), 0, slice - 1)
   if #ids > 0 then
     call('ZREM', key(state), unpack(ids))
+    if is_waiting(state) then
+      leave_places(ids, state)
+    end
     call('HDEL', key('leases'), unpack(ids))
     forget(ids)
+    flush_lanes()
     return 'MORE'
   end
 end
@@ -25,6 +29,15 @@ for _, name in ipairs(call('HKEYS', key('clock'))) do
     call('UNLINK', key(name))
   end
 end
+local sums = call('HRANDFIELD', key('sums'), slice)
+for _, name in ipairs(sums) do
+  call('UNLINK', key(name))
+  call('HDEL', key('sums'), name)
+end
+if #sums == slice then
+  return 'MORE'
+end
+call('UNLINK', key('lanes'), key('ring'), key('parked'), key('debts'), key('heads'), key('tenants'), key('sums'))
 call('UNLINK', key('conf'), key('clock'), key('specs'), key('marks'), key('leases'), key('results'),
   key('holds'), key('waiters'), key('workers'), key('events'), key('wake'))
 return 'DONE'

@@ -29,5 +29,6 @@ if #promoted > 0 then
   tell('promoted', promoted)
   remember(ARGV[2], ARGV[3], cmsgpack.pack(answers), ONCE_TTL_S)
 end
+flush_lanes()
 flush_tally(now, conf.events_kept, '')
 return answers

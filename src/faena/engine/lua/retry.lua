@@ -1,10 +1,11 @@
 --- Run finished jobs again, with fresh attempts and at their own priority.
--- states   dead | cancelled | completed -> ready
+-- states   dead | cancelled | completed -> ready | blocked
 -- keys     dead, cancelled, completed, ready zsets · results, marks hashes
 -- args     now · caller (of this call only) · call · id …
--- returns  for each: ready (also when it was before) | the state that forbids it | unknown
+-- returns  for each: ready (also when it was before) | blocked (in its chain) | the state that forbids
+--          it | unknown
 -- refuses  UNCONFIGURED
---@include now, conf, replay, state, score, mark, wake, tally, weigh
+--@include now, conf, replay, state, score, mark, wake, tally, weigh, place
 local now, conf = now_us(ARGV[1]), conf_now()
 local answered = replayed(ARGV[2], ARGV[3])
 if answered then
@@ -27,7 +28,12 @@ local function start_over(id, state)
   elseif mark then
     call('HDEL', key('marks'), id)
   end
-  call('ZADD', key('ready'), score_of(conf, now, priority_of(spec, mark), 0), id)
+  local lane, chain = lane_in(spec)
+  if lane then
+    count_lane(lane, 1, 0)
+  end
+  local score = chain and now or score_of(conf, now, priority_of(spec, mark), 0)
+  place({ { id = id, score = score, lane = lane, chain = chain } })
 end
 
 for i = 4, #ARGV do
@@ -36,7 +42,7 @@ for i = 4, #ARGV do
   if state == 'dead' or state == 'cancelled' or state == 'completed' then
     start_over(id, state)
     retried[#retried + 1] = id
-    state = 'ready'
+    state = state_of(id)
   end
   answers[#answers + 1] = state or 'unknown'
 end
@@ -45,5 +51,6 @@ if #retried > 0 then
   remember(ARGV[2], ARGV[3], cmsgpack.pack(answers), ONCE_TTL_S)
 end
 tell('redriven', retried)
+flush_lanes()
 flush_tally(now, conf.events_kept, '')
 return answers

@@ -1,8 +1,8 @@
 --- How many of `want` the limits allow, and when the one that says least may allow more.
 --@include window
-local function ask_limits(text, want, now)
+local function ask_limits(text, want, now, lane)
   local grant, opens_at = want, nil
-  for _, window in ipairs(windows_of(text)) do
+  for _, window in ipairs(windows_of(text, lane)) do
     local room, at = room_in(window, now)
     if room < grant then
       -- An empty window fills up with this very claim, and opens again when that leaves it.

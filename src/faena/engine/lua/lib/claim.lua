@@ -1,19 +1,34 @@
 --- Take ready jobs in order of score and lease them to a worker.
 -- The lease id is the call's id: a job is claimed at most once in a call, so (job, lease) is unique.
---@include key, tally, mark, facts_of
+--@include key, tally, mark, facts_of, fact, lane, place, fair
 local CLAIM_BYTES = 8 * 1024 * 1024   -- of specs in one claim, so that a slow line can carry it
 local READ = 250                      -- specs read at once, for the same bound on the server's side
+local STRAGGLERS = 100
+
+--- A lease names the chain of its job, which is in its spec.
+local function note_chains(records, specs)
+  for i, spec in ipairs(specs) do
+    local _, chain = lane_in(spec)
+    if chain then
+      records[2 * i] = records[2 * i] .. ' chain=' .. chain
+    end
+  end
+end
 
 -- Small hashes with values of up to 64 bytes are listpacks, where each access is O(n): records are
 -- made longer than that.
-local function lease_all(popped, lease, worker, now, deadline)
+local function lease_all(popped, specs, lanes, lease, worker, now, deadline)
   local shared = string.format('%-49s ', lease .. ' ' .. whole(now) .. ' ' .. worker)
   local ids, records, running, until_at = {}, {}, {}, whole(deadline)
   for i = 1, #popped, 2 do
     local id = popped[i]
     ids[(i + 1) / 2] = id
-    records[i], records[i + 1] = id, shared .. popped[i + 1]
+    local record, lane = shared .. popped[i + 1], lanes[(i + 1) / 2]
+    records[i], records[i + 1] = id, lane and record .. ' lane=' .. lane or record
     running[i], running[i + 1] = until_at, id
+  end
+  if call('EXISTS', key('heads')) == 1 then
+    note_chains(records, specs)
   end
   call('HSET', key('leases'), unpack(records))
   call('ZADD', key('running'), unpack(running))
@@ -47,12 +62,61 @@ local function cut(popped, kept)
     rest[#rest + 1] = table.remove(popped)
   end
   call('ZADD', key('ready'), unpack(rest))
+  local ids, scores, laned = {}, {}, {}
+  for i = 1, #rest, 2 do
+    ids[#ids + 1], scores[rest[i + 1]] = rest[i + 1], rest[i]
+  end
+  for _, item in ipairs(items_of(ids)) do
+    if item.lane then
+      item.score = scores[item.id]
+      count_lane(item.lane, 0, -1)
+      laned[#laned + 1] = item
+    end
+  end
+  enter_lanes(laned)
+end
+
+--- Jobs without a lane on a queue of lanes: they came before it had any.
+local function pop_stragglers(number)
+  local first, popped, ids = call('ZRANGE', key('ready'), 0, STRAGGLERS - 1, 'WITHSCORES'), {}, {}
+  for i = 1, #first, 2 do
+    ids[#ids + 1] = first[i]
+  end
+  for i, spec in ipairs(call('HMGET', key('specs'), unpack(ids))) do
+    if #popped < 2 * number and not lane_in(spec) then
+      popped[#popped + 1], popped[#popped + 2] = ids[i], first[2 * i]
+    end
+  end
+  return popped
+end
+
+--- Take up to `number` ready jobs out of their places.
+local function pop_ready(number, conf, now)
+  if laned_now() == 0 then
+    return call('ZPOPMIN', key('ready'), number), {}
+  end
+  local late = call('ZCARD', key('ready')) > laned_now() and pop_stragglers(math.ceil(number / 2)) or {}
+  local popped, lanes = serve_ring(number - #late / 2, conf, now, 1)
+  for _, word in ipairs(late) do
+    popped[#popped + 1] = word
+  end
+  local ids = {}
+  for i = 1, #popped, 2 do
+    ids[(i + 1) / 2] = popped[i]
+  end
+  if #ids > 0 then
+    call('ZREM', key('ready'), unpack(ids))
+  end
+  return popped, lanes
 end
 
 --- Returns {id, score, …}, the specs in the same order, the facts of the marked ones, the ids, and
 -- whether the claim would have been too large.
-local function claim(number, lease, worker, now, lease_us)
-  local popped = number > 0 and call('ZPOPMIN', key('ready'), number) or {}
+local function claim(number, lease, worker, now, lease_us, conf)
+  if number == 0 then
+    return {}, {}, {}, {}, false
+  end
+  local popped, lanes = pop_ready(number, conf, now)
   if #popped == 0 then
     return {}, {}, {}, {}, false
   end
@@ -61,7 +125,7 @@ local function claim(number, lease, worker, now, lease_us)
   if is_cut then
     cut(popped, #specs)
   end
-  local ids = lease_all(popped, lease, worker, now, now + lease_us)
+  local ids = lease_all(popped, specs, lanes, lease, worker, now, now + lease_us)
   tell('claimed', ids)
   local marks = marks_of(ids)
   return popped, specs, next(marks) and facts_of(marks) or {}, ids, is_cut

@@ -5,7 +5,7 @@
 -- UNCONFIGURED and the caller declares it again.
 --@include key
 local KEPT = 1000
-local TEXTS = { version = true, limits = true, edited = true, digest = true }
+local TEXTS = { version = true, limits = true, tenant_limits = true, edited = true, digest = true }
 local decoded, number = {}, 0   -- digest -> settings
 
 local function decode(fields)

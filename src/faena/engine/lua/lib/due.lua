@@ -1,12 +1,13 @@
 --- Delayed jobs become ready at their instant; waiting time counts from there.
---@include key, mark, score, tally
+--@include key, mark, score, tally, fact, place
 local function make_ready(ids, instants, conf)
-  local specs, marks, scored = call('HMGET', key('specs'), unpack(ids)), marks_of(ids), {}
+  local specs, marks, items = call('HMGET', key('specs'), unpack(ids)), marks_of(ids), {}
   for i, id in ipairs(ids) do
-    local mark = marks[id]
-    scored[2 * i - 1] = score_of(conf, instants[i], priority_of(specs[i], mark), mark and mark.a or 0)
-    scored[2 * i] = id
+    local mark, lane, chain = marks[id] or {}, lane_in(specs[i])
+    local score = chain and (tonumber(mark.s) or instants[i])
+      or score_of(conf, instants[i], priority_of(specs[i], mark), mark.a or 0)
+    items[i] = { id = id, score = score, lane = lane, chain = chain }
   end
   call('ZREM', key('delayed'), unpack(ids))
-  call('ZADD', key('ready'), unpack(scored))
+  place(items)
 end

@@ -2,11 +2,11 @@
 -- Ordinary jobs pile up and are written in columns; an item that must look at other jobs (a unique
 -- claim, an id seen before) first writes the pile, so that it looks at the truth. The loop over a
 -- batch is hot: lengths are counted, because `#` searches, and scores' offsets are kept by priority.
---@include key, tally, mark, score, wake
+--@include key, tally, mark, score, wake, fact, place, tenant
 local MAX_DELAY_US = 5000000   -- for a queue whose bounds were set at run time without a delay
 
 local function empty_pile()
-  return { columns = {}, jobs = 0, ready = {}, readied = 0, delayed = {}, put_off = 0 }
+  return { columns = {}, jobs = 0, ready = {}, readied = 0, delayed = {}, put_off = 0, placed = {} }
 end
 
 local function new_intake(conf, now)
@@ -18,7 +18,8 @@ local function new_intake(conf, now)
       + call('ZCARD', key('running'))
   end
   return { conf = conf, now = now, stamp = math.max(stamp, now), enqueued = enqueued, depth = depth,
-           seen = {}, created = {}, admitted = 0, offsets = {}, pile = empty_pile(), answers = { now } }
+           seen = {}, created = {}, admitted = 0, offsets = {}, pile = empty_pile(), lanes = {},
+           answers = { now } }
 end
 
 local function answer(intake, index, code, first, second)
@@ -27,17 +28,6 @@ local function answer(intake, index, code, first, second)
   list[#list + 1] = code
   list[#list + 1] = first
   list[#list + 1] = second or ''
-end
-
---- The facts of an envelope; an ordinary one has none.
-local function facts_in(spec)
-  local facts = {}
-  if string.byte(spec, 4) ~= 10 then
-    for name, value in string.gmatch(string.match(spec, '^[^\n]*'), '(%w+)=(%S+)') do
-      facts[name] = value
-    end
-  end
-  return facts
 end
 
 --- Write the pile; one command a column.
@@ -49,6 +39,10 @@ local function write_pile(intake)
   call('HSET', key('specs'), unpack(pile.columns))
   if pile.readied > 0 then
     call('ZADD', key('ready'), unpack(pile.ready))
+    arm_wake()
+  end
+  if #pile.placed > 0 then
+    place(pile.placed)
     arm_wake()
   end
   if pile.put_off > 0 then
@@ -89,9 +83,12 @@ local function offset_of(intake, spec)
   return offset
 end
 
-local function add(intake, id, spec, delay)
-  local pile = intake.pile
+local function add(intake, id, spec, delay, facts)
+  local pile, lane, chain = intake.pile, facts.lane, facts.chain
   admit(intake, id, spec)
+  if lane then
+    count_lane(lane, 1, 0)
+  end
   local jobs = pile.jobs + 1
   pile.jobs = jobs
   pile.columns[2 * jobs - 1], pile.columns[2 * jobs] = id, spec
@@ -99,6 +96,12 @@ local function add(intake, id, spec, delay)
     local last = 2 * pile.put_off
     pile.put_off = pile.put_off + 1
     pile.delayed[last + 1], pile.delayed[last + 2] = intake.now + delay, id
+  elseif lane or chain then
+    local stamp = intake.stamp + 1
+    intake.stamp = stamp
+    pile.placed[#pile.placed + 1] = {
+      id = id, lane = lane, chain = chain, score = chain and stamp or stamp + offset_of(intake, spec),
+    }
   else
     local last, stamp = 2 * pile.readied, intake.stamp + 1
     intake.stamp, pile.readied = stamp, pile.readied + 1
@@ -106,19 +109,53 @@ local function add(intake, id, spec, delay)
   end
 end
 
---- Back-pressure by depth: refuse at `hard`, suggest a growing delay from `soft` on.
-local function refused(intake, index)
-  local conf, depth = intake.conf, intake.depth
-  local longest = conf.max_delay_us or MAX_DELAY_US
-  if conf.hard and depth >= conf.hard then
-    answer(intake, index, 'OVERLOADED', longest, depth)
+--- Answer for a depth: true when it refuses, 'slowed' when it suggests a delay that grows from
+-- `soft` on.
+local function press(intake, index, depth, soft, hard, scope)
+  local longest = intake.conf.max_delay_us or MAX_DELAY_US
+  if hard and depth >= hard then
+    answer(intake, index, scope .. 'OVERLOADED', longest, depth)
     count('overloaded', 1)
     return true
   end
-  if conf.soft and depth >= conf.soft then
-    local ratio = conf.hard and (depth - conf.soft) / (conf.hard - conf.soft) or 1
-    answer(intake, index, 'SLOWED', math.floor(ratio * longest), depth)
+  if soft and depth >= soft then
+    local ratio = hard and (depth - soft) / (hard - soft) or 1
+    answer(intake, index, scope .. 'SLOWED', math.floor(ratio * longest), depth)
     count('slowed', 1)
+    return 'slowed'
+  end
+  return false
+end
+
+local function has_overrides(intake)
+  if intake.has_overrides == nil then
+    intake.has_overrides = call('EXISTS', key('tenants')) == 1
+  end
+  return intake.has_overrides
+end
+
+--- The live jobs of a lane, those of this batch among them.
+local function lane_depth(intake, lane)
+  local known = intake.lanes[lane]
+  if not known then
+    known = { live = math.floor(tonumber(call('HGET', key('lanes'), lane) or 0) / LIVE),
+              size = (controls_of({ lane }, intake.now)[lane] or {}).size }
+    intake.lanes[lane] = known
+  end
+  return known.live + math.floor((lane_changes[lane] or 0) / LIVE), known.size
+end
+
+--- Back-pressure of the queue, and of the tenant where its lane is bounded.
+local function refused(intake, index, lane)
+  local conf = intake.conf
+  local pressed = press(intake, index, intake.depth, conf.soft, conf.hard, '')
+  if pressed == true then
+    return true
+  elseif lane and (conf.tenant_soft or conf.tenant_hard or has_overrides(intake)) then
+    local depth, size = lane_depth(intake, lane)
+    local soft, hard = conf.tenant_soft, size or conf.tenant_hard
+    soft = pressed ~= 'slowed' and soft and (not hard or soft < hard) and soft or nil
+    return press(intake, index, depth, soft, hard, 'TENANT_') == true
   end
   return false
 end

@@ -1,12 +1,14 @@
 --- Unique claims of jobs that end pass to their followers.
---@include key, tally, mark, unique, score, wake
+--@include key, tally, mark, unique, score, wake, fact, place
 --- A follower of a `last` claim may run when the job before it has ended, not before its own delay.
 local function free_follower(id, at, conf, now)
   if at > now then
     call('ZADD', key('delayed'), at, id)
   else
     local spec = call('HGET', key('specs'), id)
-    call('ZADD', key('ready'), score_of(conf, now, priority_of(spec), 0), id)
+    local lane, chain = lane_in(spec)
+    local score = chain and now or score_of(conf, now, priority_of(spec), 0)
+    place({ { id = id, score = score, lane = lane, chain = chain } })
   end
   arm_wake()
   tell('unblocked', { id })

@@ -16,6 +16,7 @@ end
 
 local function rescue_one(batch, id, record, mark, conf, now)
   table.insert(batch.left, id)
+  note_place(batch, id, record)
   mark.l, mark.i = (mark.l or 0) + 1, 1
   append_info(id, 'error', loss_json(death_of(record, now), mark.l))
   if mark.c then

@@ -1,9 +1,9 @@
 --- End leases. An item whose lease no longer matches changes nothing and is reported as lost.
---@include key, tally, mark, record, finish, settle_items
+--@include key, tally, mark, record, finish, settle_items, settle_lanes
 local function new_batch()
   return { completed = {}, dead = {}, cancelled = {}, retried = {}, snoozed = {}, released = {},
-           limited = {}, delayed = {}, ready = {}, results = {},
-           lost = {}, left = {} }
+           limited = {}, delayed = {}, ready = {}, back = {}, results = {},
+           lost = {}, left = {}, lanes = {}, chains = {}, held = {} }
 end
 
 --- Write what a batch of endings came to.
@@ -17,6 +17,9 @@ local function apply(batch, marks, conf, now)
   end
   if #batch.ready > 0 then
     call('ZADD', key('ready'), unpack(batch.ready))
+  end
+  if batch.is_laned then
+    settle_lanes(batch, conf, now)
   end
   if #batch.results > 0 and keeps('completed', conf) then
     call('HSET', key('results'), unpack(batch.results))
@@ -37,6 +40,7 @@ local function complete_plain(batch, ids, leases)
     if holds_lease(records[i], leases[i]) then
       number = number + 1
       done[number] = ids[i]
+      note_place(batch, ids[i], records[i])
     else
       table.insert(batch.lost, ids[i])
     end
@@ -51,7 +55,7 @@ local function settle(ids, leases, items, conf, now)
   local batch = new_batch()
   local marks = #ids > 0 and complete_plain(batch, ids, leases) or {}
   if #items > 0 then
-    settle_items(batch, items, marks, now)
+    settle_items(batch, items, marks, conf, now)
   end
   apply(batch, marks, conf, now)
   return batch

@@ -1,6 +1,7 @@
 --- Every ending that is more than "completed, no result".
 --   complete [result]   retry delay error   snooze delay   bury attempts error   cancel error   release
 --   limited delay: a provider's "not before", so the whole queue is held and the job put back
+--   tenant_limited delay: the same for the job's tenant; without lanes the job alone is put off
 --@include key, mark, record, info, hold
 local function fail(batch, id, mark, error, attempts)
   if attempts > 0 then
@@ -45,8 +46,12 @@ local settle_as = {
   end,
 }
 
-local function settle_one(batch, item, record, mark, now)
+local function settle_one(batch, item, record, mark, conf, now)
   local kind = item.kind
+  note_place(batch, item.id, record)
+  if conf.pass then
+    mark.s = score_in(record)   -- it comes back before those that came later
+  end
   if kind == 'limited' then
     extend_hold('rate_limited', now + tonumber(item.number), now)
   end
@@ -54,6 +59,10 @@ local function settle_one(batch, item, record, mark, now)
     kind = 'cancel'
   end
   table.insert(batch.left, item.id)
+  if kind == 'tenant_limited' then
+    batch.held[#batch.held + 1] = { lane = batch.lanes[item.id], until_at = now + tonumber(item.number) }
+    kind = batch.lanes[item.id] and 'limited' or 'snooze'
+  end
   if kind == 'release' or kind == 'limited' then
     put_back(batch, item.id, record)
     table.insert(batch[kind == 'release' and 'released' or 'limited'], item.id)
@@ -62,7 +71,7 @@ local function settle_one(batch, item, record, mark, now)
   end
 end
 
-local function settle_items(batch, items, marks, now)
+local function settle_items(batch, items, marks, conf, now)
   local ids = {}
   batch.failed = {}
   for i, item in ipairs(items) do
@@ -75,7 +84,7 @@ local function settle_items(batch, items, marks, now)
   for i, item in ipairs(items) do
     if holds_lease(records[i], item.lease) then
       marks[item.id] = marks[item.id] or {}
-      settle_one(batch, item, records[i], marks[item.id], now)
+      settle_one(batch, item, records[i], marks[item.id], conf, now)
     else
       table.insert(batch.lost, item.id)
     end

@@ -1,7 +1,8 @@
 --- Enqueue a job that makes a unique claim.
---@include key, tally, mark, state, intake, unique, forget
+--@include key, tally, mark, state, intake, unique, forget, place
 local function replace(intake, index, id, state)
   call('ZREM', key(state), id)
+  leave_places({ id }, state)
   forget({ id })
   intake.depth = intake.depth - 1
   answer(intake, index, 'REPLACED', id, state)
@@ -11,7 +12,7 @@ end
 local function hold_claim(intake, id, spec, facts, delay)
   call('SET', unique_key(facts.mode, facts.unique), id)
   save_mark(id, { u = facts.unique, m = facts.mode })
-  add(intake, id, spec, delay)
+  add(intake, id, spec, delay, facts)
 end
 
 --- The holder runs or has run: the newest job waits behind it, blocked, scored by when it may run.
@@ -25,6 +26,9 @@ local function follow(intake, index, id, spec, facts, holder)
   save_mark(holder, mark)
   save_mark(id, { u = facts.unique, m = facts.mode })
   admit(intake, id, spec)
+  if facts.lane then
+    count_lane(facts.lane, 1, 0)
+  end
   call('HSET', key('specs'), id, spec)
   call('ZADD', key('blocked'), intake.now + tonumber(facts.delay or 0), id)
 end
@@ -40,7 +44,7 @@ local function throttled(intake, index, id, spec, facts)
   end
   local ttl = tonumber(facts.ttl)
   call('SET', claim, id .. ' ' .. whole(intake.now + ttl), 'PX', math.ceil(ttl / 1000))
-  add(intake, id, spec, tonumber(facts.delay))
+  add(intake, id, spec, tonumber(facts.delay), facts)
 end
 
 --- A job that has been delivered once may have done some of its work.

@@ -1,5 +1,5 @@
 --- What an exchange does around its claim: upkeep before it, a look ahead after it.
---@include key, tally, mark, record, settle, wake, promote_due, rescue, prune, prune_all
+--@include key, tally, mark, record, settle, wake, promote_due, rescue, prune, prune_all, clock, lane, tenant
 local function first_score(set)
   return tonumber(call('ZRANGE', key(set), 0, 0, 'WITHSCORES')[2])
 end
@@ -21,7 +21,7 @@ local function upkeep(conf, now, slice, sweep)
     due_at = first_score('delayed')
   end
   -- counts are kept at every call, ages once a second
-  if sweep or tonumber(call('HGET', key('clock'), 'prune_at') or 0) <= now then
+  if sweep or clock_of('prune_at') <= now then
     prune_all(conf, now, slice)
   elseif conf.completed_count and conf.completed_count > 0
     and call('ZCARD', key('completed')) > conf.completed_count then
@@ -30,7 +30,24 @@ local function upkeep(conf, now, slice, sweep)
   return due_at, ends_at, moved >= RESCUED
 end
 
---- Whether ready work is left. A claim that came back short has left none.
+--- Lanes whose instant has come are served again; at a sweep some that wait for room are looked at,
+-- for their bounds may have been changed. Returns when the next one's comes, or nil.
+local function unpark_due(now, sweep)
+  local opens_at = first_score('parked')
+  if opens_at and opens_at <= now then
+    unpark(call('ZRANGE', key('parked'), '-inf', now, 'BYSCORE', 'LIMIT', 0, PROMOTED))
+  end
+  if opens_at and sweep then
+    unpark(call('ZRANGE', key('parked'), FULL, FULL, 'BYSCORE', 'LIMIT', 0, PROMOTED))
+  end
+  opens_at = opens_at and first_score('parked')
+  return opens_at and opens_at < FULL and opens_at or nil
+end
+
+--- Whether ready work is left that may be claimed. A claim that came back short has left none.
 local function is_work_left(claimed, grant)
-  return claimed == grant and call('ZCARD', key('ready')) > 0
+  if laned_now() == 0 then
+    return claimed == grant and call('ZCARD', key('ready')) > 0
+  end
+  return call('EXISTS', key('ring')) == 1 or call('ZCARD', key('ready')) > laned_now()
 end

@@ -1,6 +1,6 @@
 --- Exact sliding windows: no stretch of time as long as a window holds more claims than its limit.
--- A window is a list of "instant count", oldest first, and a sum in `clock`. Limiter state changes
--- only when a claim is granted; a refused claim burns nothing.
+-- A window is a list of "instant count", oldest first, and a sum: the queue's in `clock`, a lane's in
+-- `sums`. Limiter state changes only when a claim is granted; a refused claim burns nothing.
 --@include key
 local BUCKETS = 1000   -- a window for more claims than this keeps them in so many buckets, each
                        -- leaving with its youngest claim: late, never early
@@ -12,11 +12,11 @@ end
 
 --- How many claims the window has room for now, and else the instant it will have.
 local function room_in(window, now)
-  local list, field = key('window:' .. window.per), 'window:' .. window.per
-  local used = tonumber(call('HGET', key('clock'), field) or 0)
+  local list, sums, field = key(window.name), key(window.sums), window.name
+  local used = tonumber(call('HGET', sums, field) or 0)
   local first = call('LINDEX', list, 0)
   if not first and used > 0 then
-    call('HDEL', key('clock'), field)   -- the list has outlived its window and expired
+    call('HDEL', sums, field)   -- the list has outlived its window and expired
     used = 0
   end
   for _ = 1, BUCKETS do
@@ -28,23 +28,25 @@ local function room_in(window, now)
       return window.max - used, instant and instant + window.per_us
     end
     call('LPOP', list)
-    used = call('HINCRBY', key('clock'), field, -number)
+    used = call('HINCRBY', sums, field, -number)
     first = call('LINDEX', list, 0)
   end
   return window.max - used, now
 end
 
-local function windows_of(text)
+--- The windows of limits, of the queue or of a lane.
+local function windows_of(text, lane)
   local windows = {}
   for max, per in string.gmatch(text or '', '(%d+)/(%d+)') do
-    windows[#windows + 1] = { max = tonumber(max), per = per, per_us = tonumber(per) }
+    windows[#windows + 1] = { max = tonumber(max), per_us = tonumber(per), name = 'window:' .. per .. (lane or ''),
+                              sums = lane and 'sums' or 'clock' }
   end
   return windows
 end
 
 --- Write `number` granted claims into the window.
 local function spend(window, now, number)
-  local list = key('window:' .. window.per)
+  local list = key(window.name)
   local last = window.max > BUCKETS and call('LINDEX', list, -1)
   local width = window.per_us / BUCKETS
   local instant, held = nil, 0
@@ -57,5 +59,5 @@ local function spend(window, now, number)
     call('RPUSH', list, whole(now) .. ' ' .. number)
   end
   call('EXPIRE', list, math.ceil(window.per_us / 1000000) * 2 + 60)
-  call('HINCRBY', key('clock'), 'window:' .. window.per, number)
+  call('HINCRBY', key(window.sums), window.name, number)
 end

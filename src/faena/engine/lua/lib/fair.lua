@@ -1,0 +1,158 @@
+--- Serve the ring: give each lane its share of a claim and take its jobs.
+-- A visit takes a few jobs where many lanes wait, because a visit costs more than a job; turns count
+-- every one of them, so shares come out even all the same.
+--@include key, lane, tenant, share
+local QUANTUM = 4
+local ROUNDS = 12
+
+--- The lane with the earliest turn goes first: `heap` is ordered so that no parent comes later than
+-- its children.
+local function sift(heap)
+  local i, size = 1, #heap
+  while true do
+    local least, left = i, 2 * i
+    if left <= size and heap[left].turn < heap[least].turn then
+      least = left
+    end
+    if left < size and heap[left + 1].turn < heap[least].turn then
+      least = left + 1
+    end
+    if least == i then
+      return
+    end
+    heap[i], heap[least] = heap[least], heap[i]
+    i = least
+  end
+end
+
+--- Share out `number` jobs among all lanes there are, in order of their turns.
+local function allot(visits, number, cost)
+  local heap = {}
+  for i, visit in ipairs(visits) do
+    heap[i] = visit
+  end
+  while number > 0 and heap[1] do
+    local first, second = heap[1], heap[2]
+    local rival = math.min(second and second.turn or math.huge, heap[3] and heap[3].turn or math.huge)
+    local ahead = math.max(1, math.floor((rival - first.turn) * first.weight / cost))
+    local given = math.min(ahead, number, first.room - first.share)
+    first.share, number = first.share + given, number - given
+    first.turn = first.turn + given * cost / first.weight
+    if first.share == first.room then
+      heap[1] = heap[#heap]
+      heap[#heap] = nil
+    end
+    sift(heap)
+  end
+end
+
+--- Where more lanes wait behind these, each is given a few at once and comes back the later.
+local function allot_quanta(visits, number, cost, quantum)
+  for _, visit in ipairs(visits) do
+    local given = math.min(quantum, visit.room, number)
+    visit.share, number = given, number - given
+    visit.turn = visit.turn + given * cost / visit.weight
+  end
+end
+
+--- The next lanes of the ring with what each may be given; those that may have none are parked.
+local function next_visits(asked, number, conf, now, is_gated)
+  local popped = call('ZPOPMIN', key('ring'), asked)
+  local visits, lanes = {}, {}
+  for i = 1, #popped, 2 do
+    lanes[#lanes + 1] = popped[i]
+    visits[#visits + 1] = { lane = popped[i], turn = tonumber(popped[i + 1]), share = 0, room = number, weight = 1 }
+  end
+  if not is_gated or #lanes == 0 then
+    return visits, #lanes
+  end
+  local controls, counts, open = controls_of(lanes, now), call('HMGET', key('lanes'), unpack(lanes)), {}
+  for i, visit in ipairs(visits) do
+    local lane = visit.lane
+    local running = (tonumber(counts[i] or 0) + (lane_changes[lane] or 0)) % LIVE
+    visit.control = controls[lane]
+    visit.weight = weight_of(visit.control)
+    local room, opens_at, why = lane_room(lane, number, visit.control, conf, now, running)
+    visit.room = room
+    if room > 0 then
+      open[#open + 1] = visit
+    else
+      park(lane, visit.turn, opens_at)
+      note_throttled(lane, opens_at, now, why)
+    end
+  end
+  return open, #lanes
+end
+
+--- Take what was allotted; lanes with jobs left go back into the ring.
+local function take(visits, popped, lanes, conf, now, cost)
+  local back, taken, size = {}, 0, #popped
+  for _, visit in ipairs(visits) do
+    local lane, number = visit.lane, 0
+    if visit.share > 0 then
+      local got = call('ZPOPMIN', key('lane:' .. lane), visit.share)
+      number = #got / 2
+      for i = 1, #got do
+        popped[size + i] = got[i]
+      end
+      size = size + #got
+      for i = size / 2 - number + 1, size / 2 do
+        lanes[i] = lane
+      end
+      visit.turn = visit.turn - (visit.share - number) * cost / visit.weight
+      if number > 0 then
+        virtual_now = math.max(virtual_time(), visit.turn - cost / visit.weight)
+        count_lane(lane, 0, number)
+        laned_change = laned_change - number
+        spend_lane(lane, number, visit.control, conf, now)
+        note_share(lane, number, visit.weight)
+      end
+    end
+    if visit.share > 0 and (number < visit.share or call('EXISTS', key('lane:' .. lane)) == 0) then
+      call('ZADD', key('debts'), visit.turn, lane)
+    else
+      back[#back + 1], back[#back + 2] = visit.turn, lane
+    end
+    taken = taken + number
+  end
+  if #back > 0 then
+    call('ZADD', key('ring'), unpack(back))
+  end
+  return taken
+end
+
+--- Debts that virtual time has overtaken mean nothing any more.
+local function clear_debts()
+  local old = call('ZRANGE', key('debts'), '-inf', virtual_time(), 'BYSCORE', 'LIMIT', 0, 200)
+  if #old > 0 then
+    call('ZREM', key('debts'), unpack(old))
+  end
+end
+
+--- Returns {id, score, …} of up to `number` jobs, taken out of their lanes, and the lanes by job.
+local function serve_ring(number, conf, now, cost)
+  local popped, lanes, before = {}, {}, virtual_time()
+  local quantum = conf.fifo and 1 or QUANTUM
+  local is_gated = conf.tenant_limits or conf.tenant_max_running or call('EXISTS', key('tenants')) == 1
+  for _ = 1, ROUNDS do
+    local asked = math.ceil(number / quantum)
+    local visits, seen = next_visits(asked, number, conf, now, is_gated)
+    if seen == 0 then
+      break
+    end
+    if seen < asked or call('EXISTS', key('ring')) == 0 then
+      allot(visits, number, cost)
+    else
+      allot_quanta(visits, number, cost, quantum)
+    end
+    number = number - take(visits, popped, lanes, conf, now, cost)
+    if number <= 0 then
+      break
+    end
+  end
+  if virtual_time() > before then
+    call('HSET', key('clock'), 'virtual', virtual_now)
+    clear_debts()
+  end
+  return popped, lanes
+end

@@ -1,0 +1,121 @@
+--- Lanes: the jobs of one tenant, served in turn with those of the others. A lane is `@` and a tenant.
+--   lanes         lane -> live jobs * 1000000 + those that run; gone at 0
+--   lane:<lane>   its ready jobs by score; they stand in `ready` as well
+--   ring          lanes that may be served, by the virtual instant of their next turn
+--   parked        lanes with ready jobs that may not be served, by the instant to look again
+--   debts         lanes outside the ring, by the virtual instant before which they get no turn
+-- Serving a lane brings virtual time to the lane's turn and sets its next one cost/weight later. One
+-- that comes back enters at the present or at its debt: idling earns nothing, leaving clears nothing.
+-- `laned` in the clock counts the ready jobs that stand in lanes.
+--@include key, fact, clock
+--@each lane_changes, laned_change, virtual_now = {}, 0, nil
+local LIVE = 1000000
+local FULL = 1e18   -- parked until one of its jobs ends
+
+local lane_changes   -- lane -> what is to be added to its count
+local laned_change   -- what is to be added to `laned`
+local virtual_now
+
+local function virtual_time()
+  virtual_now = virtual_now or clock_of('virtual')
+  return virtual_now
+end
+
+--- How many ready jobs stand in lanes.
+local function laned_now()
+  return clock_of('laned') + laned_change
+end
+
+local function count_lane(lane, live, running)
+  lane_changes[lane] = (lane_changes[lane] or 0) + live * LIVE + running
+end
+
+local function names_in(map)
+  local names = {}
+  for name in pairs(map) do
+    names[#names + 1] = name
+  end
+  return names
+end
+
+--- Write the counts that a call has changed; every call that may have ends with this.
+local function flush_lanes()
+  local lanes = names_in(lane_changes)
+  if laned_change ~= 0 then
+    call('HINCRBY', key('clock'), 'laned', laned_change)
+    laned_change, clock_fields = 0, nil
+  end
+  if #lanes == 0 then
+    return
+  end
+  local counts, changed, gone = call('HMGET', key('lanes'), unpack(lanes)), {}, {}
+  for i, lane in ipairs(lanes) do
+    local count = tonumber(counts[i] or 0) + lane_changes[lane]
+    if count > 0 then
+      changed[#changed + 1], changed[#changed + 2] = lane, count
+    else
+      gone[#gone + 1] = lane
+    end
+  end
+  lane_changes = {}
+  if #changed > 0 then
+    call('HSET', key('lanes'), unpack(changed))
+  end
+  if #gone > 0 then
+    call('HDEL', key('lanes'), unpack(gone))
+  end
+end
+
+--- Lanes that have ready jobs take their place in the ring, unless they are there or parked.
+local function enter_ring(lanes)
+  local parked = call('ZMSCORE', key('parked'), unpack(lanes))
+  local debts = call('ZMSCORE', key('debts'), unpack(lanes))
+  local entries, paid = {}, {}
+  for i, lane in ipairs(lanes) do
+    if not parked[i] then
+      entries[#entries + 1] = math.max(virtual_time(), tonumber(debts[i] or 0))
+      entries[#entries + 1] = lane
+      paid[#paid + 1] = lane
+    end
+  end
+  if #paid > 0 then
+    call('ZADD', key('ring'), 'NX', unpack(entries))
+    call('ZREM', key('debts'), unpack(paid))
+  end
+end
+
+--- Put ready jobs, {id, score, lane}, into their lanes.
+local function enter_lanes(items)
+  local columns = {}
+  for _, item in ipairs(items) do
+    local column = columns[item.lane] or {}
+    columns[item.lane] = column
+    column[#column + 1], column[#column + 2] = item.score, item.id
+  end
+  local lanes = names_in(columns)
+  for _, lane in ipairs(lanes) do
+    call('ZADD', key('lane:' .. lane), unpack(columns[lane]))
+  end
+  laned_change = laned_change + #items
+  if #lanes > 0 then
+    enter_ring(lanes)
+  end
+end
+
+--- A lane without ready jobs has no place in the ring; what it owes stays.
+local function quit_ring(lane)
+  local turn = tonumber(call('ZSCORE', key('ring'), lane) or 0)
+  if turn > virtual_time() then
+    call('ZADD', key('debts'), turn, lane)
+  end
+  call('ZREM', key('ring'), lane)
+  call('ZREM', key('parked'), lane)
+end
+
+--- A ready job leaves its lane otherwise than by being claimed.
+local function leave_lane(id, lane)
+  laned_change = laned_change - call('ZREM', key('lane:' .. lane), id)
+  if call('EXISTS', key('lane:' .. lane)) == 0 then
+    quit_ring(lane)
+  end
+end

@@ -1,0 +1,75 @@
+--- Where jobs stand that are neither running nor finished, and how they leave it.
+--@include key, fact, lane, chain, wake, tally
+local function make_items_ready(items)
+  local ready, laned = {}, {}
+  for i, item in ipairs(items) do
+    ready[2 * i - 1], ready[2 * i] = item.score, item.id
+    if item.lane then
+      laned[#laned + 1] = item
+    end
+  end
+  if #items > 0 then
+    call('ZADD', key('ready'), unpack(ready))
+    enter_lanes(laned)
+  end
+end
+
+--- Items {id, score, lane, chain} may run from now on: each is ready, or blocked in its chain.
+-- Idle workers are the caller's to wake.
+local function place(items)
+  make_items_ready(take_turns(items))
+end
+
+--- Items {id, lane, chain} that had, or may have had, their chain's turn have no use for it. Returns
+-- how many jobs are ready in their place.
+local function yield_turns(items)
+  local chained = {}
+  for _, item in ipairs(items) do
+    if item.chain then
+      chained[#chained + 1] = item
+    end
+  end
+  if #chained == 0 then
+    return 0
+  end
+  local ready, ids = pass_turns(chained), {}
+  for i, item in ipairs(ready) do
+    ids[i] = item.id
+  end
+  make_items_ready(ready)
+  tell('unblocked', ids)
+  return #ids
+end
+
+--- Items of jobs by their specs; those without a lane or a chain have none.
+local function items_of(ids)
+  local items = {}
+  if #ids > 0 and call('EXISTS', key('lanes'), key('heads')) > 0 then
+    for i, spec in ipairs(call('HMGET', key('specs'), unpack(ids))) do
+      local lane, chain = lane_in(spec)
+      if lane or chain then
+        items[#items + 1] = { id = ids[i], lane = lane, chain = chain }
+      end
+    end
+  end
+  return items
+end
+
+--- Jobs that waited in `state` are no longer live; its set is the caller's to clear.
+local function leave_places(ids, state)
+  local items = items_of(ids)
+  for _, item in ipairs(items) do
+    if item.lane then
+      count_lane(item.lane, -1, 0)
+      if state == 'ready' then
+        leave_lane(item.id, item.lane)
+      end
+    end
+    if item.chain and state == 'blocked' then
+      call('ZREM', key('tail:' .. item.chain), item.id)
+    end
+  end
+  if yield_turns(items) > 0 then
+    arm_wake()
+  end
+end

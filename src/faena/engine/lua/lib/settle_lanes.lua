@@ -1,0 +1,65 @@
+--- What endings mean for lanes and chains.
+--@include key, lane, place, tenant
+--- Count the jobs of some lists out of their lanes; returns those that are in a chain.
+local function count_out(batch, live, ...)
+  local chained = {}
+  for _, list in ipairs({ ... }) do
+    for i = 1, #list do
+      local id = list[i]
+      local lane, chain = batch.lanes[id], batch.chains[id]
+      if lane then
+        count_lane(lane, live, -1)
+      end
+      if chain then
+        chained[#chained + 1] = { id = id, lane = lane, chain = chain }
+      end
+    end
+  end
+  return chained
+end
+
+--- Jobs that were put back stand in `ready` already.
+local function put_back_in_lanes(batch)
+  local laned = {}
+  for i, id in ipairs(batch.back) do
+    local lane = batch.lanes[id]
+    laned[#laned + 1] = lane and { id = id, lane = lane, score = batch.ready[2 * i - 1] }
+  end
+  enter_lanes(laned)
+end
+
+--- Lanes that waited for one of their jobs to end may be served again.
+local function free_lanes(batch)
+  if call('EXISTS', key('parked')) == 0 then
+    return
+  end
+  local seen, lanes, free = {}, {}, {}
+  for _, lane in pairs(batch.lanes) do
+    if not seen[lane] then
+      seen[lane] = true
+      lanes[#lanes + 1] = lane
+    end
+  end
+  for i, until_at in ipairs(#lanes > 0 and call('ZMSCORE', key('parked'), unpack(lanes)) or {}) do
+    if tonumber(until_at or 0) >= FULL then
+      free[#free + 1] = lanes[i]
+    end
+  end
+  unpark(free)
+end
+
+local function settle_lanes(batch, conf, now)
+  yield_turns(count_out(batch, -1, batch.completed, batch.dead, batch.cancelled))
+  local later = count_out(batch, 0, batch.retried, batch.snoozed)
+  if conf.pass then
+    yield_turns(later)
+  end
+  count_out(batch, 0, batch.back)
+  put_back_in_lanes(batch)
+  for _, held in ipairs(batch.held) do
+    if held.lane then
+      hold_lane(held.lane, held.until_at, now)
+    end
+  end
+  free_lanes(batch)
+end

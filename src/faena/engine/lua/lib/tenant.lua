@@ -1,0 +1,105 @@
+--- What is decided for a single tenant: its queue's defaults, or an override of its own.
+-- `tenants`: lane -> packed limits · max_running · weight · size · held_until (0: until released) ·
+-- reason (of the hold), with by, at and ends_at; a `z` makes it long, see mark.lua.
+--@include key, lane, ask_limits, spend_limits
+local LONG = ('.'):rep(64)
+local OVERRIDES = { limits = true, max_running = true, weight = true, size = true, held_until = true }
+
+--- Whether an override says anything at this instant.
+local function counts(control, now)
+  if control.ends_at and control.ends_at <= now then
+    return false
+  end
+  if control.held_until and control.held_until ~= 0 and control.held_until <= now then
+    control.held_until, control.reason = nil, nil
+  end
+  for name in pairs(OVERRIDES) do
+    if control[name] ~= nil then
+      return true
+    end
+  end
+  return false
+end
+
+--- The overrides of lanes that have one that still counts, by lane.
+local function controls_of(lanes, now)
+  local controls, over = {}, {}
+  if #lanes > 0 and call('EXISTS', key('tenants')) == 1 then
+    for i, packed in ipairs(call('HMGET', key('tenants'), unpack(lanes))) do
+      local control = packed and cmsgpack.unpack(packed)
+      if control and counts(control, now) then
+        controls[lanes[i]] = control
+      elseif control then
+        over[#over + 1] = lanes[i]
+      end
+    end
+  end
+  if #over > 0 then
+    call('HDEL', key('tenants'), unpack(over))
+  end
+  return controls
+end
+
+local function save_control(lane, control)
+  control.z = LONG
+  call('HSET', key('tenants'), lane, cmsgpack.pack(control))
+end
+
+local function weight_of(control)
+  return control and control.weight or 1
+end
+
+--- How many of `want` a lane may be given, and when to look again if that is none; with the reason.
+local function lane_room(lane, want, control, conf, now, running)
+  if control and control.held_until then
+    return 0, control.held_until == 0 and FULL or control.held_until, 'held'
+  end
+  local most = control and control.max_running or conf.tenant_max_running
+  if most and most - running < want then
+    want = math.max(0, most - running)
+    if want == 0 then
+      return 0, FULL, 'tenant_max_running'
+    end
+  end
+  local limits = control and control.limits or conf.tenant_limits
+  if limits then
+    local room, opens_at = ask_limits(limits, want, now, lane)
+    return room, opens_at, 'tenant_limit'
+  end
+  return want
+end
+
+local function spend_lane(lane, number, control, conf, now)
+  local limits = control and control.limits or conf.tenant_limits
+  if limits then
+    spend_limits(limits, now, number, lane)
+  end
+end
+
+--- A lane waits outside the ring until an instant; its next turn is kept as a debt.
+local function park(lane, turn, until_at)
+  call('ZADD', key('parked'), until_at, lane)
+  if turn > virtual_time() then
+    call('ZADD', key('debts'), turn, lane)
+  end
+end
+
+--- Hold a tenant until an instant because a provider asked for it; a longer hold stays.
+local function hold_lane(lane, until_at, now)
+  local control = controls_of({ lane }, now)[lane] or { by = 'handler', at = now }
+  if control.held_until ~= 0 and (control.held_until or 0) < until_at then
+    control.held_until, control.reason = until_at, 'rate_limited'
+    save_control(lane, control)
+  end
+  local turn = tonumber(call('ZSCORE', key('ring'), lane) or 0)
+  call('ZREM', key('ring'), lane)
+  park(lane, turn, control.held_until == 0 and FULL or control.held_until)
+end
+
+--- Parked lanes whose instant has come, or the given ones that wait for room, may be served again.
+local function unpark(lanes)
+  if #lanes > 0 then
+    call('ZREM', key('parked'), unpack(lanes))
+    enter_ring(lanes)
+  end
+end

@@ -1,0 +1,48 @@
+--- Decide something for a single tenant, or read what was decided.
+-- states   none
+-- keys     tenants, lanes hashes · parked, ring zsets · wake zset
+-- args     now · lane · by · duration_us ('' for good) · name, value … (an empty value removes; none:
+--          only read). Names: limits · max_running · weight · size · held_until · reason
+-- returns  the lane's override as name, value … · its live jobs · those that run · when it is looked
+--          at again ('' unless it is parked)
+-- An override ends by itself at its instant; every change gives it a new one.
+--@flags allow-oom
+--@include now, lane, tenant, wake
+local now, lane, by, duration = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+local control = controls_of({ lane }, now)[lane] or {}
+
+local function write()
+  local is_any = false
+  for i = 5, #ARGV, 2 do
+    local name, value = ARGV[i], ARGV[i + 1]
+    local is_text = name == 'limits' or name == 'reason'
+    control[name] = value ~= '' and (is_text and value or tonumber(value)) or nil
+  end
+  for name in pairs(OVERRIDES) do
+    is_any = is_any or control[name] ~= nil
+  end
+  control.by, control.at = by, now
+  control.ends_at = duration ~= '' and now + tonumber(duration) or nil
+  if is_any then
+    save_control(lane, control)
+  else
+    call('HDEL', key('tenants'), lane)
+    control = {}
+  end
+  if call('ZSCORE', key('parked'), lane) then
+    unpark({ lane })
+  end
+  arm_wake()
+end
+
+if #ARGV > 4 then
+  write()
+end
+local fields, count = {}, tonumber(call('HGET', key('lanes'), lane) or 0)
+for name, value in pairs(control) do
+  if name ~= 'z' then
+    fields[#fields + 1] = name
+    fields[#fields + 1] = type(value) == 'number' and string.format('%.17g', value) or value
+  end
+end
+return { fields, math.floor(count / LIVE), count % LIVE, call('ZSCORE', key('parked'), lane) or '' }

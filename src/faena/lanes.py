@@ -1,0 +1,52 @@
+"""Where a job waits among others: its tenant's lane, and the chain whose order it keeps.
+
+A lane is named `@` and the tenant; jobs without one share the lane `@`. A chain is named by what
+it orders: `q` the queue, `t/acme` a tenant, `k/4/acme/order-7` a key of a tenant, whose name is
+measured because it may hold a slash itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from faena.errors import ConfigError
+from faena.options import Order, QueueOptions
+
+_NO_FACTS: Mapping[str, str] = {}
+
+
+def lane_of(tenant: str | None) -> str:
+    """The lane of a tenant."""
+    return f"@{tenant or ''}"
+
+
+def tenant_of(lane: str) -> str | None:
+    """The tenant of a lane; None for the lane of those without one."""
+    return lane[1:] or None
+
+
+def place_facts(
+    queue: str, options: QueueOptions, tenant: str | None, key: str | None
+) -> Mapping[str, str]:
+    """What an envelope says of a job's lane and chain; raises where an order needs more."""
+    order = options.order
+    if order in {Order.TENANT, Order.KEY} and tenant is None:
+        raise ConfigError(
+            f"queue {queue} keeps the order of each tenant: enqueue must be given tenant=",
+            field="tenant",
+        )
+    if order is Order.KEY and key is None:
+        raise ConfigError(
+            f"queue {queue} keeps the order of each key: enqueue must be given key=", field="key"
+        )
+    facts = {"lane": lane_of(tenant)} if options.is_fair else {}
+    match order:
+        case Order.TENANT:
+            facts["chain"] = f"t/{tenant}"
+        case Order.KEY:
+            facts["chain"] = f"k/{len(tenant or '')}/{tenant}/{key}"
+        case Order.QUEUE:
+            facts["chain"] = "q"
+        case _:
+            return facts or _NO_FACTS
+    return facts
