@@ -12,6 +12,7 @@ import msgspec
 from faena.engine import Engine, envelope, scripts
 from faena.engine.subscription import Subscription
 from faena.errors import ConfigError, JobNotFound, ResultTimeout
+from faena.explanation import Explanation, read_explanation
 from faena.job import JobView, Spec
 from faena.outcomes import ErrorRecord
 from faena.states import FINISHED, State
@@ -86,6 +87,10 @@ class Inspector:
         """One job, or None when the queue has no such id."""
         (found,) = await self._engine.look(queue, [job_id])
         return read_job(queue, job_id, found) if found else None
+
+    async def explain(self, queue: str, job_id: str) -> Explanation:
+        """Why a job waits."""
+        return read_explanation(queue, job_id, await self._engine.explain(queue, job_id))
 
     async def page(
         self,

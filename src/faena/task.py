@@ -14,6 +14,7 @@ from faena.codec import Codec
 from faena.duration import Duration, to_s, to_us
 from faena.engine.scripts import CREATED, Answer
 from faena.errors import JobCancelled, JobConflict, JobFailed, JobTimedOut, Overloaded, PayloadError
+from faena.explanation import Explanation
 from faena.handler import Handler
 from faena.job import Job, JobView, Spec
 from faena.lanes import place_facts
@@ -63,6 +64,10 @@ class Handle(Generic[R]):
     async def view(self) -> JobView | None:
         """Everything known of the job."""
         return await (await self._app.runtime()).inspector.job(self.queue, self.id)
+
+    async def explain(self) -> Explanation:
+        """Why the job has not started: every gate before it, and when it should; print it."""
+        return await (await self._app.runtime()).inspector.explain(self.queue, self.id)
 
     async def result(self, timeout: timedelta | str | None = None) -> R:
         """Wait for the job and return what its handler returned.

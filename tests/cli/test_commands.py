@@ -258,3 +258,19 @@ def test_without_a_command_the_choice_is_shown(cli: Cli) -> None:
     code, out, _ = cli()
     assert code == 0
     assert all(f"  {command} " in out for command in COMMANDS)
+
+
+def test_explain_names_what_a_job_waits_for(cli: Cli) -> None:
+    (job,) = enqueue(send, delay="1h")
+    cli("pause", TARGET, "mail", "--reason", "deploy")
+    code, shown, _ = cli("explain", TARGET, "mail", job)
+    assert code == 0
+    assert "it is not due yet, for another 59m" in shown
+    assert "the queue is held (deploy)" in " ".join(shown.split())
+    gates = document(cli, "explain", TARGET, "mail", job)["gates"]
+    assert [gate["name"] for gate in gates] == ["delayed", "held"]
+    code, _, told = cli("explain", TARGET, "mail", "nobody")
+    assert (code, told) == (
+        1,
+        "faena: no job nobody in queue mail; `faena jobs` lists those there are\n",
+    )

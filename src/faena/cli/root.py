@@ -13,7 +13,7 @@ from typing import Final
 
 import click
 
-from faena.cli import checkup, dev, jobs, queues, worker
+from faena.cli import checkup, dev, explain, jobs, queues, worker
 from faena.cli.output import Output
 from faena.errors import (
     FaenaError,
@@ -64,6 +64,7 @@ for _command in (
     dev.dev,
     *queues.COMMANDS,
     *jobs.COMMANDS,
+    explain.explain,
     *checkup.COMMANDS,
 ):
     roof.add_command(_command)

@@ -249,6 +249,10 @@ class Engine:
         reply = scripts.texts(await self._send("page", queue, args))
         return list(zip(reply[::2], reply[1::2], strict=True))
 
+    async def explain(self, queue: str, job: str) -> Sequence[Any]:
+        """Every gate before a waiting job, unparsed."""
+        return list(await self._run("explain", queue, [job]))
+
     async def overview(self, queue: str) -> Sequence[Any]:
         """Counts, holds, settings, clock and workers at one instant, unparsed."""
         return list(await self._run("overview", queue, []))

@@ -1,0 +1,110 @@
+--- Why a job waits: every gate in front of it, and how many jobs come first.
+-- states   none
+-- keys     all zsets · specs, marks, holds, tenants, lanes, heads, conf hashes · window lists · stats
+-- args     now · id
+-- returns  now · state ('' when unknown) · (gate · detail · until_us, 0 when nobody knows) … · jobs that
+--          come first · claims of the last full minute · claims of this one
+-- gates    delayed · behind (a job, its state) · held (reason) · max_running · limit (max/window_us) ·
+--          tenant_held · tenant_max_running · tenant_limit · turn (lanes that come first)
+--@flags no-writes
+--@include now, conf, state, mark, fact, lane, window, unique
+local now, id, conf, gates = now_us(ARGV[1]), ARGV[2], conf_now(), {}
+
+local function gate(name, detail, until_at)
+  gates[#gates + 1] = name
+  gates[#gates + 1] = tostring(detail)
+  gates[#gates + 1] = whole(until_at or 0)
+end
+
+--- As `room_in`, without clearing anything away.
+local function explain_window(name, window)
+  local used, first = 0, nil
+  for _, entry in ipairs(call('LRANGE', key(window.name), 0, -1)) do
+    local instant, number = entry_of(entry)
+    if instant > now - window.per_us then
+      first, used = first or instant, used + number
+    end
+  end
+  if used >= window.max then
+    gate(name, window.max .. '/' .. whole(window.per_us), first + window.per_us)
+  end
+end
+
+local function explain_limits(name, text, lane)
+  for _, window in ipairs(windows_of(text, lane)) do
+    explain_window(name, window)
+  end
+end
+
+local function explain_queue()
+  local holds = call('HGETALL', key('holds'))
+  for i = 1, #holds, 2 do
+    local until_at = tonumber(string.match(holds[i + 1], '^%S+'))
+    if until_at == 0 or until_at > now then
+      gate('held', holds[i], until_at)
+    end
+  end
+  if conf.max_running and call('ZCARD', key('running')) >= conf.max_running then
+    gate('max_running', conf.max_running)
+  end
+  explain_limits('limit', conf.limits)
+end
+
+local function explain_tenant(lane)
+  local packed = call('HGET', key('tenants'), lane)
+  local control = packed and cmsgpack.unpack(packed) or {}
+  if control.ends_at and control.ends_at <= now then
+    control = {}
+  end
+  local held = control.held_until
+  if held and (held == 0 or held > now) then
+    gate('tenant_held', control.reason or '', held)
+  end
+  local most, count = control.max_running or conf.tenant_max_running, call('HGET', key('lanes'), lane)
+  if most and tonumber(count or 0) % LIVE >= most then
+    gate('tenant_max_running', most)
+  end
+  explain_limits('tenant_limit', control.limits or conf.tenant_limits, lane)
+end
+
+--- How many jobs come before one that is ready. Lanes take turns, so before the n-th job of a lane
+-- about n of every other lane are served.
+local function first_in_line(lane)
+  if not lane then
+    return call('ZRANK', key('ready'), id)
+  end
+  local place, turn = call('ZRANK', key('lane:' .. lane), id), call('ZRANK', key('ring'), lane)
+  if turn then
+    gate('turn', turn)
+  end
+  return math.min(place * math.max(1, call('ZCARD', key('ring'))) + (turn or 0), call('ZCARD', key('ready')))
+end
+
+local function explain_blocked(chain, mark)
+  local leader = chain and call('ZSCORE', key('tail:' .. chain), id) and call('HGET', key('heads'), chain)
+  leader = leader or (mark and mark.u and call('GET', unique_key(mark.m, mark.u)))
+  local state, score = state_of(leader or '')
+  gate('behind', (leader or '?') .. ' ' .. (state or 'gone'), state == 'delayed' and score or 0)
+  return chain and call('ZRANK', key('tail:' .. chain), id) or 0
+end
+
+local state, score = state_of(id)
+local ahead, lane, chain = 0, nil, nil
+if state and is_waiting(state) then
+  lane, chain = lane_in(call('HGET', key('specs'), id))
+  if state == 'delayed' then
+    gate('delayed', '', score)
+  elseif state == 'blocked' then
+    ahead = explain_blocked(chain, marks_of({ id })[id])
+  end
+  explain_queue()
+  if lane then
+    explain_tenant(lane)
+  end
+  if state == 'ready' then
+    ahead = first_in_line(lane)
+  end
+end
+local minute = math.floor(now / 60000000)
+return { now, state or '', gates, ahead, call('HGET', key('stats:' .. whole(minute - 1)), 'claimed') or 0,
+  call('HGET', key('stats:' .. whole(minute)), 'claimed') or 0 }

@@ -1,0 +1,131 @@
+"""Why a job waits, in facts and in words. Instants are the server's microseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from faena.duration import describe
+from faena.states import FINISHED, State
+
+_MINUTE_US = 60_000_000
+
+
+class Gate(msgspec.Struct, frozen=True):
+    """One thing that stands between a job and its start."""
+
+    name: str
+    """delayed, behind, held, max_running, limit, tenant_held, tenant_max_running, tenant_limit or
+    turn."""
+
+    detail: str
+    """The reason of a hold, the limit, the job that comes first and its state, lanes in front."""
+
+    until: int | None
+    """When it opens by itself; None when that depends on something else."""
+
+    def words(self, now: int) -> str:
+        """The gate as part of a sentence."""
+        said = _WORDS[self.name](self.detail)
+        if self.until is None or self.until <= now:
+            return said
+        return f"{said}, for another {describe(_rounded(self.until - now))}"
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a job has not started yet."""
+
+    id: str
+    queue: str
+    state: State | None
+    """None when the queue has no such job."""
+
+    at: int
+    gates: tuple[Gate, ...]
+    """Everything in the way, the queue's first; a ready job without any only waits its turn."""
+
+    ahead: int
+    """Jobs that come first, as far as can be told."""
+
+    rate: float
+    """Claims a second of late, on the whole queue."""
+
+    @property
+    def expected_at(self) -> int | None:
+        """When it should start; None while nothing is claimed, or somebody must act first."""
+        if self.state is None or self.state in _SETTLED:
+            return None
+        if any(gate.until is None and gate.name in _WAITS_FOR_SOMEBODY for gate in self.gates):
+            return None
+        opens_at = max((gate.until or 0 for gate in self.gates), default=0)
+        if self.ahead and not self.rate:
+            return None
+        return max(opens_at, self.at) + int(self.ahead / self.rate * 1e6 if self.ahead else 0)
+
+    def __str__(self) -> str:
+        if self.state is None:
+            return f"queue {self.queue} has no job {self.id}"
+        if self.state in _SETTLED:
+            return f"job {self.id} does not wait: it is {self.state.value}"
+        reasons = [gate.words(self.at) for gate in self.gates]
+        if self.ahead:
+            reasons.append(f"{self.ahead} jobs come first")
+        return f"job {self.id} is {self.state.value}: {'; '.join(reasons) or 'it is next'}"
+
+
+def read_explanation(queue: str, job_id: str, reply: Sequence[Any]) -> Explanation:
+    """The answer of the script."""
+    now, state, flat, ahead, last, this = reply
+    gates = tuple(
+        Gate(flat[i].decode(), flat[i + 1].decode(), int(flat[i + 2]) or None)
+        for i in range(0, len(flat), 3)
+    )
+    elapsed_us = _MINUTE_US + now % _MINUTE_US
+    return Explanation(
+        id=job_id,
+        queue=queue,
+        state=State(state.decode()) if state else None,
+        at=now,
+        gates=gates,
+        ahead=ahead,
+        rate=(int(last) + int(this)) / (elapsed_us / 1e6),
+    )
+
+
+def _rounded(us: int) -> int:
+    """To the hundredth of a second, which is all anybody wants to read."""
+    return max(10_000, round(us, -4))
+
+
+def _behind(detail: str) -> str:
+    job, _, state = detail.partition(" ")
+    waits = {"delayed": "waits for its next attempt", "running": "runs", "ready": "comes first"}
+    return f"job {job} {waits.get(state, f'is {state}')}"
+
+
+def _limit(whose: str) -> Callable[[str], str]:
+    def say(detail: str) -> str:
+        most, _, per_us = detail.partition("/")
+        return f"{whose} limit of {most} per {describe(int(per_us))} is used up"
+
+    return say
+
+
+_WORDS: dict[str, Callable[[str], str]] = {
+    "delayed": lambda _: "it is not due yet",
+    "behind": _behind,
+    "held": lambda reason: f"the queue is held ({reason})",
+    "max_running": lambda most: f"the queue runs its {most} jobs already",
+    "limit": _limit("the queue's"),
+    "tenant_held": lambda reason: f"its tenant is held ({reason})",
+    "tenant_max_running": lambda most: f"its tenant runs its {most} jobs already",
+    "tenant_limit": _limit("its tenant's"),
+    "turn": lambda lanes: (
+        f"{lanes} tenants come before its own" if lanes != "0" else "its tenant is next"
+    ),
+}
+
+_SETTLED = FINISHED | {State.RUNNING}
+_WAITS_FOR_SOMEBODY = frozenset({"held", "tenant_held", "behind"})
