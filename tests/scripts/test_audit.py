@@ -10,7 +10,7 @@ from faena.engine.scripts import Claim
 from faena.limits import Limit
 from faena.outcomes import Completed, Retried
 from faena.services.audit import audit
-from tests._support.furnish import furnish, run_one
+from tests._support.furnish import furnish, furnish_lanes, run_one
 from tests._support.rig import BOOM, Rig
 
 
@@ -20,6 +20,52 @@ async def test_a_queue_in_order_has_no_violation_and_is_not_changed(rig: Rig) ->
     await rig.remember()
     assert await audit(rig.engine, "q") == []
     assert await rig.is_untouched()
+
+
+async def test_a_queue_of_lanes_in_order_has_no_violation(rig: Rig) -> None:
+    await furnish_lanes(rig)
+    await rig.remember()
+    assert await audit(rig.engine, "q") == []
+    assert await rig.is_untouched()
+
+
+LANE_DAMAGES = [
+    (["ZREM", "lane:@c", "later"], "job later: is ready and must stand in lane @c"),
+    (["ZADD", "lane:@b", 1, "lone"], "job lone: is running and must not stand in lane @b"),
+    (
+        ["ZREM", "ring", "@c"],
+        "lane @c: has 1 ready jobs and must be in 1 of ring and parked, is in neither",
+    ),
+    (
+        ["ZADD", "parked", 1, "@c"],
+        "lane @c: has 1 ready jobs and must be in 1 of ring and parked, is in ring and parked",
+    ),
+    (
+        ["ZADD", "ring", 1, "@none"],
+        "lane @none: has 0 ready jobs and must be in 0 of ring and parked, is in ring",
+    ),
+    (["HSET", "lanes", "@c", 0], "lane @c: has 0 live jobs, but 1 ready and 0 running"),
+    (["HDEL", "heads", "k/1/a/x"], "job first: is running and must have the turn of chain k/1/a/x"),
+    (["HDEL", "heads", "k/1/a/x"], "job behind: is blocked and must have a job to wait for"),
+    (["ZREM", "tail:k/1/a/x", "behind"], "job behind: is blocked and must have a job to wait for"),
+    (
+        ["ZADD", "tail:k/1/a/x", 1, "first"],
+        "job first: is running and must not be blocked in chain k/1/a/x",
+    ),
+]
+
+
+@pytest.mark.parametrize(("command", "expected"), LANE_DAMAGES, ids=lambda one: str(one)[:40])
+async def test_every_damage_to_a_lane_is_named(
+    rig: Rig, command: list[object], expected: str
+) -> None:
+    await furnish_lanes(rig)
+    key = rig.engine._keys_of("q")
+    verb, name, *rest = command
+    await rig.engine.wire.call(str(verb), key(str(name)), *map(str, rest))
+    assert expected in map(str, await audit(rig.engine, "q"))
+    if verb == "ZADD":  # a ghost that obliterating would not find
+        await rig.engine.wire.call("ZREM", key(str(name)), str(rest[1]))
 
 
 async def test_a_queue_that_is_not_there_is_in_order(rig: Rig) -> None:
@@ -123,9 +169,9 @@ async def test_a_job_is_read_with_every_place_that_knows_it(rig: Rig) -> None:
     await run_one(rig)
     reply = await rig.engine._send("audit", "q", ["jobs", "running", "follower", "never"])
     running, follower, never = reply
-    assert running == [[b"running"], b"", b"", [b"specs", b"leases"]]
+    assert running == [[b"running"], b"", b"", [b"specs", b"leases"], b"", b""]
     assert (follower[0], follower[2:]) == (
         [b"blocked"],
-        [b"leader", [b"specs", b"marks", b"waiters"]],
+        [b"leader", [b"specs", b"marks", b"waiters"], b"", b""],
     )
-    assert never == [[], b"", b"", []]
+    assert never == [[], b"", b"", [], b"", b""]

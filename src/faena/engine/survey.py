@@ -28,7 +28,19 @@ class JobFacts(NamedTuple):
     leader: str
     """The live job it waits for, when it is blocked."""
     places: list[str]
-    """Of specs, leases, marks, results, waiters, info."""
+    """Of specs, leases, marks, results, waiters, info, lane, tail, head."""
+    lane: str
+    chain: str
+
+
+class LaneFacts(NamedTuple):
+    """One lane: its jobs, and whether it may be served."""
+
+    live: int
+    running: int
+    ready: int
+    sets: list[str]
+    """Of ring and parked."""
 
 
 class KeyFacts(NamedTuple):
@@ -73,6 +85,14 @@ class Survey:
         rows = await self._read("jobs", ids)
         return {job: _job_facts(row) for job, row in zip(ids, rows, strict=True)}
 
+    async def lanes(self, names: Sequence[str]) -> dict[str, LaneFacts]:
+        """What is known of each lane."""
+        rows = await self._read("lanes", names)
+        return {
+            lane: LaneFacts(live, running, ready, texts(sets))
+            for lane, (live, running, ready, sets) in zip(names, rows, strict=True)
+        }
+
     async def keys(self, names: Sequence[str]) -> dict[str, KeyFacts]:
         """What each key is."""
         rows = await self._read("keys", names)
@@ -109,6 +129,7 @@ class Survey:
 
 
 def _job_facts(row: Sequence[Any]) -> JobFacts:
-    states, packed, leader, places = row
+    states, packed, leader, places, lane, chain = row
     mark: dict[str, Any] = msgspec.msgpack.decode(packed) if packed else {}
-    return JobFacts(texts(states), mark, leader.decode(), texts(places))
+    where = leader.decode(), texts(places), lane.decode(), chain.decode()
+    return JobFacts(texts(states), mark, *where)

@@ -13,7 +13,7 @@ from typing import Final
 
 from faena.engine import Engine
 from faena.engine.keys import CATALOGUE, Key
-from faena.engine.survey import JobFacts, KeyFacts, Survey, Totals
+from faena.engine.survey import JobFacts, KeyFacts, LaneFacts, Survey, Totals
 from faena.states import FINISHED, State
 
 _STATES: Final = tuple(str(state) for state in State)
@@ -26,7 +26,7 @@ _PAGE: Final = 500
 class Violation:
     """One broken promise: what it is about, its name, and what is wrong."""
 
-    kind: str  # job, key or total
+    kind: str  # job, lane, key or total
     name: str
     problem: str
 
@@ -53,6 +53,9 @@ async def _look_at_all(survey: Survey) -> set[Violation]:
     for column, is_hash in columns:
         async for ids in survey.ids(column, is_hash=is_hash):
             found |= await _look_at_jobs(survey, ids)
+    for column, is_hash in (("lanes", True), ("ring", False), ("parked", False)):
+        async for lanes in survey.ids(column, is_hash=is_hash):
+            found |= await _look_at_lanes(survey, lanes)
     async for names in survey.names():
         found |= await _look_at_keys(survey, names)
     return found
@@ -62,6 +65,8 @@ async def _look_again(survey: Survey, suspected: set[Violation]) -> set[Violatio
     found = set(_judge_totals(await survey.totals()))
     for ids in _pages(suspected, "job"):
         found |= await _look_at_jobs(survey, ids)
+    for lanes in _pages(suspected, "lane"):
+        found |= await _look_at_lanes(survey, lanes)
     for names in _pages(suspected, "key"):
         found |= await _look_at_keys(survey, names)
     return found
@@ -81,6 +86,15 @@ async def _look_at_jobs(survey: Survey, ids: Sequence[str]) -> set[Violation]:
         Violation("job", job, problem)
         for job, facts in found.items()
         for problem in _judge_job(facts)
+    }
+
+
+async def _look_at_lanes(survey: Survey, lanes: Sequence[str]) -> set[Violation]:
+    found = await survey.lanes(lanes) if lanes else {}
+    return {
+        Violation("lane", lane, problem)
+        for lane, facts in found.items()
+        for problem in _judge_lane(facts)
     }
 
 
@@ -140,6 +154,33 @@ def _judge_job(facts: JobFacts) -> Iterator[str]:
         yield "has information that its mark does not know of"
     if state == "blocked" and not facts.leader:
         yield "is blocked and must have a job to wait for"
+
+    yield from _judge_place(facts, state)
+
+
+def _judge_place(facts: JobFacts, state: str) -> Iterator[str]:
+    """A ready job stands in its lane; of a chain one job is live and the others are behind it."""
+    places = facts.places
+    if facts.lane and (state == "ready") != ("lane" in places):
+        yield f"is {state} and must{'' if state == 'ready' else ' not'} stand in lane {facts.lane}"
+    if not facts.chain:
+        return
+    if "tail" in places and state != "blocked":
+        yield f"is {state} and must not be blocked in chain {facts.chain}"
+    if state in {"ready", "running"} and "head" not in places:
+        yield f"is {state} and must have the turn of chain {facts.chain}"
+    if "head" in places and (state in _FINISHED or state == "blocked"):
+        yield f"is {state} and must not have the turn of chain {facts.chain}"
+
+
+def _judge_lane(facts: LaneFacts) -> Iterator[str]:
+    wanted = 1 if facts.ready else 0
+    if len(facts.sets) != wanted:
+        place = " and ".join(facts.sets) or "neither"
+        must = f"must be in {wanted} of ring and parked, is in {place}"
+        yield f"has {facts.ready} ready jobs and {must}"
+    if facts.ready + facts.running > facts.live:
+        yield f"has {facts.live} live jobs, but {facts.ready} ready and {facts.running} running"
 
 
 def _judge_key(name: str, facts: KeyFacts) -> Iterator[str]:

@@ -1,16 +1,21 @@
---- What an audit compares: some jobs with every place that names them, some keys, or the totals.
+--- What an audit compares: jobs with every place that names them, lanes, keys, or the totals.
 -- states   none
 -- keys     all
--- args     jobs · id …  |  keys · name …  |  totals
--- returns  jobs: for each (state …) · mark or '' · leader or '' · (place …) that knows the id
+-- args     jobs · id …  |  lanes · lane …  |  keys · name …  |  totals
+-- returns  jobs: for each (state …) · mark or '' · leader or '' · (place …) that knows the id · lane or
+--          '' · chain or ''
+--          lanes: for each live jobs · running ones · ready ones · (set …) it stands in
 --          keys: for each type · ttl_ms, negative without one · text or ''
 --          totals: (column · number) … · clock as name, value … · (window · sum of its list) …
 --@flags no-writes
---@include state, mark
+--@include state, mark, fact, lane
 local PLACES = { 'specs', 'leases', 'marks', 'results', 'waiters' }
 
 --- The live job behind which `id` waits blocked.
-local function leader_of(id, mark)
+local function leader_of(id, mark, chain)
+  if chain and call('ZSCORE', key('tail:' .. chain), id) then
+    return call('HGET', key('heads'), chain) or ''
+  end
   local leader = mark.u and call('GET', key('unique:' .. mark.m .. ':' .. mark.u))
   local its = leader and marks_of({ leader })[leader]
   return its and its.n == id and leader or ''
@@ -31,7 +36,28 @@ local function job(id)
   if call('EXISTS', key('info:' .. id)) == 1 then
     places[#places + 1] = 'info'
   end
-  return { states, packed or '', packed and leader_of(id, cmsgpack.unpack(packed)) or '', places }
+  local lane, chain = lane_in(call('HGET', key('specs'), id))
+  if lane and call('ZSCORE', key('lane:' .. lane), id) then
+    places[#places + 1] = 'lane'
+  end
+  if chain and call('ZSCORE', key('tail:' .. chain), id) then
+    places[#places + 1] = 'tail'
+  end
+  if chain and call('HGET', key('heads'), chain) == id then
+    places[#places + 1] = 'head'
+  end
+  local leader = leader_of(id, packed and cmsgpack.unpack(packed) or {}, chain)
+  return { states, packed or '', leader, places, lane or '', chain or '' }
+end
+
+local function lane_facts(lane)
+  local count, sets = tonumber(call('HGET', key('lanes'), lane) or 0), {}
+  for _, set in ipairs({ 'ring', 'parked' }) do
+    if call('ZSCORE', key(set), lane) then
+      sets[#sets + 1] = set
+    end
+  end
+  return { math.floor(count / LIVE), count % LIVE, call('ZCARD', key('lane:' .. lane)), sets }
 end
 
 local function describe(name)
@@ -65,8 +91,8 @@ end
 if ARGV[1] == 'totals' then
   return totals()
 end
-local read, answers = ARGV[1] == 'jobs' and job or describe, {}
+local readers, answers = { jobs = job, lanes = lane_facts, keys = describe }, {}
 for i = 2, #ARGV do
-  answers[i - 1] = read(ARGV[i])
+  answers[i - 1] = readers[ARGV[1]](ARGV[i])
 end
 return answers
