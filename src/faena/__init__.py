@@ -11,8 +11,10 @@ from faena.outcomes import Discard, RateLimited, Snooze
 from faena.pool import Pool
 from faena.queue import Queue
 from faena.retry import Retry
+from faena.shares import Shares
 from faena.states import State
 from faena.task import Draft, Handle, Receipt, Task
+from faena.tenants import Tenant, TenantView
 from faena.worker.worker import Worker, WorkerOptions
 
 __all__ = [
@@ -36,9 +38,12 @@ __all__ = [
     "Receipt",
     "Retain",
     "Retry",
+    "Shares",
     "Snooze",
     "State",
     "Task",
+    "Tenant",
+    "TenantView",
     "Unique",
     "WebhookKey",
     "Worker",

@@ -4,7 +4,8 @@ return value        Completed
 raise anything      Retried, or Buried when attempts are used up
 raise Snooze        Snoozed      run again later, no attempt used
 raise Discard       Buried       dead now, whatever attempts are left
-raise RateLimited   Limited      the provider said "not before": everybody waits, no attempt used
+raise RateLimited   Limited      the provider said "not before": the queue, or the tenant, waits, no
+                                 attempt used
 cancelled           Cancelled
 worker stops        Released     back to its place, no attempt used
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import math
 from datetime import timedelta
-from typing import ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 import msgspec
 
@@ -27,6 +28,16 @@ _SCOPES: Final = ("queue", "tenant")
 
 class Signal(Exception):
     """Base of what a handler raises to choose its ending."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As it is, and not made anew out of its message, on its way from a process of its own."""
+        return _revive, (type(self), self.args, self.__dict__)
+
+
+def _revive(kind: type[Signal], args: tuple[Any, ...], facts: dict[str, Any]) -> Signal:
+    signal = kind.__new__(kind, *args)
+    signal.__dict__.update(facts)
+    return signal
 
 
 class Snooze(Signal):
@@ -48,7 +59,8 @@ class Discard(Signal):
 class RateLimited(Signal):
     """The provider asked to wait `retry_after` seconds (or a duration); no attempt is used.
 
-    `scope` "queue" holds the whole queue for every worker, "tenant" only this tenant's jobs.
+    `scope` "queue" holds the whole queue for every worker, "tenant" only this tenant's jobs; where
+    the queue has no lanes, "tenant" puts off this job alone.
     """
 
     def __init__(self, retry_after: float | timedelta | str, scope: Scope = "queue") -> None:
@@ -129,10 +141,14 @@ class Snoozed(msgspec.Struct, frozen=True):
 
 
 class Limited(msgspec.Struct, frozen=True):
-    """The queue is held for `delay_us` and the job put back; no attempt used."""
+    """The queue, or the tenant, is held for `delay_us` and the job put back; no attempt used."""
 
-    kind: ClassVar[str] = "limited"
     delay_us: int
+    scope: Scope = "queue"
+
+    @property
+    def kind(self) -> str:
+        return "limited" if self.scope == "queue" else "tenant_limited"
 
 
 class Released(msgspec.Struct, frozen=True):

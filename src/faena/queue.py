@@ -17,8 +17,10 @@ from faena.naming import check_label, check_name
 from faena.number import check_whole
 from faena.options import QueueOptions, TaskOptions, build
 from faena.registrar import Registrar, TaskFields
+from faena.shares import Shares, shares_of
 from faena.states import FINISHED, State
 from faena.task import Handle, Task
+from faena.tenants import Tenant, TenantView, busiest, check_lanes
 
 if TYPE_CHECKING:
     from faena.app import Faena
@@ -98,6 +100,28 @@ class Queue:
             is_newest_first=is_newest_first,
         )
 
+    # -- tenants --------------------------------------------------------------------------------
+
+    def tenant(self, name: str | None) -> Tenant:
+        """One tenant, to look at or to decide about; None for the jobs without one.
+
+        Raises ConfigError where the queue does not keep its tenants apart.
+        """
+        check_lanes(self.name, self.options)
+        return Tenant(self._app.runtime, self.name, name)
+
+    async def tenants(self, *, limit: int = 50) -> list[TenantView]:
+        """The tenants with the most live jobs, then those that something is decided for."""
+        check_lanes(self.name, self.options)
+        check_whole("limit", limit, least=1, most=1000)
+        return await busiest((await self._app.runtime()).engine, self.name, limit)
+
+    async def shares(self, *, minutes: int = 1) -> list[Shares]:
+        """What each tenant was given in the last full minutes, oldest first, and in this one."""
+        check_lanes(self.name, self.options)
+        check_whole("minutes", minutes, least=0, most=59)
+        return await shares_of((await self._app.runtime()).engine, self.name, minutes)
+
     # -- serving --------------------------------------------------------------------------------
 
     async def pause(
@@ -115,16 +139,24 @@ class Queue:
         return await (await self._app.runtime()).engine.release(self.name, reason)
 
     async def configure(
-        self, *, limits: list[Limit] | None = None, **settings: int | None
+        self,
+        *,
+        limits: list[Limit] | None = None,
+        tenant_limits: list[Limit] | None = None,
+        **settings: int | None,
     ) -> dict[str, str]:
         """Change settings at run time, for every worker at its next call, until `reset`.
 
-        `limits=[…]`, and any number of `max_running`, `soft`, `hard`, `completed_count`, …; None
-        removes a bound.
+        `limits=[…]`, `tenant_limits=[…]`, and any number of `max_running`, `soft`, `hard`,
+        `completed_count`, …; None removes a bound.
         """
         changes = {name: setting_text(name, value) for name, value in settings.items()}
         if limits is not None:
             changes["limits"] = limits_text(check_stack(limits))
+        if tenant_limits is not None:
+            check_lanes(self.name, self.options)
+            stack = check_stack(tenant_limits, what="tenant_limits")
+            changes["tenant_limits"] = limits_text(stack)
         return await (await self._app.runtime()).engine.configure(self.name, changes)
 
     async def reset(self, *names: str) -> None:

@@ -12,12 +12,13 @@ import msgspec
 from faena.client import BATCH, BATCH_BYTES, Frame, NewJob, seal_job
 from faena.codec import Codec
 from faena.duration import Duration, to_s, to_us
+from faena.engine.envelope import lane_in
 from faena.engine.scripts import CREATED, Answer
 from faena.errors import JobCancelled, JobConflict, JobFailed, JobTimedOut, Overloaded, PayloadError
 from faena.explanation import Explanation
 from faena.handler import Handler
 from faena.job import Job, JobView, Spec
-from faena.lanes import place_facts
+from faena.lanes import place_facts, tenant_of
 from faena.middleware import wrap_enqueue
 from faena.naming import check_label
 from faena.options import Durability, EnqueueOptions, Unique, build, priority_of
@@ -31,6 +32,8 @@ R = TypeVar("R")
 
 _DEFAULTS = EnqueueOptions()
 _MISSING: Any = object()
+_FULL = " at capacity"
+_FILLING = " near capacity"
 
 
 class EnqueueFields(TypedDict, total=False):
@@ -129,6 +132,8 @@ class Receipt(msgspec.Struct, Generic[R], frozen=True, kw_only=True):
     """Of the job that was there before, for duplicate and conflict."""
     retry_after: float = 0.0
     """Seconds the producer should wait: until it tries again, or before it sends more."""
+    reason: str | None = None
+    """What is or grows too deep, where there is a wait: the queue, or a tenant of it."""
     replaced: str | None = None
     """The waiting job that this one took the place of."""
     durability: str
@@ -186,10 +191,11 @@ class Task(Generic[P, R]):
         chosen = self._options(options)
         receipt = await self._send_one(self._spec(self._encode(payload), chosen), chosen)
         if receipt.status == "overloaded":
+            reason = str(receipt.reason)
             raise Overloaded(
-                f"queue {self.queue} is full: try again in {receipt.retry_after:g} s",
+                f"{reason.removesuffix(_FULL)} is full: try again in {receipt.retry_after:g} s",
                 retry_after=receipt.retry_after,
-                reason=f"queue {self.queue} at capacity",
+                reason=reason,
             )
         if receipt.status == "conflict":
             message = f"job {receipt.id} exists with another payload; it is {receipt.state}"
@@ -294,7 +300,7 @@ class Task(Generic[P, R]):
         answers, reached = await client.enqueue(self.queue, jobs, durability)
         reached_text = str(reached)
         return [
-            self._receipt(job.id, answer, reached_text)
+            self._receipt(job, answer, reached_text)
             for job, answer in zip(jobs, answers, strict=True)
         ]
 
@@ -328,22 +334,32 @@ class Task(Generic[P, R]):
             )
         return encoded
 
-    def _receipt(self, job_id: str, answer: Answer, durability: str) -> Receipt[R]:
+    def _receipt(self, job: NewJob, answer: Answer, durability: str) -> Receipt[R]:
         if answer is CREATED:
-            return Receipt(id=job_id, durability=durability, task=self)
+            return Receipt(id=job.id, durability=durability, task=self)
         code, detail, extra, replaced = answer
-        is_known = code in {"DUPLICATE", "CONFLICT"}
-        is_pressed = code in {"OVERLOADED", "SLOWED"}
-        counts = str(detail) if code == "DUPLICATE" else job_id
+        word = code.removeprefix("TENANT_")
+        is_known = word in {"DUPLICATE", "CONFLICT"}
+        is_pressed = word in {"OVERLOADED", "SLOWED"}
+        counts = str(detail) if word == "DUPLICATE" else job.id
         return Receipt(
             id=counts,
-            status="created" if code == "SLOWED" else code.lower(),
+            status="created" if word == "SLOWED" else word.lower(),
             state=str(extra) if is_known else None,
             retry_after=float(detail) / 1e6 if is_pressed else 0.0,
+            reason=self._pressed(code, job.spec) if is_pressed else None,
             replaced=replaced,
             durability=durability,
             task=self,
         )
+
+    def _pressed(self, code: str, spec: bytes) -> str:
+        """What is full, or on its way to be."""
+        what = f"queue {self.queue}"
+        if code.startswith("TENANT_"):
+            tenant = tenant_of(lane_in(spec) or "")
+            what = f"tenant {tenant} of {what}" if tenant else f"what has no tenant in {what}"
+        return f"{what}{_FULL if code.endswith('OVERLOADED') else _FILLING}"
 
     def __repr__(self) -> str:
         return f"<Task {self.queue}/{self.name}>"

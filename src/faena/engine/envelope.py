@@ -29,6 +29,12 @@ def is_chained(spec: bytes) -> bool:
     return spec[3] != 10 and b" chain=" in spec[: spec.index(b"\n")]
 
 
+def lane_in(spec: bytes) -> str | None:
+    """The lane in which the job waits, where its queue has any."""
+    facts = spec[: spec.index(b"\n")].decode().split(" ")[1:]
+    return next((fact[5:] for fact in facts if fact.startswith("lane=")), None)
+
+
 def body_of(spec: bytes) -> bytes:
     """The producer's bytes."""
     return spec[4:] if spec[3] == 10 else spec[spec.index(b"\n") + 1 :]

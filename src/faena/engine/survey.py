@@ -80,6 +80,11 @@ class Survey:
         async for page in self._scan(command, name=self._key(column)):
             yield texts(page[::2])
 
+    async def numbers(self, column: str) -> AsyncIterator[dict[str, int]]:
+        """The fields of a hash of numbers."""
+        async for page in self._scan("HSCAN", name=self._key(column)):
+            yield {name: int(float(value)) for name, value in pairs(page).items()}
+
     async def jobs(self, ids: Sequence[str]) -> dict[str, JobFacts]:
         """What is known of each id."""
         rows = await self._read("jobs", ids)

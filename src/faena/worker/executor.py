@@ -296,7 +296,7 @@ class Executor:
                 return Buried(self._record(claim, error))
             case _, RateLimited():
                 delay_us = retry.promised_us(error.retry_after_us, random=random.random)
-                return Limited(delay_us) if error.scope == "queue" else Snoozed(delay_us)
+                return Limited(delay_us, error.scope)
             case _:
                 return self._fail(attempt, error)
 

@@ -54,7 +54,7 @@ local function explain_tenant(lane)
   local packed = call('HGET', key('tenants'), lane)
   local control = packed and cmsgpack.unpack(packed) or {}
   if control.ends_at and control.ends_at <= now then
-    control = {}
+    control = { held_until = control.held_until, reason = control.reason }
   end
   local held = control.held_until
   if held and (held == 0 or held > now) then

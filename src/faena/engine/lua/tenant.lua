@@ -2,28 +2,36 @@
 -- states   none
 -- keys     tenants, lanes hashes · parked, ring zsets · wake zset
 -- args     now · lane · by · duration_us ('' for good) · name, value … (an empty value removes; none:
---          only read). Names: limits · max_running · weight · size · held_until · reason
+--          only read). Names: limits · max_running · weight · size · held_until · held_for · reason
 -- returns  the lane's override as name, value … · its live jobs · those that run · when it is looked
 --          at again ('' unless it is parked)
--- An override ends by itself at its instant; every change gives it a new one.
+-- Settings end by themselves after the duration, and every change of one gives them all a new end; a
+-- hold has its own: `held_until` 0 is until released, `held_for` counts from now.
 --@flags allow-oom
 --@include now, lane, tenant, wake
 local now, lane, by, duration = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local control = controls_of({ lane }, now)[lane] or {}
 
-local function write()
-  local is_any = false
-  for i = 5, #ARGV, 2 do
-    local name, value = ARGV[i], ARGV[i + 1]
-    local is_text = name == 'limits' or name == 'reason'
-    control[name] = value ~= '' and (is_text and value or tonumber(value)) or nil
+local function change(name, value)
+  local is_text = name == 'limits' or name == 'reason'
+  local read = value ~= '' and (is_text and value or tonumber(value)) or nil
+  if name == 'held_for' then
+    control.held_until = now + read
+  else
+    control[name] = read
   end
-  for name in pairs(OVERRIDES) do
-    is_any = is_any or control[name] ~= nil
+  if SETTINGS[name] then
+    control.ends_at = duration ~= '' and now + tonumber(duration) or nil
+  end
+end
+
+local function write()
+  for i = 5, #ARGV, 2 do
+    change(ARGV[i], ARGV[i + 1])
   end
   control.by, control.at = by, now
-  control.ends_at = duration ~= '' and now + tonumber(duration) or nil
-  if is_any then
+  control.ends_at = has_settings(control) and control.ends_at or nil
+  if counts(control, now) then
     save_control(lane, control)
   else
     call('HDEL', key('tenants'), lane)

@@ -31,5 +31,6 @@ local function flush_shares(now)
     call('EXPIRE', minute, SHARES_TTL_S)
   end
   count('shares', sum)
-  count('shares_squared', squares)
+  -- A whole counter would overflow, and fail the call, where a lane of small weight is given much.
+  call('HINCRBYFLOAT', key('stats:' .. whole(math.floor(now / 60000000))), 'shares_squared', squares)
 end

@@ -1,24 +1,31 @@
 --- What is decided for a single tenant: its queue's defaults, or an override of its own.
 -- `tenants`: lane -> packed limits · max_running · weight · size · held_until (0: until released) ·
--- reason (of the hold), with by, at and ends_at; a `z` makes it long, see mark.lua.
+-- reason (of the hold), with by, at and ends_at (of all but the hold, which has its own end); a `z`
+-- makes it long, see mark.lua.
 --@include key, lane, ask_limits, spend_limits
 local LONG = ('.'):rep(64)
-local OVERRIDES = { limits = true, max_running = true, weight = true, size = true, held_until = true }
+local SETTINGS = { limits = true, max_running = true, weight = true, size = true }
 
---- Whether an override says anything at this instant.
-local function counts(control, now)
-  if control.ends_at and control.ends_at <= now then
-    return false
-  end
-  if control.held_until and control.held_until ~= 0 and control.held_until <= now then
-    control.held_until, control.reason = nil, nil
-  end
-  for name in pairs(OVERRIDES) do
+local function has_settings(control)
+  for name in pairs(SETTINGS) do
     if control[name] ~= nil then
       return true
     end
   end
   return false
+end
+
+--- Whether an override says anything at this instant; what has ended is taken out of it. A provider's
+-- "not before" outlives settings that end sooner.
+local function counts(control, now)
+  if control.ends_at and control.ends_at <= now then
+    control.limits, control.max_running, control.weight, control.size = nil, nil, nil, nil
+    control.ends_at = nil
+  end
+  if control.held_until and control.held_until ~= 0 and control.held_until <= now then
+    control.held_until, control.reason = nil, nil
+  end
+  return control.held_until ~= nil or has_settings(control)
 end
 
 --- The overrides of lanes that have one that still counts, by lane.

@@ -1,0 +1,256 @@
+"""One tenant of a queue: what operators decide for it alone.
+
+    acme = queue.tenant("acme")
+    await acme.configure(limits=[Limit("5/s")], weight=2, lasting="1h", by="ops")
+    await acme.hold("invoice unpaid")
+    await acme.release()
+
+Everything is checked here before anything is sent; the scripts obey at their next call. Settings
+and the hold each have an end of their own, by the server's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final, TypedDict, Unpack
+
+from faena.duration import Duration, to_us
+from faena.engine import Engine
+from faena.engine.scripts import pairs
+from faena.engine.settings import limits_text
+from faena.engine.survey import Survey
+from faena.errors import ConfigError, nearest
+from faena.lanes import lane_of, tenant_of
+from faena.limits import Limit, check_stack
+from faena.naming import check_label
+from faena.number import check_real, check_whole
+from faena.options import QueueOptions
+from faena.runtime import Runtime
+
+_LEAST_WEIGHT: Final = 0.01
+_MOST_WEIGHT: Final = 1000.0
+_MANY: Final = 1_000_000_000
+_LONGEST_REASON: Final = 200
+_NO_LIMIT: Final = "none"
+"""Read by the scripts as limits, of which it holds not one."""
+_UNTIL_FREED: Final = 1e18
+_LANE_LIVE: Final = 1_000_000
+
+
+class TenantFields(TypedDict, total=False):
+    """What may be decided for one tenant; None lets the queue decide again."""
+
+    limits: Sequence[Limit] | None
+    """Claims allowed for it instead of the queue's `tenant_limits`; an empty list sets none."""
+    max_running: int | None
+    """Its jobs running at a time, instead of the queue's `tenant_max_running`."""
+    weight: float | None
+    """Its share beside the others, who have 1: from 0.01 to 1000."""
+    size: int | None
+    """Its live jobs from which more are refused, instead of `tenant_hard`; 0 refuses all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenantView:
+    """What is decided for a tenant, and how it stands. Instants are the server's microseconds."""
+
+    tenant: str | None
+    """None for the jobs without one, which share a lane."""
+    limits: tuple[Limit, ...] | None
+    """These four are None where the queue decides."""
+    max_running: int | None
+    weight: float | None
+    size: int | None
+    held_until: int | None
+    """None when it is not held, 0 until it is released."""
+    reason: str | None
+    """Of the hold; `rate_limited` when a handler asked for it."""
+    by: str | None
+    """Who decided last, and when."""
+    at: int | None
+    ends_at: int | None
+    """When the four settings end by themselves."""
+    live: int
+    """Its jobs that wait or run."""
+    running: int
+    parked_until: int | None
+    """When it is looked at again, having ready jobs that may not start now: 0 when that is as soon
+    as it is released or one of its jobs ends; None when nothing is in their way, or not yet seen.
+    """
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it is not served until an instant or until released."""
+        return self.held_until is not None
+
+
+class Tenant:
+    """One tenant of one queue."""
+
+    def __init__(
+        self, runtime: Callable[[], Awaitable[Runtime]], queue: str, tenant: str | None
+    ) -> None:
+        self._runtime = runtime
+        self._queue = queue
+        self.name = None if tenant is None else check_label("tenant", tenant)
+
+    async def view(self) -> TenantView:
+        """What is decided for it, and how many jobs it has."""
+        return await view_of((await self._runtime()).engine, self._queue, lane_of(self.name))
+
+    async def configure(
+        self,
+        *,
+        lasting: Duration | None = None,
+        by: str = "operator",
+        **settings: Unpack[TenantFields],
+    ) -> TenantView:
+        """Decide something for this tenant alone, for a time or until `reset`.
+
+        What is not named stays; every call gives all its settings a new end.
+        """
+        changes = {name: _text(name, value) for name, value in settings.items()}
+        if not changes:
+            raise ConfigError(
+                f"configure must be given a setting, got none; {nearest('', _TEXTS)}",
+                field="settings",
+            )
+        duration_us = None if lasting is None else to_us("lasting", lasting, least_us=1)
+        return await self._change(changes, by=by, duration_us=duration_us)
+
+    async def hold(
+        self, reason: str, *, lasting: Duration | None = None, by: str = "operator"
+    ) -> TenantView:
+        """Serve none of its jobs until `release`, or for a time; running ones go on."""
+        hold = {"held_until": "0"}
+        if lasting is not None:
+            hold = {"held_for": str(to_us("lasting", lasting, least_us=1))}
+        return await self._change({**hold, "reason": _check_reason(reason)}, by=by)
+
+    async def release(self, *, by: str = "operator") -> TenantView:
+        """End its hold, whoever asked for it; settings stay."""
+        return await self._change({"held_until": "", "reason": ""}, by=by)
+
+    async def reset(self) -> TenantView:
+        """Let the queue decide everything again: no setting and no hold is left."""
+        nothing = dict.fromkeys((*_TEXTS, "held_until", "reason"), "")
+        return await self._change(nothing, by="operator")
+
+    async def _change(
+        self, changes: Mapping[str, str], *, by: str, duration_us: int | None = None
+    ) -> TenantView:
+        check_label("by", by)
+        engine, lane = (await self._runtime()).engine, lane_of(self.name)
+        reply = await engine.tenant(self._queue, lane, changes, by=by, duration_us=duration_us)
+        return _read(lane, reply)
+
+    def __repr__(self) -> str:
+        return f"<Tenant {self._queue}/{self.name or ''}>"
+
+
+# -- reading ------------------------------------------------------------------------------------
+
+
+def check_lanes(queue: str, options: QueueOptions) -> None:
+    """Refuse what is about tenants on a queue that does not keep them apart."""
+    if not options.is_fair:
+        raise ConfigError(
+            f"queue {queue} must keep its tenants apart: declare it with fair=True, "
+            f"tenant_limits=, tenant_max_running= or an order of each tenant or key",
+            field="fair",
+        )
+
+
+async def view_of(engine: Engine, queue: str, lane: str) -> TenantView:
+    """What is decided for a lane."""
+    return _read(lane, await engine.tenant(queue, lane))
+
+
+async def busiest(engine: Engine, queue: str, number: int) -> list[TenantView]:
+    """The tenants with the most live jobs; those that only have something decided come last."""
+    survey = Survey(engine, queue)
+    live: dict[str, int] = {}
+    async for page in survey.ids("tenants", is_hash=True):
+        live.update(dict.fromkeys(page, 0))
+    async for counts in survey.numbers("lanes"):
+        live.update({lane: count // _LANE_LIVE for lane, count in counts.items()})
+    first = sorted(live, key=lambda lane: (-live[lane], lane))[:number]
+    return [await view_of(engine, queue, lane) for lane in first]
+
+
+def _read(lane: str, reply: Sequence[Any]) -> TenantView:
+    fields, live, running, again = reply
+    found = {name: value.decode() for name, value in pairs(fields).items()}
+    numbers = {name: _whole(found.get(name)) for name in _NUMBERS}
+    return TenantView(
+        tenant=tenant_of(lane),
+        limits=_read_limits(found.get("limits")),
+        weight=float(found["weight"]) if "weight" in found else None,
+        reason=found.get("reason"),
+        by=found.get("by"),
+        live=live,
+        running=running,
+        parked_until=0 if again and float(again) >= _UNTIL_FREED else _whole(again or None),
+        **numbers,
+    )
+
+
+_NUMBERS: Final = ("max_running", "size", "held_until", "at", "ends_at")
+
+
+def _whole(text: str | bytes | None) -> int | None:
+    return None if text is None else int(float(text))
+
+
+def _read_limits(text: str | None) -> tuple[Limit, ...] | None:
+    if text is None:
+        return None
+    parts = [] if text == _NO_LIMIT else [part.split("/") for part in text.split()]
+    return tuple(Limit(max=int(most), per=timedelta(microseconds=int(us))) for most, us in parts)
+
+
+# -- checking -----------------------------------------------------------------------------------
+
+
+def _text(name: str, value: Any) -> str:
+    """A setting as the scripts read it; nothing where the queue is to decide."""
+    if name not in _TEXTS:
+        raise ConfigError(
+            f"setting of a tenant must be a known one, got {name!r}; {nearest(name, _TEXTS)}",
+            field=name,
+            value=value,
+        )
+    return "" if value is None else _TEXTS[name](value)
+
+
+def _limits(value: Any) -> str:
+    if isinstance(value, list | tuple) and all(isinstance(one, Limit) for one in value):
+        return limits_text(check_stack(value)) or _NO_LIMIT
+    raise ConfigError(
+        f"limits must be a list of limits such as [Limit('10/min')], got {value!r}",
+        field="limits",
+        value=value,
+    )
+
+
+_TEXTS: Final[Mapping[str, Callable[[Any], str]]] = {
+    "limits": _limits,
+    "max_running": lambda value: str(check_whole("max_running", value, least=1, most=_MANY)),
+    "weight": lambda value: repr(
+        check_real("weight", value, least=_LEAST_WEIGHT, most=_MOST_WEIGHT)
+    ),
+    "size": lambda value: str(check_whole("size", value, least=0, most=_MANY)),
+}
+
+
+def _check_reason(value: Any) -> str:
+    is_text = isinstance(value, str) and value.isprintable() and bool(value.strip())
+    if is_text and len(value) <= _LONGEST_REASON:
+        return value
+    raise ConfigError(
+        f"reason must be 1 to {_LONGEST_REASON} printable characters, got {value!r}",
+        field="reason",
+        value=value,
+    )
