@@ -1,0 +1,159 @@
+"""The queues that `./dev bench lanes` compares, and the worker process that serves one of them.
+
+`python -m bench.lanes_shop KIND SLOTS` serves the queue of that kind until it is killed. What its
+handlers did is read outside the broker: starts and ends in the ledger, jobs by tenant in a file of
+counters beside it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import mmap
+import os
+import sys
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from bench.adapter import Worker
+from bench.ledger import Ledger, create_ledger
+from bench.peers.protocol import run
+from bench.process import child
+from faena import Faena, Limit, Retain
+
+QUEUE = "bench"
+SLOTS = 500
+COUNTED = 1024
+"""Tenants by number that the counters have room for; those beyond share the last one."""
+
+_ROOT = Path(__file__).resolve().parents[1]
+_BARE = {"retain": Retain(completed_count=0)}
+
+KINDS: Mapping[str, Mapping[str, Any]] = {
+    "unlaned": _BARE,
+    "laned": {**_BARE, "fair": True},
+    "ordered": {**_BARE, "order": "tenant"},
+    "everything": {
+        "limits": [Limit("1000000/s"), Limit("10000000/min")],
+        "tenant_limits": [Limit("900000/s"), Limit("9000000/min")],
+        "max_running": 10_000,
+        "tenant_max_running": 5_000,
+        "retain": Retain(completed="1h", completed_count=10_000, completed_bytes=64 << 20),
+    },
+}
+"""Options by kind. The bounds of `everything` are checked at every claim and never reached."""
+
+
+class Work(msgspec.Struct):
+    """A job: of which tenant by number, how long it takes, and when it was sent if that counts."""
+
+    tenant: int = 0
+    nap_ms: int = 0
+    sent_ns: int = 0
+    pad: str = "x" * 132
+
+
+class Counters:
+    """How many jobs of each tenant have started, in a file that worker and harness both map."""
+
+    def __init__(self, path: Path) -> None:
+        with path.open("r+b") as file:
+            self._slots = memoryview(mmap.mmap(file.fileno(), 8 * COUNTED)).cast("q")
+
+    def count(self, tenant: int) -> None:
+        """Note a start."""
+        self._slots[min(tenant, COUNTED - 1)] += 1
+
+    def first(self, tenants: int) -> list[int]:
+        """Starts of the first so many tenants."""
+        return self._slots[:tenants].tolist()
+
+
+def tenant_name(number: int) -> str:
+    """As long as a name of an organisation might be."""
+    return f"tenant-{number:06d}"
+
+
+class Books(NamedTuple):
+    """What handlers write."""
+
+    ledger: Ledger
+    counters: Counters
+
+    async def perform(self, work: Work) -> None:
+        """The task."""
+        started_ns = self.ledger.begin()
+        self.counters.count(work.tenant)
+        if work.sent_ns:
+            self.ledger.sample(started_ns - work.sent_ns)
+        if work.nap_ms:
+            await asyncio.sleep(work.nap_ms / 1000)
+        self.ledger.end()
+
+
+def build(
+    url: str, kind: str, *, slots: int = SLOTS, queue: str = QUEUE, books: Books | None = None
+) -> tuple[Faena, Any]:
+    """The app with one queue of a kind and its one task; a producer needs no books."""
+    app = Faena("bench", url=url)
+    made = app.queue(queue, concurrency=slots, **KINDS[kind])
+    if kind == "everything":
+
+        @made.task(name="run")
+        async def run_and_answer(work: Work) -> dict[str, int]:
+            await _noted(books).perform(work)
+            return {"tenant": work.tenant, "answer": 42}
+
+        return app, run_and_answer
+
+    @made.task(name="run")
+    async def run_only(work: Work) -> None:
+        await _noted(books).perform(work)
+
+    return app, run_only
+
+
+def _noted(books: Books | None) -> Books:
+    if books is None:
+        raise RuntimeError("a worker must be given books to write")
+    return books
+
+
+class Served:
+    """A running worker and what its handlers have noted."""
+
+    def __init__(self, worker: Worker, counters: Counters) -> None:
+        self.worker = worker
+        self.ledger = worker.ledger
+        self.counters = counters
+
+
+@contextmanager
+def working(url: str, scratch: Path, kind: str, slots: int = SLOTS) -> Generator[Served]:
+    """One worker process for the length of the block."""
+    log, book, counts = scratch / "worker.log", scratch / "ledger", scratch / "counters"
+    create_ledger(book)
+    counts.write_bytes(bytes(8 * COUNTED))
+    names = {"BENCH_URL": url, "BENCH_LEDGER": str(book), "BENCH_COUNTERS": str(counts)}
+    command = [sys.executable, "-m", "bench.lanes_shop", kind, str(slots)]
+    with (
+        log.open("w") as errors,
+        child(command, cwd=_ROOT, env={**os.environ, **names}, stderr=errors) as process,
+    ):
+        yield Served(Worker(process, Ledger(book), log), Counters(counts))
+
+
+def main() -> None:
+    """Serve until killed."""
+    kind, slots = sys.argv[1], int(sys.argv[2])
+    book, counts = (Path(os.environ[name]) for name in ("BENCH_LEDGER", "BENCH_COUNTERS"))
+    books = Books(Ledger(book), Counters(counts))
+    app, _ = build(os.environ["BENCH_URL"], kind, slots=slots, books=books)
+    run(app.run_worker(queues=[QUEUE]))
+
+
+if __name__ == "__main__":
+    main()
