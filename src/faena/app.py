@@ -34,7 +34,7 @@ class QueueFields(TypedDict, total=False):
 
     order: Order | str
     on_failure: str
-    fair: bool | None
+    fair: bool | str | None
     limits: Sequence[Limit]
     tenant_limits: Sequence[Limit]
     concurrency: int

@@ -41,8 +41,9 @@ class QueueOptions:
     on_failure: str = "block"
     """Whether the jobs behind one that failed wait for its next attempt ("block"), or "pass"."""
 
-    fair: bool | None = None
-    """Whether tenants take turns. None: where an order or a bound of tenants needs their lanes."""
+    fair: bool | str | None = None
+    """Whether tenants take turns: by "jobs" (True), or by the "time" that their jobs take. None: by
+    jobs where an order or a bound of tenants needs their lanes."""
 
     limits: Sequence[Limit] = ()
     """Claims allowed on the whole queue, exact; several stack."""
@@ -129,11 +130,12 @@ class QueueOptions:
         }
         if self.fair is None:
             return any(needs.values())
-        check_is("fair", self.fair, bool)
+        if not isinstance(self.fair, bool):
+            check_choice("fair", self.fair, ("jobs", "time"))
         for what, is_needed in needs.items():
             if is_needed and not self.fair:
                 raise ConfigError(f"fair must not be off: {what} needs lanes", field="fair")
-        return self.fair
+        return bool(self.fair)
 
 
 def _limits(what: str, given: Any) -> tuple[Limit, ...]:

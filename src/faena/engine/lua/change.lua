@@ -39,7 +39,7 @@ if delay and delay > 0 then
   state = 'delayed'
 elseif delay and state == 'delayed' then
   call('ZREM', key('delayed'), id)
-  item.score = chain and (tonumber(mark.s) or now) or score_of(conf, now, after, attempts)
+  item.score = chain and (tonumber(mark.s) or fresh_stamp(now)) or score_of(conf, now, after, attempts)
   place({ item })
   state = state_of(id)
 elseif state == 'ready' and not chain then

@@ -32,7 +32,7 @@ local function start_over(id, state)
   if lane then
     count_lane(lane, 1, 0)
   end
-  local score = chain and now or score_of(conf, now, priority_of(spec, mark), 0)
+  local score = chain and fresh_stamp(now) or score_of(conf, now, priority_of(spec, mark), 0)
   place({ { id = id, score = score, lane = lane, chain = chain } })
 end
 

@@ -86,7 +86,7 @@ end
 
 --- Take what was allotted; lanes with jobs left go back into the ring.
 local function take(visits, popped, lanes, conf, now, cost)
-  local back, taken, size = {}, 0, #popped
+  local back, owed, taken, size = {}, {}, 0, #popped
   for _, visit in ipairs(visits) do
     local lane, number = visit.lane, 0
     if visit.share > 0 then
@@ -109,7 +109,7 @@ local function take(visits, popped, lanes, conf, now, cost)
       end
     end
     if visit.share > 0 and (number < visit.share or call('EXISTS', key('lane:' .. lane)) == 0) then
-      call('ZADD', key('debts'), visit.turn, lane)
+      owed[#owed + 1], owed[#owed + 2] = visit.turn, lane
     else
       back[#back + 1], back[#back + 2] = visit.turn, lane
     end
@@ -117,6 +117,9 @@ local function take(visits, popped, lanes, conf, now, cost)
   end
   if #back > 0 then
     call('ZADD', key('ring'), unpack(back))
+  end
+  if #owed > 0 then
+    call('ZADD', key('debts'), unpack(owed))
   end
   return taken
 end

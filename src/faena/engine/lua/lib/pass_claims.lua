@@ -7,7 +7,7 @@ local function free_follower(id, at, conf, now)
   else
     local spec = call('HGET', key('specs'), id)
     local lane, chain = lane_in(spec)
-    local score = chain and now or score_of(conf, now, priority_of(spec), 0)
+    local score = chain and fresh_stamp(now) or score_of(conf, now, priority_of(spec), 0)
     place({ { id = id, score = score, lane = lane, chain = chain } })
   end
   arm_wake()

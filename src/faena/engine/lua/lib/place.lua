@@ -1,5 +1,12 @@
 --- Where jobs stand that are neither running nor finished, and how they leave it.
 --@include key, fact, lane, chain, wake, tally
+--- The place behind every job of a chain that has come so far.
+local function fresh_stamp(now)
+  local stamp = math.max(tonumber(call('HGET', key('clock'), 'stamp') or 0), now) + 1
+  call('HSET', key('clock'), 'stamp', stamp)
+  return stamp
+end
+
 local function make_items_ready(items)
   local ready, laned = {}, {}
   for i, item in ipairs(items) do

@@ -1,6 +1,6 @@
 --- Jobs whose lease ran out go back to where they were claimed, no attempt used. One that has cost
 -- `max_deliveries` workers is dead, unparsed, with what is known of those deaths.
---@include key, tally, mark, record, settle, info
+--@include key, tally, mark, record, ending, settle, info
 local function death_of(record, now)
   local _, started, worker = string.match(record, '^(%S+) (%S+) (%S+)')
   return { worker = worker, claimed_at = tonumber(started), lost_at = now }

@@ -1,5 +1,5 @@
 --- End leases. An item whose lease no longer matches changes nothing and is reported as lost.
---@include key, tally, mark, record, finish, settle_items, settle_lanes
+--@include key, tally, mark, record, ending, finish, settle_items, settle_lanes
 local function new_batch()
   return { completed = {}, dead = {}, cancelled = {}, retried = {}, snoozed = {}, released = {},
            limited = {}, delayed = {}, ready = {}, back = {}, results = {},
@@ -53,6 +53,7 @@ end
 -- No id stands twice.
 local function settle(ids, leases, items, conf, now)
   local batch = new_batch()
+  batch.now, batch.spent = now, conf.fair_time and {} or nil
   local marks = #ids > 0 and complete_plain(batch, ids, leases) or {}
   if #items > 0 then
     settle_items(batch, items, marks, conf, now)

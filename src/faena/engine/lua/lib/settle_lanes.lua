@@ -1,5 +1,5 @@
 --- What endings mean for lanes and chains.
---@include key, lane, place, tenant
+--@include key, lane, place, tenant, charge
 --- Count the jobs of some lists out of their lanes; returns those that are in a chain.
 local function count_out(batch, live, ...)
   local chained = {}
@@ -62,4 +62,7 @@ local function settle_lanes(batch, conf, now)
     end
   end
   free_lanes(batch)
+  if batch.spent then
+    charge_lanes(batch)
+  end
 end
