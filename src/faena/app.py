@@ -37,6 +37,7 @@ class QueueFields(TypedDict, total=False):
     fair: bool | str | None
     limits: Sequence[Limit]
     tenant_limits: Sequence[Limit]
+    learning: bool
     concurrency: int
     max_running: int | None
     tenant_max_running: int | None

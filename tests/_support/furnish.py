@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from faena.limits import Limit
-from faena.outcomes import Buried, Completed, Retried
+from faena.outcomes import Buried, Completed, Limited, Retried
 from tests._support.rig import BOOM, SECOND, Rig
 
 
@@ -33,14 +33,18 @@ async def run_one(rig: Rig) -> str:
 
 
 async def furnish_lanes(rig: Rig) -> None:
-    """Two lanes: one whose head runs and whose limit is spent, one that was served and is empty."""
+    """Lanes: `@a`'s head runs and its limit is spent, `@b` was served and is empty, `@c` waits, and
+    `@d` was refused by a provider."""
     await rig.engine.release(rig.queue, "pause")
-    await rig.declare(tenant_limits=[Limit("1/min")])
+    await rig.declare(tenant_limits=[Limit("1/min")], learning=True)
     await rig.engine.tenant(rig.queue, "@a", {"weight": "2"}, by="ops")
     for job in ("first", "behind"):
         await rig.add(job, lane="@a", chain="k/1/a/x")
     await rig.add("other", "another", lane="@a")
     await rig.add("lone", lane="@b")
-    await rig.turn(10)
+    await rig.add("refused", lane="@d")
+    claimed = (await rig.turn(10)).claimed
+    lease = claimed[0].lease
+    await rig.turn(0, ("refused", lease, Limited(SECOND, scope="tenant")))
     await rig.add("later", lane="@c")
     await rig.engine.hold(rig.queue, "pause", None, "ops")

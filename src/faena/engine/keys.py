@@ -49,6 +49,7 @@ CATALOGUE = (
     Key("tail:", "zset", "ids blocked in one chain, by stamp", "with its jobs"),
     Key("tenants", "hash", "lane → packed overrides of one tenant", "one a tenant"),
     Key("sums", "hash", "claims in the window of a lane", "one a window"),
+    Key("learned", "hash", "window → what its limit fell to, and when", "limits that fell"),
     Key("shares:", "hash", "lane → what it was given in one minute", "TTL 1 h"),
     Key("holds", "hash", "reason → until, by, at", "a field a reason"),
     Key("window:", "list", "claims inside a limit's window: instant, number", "TTL, 1000 entries"),

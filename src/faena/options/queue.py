@@ -51,6 +51,9 @@ class QueueOptions:
     tenant_limits: Sequence[Limit] = ()
     """Claims allowed for each tenant, exact; several stack."""
 
+    learning: bool = False
+    """Whether limits fall when a handler raises `RateLimited`, to recover slowly."""
+
     concurrency: int = 5
     """Jobs of this queue that one worker process runs at a time: 1 to 10,000."""
 
@@ -97,6 +100,7 @@ class QueueOptions:
 
     def __post_init__(self) -> None:
         self._check_parts()
+        check_is("learning", self.learning, bool)
         check_whole("concurrency", self.concurrency, least=1, most=10_000)
         optional_whole("max_running", self.max_running, least=1)
         optional_whole("tenant_max_running", self.tenant_max_running, least=1)

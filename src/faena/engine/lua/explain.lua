@@ -7,7 +7,7 @@
 -- gates    delayed · behind (a job, its state) · held (reason) · max_running · limit (max/window_us) ·
 --          tenant_held · tenant_max_running · tenant_limit · turn (lanes that come first)
 --@flags no-writes
---@include now, conf, state, mark, fact, lane, window, unique
+--@include now, conf, state, mark, fact, lane, window, learn, unique
 local now, id, conf, gates = now_us(ARGV[1]), ARGV[2], conf_now(), {}
 
 local function gate(name, detail, until_at)
@@ -31,7 +31,7 @@ local function explain_window(name, window)
 end
 
 local function explain_limits(name, text, lane)
-  for _, window in ipairs(windows_of(text, lane)) do
+  for _, window in ipairs(learned_windows(text, lane, now)) do
     explain_window(name, window)
   end
 end

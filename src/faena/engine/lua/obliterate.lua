@@ -37,7 +37,7 @@ end
 if #sums == slice then
   return 'MORE'
 end
-call('UNLINK', key('lanes'), key('ring'), key('parked'), key('debts'), key('heads'), key('tenants'), key('sums'))
+call('UNLINK', key('lanes'), key('ring'), key('parked'), key('debts'), key('heads'), key('tenants'), key('sums'), key('learned'))
 call('UNLINK', key('conf'), key('clock'), key('specs'), key('marks'), key('leases'), key('results'),
   key('holds'), key('waiters'), key('workers'), key('events'), key('wake'))
 return 'DONE'

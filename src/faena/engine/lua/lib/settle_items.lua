@@ -2,7 +2,7 @@
 --   complete [result]   retry delay error   snooze delay   bury attempts error   cancel error   release
 --   limited delay: a provider's "not before", so the whole queue is held and the job put back
 --   tenant_limited delay: the same for the job's tenant; without lanes the job alone is put off
---@include key, mark, record, ending, info, hold
+--@include key, mark, record, ending, info, hold, learn
 local function fail(batch, id, mark, error, attempts)
   if attempts > 0 then
     mark.a = (mark.a or 0) + attempts
@@ -54,6 +54,9 @@ local function settle_one(batch, item, record, mark, conf, now)
   end
   if kind == 'limited' then
     extend_hold('rate_limited', now + tonumber(item.number), now)
+    if conf.learn then
+      learn_less(conf.limits, nil, now)
+    end
   end
   if mark.c and kind ~= 'complete' then
     kind = 'cancel'

@@ -2,7 +2,7 @@
 -- `tenants`: lane -> packed limits · max_running · weight · size · held_until (0: until released) ·
 -- reason (of the hold), with by, at and ends_at (of all but the hold, which has its own end); a `z`
 -- makes it long, see mark.lua.
---@include key, lane, ask_limits, spend_limits
+--@include key, lane, ask_limits, spend_limits, learn
 local LONG = ('.'):rep(64)
 local SETTINGS = { limits = true, max_running = true, weight = true, size = true }
 
@@ -92,11 +92,14 @@ local function park(lane, turn, until_at)
 end
 
 --- Hold a tenant until an instant because a provider asked for it; a longer hold stays.
-local function hold_lane(lane, until_at, now)
+local function hold_lane(lane, until_at, conf, now)
   local control = controls_of({ lane }, now)[lane] or { by = 'handler', at = now }
   if control.held_until ~= 0 and (control.held_until or 0) < until_at then
     control.held_until, control.reason = until_at, 'rate_limited'
     save_control(lane, control)
+  end
+  if conf.learn then
+    learn_less(control.limits or conf.tenant_limits, lane, now)
   end
   local turn = tonumber(call('ZSCORE', key('ring'), lane) or 0)
   call('ZREM', key('ring'), lane)
