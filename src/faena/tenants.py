@@ -135,7 +135,7 @@ class Tenant:
 
     async def reset(self) -> TenantView:
         """Let the queue decide everything again: no setting and no hold is left."""
-        nothing = dict.fromkeys((*_TEXTS, "held_until", "reason"), "")
+        nothing = dict.fromkeys((*SETTINGS, "held_until", "reason"), "")
         return await self._change(nothing, by="operator")
 
     async def _change(
@@ -243,6 +243,8 @@ _TEXTS: Final[Mapping[str, Callable[[Any], str]]] = {
     ),
     "size": lambda value: str(check_whole("size", value, least=0, most=_MANY)),
 }
+
+SETTINGS: Final = tuple(_TEXTS)
 
 
 def _check_reason(value: Any) -> str:

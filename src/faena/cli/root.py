@@ -13,7 +13,7 @@ from typing import Final
 
 import click
 
-from faena.cli import checkup, dev, explain, jobs, queues, worker
+from faena.cli import checkup, dev, explain, jobs, queues, tenants, worker
 from faena.cli.output import Output
 from faena.errors import (
     FaenaError,
@@ -63,6 +63,7 @@ for _command in (
     worker.worker,
     dev.dev,
     *queues.COMMANDS,
+    tenants.tenants,
     *jobs.COMMANDS,
     explain.explain,
     *checkup.COMMANDS,

@@ -1,0 +1,243 @@
+"""Commands on the tenants of a queue: what they have, what they were given, what is decided."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from faena.app import Faena
+from faena.cli import session
+from faena.cli.argument import DURATION, RATE, common, example, split, words
+from faena.cli.output import Output, facts, instant, plain, table
+from faena.cli.target import find_app, find_queue
+from faena.limits import Limit
+from faena.queue import Queue
+from faena.shares import Shares
+from faena.tenants import SETTINGS, Tenant, TenantView
+
+_NOBODY = "(no tenant)"
+_HEADS = ("tenant", "live", "running", "last minute", "this minute", "decided")
+
+
+class _Tenants(click.Group):
+    """Shows the tenants unless the first word says what else to do."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        is_told = bool(args) and (args[0] in self.commands or args[0] == "--help")
+        return super().parse_args(ctx, args if is_told else ["show", *args])
+
+
+@click.group(
+    cls=_Tenants,
+    epilog=example(
+        "faena tenants shop.tasks:app mail",
+        "faena tenants shop.tasks:app mail acme",
+        "faena tenants set mail acme --limit 5/s --for 1h",
+    ),
+)
+def tenants() -> None:
+    """Show the tenants of a queue, or decide something for one of them.
+
+    MODULE:APP QUEUE [TENANT] shows; every command takes --json.
+    """
+
+
+@tenants.command(
+    epilog=example("faena tenants show shop.tasks:app mail", "faena tenants mail acme")
+)
+@words("[MODULE:APP] QUEUE [TENANT]")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 1000),
+    default=50,
+    show_default=True,
+    help="How many tenants, those with the most jobs first.",
+)
+@common
+@click.pass_obj
+def show(output: Output, words: tuple[str, ...], limit: int) -> None:
+    """Show what tenants have, were given, and what is decided for them."""
+    target, (name, *rest) = split(words, "QUEUE", rest="TENANT")
+    if len(rest) > 1:
+        raise click.UsageError(f"no more words are expected, got {rest[1]!r}")
+    app = find_app(target)
+    queue = find_queue(app, name)
+    if rest:
+        view = session.run(app, queue.tenant(rest[0] or None).view)
+        output.show(_document(view), lambda console: _draw(console, view))
+        return
+    found, shares = session.run(app, lambda: _both(queue, limit))
+    document = {"tenants": list(map(_document, found)), "shares": list(map(_minute, shares))}
+    output.show(document, lambda console: _list(console, found, shares))
+
+
+async def _both(queue: Queue, limit: int) -> tuple[list[TenantView], list[Shares]]:
+    return await queue.tenants(limit=limit), await queue.shares()
+
+
+# -- deciding -----------------------------------------------------------------------------------
+
+
+def _decide(
+    output: Output, given: Sequence[str], work: Callable[[Tenant], Awaitable[TenantView]]
+) -> None:
+    """Change something for the tenant that the words name, and show how it stands then."""
+    app, tenant = _find(given)
+    view = session.run(app, lambda: work(tenant))
+    output.show(_document(view), lambda console: _draw(console, view))
+
+
+def _find(given: Sequence[str]) -> tuple[Faena, Tenant]:
+    target, (name, tenant) = split(given, "QUEUE", "TENANT")
+    app = find_app(target)
+    return app, find_queue(app, name).tenant(tenant or None)
+
+
+_by = click.option("--by", default="operator", show_default=True, help="Who decides.")
+
+
+@tenants.command(
+    "set",
+    epilog=example(
+        "faena tenants set shop.tasks:app mail acme --limit 5/s --limit 100/min --for 1h",
+        "faena tenants set mail acme --weight 3 --drop limits",
+    ),
+)
+@words("[MODULE:APP] QUEUE TENANT")
+@click.option("--limit", "limits", type=RATE, multiple=True, help="Jobs per time; several stack.")
+@click.option("--no-limits", is_flag=True, help="None, whatever the queue says.")
+@click.option("--max-running", type=int, help="Its jobs running at a time.")
+@click.option("--weight", type=float, help="Its share beside the others, who have 1.")
+@click.option("--size", type=int, help="Live jobs from which more are refused.")
+@click.option(
+    "--drop", type=click.Choice(SETTINGS), multiple=True, help="Let the queue decide this again."
+)
+@click.option("--for", "lasting", type=DURATION, help="End all of it by itself: 5m, 2h.")
+@_by
+@common
+@click.pass_obj
+def set_(
+    output: Output, words: tuple[str, ...], *, lasting: str | None, by: str, **given: Any
+) -> None:
+    """Decide limits, a maximum, a weight or a size for one tenant alone."""
+    settings = _settings(**given)
+    _decide(output, words, lambda tenant: tenant.configure(lasting=lasting, by=by, **settings))
+
+
+def _settings(
+    limits: Sequence[Limit], drop: Sequence[str], *, no_limits: bool, **numbers: float | None
+) -> Any:
+    if limits and no_limits:
+        raise click.UsageError("--limit or --no-limits must be given, and not both")
+    settings: dict[str, Any] = {name: value for name, value in numbers.items() if value is not None}
+    if limits or no_limits:
+        settings["limits"] = list(limits)
+    for name in drop:
+        if name in settings:
+            raise click.UsageError(f"{name} must be set or dropped, and not both")
+    if not settings and not drop:
+        raise click.UsageError("a setting must be given, such as --weight 2")
+    return settings | dict.fromkeys(drop)
+
+
+@tenants.command(epilog=example("faena tenants hold mail acme --reason 'invoice unpaid' --for 1d"))
+@words("[MODULE:APP] QUEUE TENANT")
+@click.option("--reason", default="operator", show_default=True, help="Why.")
+@click.option("--for", "lasting", type=DURATION, help="End the hold by itself: 5m, 2h.")
+@_by
+@common
+@click.pass_obj
+def hold(output: Output, words: tuple[str, ...], reason: str, lasting: str | None, by: str) -> None:
+    """Serve no more jobs of one tenant; running ones go on, new ones are taken in."""
+    _decide(output, words, lambda tenant: tenant.hold(reason, lasting=lasting, by=by))
+
+
+@tenants.command(epilog=example("faena tenants release shop.tasks:app mail acme"))
+@words("[MODULE:APP] QUEUE TENANT")
+@_by
+@common
+@click.pass_obj
+def release(output: Output, words: tuple[str, ...], by: str) -> None:
+    """End the hold of one tenant; what else is decided for it stays."""
+    _decide(output, words, lambda tenant: tenant.release(by=by))
+
+
+@tenants.command(epilog=example("faena tenants reset shop.tasks:app mail acme"))
+@words("[MODULE:APP] QUEUE TENANT")
+@common
+@click.pass_obj
+def reset(output: Output, words: tuple[str, ...]) -> None:
+    """Let the queue decide everything for one tenant again."""
+    _decide(output, words, lambda tenant: tenant.reset())
+
+
+# -- showing ------------------------------------------------------------------------------------
+
+
+def _document(view: TenantView) -> dict[str, Any]:
+    document = {one.name: getattr(view, one.name) for one in dataclasses.fields(view)}
+    return document | {"limits": None if view.limits is None else list(map(str, view.limits))}
+
+
+def _minute(shares: Shares) -> dict[str, Any]:
+    return {
+        "at": shares.at,
+        "is_over": shares.is_over,
+        "fairness": shares.fairness,
+        "given": dict(shares.given),
+    }
+
+
+def _list(console: Console, found: Sequence[TenantView], shares: Sequence[Shares]) -> None:
+    rows = [
+        (
+            view.tenant or _NOBODY,
+            view.live,
+            view.running,
+            *(f"{minute.of(view.tenant):.1%}" for minute in shares),
+            "; ".join(f"{name} {text}" for name, text in _decided(view) if text is not None),
+        )
+        for view in found
+    ]
+    console.print(table(_HEADS, rows))
+    last = shares[0].fairness
+    console.print(Text(f"fairness of the last minute: {'-' if last is None else f'{last:.3f}'}"))
+
+
+def _draw(console: Console, view: TenantView) -> None:
+    rows: list[tuple[str, object]] = [
+        ("tenant", view.tenant or _NOBODY),
+        ("live", view.live),
+        ("running", view.running),
+        *_decided(view),
+        ("by", view.by),
+        ("at", instant(view.at)),
+        ("ends", instant(view.ends_at)),
+        ("looked at again", _until(view.parked_until, "when a job ends or it is released")),
+    ]
+    console.print(facts(rows))
+
+
+def _decided(view: TenantView) -> list[tuple[str, str | None]]:
+    limits = None if view.limits is None else ", ".join(map(str, view.limits)) or "none"
+    held = _until(view.held_until, "released")
+    return [
+        ("limits", limits),
+        ("max_running", _number(view.max_running)),
+        ("weight", _number(view.weight)),
+        ("size", _number(view.size)),
+        ("held", held and plain(f"until {held}: {view.reason}")),
+    ]
+
+
+def _until(us: int | None, open_end: str) -> str | None:
+    return open_end if us == 0 else instant(us)
+
+
+def _number(value: float | None) -> str | None:
+    return None if value is None else f"{value:g}"

@@ -1,0 +1,131 @@
+"""What may be decided for a tenant, told before anything is sent; how an end survives its way."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from faena import Discard, Faena, Limit, RateLimited, Snooze
+from faena.engine.envelope import lane_in, seal
+from faena.errors import ConfigError
+from faena.outcomes import Limited, Signal
+from faena.shares import Shares
+from faena.tenants import Tenant
+
+app = Faena("unit", "redis://127.0.0.1:1/0")
+lanes = app.queue("lanes", fair=True)
+plain = app.queue("plain")
+
+
+async def no_server() -> Any:
+    raise AssertionError("a bad value must be refused before anything is sent")
+
+
+CONFIGURED: dict[str, tuple[dict[str, Any], str]] = {
+    "nothing": ({}, "must be given a setting, got none; valid: limits, max_running, size, weight"),
+    "only an end": ({"lasting": "1h"}, "must be given a setting"),
+    "weight of nothing": ({"weight": 0}, "weight must be a number from 0.01 to 1000, got 0"),
+    "negative weight": ({"weight": -1.5}, "weight must be a number from 0.01 to 1000, got -1.5"),
+    "endless weight": ({"weight": math.inf}, "weight must be a number"),
+    "true weight": ({"weight": True}, "weight must be a number"),
+    "no place to run": ({"max_running": 0}, "max_running must be a whole number from 1"),
+    "half a job": ({"size": 1.5}, "size must be a whole number from 0"),
+    "contradiction": (
+        {"limits": [Limit("10/s"), Limit("5/min")]},
+        "limits must not contradict each other, got 10/s and 5/min: 10/s can never bind",
+    ),
+    "a text": ({"limits": "10/s"}, "limits must be a list of limits such as"),
+    "typo": ({"wieght": 2}, "got 'wieght'; did you mean 'weight'?"),
+    "no time": ({"weight": 2, "lasting": "0s"}, "lasting must be a duration from"),
+    "nobody": ({"weight": 2, "by": "an na"}, "by must be 1 to 128 printable characters"),
+}
+
+
+@pytest.mark.parametrize("case", CONFIGURED.values(), ids=CONFIGURED)
+async def test_a_bad_setting_is_refused_before_anything_is_sent(
+    case: tuple[dict[str, Any], str],
+) -> None:
+    settings, message = case
+    with pytest.raises(ConfigError) as refused:
+        await Tenant(no_server, "lanes", "acme").configure(**settings)
+    assert message in str(refused.value)
+
+
+@pytest.mark.parametrize("reason", ["", "  ", "x" * 201, "a\nb", "\x1b[31m", None, 7])
+async def test_a_reason_is_a_short_line(reason: Any) -> None:
+    with pytest.raises(ConfigError, match="reason must be 1 to 200 printable characters"):
+        await Tenant(no_server, "lanes", "acme").hold(reason)
+
+
+@pytest.mark.parametrize("name", ["", "a b", "x" * 129, "a\nb", 7])
+def test_a_tenant_has_the_name_that_a_job_may_carry(name: Any) -> None:
+    with pytest.raises(ConfigError, match="tenant must be 1 to 128 printable characters"):
+        lanes.tenant(name)
+
+
+async def test_a_queue_without_lanes_says_what_would_give_it_some() -> None:
+    calls: tuple[Callable[[], Any], ...] = (plain.tenants, plain.shares)
+    with pytest.raises(ConfigError, match="queue plain must keep its tenants apart: declare it"):
+        plain.tenant("acme")
+    for call in calls:
+        with pytest.raises(ConfigError, match=r"fair=True, tenant_limits=, tenant_max_running= or"):
+            await call()
+    with pytest.raises(ConfigError, match="must keep its tenants apart"):
+        await plain.configure(tenant_limits=[Limit("1/s")])
+
+
+@pytest.mark.parametrize("minutes", [-1, 60, 1.5, True])
+async def test_shares_are_kept_for_an_hour(minutes: Any) -> None:
+    with pytest.raises(ConfigError, match="minutes must be a whole number from 0 to 59"):
+        await lanes.shares(minutes=minutes)
+
+
+class Slow(RateLimited):
+    def __init__(self, provider: str, *, seconds: float) -> None:
+        super().__init__(seconds, "tenant")
+        self.provider = provider
+
+
+@pytest.mark.parametrize(
+    "signal",
+    [
+        RateLimited("5m", "tenant"),
+        RateLimited(0.5),
+        Snooze("1h"),
+        Discard("no use"),
+        Slow("mail", seconds=3),
+    ],
+    ids=repr,
+)
+def test_a_signal_comes_out_of_a_process_as_it_went_in(signal: Signal) -> None:
+    back = pickle.loads(pickle.dumps(signal))
+    assert type(back) is type(signal)
+    assert (back.args, vars(back)) == (signal.args, vars(signal))
+
+
+def test_a_provider_s_wait_says_on_the_wire_whom_it_concerns() -> None:
+    assert Limited(5).kind == "limited"
+    assert Limited(5, "tenant").kind == "tenant_limited"
+
+
+def test_the_lane_stands_in_the_line_and_nowhere_else() -> None:
+    body = b'{"payload":" lane=@other"}'
+    assert lane_in(seal(10, {"lane": "@ac/me", "chain": "t/ac/me"}, body)) == "@ac/me"
+    assert lane_in(seal(10, {"delay": 5, "lane": "@"}, body)) == "@"
+    assert lane_in(seal(10, {"delay": 5}, body)) is None
+    assert lane_in(seal(10, {}, body)) is None
+
+
+def test_fairness_is_one_for_equals_and_a_share_for_a_monopoly() -> None:
+    def shares(**given: float) -> Shares:
+        return Shares(at=0, is_over=True, given=given)
+
+    assert shares(a=5.0, b=5.0, c=5.0).fairness == 1
+    assert shares(a=9.0, b=0.0, c=0.0).fairness == pytest.approx(1 / 3)
+    assert shares().fairness is None
+    assert shares(a=3.0, b=1.0).of("a") == 0.75
+    assert (shares(a=3.0).of("b"), shares().of(None)) == (0, 0)
