@@ -55,7 +55,7 @@ TRANSITIONS: Final = (
     Transition("enqueue", None, State.DELAYED, "to run later"),
     Transition("enqueue", None, State.BLOCKED, "to run after other jobs"),
     Transition("promote", State.DELAYED, State.READY, "its instant came, or somebody said now"),
-    Transition("promote", State.DELAYED, State.BLOCKED, "its instant came, in an order: not its turn"),
+    Transition("promote", State.DELAYED, State.BLOCKED, "the same, in an order: not its turn"),
     Transition("promote", State.BLOCKED, State.READY, "the jobs it waited for are done"),
     Transition("claim", State.READY, State.RUNNING, "a worker took a lease on it"),
     Transition("renew", State.RUNNING, State.RUNNING, "the worker is alive and keeps the lease"),

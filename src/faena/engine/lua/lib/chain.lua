@@ -3,7 +3,9 @@
 --   tail:<chain>   the jobs blocked behind it, by stamp
 -- A head that waits for its next attempt keeps its turn, so the order holds through retries; where
 -- failures pass, it gives the turn up and comes back before those that came later.
---@include key, lane, tally
+--@include key, fact, lane, tally
+local WHOLE_QUEUE = 'q'   -- the one chain whose jobs may be of several lanes
+
 --- Of items {id, score, chain, …} that come, those that are ready; the others are blocked.
 local function take_turns(items)
   local chains = {}
@@ -47,6 +49,14 @@ local function take_turns(items)
   return ready
 end
 
+--- The lane of the job that is next in a chain after `item`.
+local function next_lane(item, id)
+  if item.chain ~= WHOLE_QUEUE then
+    return item.lane
+  end
+  return (lane_in(call('HGET', key('specs'), id)))
+end
+
 --- Jobs {id, lane, chain} give up their turns. Returns the items that are ready in their place.
 local function pass_turns(items)
   local chains, ready, heads, unblocked, ended = {}, {}, {}, {}, {}
@@ -60,7 +70,7 @@ local function pass_turns(items)
       if first[1] then
         heads[#heads + 1], heads[#heads + 2] = item.chain, first[1]
         unblocked[#unblocked + 1] = first[1]
-        ready[#ready + 1] = { id = first[1], score = first[2], lane = item.lane }
+        ready[#ready + 1] = { id = first[1], score = first[2], lane = next_lane(item, first[1]) }
       else
         ended[#ended + 1] = item.chain
       end

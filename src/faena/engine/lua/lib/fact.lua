@@ -14,6 +14,5 @@ local function lane_in(spec)
   if not spec or string.byte(spec, 4) == 10 then
     return nil, nil
   end
-  local line = string.match(spec, '^[^\n]*')
-  return string.match(line, ' lane=(%S+)'), string.match(line, ' chain=(%S+)')
+  return string.match(spec, '^[^\n]- lane=(%S+)'), string.match(spec, '^[^\n]- chain=(%S+)')
 end

@@ -84,36 +84,53 @@ local function next_visits(asked, number, conf, now, is_gated)
   return open, #lanes
 end
 
+--- Take what was allotted to one lane; returns how many there were.
+local function take_from(visit, popped, lanes, conf, now, cost)
+  local lane, size = visit.lane, #popped
+  local got = call('ZPOPMIN', key('lane:' .. lane), visit.share)
+  local number = #got / 2
+  for i = 1, #got do
+    popped[size + i] = got[i]
+  end
+  for i = size / 2 + 1, size / 2 + number do
+    lanes[i] = lane
+  end
+  visit.turn = visit.turn - (visit.share - number) * cost / visit.weight
+  if number > 0 then
+    virtual_now = math.max(virtual_time(), visit.turn - cost / visit.weight)
+    count_lane(lane, 0, number)
+    laned_change = laned_change - number
+    spend_lane(lane, number, visit.control, conf, now)
+    note_share(lane, number, visit.weight)
+  end
+  return number
+end
+
+--- Which of the lanes still have jobs: mostly all or none, which one question answers.
+local function mark_empty(visits)
+  local keys = {}
+  for i, visit in ipairs(visits) do
+    keys[i] = key('lane:' .. visit.lane)
+  end
+  local left = #keys > 0 and call('EXISTS', unpack(keys)) or 0
+  for i, visit in ipairs(visits) do
+    visit.is_empty = left == 0 or (left < #keys and call('EXISTS', keys[i]) == 0)
+  end
+end
+
 --- Take what was allotted; lanes with jobs left go back into the ring.
 local function take(visits, popped, lanes, conf, now, cost)
-  local back, owed, taken, size = {}, {}, 0, #popped
+  local back, owed, taken, full = {}, {}, 0, {}
   for _, visit in ipairs(visits) do
-    local lane, number = visit.lane, 0
-    if visit.share > 0 then
-      local got = call('ZPOPMIN', key('lane:' .. lane), visit.share)
-      number = #got / 2
-      for i = 1, #got do
-        popped[size + i] = got[i]
-      end
-      size = size + #got
-      for i = size / 2 - number + 1, size / 2 do
-        lanes[i] = lane
-      end
-      visit.turn = visit.turn - (visit.share - number) * cost / visit.weight
-      if number > 0 then
-        virtual_now = math.max(virtual_time(), visit.turn - cost / visit.weight)
-        count_lane(lane, 0, number)
-        laned_change = laned_change - number
-        spend_lane(lane, number, visit.control, conf, now)
-        note_share(lane, number, visit.weight)
-      end
-    end
-    if visit.share > 0 and (number < visit.share or call('EXISTS', key('lane:' .. lane)) == 0) then
-      owed[#owed + 1], owed[#owed + 2] = visit.turn, lane
-    else
-      back[#back + 1], back[#back + 2] = visit.turn, lane
-    end
+    local number = visit.share > 0 and take_from(visit, popped, lanes, conf, now, cost) or 0
+    visit.is_empty = number < visit.share
+    full[#full + 1] = visit.share > 0 and not visit.is_empty and visit or nil
     taken = taken + number
+  end
+  mark_empty(full)
+  for _, visit in ipairs(visits) do
+    local list = visit.is_empty and owed or back
+    list[#list + 1], list[#list + 2] = visit.turn, visit.lane
   end
   if #back > 0 then
     call('ZADD', key('ring'), unpack(back))

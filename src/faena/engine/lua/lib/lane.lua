@@ -86,13 +86,15 @@ end
 
 --- Put ready jobs, {id, score, lane}, into their lanes.
 local function enter_lanes(items)
-  local columns = {}
+  local columns, lanes = {}, {}
   for _, item in ipairs(items) do
-    local column = columns[item.lane] or {}
-    columns[item.lane] = column
-    column[#column + 1], column[#column + 2] = item.score, item.id
+    local lane, column = item.lane, columns[item.lane]
+    if column then
+      column[#column + 1], column[#column + 2] = item.score, item.id
+    else
+      columns[lane], lanes[#lanes + 1] = { item.score, item.id }, lane
+    end
   end
-  local lanes = names_in(columns)
   for _, lane in ipairs(lanes) do
     call('ZADD', key('lane:' .. lane), unpack(columns[lane]))
   end
