@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from faena.engine import Engine
-from faena.engine.envelope import seal
+from faena.engine.envelope import has_facts, seal
 from faena.engine.scripts import Answer
 from faena.errors import InvalidTransition, JobNotFound, StoreRejected, StoreUnavailable
 from faena.job import Spec
@@ -25,6 +25,9 @@ from faena.options import Durability, DurabilityLevel, EnqueueOptions, Unique, U
 
 BATCH = 300
 """Jobs in one enqueue call at most: more would be no faster, and keep others waiting."""
+
+PLACED = 3
+"""How many ordinary jobs one with facts counts for: lanes, chains and unique claims cost more."""
 
 BATCH_BYTES = 16 << 20
 """Bytes in one enqueue call at most, unless a single job has more: a longer command would hold up
@@ -85,6 +88,8 @@ class _Group(NamedTuple):
     """Jobs of one caller that wait for the next call."""
 
     jobs: Sequence[NewJob]
+    work: int
+    """How many ordinary jobs they cost as much as."""
     size: int
     """Their bytes."""
     answered: asyncio.Future[Sent]
@@ -164,7 +169,7 @@ class Producer:
         """Answers for 1..300 jobs."""
         if self._is_busy:
             answered: asyncio.Future[Sent] = asyncio.get_running_loop().create_future()
-            self._waiting.append(_Group(jobs, sum(len(job.spec) for job in jobs), answered))
+            self._waiting.append(_Group(jobs, *_weigh(jobs), answered))
             return await answered
         self._is_busy = True
         try:
@@ -223,14 +228,19 @@ class Producer:
     def _next_groups(self) -> list[_Group]:
         """The oldest, and as many after it as fit into one call."""
         groups: list[_Group] = []
-        number = size = 0
+        work = size = 0
         while self._waiting:
             group = self._waiting[0]
-            number, size = number + len(group.jobs), size + group.size
-            if groups and (number > BATCH or size > BATCH_BYTES):
+            work, size = work + group.work, size + group.size
+            if groups and (work > BATCH or size > BATCH_BYTES):
                 break
             groups.append(self._waiting.popleft())
         return groups
+
+
+def _weigh(jobs: Sequence[NewJob]) -> tuple[int, int]:
+    work = sum(PLACED if has_facts(job.spec) else 1 for job in jobs)
+    return work, sum(len(job.spec) for job in jobs)
 
 
 def _tell(groups: Iterable[_Group], error: Exception) -> None:
@@ -245,7 +255,7 @@ def _closed() -> StoreUnavailable:
 
 def _hand_out(sent: Sent, groups: Sequence[_Group]) -> None:
     start = 0
-    for jobs, _, answered in groups:
+    for jobs, _, _, answered in groups:
         if not answered.done():
             answered.set_result(Sent(sent.answers[start : start + len(jobs)], sent.durability))
         start += len(jobs)
@@ -297,12 +307,12 @@ class Client:
     async def retry(self, queue: str, job: str) -> None:
         """Run a finished job again, with fresh attempts."""
         (answer,) = await self._engine.retry(queue, [job])
-        _granted(answer, {"ready"}, job, "retry")
+        _granted(answer, {"ready", "blocked"}, job, "retry")
 
     async def promote(self, queue: str, job: str) -> None:
         """Run a delayed job now."""
         (answer,) = await self._engine.promote(queue, [job])
-        _granted(answer, {"promoted", "ready"}, job, "promote")
+        _granted(answer, {"promoted", "ready", "blocked"}, job, "promote")
 
     async def change(
         self, queue: str, job: str, *, delay_us: int | None, priority: int | None

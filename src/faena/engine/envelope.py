@@ -24,6 +24,11 @@ def priority_of(spec: bytes) -> int:
     return int(spec[:3])
 
 
+def has_facts(spec: bytes) -> bool:
+    """Whether the line says more than a priority."""
+    return spec[3] != 10
+
+
 def is_chained(spec: bytes) -> bool:
     """Whether the job keeps an order, in which priorities mean nothing."""
     return spec[3] != 10 and b" chain=" in spec[: spec.index(b"\n")]
