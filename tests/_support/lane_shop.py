@@ -1,0 +1,192 @@
+"""The app of laned queues that tests of faults and their workers share, and its worker process.
+
+A job's id says where it belongs: tenant, key and number in its chain, as in `acme.a.0007`. So the
+ledger alone tells in which order the attempts of a chain began.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import uvloop
+
+from faena import Faena, Limit, RateLimited, Retain, Retry
+from faena.job import Job
+from faena.services.audit import audit
+from faena.worker.signals import handling, stopping
+from faena.worker.worker import WorkerOptions
+from tests._support.crew import Crew, Hand
+from tests._support.eventually import eventually
+from tests._support.hand import record_claims
+from tests._support.ledger import Ledger
+from tests._support.shop import Plan, Work, task_of
+
+_ROOT = Path(__file__).parents[2]
+QUEUE = "q"
+
+
+class LanePlan(Plan, omit_defaults=True, kw_only=True):
+    """A plan whose one queue `q` keeps an order, or has bounds for each tenant."""
+
+    order: str = "none"
+    on_failure: str = "block"
+    fair: bool | None = None
+    tenant_limits: tuple[str, ...] = ()
+    tenant_max_running: int | None = None
+
+
+class LaneWork(Work, omit_defaults=True):
+    """Work whose provider says "not before" the first `limited` times, for `limited_ms` each."""
+
+    limited: int = 0
+    limited_ms: int = 0
+
+
+class LaneHand(Hand):
+    """A worker process of a laned shop."""
+
+    def __init__(self, plan: Plan, log: Path) -> None:
+        with log.open("ab") as file:
+            self._process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "tests._support.lane_shop",
+                    msgspec.json.encode(plan).decode(),
+                ],
+                cwd=_ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                start_new_session=True,
+            )
+        self._guard = subprocess.Popen(
+            ["/bin/sh", "-c", 'read -r _; kill -9 "$0"', str(self._process.pid)],
+            stdin=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+
+class LaneCrew(Crew):
+    """The workers of one test of lanes."""
+
+    def hire(self, number: int = 1, plan: Plan | None = None) -> list[Hand]:
+        hired: list[Hand] = [LaneHand(plan or self.plan, self._log) for _ in range(number)]
+        self.hands += hired
+        return hired
+
+    async def lose(self, *numbers: int) -> None:
+        """kill -9 of the busiest worker each time so many attempts have begun, and a new one."""
+        for number in numbers:
+            await eventually(lambda number=number: len(self.ledger.entries("start")) >= number)
+            self.replace_busiest()
+
+    def replace_busiest(self) -> None:
+        self.kill(self.busiest())
+        self.hire()
+
+    def busiest(self) -> Hand:
+        """The worker with the most handlers under way."""
+        open_by_pid = dict.fromkeys((hand.pid for hand in self.hands if hand.is_alive), 0)
+        for one in self.ledger.entries("start", "finish", "fail", "stop"):
+            if one.pid in open_by_pid:
+                open_by_pid[one.pid] += 1 if one.kind == "start" else -1
+        busiest = max(open_by_pid, key=lambda pid: open_by_pid[pid])
+        return next(hand for hand in self.hands if hand.pid == busiest)
+
+
+def open_lanes(plan: LanePlan, ledger: Ledger) -> Faena:
+    """The app of a plan; its queue has the one task `work`."""
+    app = Faena("lanes", plan.url)
+    options = plan.queues[QUEUE]
+    queue = app.queue(
+        QUEUE,
+        order=plan.order,
+        on_failure=plan.on_failure,
+        fair=plan.fair,
+        tenant_limits=[Limit(text) for text in plan.tenant_limits],
+        tenant_max_running=plan.tenant_max_running,
+        lease=options.lease,
+        concurrency=options.concurrency,
+        max_deliveries=options.max_deliveries,
+        retry=Retry.fixed(options.retry_wait, attempts=options.attempts, floor="0s", jitter=0),
+        retain=Retain(completed_count=None, dead_count=None, cancelled_count=None),
+    )
+
+    @queue.task(name="work")
+    async def work(payload: LaneWork, job: Job) -> None:
+        with ledger.attempt(job):
+            if payload.limited and ledger.jobs("start")[job.id] <= payload.limited:
+                raise RateLimited(payload.limited_ms / 1000, scope="tenant")
+            await asyncio.sleep(payload.ms / 1000)
+            if job.attempt <= payload.fails:
+                raise RuntimeError("as planned")
+
+    return app
+
+
+@asynccontextmanager
+async def at_work(plan: LanePlan, hands: int) -> AsyncIterator[tuple[LaneCrew, Faena]]:
+    with LaneCrew(plan) as crew:
+        async with open_lanes(plan, crew.ledger) as app:
+            crew.hire(hands)
+            await eventually(crew.are_up)
+            yield crew, app
+
+
+def job_id(tenant: str, key: str, number: int) -> str:
+    return f"{tenant}.{key}.{number:04d}"
+
+
+async def line_up(app: Faena, works: Iterable[tuple[str, LaneWork]]) -> set[str]:
+    """Enqueue works in this order, each with an id that says its tenant and key."""
+    task = task_of(app, QUEUE)
+    drafts = [task.draft(work, **_place(one), id=one) for one, work in works]
+    receipts = await task.enqueue_many(drafts)
+    assert all(receipt.is_accepted for receipt in receipts)
+    return {receipt.id for receipt in receipts}
+
+
+def _place(one: str) -> dict[str, Any]:
+    tenant, key, _ = one.split(".")
+    return {"tenant": tenant, "key": key}
+
+
+async def all_ended(app: Faena, *, within: float = 20.0, **expected: int) -> None:
+    """The queue holds finished jobs only, so many in each state, and its keys add up."""
+
+    async def is_done() -> bool:
+        counts = await app.queues[QUEUE].counts()
+        return {state: number for state, number in counts.items() if number} == expected
+
+    await eventually(is_done, within=within)
+    assert await audit((await app.runtime()).engine, QUEUE) == []
+
+
+async def serve(plan: LanePlan) -> None:
+    ledger = Ledger(plan.ledger)
+    async with open_lanes(plan, ledger) as app:
+        worker = await app.worker(options=WorkerOptions(grace_s=plan.grace_s))
+        record_claims((await app.runtime()).engine, ledger)
+        with handling(stopping(worker.stop, is_supervised=False)):
+            ledger.write("up")
+            await worker.run()
+    ledger.write("down")
+
+
+def main(arguments: Sequence[str]) -> None:
+    logging.basicConfig(level=logging.INFO, format="%(process)d %(asctime)s %(message)s")
+    uvloop.run(serve(msgspec.json.decode(arguments[0], type=LanePlan)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,197 @@
+"""Tenants' limits under faults: no window of any tenant holds more claims than its maximum, by the
+server's own instants, and nothing is lost.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from faena import Faena
+from tests._support.chains import (
+    Delivery,
+    deliveries,
+    fewest_us,
+    key_of,
+    overlaps,
+    overtakings,
+    tenant_of,
+)
+from tests._support.eventually import eventually
+from tests._support.lane_shop import (
+    QUEUE,
+    LaneCrew,
+    LanePlan,
+    LaneWork,
+    all_ended,
+    at_work,
+    job_id,
+    line_up,
+)
+from tests._support.shop import QueuePlan
+from tests._support.valkey import Server
+
+LIMITS = {5: 300_000, 12: 1_000_000}
+TEXTS = ("5/300ms", "12/1s")
+TENANTS = ("acme", "bolt", "corp")
+
+is_long = pytest.mark.skipif(
+    os.environ.get("FAENA_CHAOS") != "long", reason="runs with FAENA_CHAOS=long"
+)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server(unix=True) as server:
+        yield server
+
+
+@pytest.fixture
+def plan_for(server: Server, tmp_path: Path) -> Callable[..., LanePlan]:
+    def plan(queue: QueuePlan | None = None, **options: Any) -> LanePlan:
+        queues = {QUEUE: queue or QueuePlan()}
+        return LanePlan(url=server.url, ledger=str(tmp_path / "ledger"), queues=queues, **options)
+
+    return plan
+
+
+def claims_by_tenant(crew: LaneCrew) -> dict[str, list[int]]:
+    """The server's instants of all claims that a worker was told of."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for one in crew.ledger.entries("claim"):
+        found[tenant_of(one.job)].append(int(one.detail))
+    return found
+
+
+def no_window_is_exceeded(crew: LaneCrew) -> None:
+    for tenant, instants in claims_by_tenant(crew).items():
+        for most, per_us in LIMITS.items():
+            assert fewest_us(instants, most) >= per_us, f"{tenant} exceeds {most} in {per_us} us"
+
+
+async def test_no_tenants_window_is_exceeded_while_workers_are_killed(
+    plan_for: Callable[..., LanePlan],
+) -> None:
+    async with at_work(plan_for(tenant_limits=TEXTS), 3) as (crew, app):
+        works = (
+            (job_id(tenant, "a", number), LaneWork(ms=20, fails=int(number % 9 == 4)))
+            for number in range(40)
+            for tenant in TENANTS
+        )
+        accepted = await line_up(app, works)
+        await crew.lose(20, 50, 80)
+        await all_ended(app, completed=len(accepted))
+        assert {one.job for one in deliveries(crew.ledger) if one.end == "finish"} == accepted
+        no_window_is_exceeded(crew)
+
+
+async def test_a_tenant_at_its_limit_keeps_nobody_else_waiting(
+    plan_for: Callable[..., LanePlan],
+) -> None:
+    async with at_work(plan_for(tenant_limits=TEXTS), 2) as (crew, app):
+        noisy = ((job_id("acme", "a", number), LaneWork()) for number in range(200))
+        accepted = await line_up(app, noisy)
+        await eventually(lambda: len(crew.ledger.entries("start")) >= 5)
+        quiet = [(job_id(f"quiet{number}", "a", 0), LaneWork()) for number in range(50)]
+        accepted |= await line_up(app, quiet)
+        await eventually(lambda: len(crew.ledger.jobs("finish").keys() & dict(quiet).keys()) == 50)
+        assert (await app.queues[QUEUE].counts())["ready"] > 0  # of the noisy one, which waits
+        no_window_is_exceeded(crew)
+
+
+async def test_order_and_limits_hold_together_while_workers_are_killed(
+    plan_for: Callable[..., LanePlan],
+) -> None:
+    plan = plan_for(QueuePlan(retry_wait="100ms"), order="key", tenant_limits=TEXTS)
+    async with at_work(plan, 3) as (crew, app):
+        works = (
+            (job_id(tenant, key, number), LaneWork(ms=30, fails=int(number % 5 == 2)))
+            for number in range(10)
+            for tenant in TENANTS
+            for key in ("a", "b", "c")
+        )
+        accepted = await line_up(app, works)
+        await crew.lose(25, 60)
+        await all_ended(app, completed=len(accepted))
+        found = deliveries(crew.ledger)
+        assert overlaps(found, key_of) == []
+        assert overtakings(found, key_of) == []
+        assert crew.ledger.unexplained() == []
+        no_window_is_exceeded(crew)
+
+
+async def test_running_jobs_of_a_tenant_never_exceed_its_maximum_while_workers_are_killed(
+    plan_for: Callable[..., LanePlan],
+) -> None:
+    async with at_work(plan_for(tenant_max_running=2), 3) as (crew, app):
+        works = (
+            (job_id(tenant, "a", number), LaneWork(ms=30))
+            for number in range(40)
+            for tenant in TENANTS
+        )
+        accepted = await line_up(app, works)
+        await crew.lose(20, 50)
+        await all_ended(app, completed=len(accepted))
+        found = deliveries(crew.ledger)
+    assert {max(_at_once(found, tenant)) for tenant in TENANTS} == {2}
+
+
+def _at_once(found: list[Delivery], tenant: str) -> list[int]:
+    """How many of a tenant's were under way whenever one of them began."""
+    own = [one for one in found if tenant_of(one.job) == tenant]
+    return [sum(other.began_ns <= one.began_ns < other.ended_ns for other in own) for one in own]
+
+
+@is_long
+@pytest.mark.timeout(3600)
+async def test_a_million_claims_keep_every_order_and_every_window(
+    plan_for: Callable[..., LanePlan],
+) -> None:
+    """Batch after batch, each with deaths and retries, on one server."""
+    plan = plan_for(
+        QueuePlan(retry_wait="50ms", concurrency=50),
+        order="key",
+        tenant_limits=("2000/1s", "9000/5s"),
+    )
+    for batch in range(20):
+        await _work_off(plan, batch)
+
+
+async def _work_off(plan: LanePlan, batch: int) -> None:
+    before = 50_000 * batch
+    async with at_work(plan, 3) as (crew, app):
+        works = (
+            (job_id(f"t{tenant}", f"k{key}", 10_000 * batch + number), _mixed(number))
+            for number in range(100)
+            for tenant in range(20)
+            for key in range(25)
+        )
+        accepted = await line_up(app, works)
+        for number in (5_000, 20_000, 35_000):
+            await eventually(lambda number=number: _has_completed(app, before + number), within=600)
+            crew.replace_busiest()
+        await all_ended(app, completed=before + len(accepted), within=600)
+        _judge(crew, {2000: 1_000_000, 9000: 5_000_000})
+        crew.ledger.path.unlink()
+
+
+def _mixed(number: int) -> LaneWork:
+    return LaneWork(fails=int(number % 20 == 7))
+
+
+async def _has_completed(app: Faena, number: int) -> bool:
+    return (await app.queues[QUEUE].counts())["completed"] >= number
+
+
+def _judge(crew: LaneCrew, limits: dict[int, int]) -> None:
+    found = deliveries(crew.ledger)
+    assert overlaps(found, key_of) == []
+    assert overtakings(found, key_of) == []
+    for instants in claims_by_tenant(crew).values():
+        for most, per_us in limits.items():
+            assert fewest_us(instants, most) >= per_us
