@@ -10,7 +10,7 @@ import asyncio
 import logging
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -135,7 +135,7 @@ def open_lanes(plan: LanePlan, ledger: Ledger) -> Faena:
 
 
 @asynccontextmanager
-async def at_work(plan: LanePlan, hands: int) -> AsyncIterator[tuple[LaneCrew, Faena]]:
+async def at_work(plan: LanePlan, hands: int) -> AsyncGenerator[tuple[LaneCrew, Faena]]:
     with LaneCrew(plan) as crew:
         async with open_lanes(plan, crew.ledger) as app:
             crew.hire(hands)
