@@ -112,8 +112,8 @@ def _groups(cases: Sequence[Case], size: int) -> Iterator[Sequence[Case]]:
 def _noted(server: Server, scratch: Path, case: Case, jobs: int) -> Drain:
     drain = drain_once(server, scratch, case, jobs)
     print(
-        f"  {case.name:<20} {drain.jobs_per_s:>9,.0f} jobs/s {drain.server_us_per_job:>7.1f} us "
-        f"of the server per job ({drain.server_cpu_us_per_job:.1f} of CPU), enqueued at {drain.enqueue_per_s:,.0f}/s",
+        f"  {case.name:<20} {drain.jobs_per_s:>9,.0f} jobs/s, server {drain.server_us_per_job:.1f} "
+        f"us/job ({drain.server_cpu_us_per_job:.1f} of CPU), in at {drain.enqueue_per_s:,.0f}/s",
         file=sys.stderr,
     )
     return drain
