@@ -177,7 +177,8 @@ async def busiest(engine: Engine, queue: str, number: int) -> list[TenantView]:
     async for counts in survey.numbers("lanes"):
         live.update({lane: count // _LANE_LIVE for lane, count in counts.items()})
     first = sorted(live, key=lambda lane: (-live[lane], lane))[:number]
-    return [await view_of(engine, queue, lane) for lane in first]
+    views = [await view_of(engine, queue, lane) for lane in first]
+    return [view for view in views if view.live or view.by]  # what was decided may have ended
 
 
 def _read(lane: str, reply: Sequence[Any]) -> TenantView:

@@ -298,6 +298,9 @@ async def test_the_busiest_tenants_come_first(app: Faena, h: Harness) -> None:
     assert [(view.tenant, view.live) for view in found] == [
         *(("t03", 4), ("t07", 4), ("t11", 4), ("t02", 3)),
     ]
+    await queue.tenant("quieter").hold("a moment", lasting="1m")
+    assert [view.tenant for view in (await queue.tenants())[-2:]] == ["quiet", "quieter"]
+    h.clock.advance("1m")
     assert (await queue.tenants())[-1].tenant == "quiet"
 
 
