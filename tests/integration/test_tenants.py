@@ -370,7 +370,8 @@ async def test_a_provider_s_wait_outlives_settings_and_never_shortens_a_hold(
     assert [ran.ending for ran in await h.drain()] == ["limited", "limited"]
     h.clock.advance("90m")
     assert len(await h.drain()) == 0
-    assert (await queue.tenant("acme").view()).weight is None
+    acme = await queue.tenant("acme").view()
+    assert (acme.weight, acme.reason) == (None, "rate_limited")
     assert (await queue.tenant("zen").view()).reason == "meanwhile"
     h.clock.advance("3h")
     assert [(ran.ending, ran.task) for ran in await h.drain()] == [("completed", "call")]
