@@ -13,8 +13,11 @@ if not conf.version then
 end
 if is_waiting(state) then
   ids = call('ZRANGE', key(state), 0, slice - 1)
-  leave_places(ids, state)
-  pass_claims(ids, marks_of(ids), conf, now)
+  if #ids > 0 then
+    call('ZREM', key(state), unpack(ids))   -- first, or one would be freed as another's follower
+    leave_places(ids, state)
+    pass_claims(ids, marks_of(ids), conf, now)
+  end
 elseif is_finished(state) then
   ids = call('ZRANGE', key(state), '-inf', now - age, 'BYSCORE', 'LIMIT', 0, slice)
 else

@@ -1,13 +1,14 @@
 --- Declare a queue's settings from code, or edit them at run time.
 -- states   none
--- keys     conf, clock hashes
+-- keys     conf, clock hashes · parked, wake zsets
 -- args     now · mode declare|edit|reset · name, value … (an empty value removes the setting)
 -- returns  the whole conf as name, value …
 -- refuses  INVALID name (nothing is changed)
 -- A declaration leaves alone what was edited at run time; `reset` makes names obey code again.
 --@flags allow-oom
---@include now
+--@include now, wake
 local now, mode, edited = now_us(ARGV[1]), ARGV[2], {}
+local BOUNDS = { tenant_limits = true, tenant_max_running = true }
 -- Without these no job can be placed or leased: they may be changed, not removed.
 local NEEDED = { lease_us = true, max_deliveries = true, age_step_us = true, retry_boost = true }
 
@@ -28,7 +29,16 @@ local function start_counting(state, value)
   end
 end
 
+--- Lanes that wait for a bound which is another now are looked at by the next exchanges.
+local function look_at_parked()
+  call('ZUNIONSTORE', key('parked'), 1, key('parked'), 'WEIGHTS', 0)
+  arm_wake()
+end
+
 local function write(name, value)
+  if BOUNDS[name] and value ~= (call('HGET', key('conf'), name) or '') then
+    look_at_parked()
+  end
   local state = string.match(name, '^(%l+)_bytes$')
   if state and (value == '') ~= (call('HEXISTS', key('conf'), name) == 0) then
     start_counting(state, value)

@@ -95,10 +95,10 @@ local function pop_ready(number, conf, now)
   if laned_now() == 0 then
     return call('ZPOPMIN', key('ready'), number), {}
   end
-  local late = call('ZCARD', key('ready')) > laned_now() and pop_stragglers(math.ceil(number / 2)) or {}
-  local popped, lanes = serve_ring(number - #late / 2, conf, now, 1)
-  for _, word in ipairs(late) do
-    popped[#popped + 1] = word
+  local late = call('ZCARD', key('ready')) > laned_now() and pop_stragglers(number) or {}
+  local popped, lanes = serve_ring(number - math.min(#late / 2, math.ceil(number / 2)), conf, now, 1)
+  for i = 1, math.min(#late, 2 * number - #popped) do   -- half of the claim, or what lanes leave of it
+    popped[#popped + 1] = late[i]
   end
   local ids = {}
   for i = 1, #popped, 2 do

@@ -96,9 +96,9 @@ local function enter_lanes(items)
     end
   end
   for _, lane in ipairs(lanes) do
-    call('ZADD', key('lane:' .. lane), unpack(columns[lane]))
+    -- what is added, not what was given: an operator may name a job twice
+    laned_change = laned_change + call('ZADD', key('lane:' .. lane), unpack(columns[lane]))
   end
-  laned_change = laned_change + #items
   if #lanes > 0 then
     enter_ring(lanes)
   end

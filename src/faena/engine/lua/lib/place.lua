@@ -51,7 +51,8 @@ end
 --- Items of jobs by their specs; those without a lane or a chain have none.
 local function items_of(ids)
   local items = {}
-  if #ids > 0 and call('EXISTS', key('lanes'), key('heads')) > 0 then
+  -- a lane that this very call has brought is not written yet
+  if #ids > 0 and (next(lane_changes) or call('EXISTS', key('lanes'), key('heads')) > 0) then
     for i, spec in ipairs(call('HMGET', key('specs'), unpack(ids))) do
       local lane, chain = lane_in(spec)
       if lane or chain then

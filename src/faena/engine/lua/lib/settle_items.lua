@@ -11,7 +11,7 @@ local function fail(batch, id, mark, error, attempts)
     append_info(id, 'error', error)
     mark.i = 1
   end
-  batch.failed[#batch.failed + 1] = id
+  batch.marked[#batch.marked + 1] = id
 end
 
 local function put_off(batch, id, due)
@@ -32,8 +32,11 @@ local settle_as = {
     put_off(batch, id, now + delay)
     table.insert(batch.retried, id)
   end,
-  snooze = function(batch, id, _, now, delay)
+  snooze = function(batch, id, mark, now, delay)
     put_off(batch, id, now + delay)
+    if mark.s then
+      batch.marked[#batch.marked + 1] = id
+    end
     table.insert(batch.snoozed, id)
   end,
   bury = function(batch, id, mark, _, attempts, error)
@@ -49,7 +52,7 @@ local settle_as = {
 local function settle_one(batch, item, record, mark, conf, now)
   local kind = item.kind
   note_place(batch, item.id, record)
-  if conf.pass then
+  if conf.pass and batch.chains[item.id] then
     mark.s = score_in(record)   -- it comes back before those that came later
   end
   if kind == 'limited' then
@@ -76,7 +79,7 @@ end
 
 local function settle_items(batch, items, marks, conf, now)
   local ids = {}
-  batch.failed = {}
+  batch.marked = {}
   for i, item in ipairs(items) do
     ids[i] = item.id
   end
@@ -92,5 +95,5 @@ local function settle_items(batch, items, marks, conf, now)
       table.insert(batch.lost, item.id)
     end
   end
-  save_marks(batch.failed, marks)
+  save_marks(batch.marked, marks)
 end

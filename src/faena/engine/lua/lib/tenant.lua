@@ -71,7 +71,8 @@ local function lane_room(lane, want, control, conf, now, running)
   local limits = control and control.limits or conf.tenant_limits
   if limits then
     local room, opens_at = ask_limits(limits, want, now, lane)
-    return room, opens_at, 'tenant_limit'
+    local ends_at = control and control.ends_at or FULL   -- a limit of its own may end before it opens
+    return room, opens_at and math.min(opens_at, ends_at), 'tenant_limit'
   end
   return want
 end

@@ -23,7 +23,7 @@ end
 local function follower_of(mark)
   local at = mark.n and call('ZSCORE', key('blocked'), mark.n)
   local its = at and marks_of({ mark.n })[mark.n]
-  if its and its.u == mark.u then
+  if its and its.u == mark.u and its.m == mark.m then
     return mark.n, tonumber(at)
   end
 end
