@@ -108,7 +108,7 @@ def _rounds(text: str) -> int:
 
 
 def main() -> int:
-    """Measure, print, and leave files."""
+    """Measure, print, and leave files; 1 when a drain failed."""
     parser = argparse.ArgumentParser(
         prog="./dev bench lanes",
         description=__doc__,
@@ -133,7 +133,7 @@ def main() -> int:
         print(f"wrote {path}", file=sys.stderr)
     if options.json:
         print(json.dumps({"about": about, "quick": options.quick, **figures(found)}))
-    return 0
+    return int(bool(found.failed))
 
 
 if __name__ == "__main__":

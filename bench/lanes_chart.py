@@ -36,7 +36,7 @@ def draw(
     """Four panels, of which those without figures stay empty."""
     panels = (
         _bars("drain (jobs/s, more is better)", _drain_bars(drains)),
-        _curves("server time of a claim (us a job) by lanes", curves),
+        _curves("server time of a claim by lanes (times that without)", curves),
         _bars("wait of a quiet tenant (ms, less is better)", _wait_bars(waits)),
         _bars("jobs served, by weight (as much each is fair)", _share_bars(shares)),
     )
@@ -105,24 +105,26 @@ def _bars(title: str, bars: Sequence[Bar]) -> str:
 
 
 def _curves(title: str, curves: Sequence[Curve]) -> str:
-    """Points as measured, a line as fitted; lanes on a scale of logarithms."""
+    """Points as measured, a line as fitted, as multiples of the same claim without lanes."""
     if not curves:
         return _title(title)
-    most = max(us for curve in curves for _, us in curve.points) * 1.15
+    most = max(us / curve.unlaned for curve in curves for _, us in curve.points) * 1.3
     decades = math.log10(max(lanes for lanes, _ in curves[0].points))
     parts = [_title(title), *_axes(most, math.ceil(decades), decades)]
     for number, (curve, colour) in enumerate(zip(curves, _COLOURS, strict=False)):
-        parts += [
-            f'<circle cx="{_x(lanes, decades):.1f}" cy="{_y(us, most):.1f}" r="3" fill="{colour}"/>'
-            for lanes, us in curve.points
-        ]
+        for lanes, us in curve.points:
+            x, y = _x(lanes, decades), _y(us / curve.unlaned, most)
+            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>')
         first, last = curve.points[0][0], curve.points[-1][0]
+        begins, ends = (curve.fit.at(lanes) / curve.unlaned for lanes in (first, last))
         parts.append(
-            f'<line x1="{_x(first, decades):.1f}" y1="{_y(curve.fit.at(first), most):.1f}" '
-            f'x2="{_x(last, decades):.1f}" y2="{_y(curve.fit.at(last), most):.1f}" '
+            f'<line x1="{_x(first, decades):.1f}" y1="{_y(begins, most):.1f}" '
+            f'x2="{_x(last, decades):.1f}" y2="{_y(ends, most):.1f}" '
             f'stroke="{colour}"/>'
         )
-        words = f"claims of {curve.size}: {curve.fit.base:.1f} + {curve.fit.slope:.2f} log10(lanes)"
+        words = (
+            f"claims of {curve.size}: {curve.fit.base:.1f} + {curve.fit.slope:.2f} log10(lanes) us"
+        )
         y = _HEAD_H + 10 + 14 * number
         parts.append(f'<text x="{_AXIS_X + 8}" y="{y}" fill="{colour}">{words}</text>')
     return "".join(parts)
@@ -136,7 +138,7 @@ def _axes(most: float, decades: int, width: float) -> list[str]:
     ]
     marks = [
         f'<text x="{_AXIS_X - 6}" y="{_y(most * part / 4, most) + 4:.1f}" text-anchor="end">'
-        f"{most * part / 4:.0f}</text>"
+        f"{most * part / 4:.1f}</text>"
         f'<line x1="{_AXIS_X}" x2="{_PANEL_W - 20}" y1="{_y(most * part / 4, most):.1f}" '
         f'y2="{_y(most * part / 4, most):.1f}" stroke="#e2e8f0"/>'
         for part in range(5)
@@ -148,8 +150,8 @@ def _x(lanes: float, decades: float) -> float:
     return _AXIS_X + (math.log10(lanes) - 0.8) / (decades - 0.8) * (_PANEL_W - _AXIS_X - 40)
 
 
-def _y(us: float, most: float) -> float:
-    return _PANEL_H - _AXIS_Y - us / most * (_PANEL_H - _AXIS_Y - _HEAD_H - 10)
+def _y(times: float, most: float) -> float:
+    return _PANEL_H - _AXIS_Y - times / most * (_PANEL_H - _AXIS_Y - _HEAD_H - 10)
 
 
 def _title(title: str) -> str:

@@ -8,11 +8,12 @@ it. Where even that is too coarse, the CPU time that a job costs the server tell
 from __future__ import annotations
 
 import asyncio
+import math
 import statistics
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,31 +47,37 @@ class Drain(NamedTuple):
 
 
 class Rated(NamedTuple):
-    """All drains of a case; `ratios` are to the unlaned ones around each."""
+    """All drains of a case; `ratios` are to the unlaned ones around each, `failed` says why not."""
 
     case: Case
     drains: Sequence[Drain]
     ratios: Sequence[float]
+    failed: Sequence[str] = ()
 
     @property
     def rate(self) -> float:
-        return statistics.median(one.jobs_per_s for one in self.drains)
+        return _median(one.jobs_per_s for one in self.drains)
 
     @property
     def ratio(self) -> float:
-        return statistics.median(self.ratios)
+        return _median(self.ratios)
 
     @property
     def server_us(self) -> float:
-        return statistics.median(one.server_us_per_job for one in self.drains)
+        return _median(one.server_us_per_job for one in self.drains)
 
     @property
     def server_cpu_us(self) -> float:
-        return statistics.median(one.server_cpu_us_per_job for one in self.drains)
+        return _median(one.server_cpu_us_per_job for one in self.drains)
 
     @property
     def enqueue_rate(self) -> float:
-        return statistics.median(one.enqueue_per_s for one in self.drains)
+        return _median(one.enqueue_per_s for one in self.drains)
+
+
+def _median(samples: Iterable[float]) -> float:
+    found = list(samples)
+    return statistics.median(found) if found else math.nan
 
 
 BASE = Case("unlaned", 0)
@@ -84,11 +91,17 @@ def compare(
     """
     drains: dict[Case, list[Drain]] = defaultdict(list)
     ratios: dict[Case, list[float]] = defaultdict(list)
+    failed: dict[Case, list[str]] = defaultdict(list)
     before = _noted(server, scratch, BASE, jobs)
     for number in range(rounds):
         print(f"drain: round {number + 1} of {rounds}, {jobs:,} jobs each", file=sys.stderr)
         for group in _groups(_rotated(cases, number), between):
-            found = {case: _noted(server, scratch, case, jobs) for case in group}
+            found: dict[Case, Drain] = {}
+            for case in group:
+                try:
+                    found[case] = _noted(server, scratch, case, jobs)
+                except PeerFailed as error:  # the others are worth their time all the same
+                    failed[case].append(str(error))
             after = _noted(server, scratch, BASE, jobs)
             drains[BASE] += [before]
             for case, drain in found.items():
@@ -96,7 +109,8 @@ def compare(
                 ratios[case].append(2 * drain.jobs_per_s / (before.jobs_per_s + after.jobs_per_s))
             before = after
     drains[BASE].append(before)
-    return [Rated(case, drains[case], ratios[case] or [1.0]) for case in (BASE, *cases)]
+    ratios[BASE] = [1.0]
+    return [Rated(case, drains[case], ratios[case], failed[case]) for case in (BASE, *cases)]
 
 
 def _rotated(cases: Sequence[Case], number: int) -> list[Case]:

@@ -30,6 +30,16 @@ class Findings:
     waits: dict[int, Waits] = field(default_factory=dict[int, Waits])
     shares: list[Shares] = field(default_factory=list[Shares])
 
+    @property
+    def stood(self) -> list[Rated]:
+        """The cases that were drained at least once."""
+        return [one for one in self.drains if one.drains]
+
+    @property
+    def failed(self) -> dict[str, list[str]]:
+        """Why drains failed, by case."""
+        return {one.case.name: list(one.failed) for one in self.drains if one.failed}
+
 
 def figures(found: Findings) -> dict[str, Any]:
     """The medians by part, as JSON has them."""
@@ -45,8 +55,9 @@ def figures(found: Findings) -> dict[str, Any]:
                 "ratios": [round(ratio, 3) for ratio in one.ratios],
                 "samples": [round(drain.jobs_per_s) for drain in one.drains],
             }
-            for one in found.drains
+            for one in found.stood
         },
+        "failed": found.failed,
         "claims": {str(curve.size): _curve_figures(curve) for curve in found.curves},
         "neighbours": {str(noise): waits._asdict() for noise, waits in found.waits.items()},
         "shares": [
@@ -70,7 +81,7 @@ def write_files(found: Findings, about: str) -> list[Path]:
     stem = _RESULTS / f"lanes-{time.strftime('%Y%m%dT%H%M%S')}"
     data, chart = stem.with_suffix(".json"), stem.with_suffix(".svg")
     data.write_text(json.dumps({"about": about, **figures(found)}, indent=1))
-    chart.write_text(draw(found.drains, found.curves, found.waits, found.shares, about))
+    chart.write_text(draw(found.stood, found.curves, found.waits, found.shares, about))
     return [data, chart]
 
 
@@ -84,6 +95,8 @@ def print_tables(found: Findings, console: Console) -> None:
     )
     for table in filter(None, tables):
         console.print(table)
+    for case, reasons in found.failed.items():
+        console.print(f"failed {case}: {'; '.join(reasons)}", style="red", markup=False)
     for curve in found.curves:
         fit = curve.fit
         console.print(
@@ -94,9 +107,10 @@ def print_tables(found: Findings, console: Console) -> None:
 
 
 def _drain_table(found: Findings) -> Table:
-    names = ("jobs/s", "to unlaned", "least", "most", "server us", "cpu us", "enqueued/s")
-    table = _table(f"drain of {found.jobs:,} jobs by one worker process", "queue", names)
-    for one in found.drains:
+    names = ("jobs/s", "ratio", "least", "most", "us", "cpu us", "filled/s")
+    title = f"drain of {found.jobs:,} jobs by one worker process; us of the server per job"
+    table = _table(title, "queue", names)
+    for one in found.stood:
         ratios = (one.ratio, min(one.ratios), max(one.ratios))
         costs = (f"{one.server_us:.1f}", f"{one.server_cpu_us:.1f}", f"{one.enqueue_rate:,.0f}")
         percents = (f"{100 * ratio:.0f} %" for ratio in ratios)
