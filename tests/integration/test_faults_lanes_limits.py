@@ -33,7 +33,7 @@ from tests._support.lane_shop import (
     job_id,
     line_up,
 )
-from tests._support.shop import QueuePlan
+from tests._support.shop import QueuePlan, task_of
 from tests._support.valkey import Server
 
 LIMITS = {5: 300_000, 12: 1_000_000}
@@ -123,6 +123,51 @@ async def test_order_and_limits_hold_together_while_workers_are_killed(
         assert overtakings(found, key_of) == []
         assert crew.ledger.unexplained() == []
         no_window_is_exceeded(crew)
+
+
+async def test_order_and_limits_hold_with_every_fault_at_once(
+    plan_for: Callable[..., LanePlan],
+) -> None:
+    plan = plan_for(QueuePlan(retry_wait="100ms", attempts=2), order="tenant", tenant_limits=TEXTS)
+    async with at_work(plan, 3) as (crew, app):
+        jobs = [job_id(tenant, "a", number) for number in range(20) for tenant in TENANTS]
+        accepted = await line_up(app, ((job, _trouble(job)) for job in jobs))
+        doomed = {job for job in jobs if _number(job) % 10 == 9}
+        dead = {job for job in jobs if _number(job) % 10 == 7}
+        await crew.lose(10)
+        for job in sorted(doomed):
+            assert await task_of(app).handle(job).cancel() == "cancelled"
+        await crew.lose(25, 40)
+        left = accepted - doomed - dead
+        ended = {"completed": len(left), "dead": len(dead), "cancelled": len(doomed)}
+        await all_ended(app, **ended)
+        first = deliveries(crew.ledger)
+        for job in sorted(dead):
+            await task_of(app).handle(job).retry()
+        await eventually(lambda: min(crew.ledger.jobs("fail")[job] for job in dead) == 4)
+        await all_ended(app, **ended)
+        no_window_is_exceeded(crew)
+        assert overtakings(first, tenant_of) == []
+        assert overlaps(deliveries(crew.ledger), tenant_of) == []
+        assert {one.job for one in first if one.end == "finish"} == left
+        assert crew.ledger.jobs("start").keys().isdisjoint(doomed)
+
+
+def _number(job: str) -> int:
+    return int(job.rpartition(".")[2])
+
+
+def _trouble(job: str) -> LaneWork:
+    """Every tenth job fails once, every tenth is refused by its provider, every tenth dies."""
+    match _number(job) % 10:
+        case 3:
+            return LaneWork(ms=20, fails=1)
+        case 5:
+            return LaneWork(ms=20, limited=2, limited_ms=150)
+        case 7:
+            return LaneWork(ms=20, fails=2)
+        case _:
+            return LaneWork(ms=20)
 
 
 async def test_running_jobs_of_a_tenant_never_exceed_its_maximum_while_workers_are_killed(
