@@ -31,8 +31,9 @@ end
 
 --- Lanes that wait for a bound which is another now are looked at by the next exchanges.
 local function look_at_parked()
-  call('ZUNIONSTORE', key('parked'), 1, key('parked'), 'WEIGHTS', 0)
-  arm_wake()
+  if call('ZUNIONSTORE', key('parked'), 1, key('parked'), 'WEIGHTS', 0) > 0 then
+    arm_wake()
+  end
 end
 
 local function write(name, value)
