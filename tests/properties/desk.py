@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tests.properties.model import FINISHED, WAITING, World
+from tests.properties.ring import Ring
 from tests.properties.turn import holds, prune
 
 
@@ -33,16 +34,18 @@ def cancel(world: World, ids: Sequence[str]) -> list[str]:
     ending: list[str] = []
     for job in ids:
         state = world.state_of(job)
-        if job in ending or state in WAITING:
+        if job in ending:
             answers.append("cancelled")
-            ending += [job] if job not in ending else []
+        elif state in WAITING:
+            answers.append("cancelled")
+            ending.append(job)  # none of these is freed as another's follower
+            world.leave(world.jobs[job])
+            world.is_awake |= world.pass_turn(world.jobs[job])
         elif state == "running":
             world.jobs[job].is_stopping = True
             answers.append("asked")
         else:
             answers.append(state or "unknown")
-    for job in ending:  # none of these is freed as another's follower
-        world.jobs[job].state = "ending"
     for job in ending:
         world.finish(world.jobs[job], "cancelled")
     prune(world, "cancelled", most=len(ids) + 1)
@@ -57,8 +60,8 @@ def retry(world: World, ids: Sequence[str]) -> list[str]:
             known.attempts = known.losses = 0
             known.is_stopping = False
             known.claim = known.follower = None
-            known.result = b""
-            world.make_ready(known, world.now)
+            known.result, known.kept_score = b"", None
+            world.make_ready(known, world.fresh_stamp(known))
             world.is_awake = True
     return [world.state_of(job) or "unknown" for job in ids]
 
@@ -79,10 +82,14 @@ def change(world: World, job: str, delay_us: int | None, priority: int | None) -
     before = known.priority
     known.changed_priority = priority or known.changed_priority
     if delay_us:
+        if known.state == "ready":
+            world.leave(known)
+            world.pass_turn(known)
         world.move(known, "delayed", world.now + delay_us)
     elif known.state == "delayed" and delay_us is not None:
-        world.make_ready(known, world.now)
-    elif known.state == "ready":
+        is_new = known.kept_score is None
+        world.make_ready(known, world.fresh_stamp(known) if is_new else world.now)
+    elif known.state == "ready" and not known.chain:
         known.score += (known.priority - before) * world.need("age_step_us")
     world.is_awake = True
     return known.state
@@ -113,6 +120,9 @@ def clean(world: World, state: str, age_us: int, size: int) -> int:
         jobs = [job for job in jobs if job.score <= world.now - age_us]
     jobs = jobs[:size]
     if state in WAITING:
+        for job in jobs:
+            world.leave(job)
+        world.is_awake |= sum(world.pass_turn(job) for job in jobs) > 0
         for job in jobs:
             world.pass_claim(job)
     for job in jobs:
@@ -158,7 +168,23 @@ def declare(world: World, settings: Mapping[str, str]) -> None:
     world.limited_since = {per: len(world.granted) for _, per in world.limits}
 
 
+def tenant(
+    world: World, lane: str, changes: Mapping[str, str], by: str, duration_us: int | None
+) -> tuple[dict[str, str], int, int, float | None]:
+    ring = world.ring
+    ring.decide(lane, world.now, by, dict(changes), duration_us)
+    world.is_awake = True
+    live = world.live(lane)
+    control = ring.controls.get(lane, {})
+    told = {name: of if isinstance(of, str) else f"{of:.17g}" for name, of in control.items()}
+    running = sum(job.state == "running" for job in live)
+    return told, len(live), running, ring.parked.get(lane)
+
+
 def _set(world: World, name: str, value: str) -> None:
+    if name in ("tenant_limits", "tenant_max_running") and value != world.conf.get(name, ""):
+        world.ring.look_at_all()
+        world.is_awake |= bool(world.ring.parked)
     state, _, bound = name.rpartition("_")
     if bound == "bytes" and bool(value) != (name in world.conf):
         world.clock.pop(name, None)
@@ -180,5 +206,7 @@ def obliterate(world: World, *, force: bool) -> str:
     for kept in (world.clock, world.conf):
         kept.clear()
     world.edited.clear()
+    world.heads.clear()
+    world.ring = Ring()
     world.is_awake = False
     return "DONE"

@@ -22,6 +22,9 @@ QUEUE = "q"
 WITHOUT_NOW = ("note", "await", "idem")
 """Scripts whose first argument is not the clock."""
 
+UNSAID = (*BOOKKEEPING, "shares:")
+"""Keys that the model says nothing of."""
+
 ONCE = ("retry", "promote", "change")
 """Scripts that remember each call, under a caller of its own, when it has changed something."""
 
@@ -75,11 +78,11 @@ class Driver:
         """Run a step under a fault; the engine must answer what the model answers."""
         if step.script in ONCE:
             step = step._replace(think=self._once(step.think))
-        expected: Any = step.think()
+        expected: Any = self.think(step)
         if fault == "lost":
-            expected = step.think()
+            expected = self.think(step)
         elif fault == "doubled":
-            step.think()
+            self.think(step)
         elif fault == "vanished":
             expected = "vanished"
         self.wire.fault = fault
@@ -87,6 +90,11 @@ class Driver:
         if fault == "kept" and self.wire.copy is not None:
             self.late.append((self.wire.copy, step))
         assert answer == expected, f"the model says {expected}, the engine {answer}"
+        return answer
+
+    def think(self, step: Step) -> Any:
+        answer = step.think()
+        self.world.note_laned()
         return answer
 
     def _once(self, think: Callable[[], Any]) -> Callable[[], Any]:
@@ -140,7 +148,7 @@ class Driver:
 
     def deliver(self, copy: Copy, step: Step) -> None:
         """A copy of an old request arrives, and nobody hears its answer."""
-        step.think()
+        self.think(step)
         now = None if step.script in WITHOUT_NOW else self.clock.now
         self.wait(self.wire.deliver(copy, now))
 
@@ -168,7 +176,7 @@ class Driver:
     def check(self) -> None:
         """Every key is as the model says, and the audit finds nothing."""
         taken = self.wait(dump(self.engine, QUEUE))
-        held = {name: of for name, of in taken.items() if not name.startswith(BOOKKEEPING)}
+        held = {name: of for name, of in taken.items() if not name.startswith(UNSAID)}
         differing = changes(self.world.dump(), held)
         assert not differing, f"the model says {self.world.dump()}, the server has {differing}"
         calls = {f"call:{caller}": call for caller, (call, _) in self.world.calls.items()}

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from faena.engine.scripts import CREATED, Answer
+from tests.properties.facts import facts_of
 from tests.properties.model import WAITING, Job, World
+from tests.properties.ring import Control
 
 MAX_DELAY_US = 5_000_000
 OVERTAKEN = "overtaken"
@@ -36,6 +38,9 @@ class _Intake:
     stamp: int = 0
     depth: int = 0
     seen: dict[str, bytes] = field(default_factory=dict)
+    controls: dict[str, Control] = field(default_factory=dict)
+    """What was decided for the lanes of this batch, each looked up once."""
+    has_controls: bool | None = None
 
     def take(self, jobs: Sequence[tuple[str, bytes]]) -> list[Answer]:
         world = self.world
@@ -53,10 +58,10 @@ class _Intake:
             is_same = _is_same(self.seen[job], spec)
             state = self.world.state_of(job) or "removed"
             return Answer("DUPLICATE" if is_same else "CONFLICT", job, state)
-        pressed = self._press()
-        if pressed.code == "OVERLOADED":
+        facts = facts_of(spec)
+        pressed = self._press(facts.get("lane"))
+        if pressed.code.endswith("OVERLOADED"):
             return pressed
-        facts = _facts(spec)
         mode = facts.get("mode")
         if mode is None:
             self._add(Job(job, spec, "", 0), facts)
@@ -65,15 +70,38 @@ class _Intake:
             return self._throttle(job, spec, facts, pressed)
         return self._unique(job, spec, facts, pressed)
 
-    def _press(self) -> Answer:
-        soft, hard = self.world.number("soft"), self.world.number("hard")
+    def _press(self, lane: str | None) -> Answer:
+        world = self.world
+        pressed = self._judge(self.depth, world.number("soft"), world.number("hard"))
+        if lane is None or pressed.code == "OVERLOADED":
+            return pressed
+        soft, hard = world.number("tenant_soft"), world.number("tenant_hard")
+        if soft is None and hard is None and not self._has_controls():
+            return pressed
+        own = self._control(lane).get("size")
+        hard = hard if own is None else int(own)
+        is_soft = soft is not None and pressed is CREATED and (hard is None or soft < hard)
+        judged = self._judge(len(world.live(lane)), soft if is_soft else None, hard)
+        return pressed if judged is CREATED else judged._replace(code=f"TENANT_{judged.code}")
+
+    def _has_controls(self) -> bool:
+        if self.has_controls is None:
+            self.has_controls = bool(self.world.ring.controls)
+        return self.has_controls
+
+    def _control(self, lane: str) -> Control:
+        if lane not in self.controls:
+            self.controls[lane] = self.world.ring.control(lane, self.world.now) or {}
+        return self.controls[lane]
+
+    def _judge(self, depth: int, soft: int | None, hard: int | None) -> Answer:
         longest = self.world.number("max_delay_us")
         longest = MAX_DELAY_US if longest is None else longest
-        if hard is not None and self.depth >= hard:
-            return Answer("OVERLOADED", longest, self.depth)
-        if soft is not None and self.depth >= soft:
-            share = (self.depth - soft) / (hard - soft) if hard is not None else 1
-            return Answer("SLOWED", int(share * longest), self.depth)
+        if hard is not None and depth >= hard:
+            return Answer("OVERLOADED", longest, depth)
+        if soft is not None and depth >= soft:
+            share = (depth - soft) / (hard - soft) if hard is not None else 1
+            return Answer("SLOWED", int(share * longest), depth)
         return CREATED
 
     def _add(self, job: Job, facts: dict[str, str], delay: int | None = None) -> None:
@@ -130,6 +158,8 @@ class _Intake:
         return answer
 
     def _replace(self, job: Job, answer: Answer) -> Answer:
+        self.world.leave(job)
+        self.world.is_awake |= self.world.pass_turn(job)
         self.world.forget(job)
         self.depth -= 1
         return answer._replace(replaced=job.id)
@@ -151,11 +181,6 @@ def _may_be_replaced(mode: str, holder: Job) -> bool:
     return mode == "debounce" and holder.state in WAITING and not holder.has_started
 
 
-def _facts(spec: bytes) -> dict[str, str]:
-    words = spec.partition(b"\n")[0].decode().split()[1:]
-    return dict(word.split("=") for word in words)  # type: ignore[misc]
-
-
 def _is_same(known: bytes, spec: bytes) -> bool:
-    digest = _facts(spec).get("digest")
-    return known == spec or (digest is not None and digest == _facts(known).get("digest"))
+    digest = facts_of(spec).get("digest")
+    return known == spec or (digest is not None and digest == facts_of(known).get("digest"))

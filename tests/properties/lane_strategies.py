@@ -10,7 +10,7 @@ from faena.limits import Limit
 from faena.options import Backpressure, Order, QueueOptions, Retain
 from faena.outcomes import Limited, Outcome
 from tests._support.rig import SECOND
-from tests.properties.strategies import claims, delays, outcomes
+from tests.properties.strategies import claims, delays, outcomes, specs
 
 LANES = ["@a", "@b", "@"]
 CHAINS = {"@a": ["t/a", "k/1/a/x"], "@b": ["t/b"], "@": []}
@@ -31,12 +31,18 @@ lane_changes = st.sampled_from(
         {"fifo": ""},
         {"pass": "1"},
         {"pass": ""},
-        {"learn": "1"},
-        {"fair_time": "1"},
         {"tenant_soft": "2", "tenant_hard": "5"},
         {"tenant_soft": "", "tenant_hard": ""},
     ]
 )
+
+unmodelled_changes = st.sampled_from([{"learn": "1"}, {"fair_time": "1"}])
+"""What is left to the promises: turns and limits then depend on much that was before."""
+
+bounds = st.lists(lane_changes, max_size=4).map(
+    lambda drawn: {name: value for changes in drawn for name, value in changes.items()}
+)
+"""Settings of lanes that a queue is declared with."""
 
 
 @st.composite
@@ -81,6 +87,18 @@ def lane_specs(draw: st.DrawFn, mode: str | None = None) -> bytes:
     if draw(st.integers(0, 4)) == 0:
         facts["delay"] = draw(delays)
     return seal(draw(st.sampled_from([1, 10, 10, 50])), facts, b"{}")
+
+
+def any_specs(mode: str | None = None) -> st.SearchStrategy[bytes]:
+    """With a lane or an order, or with neither."""
+    return st.one_of(lane_specs(mode), lane_specs(mode), specs(mode))
+
+
+def without_lanes(spec: bytes) -> bytes:
+    """The same job on a queue that has none."""
+    line, newline, body = spec.partition(b"\n")
+    words = [word for word in line.split() if not word.startswith((b"lane=", b"chain="))]
+    return b" ".join(words) + newline + body
 
 
 @st.composite

@@ -10,10 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.properties.facts import facts_of
+from tests.properties.ring import FULL, Ring
+
 FINISHED = ("completed", "dead", "cancelled")
 WAITING = ("ready", "delayed", "blocked")
 STATES = (*WAITING, "running", *FINISHED)
 KEPT = {"error": 20, "log": 100}
+PER_LIVE_JOB = 1_000_000
+"""A lane's count: so much for a live job, and one more when it runs."""
 
 
 @dataclass
@@ -44,6 +49,16 @@ class Job:
     lease: Lease | None = None
     result: bytes = b""
     is_awaited: bool = False
+    is_in_tail: bool = False
+    """Blocked in its chain, and not behind the job whose claim it follows."""
+    kept_score: float | None = None
+    """Its place in its chain, to which it comes back where failures pass."""
+    lane: str | None = field(init=False)
+    chain: str | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        facts = facts_of(self.spec)
+        self.lane, self.chain = facts.get("lane"), facts.get("chain")
 
     @property
     def priority(self) -> int:
@@ -76,6 +91,7 @@ class Job:
             "u": unique,
             "m": mode,
             "n": self.follower,
+            "s": None if self.kept_score is None else f"{self.kept_score:.17g}",
         }
         return {name: value for name, value in facts.items() if value}
 
@@ -94,6 +110,9 @@ class World:
     records: dict[str, tuple[str, str, str]] = field(default_factory=dict)
     calls: dict[str, tuple[str, Any]] = field(default_factory=dict)
     clock: dict[str, int] = field(default_factory=dict)
+    ring: Ring = field(default_factory=Ring)
+    heads: dict[str, str] = field(default_factory=dict)
+    """Chain and the job whose turn it is."""
     is_awake: bool = False
     granted: list[tuple[int, int]] = field(default_factory=list)
     """Every claim there ever was: instant and number."""
@@ -137,7 +156,64 @@ class World:
         job.state, job.score = state, float(score)
 
     def make_ready(self, job: Job, stamp: int) -> None:
-        self.move(job, "ready", self.place(stamp, job))
+        """A job comes up: it is ready, or blocked in its chain behind the one whose turn it is."""
+        score = self.place(stamp, job)
+        if job.chain:
+            score = stamp if job.kept_score is None else job.kept_score
+        if job.chain and self.heads.setdefault(job.chain, job.id) != job.id:
+            self.move(job, "blocked", score)
+            job.is_in_tail = True
+        else:
+            self.stand(job, score)
+
+    def stand(self, job: Job, score: float) -> None:
+        self.move(job, "ready", score)
+        job.is_in_tail = False
+        if job.lane:
+            self.ring.enter(job.lane)
+
+    def fresh_stamp(self, job: Job) -> int:
+        """Where a job stands that comes up now: in a chain behind all that have come so far."""
+        if not job.chain:
+            return self.now
+        self.clock["stamp"] = max(self.clock.get("stamp", 0), self.now) + 1
+        return self.clock["stamp"]
+
+    def leave(self, job: Job) -> None:
+        """A waiting job leaves the place it stands in, and is nowhere until it is moved."""
+        was_ready, job.state, job.is_in_tail = job.state == "ready", "ending", False
+        if was_ready and job.lane and not self.ready_in(job.lane):
+            self.ring.quit(job.lane)
+
+    def pass_turn(self, job: Job) -> bool:
+        """A job has no use for its chain's turn; whether another is ready in its place."""
+        if not job.chain or self.heads.get(job.chain) != job.id:
+            return False
+        tail = self.tail(job.chain)
+        if not tail:
+            del self.heads[job.chain]
+            return False
+        self.heads[job.chain] = tail[0].id
+        self.stand(tail[0], tail[0].score)
+        return True
+
+    def ready_in(self, lane: str) -> list[Job]:
+        return [job for job in self.those("ready") if job.lane == lane]
+
+    def tail(self, chain: str) -> list[Job]:
+        return [job for job in self.those("blocked") if job.is_in_tail and job.chain == chain]
+
+    def live(self, lane: str) -> list[Job]:
+        states = (*WAITING, "running")
+        return [job for job in self.jobs.values() if job.lane == lane and job.state in states]
+
+    def laned(self) -> int:
+        return sum(job.lane is not None for job in self.those("ready"))
+
+    def note_laned(self) -> None:
+        """At the end of a call, where it has changed."""
+        if self.laned() != self.clock.get("laned", 0):
+            self.clock["laned"] = self.laned()
 
     def count(self, name: str, number: int) -> None:
         self.clock[name] = self.clock.get(name, 0) + number
@@ -163,7 +239,7 @@ class World:
         if follower.score > self.now:
             follower.state = "delayed"
         else:
-            self.make_ready(follower, self.now)
+            self.make_ready(follower, self.fresh_stamp(follower))
         self.is_awake = True
 
     # -- endings --------------------------------------------------------------------------------
@@ -205,6 +281,9 @@ class World:
         found += [until for _, until in self.throttles.values()]
         found += [int(job.score) + age for state, age in ages if age for job in self.those(state)]
         found.append(self.clock.get("prune_at", 0))
+        found += [int(until) for until in self.ring.parked.values() if until < FULL]
+        for control in self.ring.controls.values():
+            found += [int(control.get(name, 0)) for name in ("ends_at", "held_until")]
         return sorted({at for at in found if at > self.now})
 
     # -- what must be on the server ---------------------------------------------------------------
@@ -213,10 +292,10 @@ class World:
         """The contents of every key but records of calls, events and counters."""
         found: dict[str, Any] = {
             "conf": self.conf | {"edited": " ".join(sorted(self.edited))},
-            "clock": self.clock | self._window_sums(),
+            "clock": self.clock | self._window_sums() | self._virtual(),
             "specs": {job.id: job.spec for job in self.jobs.values()},
             "marks": {job.id: mark for job in self.jobs.values() if (mark := job.mark())},
-            "leases": {job.id: _record(job.lease) for job in self.jobs.values() if job.lease},
+            "leases": {job.id: _record(job, job.lease) for job in self.jobs.values() if job.lease},
             "results": {job.id: job.result for job in self.jobs.values() if job.result},
             "waiters": {job.id: "1" for job in self.jobs.values() if job.is_awaited},
             "holds": {
@@ -227,6 +306,7 @@ class World:
         }
         for state in STATES:
             found[state] = [(job.id, job.score) for job in self.those(state)]
+        found |= self._lanes()
         found |= {f"info:{job.id}": job.info for job in self.jobs.values()}
         found |= {f"unique:{mode}:{unique}": job for (mode, unique), job in self.claims.items()}
         for unique, (job, until) in self.throttles.items():
@@ -237,15 +317,44 @@ class World:
             found[f"idem:{name}"] = {"status": status, "owner": owner, "blob": blob}
         return {name: content for name, content in found.items() if content}
 
-    def _window_sums(self) -> dict[str, int]:
-        return {
-            f"window:{per}": sum(number for _, number in entries)
-            for per, entries in self.windows.items()
+    def _virtual(self) -> dict[str, float]:
+        return {"virtual": self.ring.virtual} if self.ring.virtual else {}
+
+    def _lanes(self) -> dict[str, Any]:
+        ring, lanes = self.ring, {job.lane for job in self.jobs.values() if job.lane}
+        found: dict[str, Any] = {
+            "ring": sorted(ring.turns.items(), key=_by_score),
+            "parked": sorted(ring.parked.items(), key=_by_score),
+            "debts": sorted(ring.debts.items(), key=_by_score),
+            "tenants": ring.controls,
+            "heads": self.heads,
+            "lanes": {lane: count for lane in lanes if (count := self._count(lane))},
+            "sums": {name: str(_sum(entries)) for name, entries in ring.windows.items()},
         }
+        for lane in lanes:
+            found[f"lane:{lane}"] = [(job.id, job.score) for job in self.ready_in(lane)]
+        for chain in self.heads:
+            found[f"tail:{chain}"] = [(job.id, job.score) for job in self.tail(chain)]
+        for name, entries in ring.windows.items():
+            found[name] = [f"{instant} {number}" for instant, number in entries]
+        return found
+
+    def _count(self, lane: str) -> str:
+        live = self.live(lane)
+        running = sum(job.state == "running" for job in live)
+        return str(PER_LIVE_JOB * len(live) + running) if live else ""
+
+    def _window_sums(self) -> dict[str, int]:
+        return {f"window:{per}": _sum(entries) for per, entries in self.windows.items()}
 
 
-def _record(lease: Lease) -> tuple[str, int, str, float]:
-    return lease.id, lease.claimed_at, lease.worker, lease.score
+def _record(job: Job, lease: Lease) -> tuple[Any, ...]:
+    places = [f"{name}={of}" for name in ("lane", "chain") if (of := getattr(job, name))]
+    return lease.id, lease.claimed_at, lease.worker, lease.score, *places
+
+
+def _sum(entries: list[tuple[int, int]]) -> int:
+    return sum(number for _, number in entries)
 
 
 def _by_score(entry: tuple[str, float]) -> tuple[float, bytes]:

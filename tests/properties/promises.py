@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.properties.model import STATES
-from tests.properties.sight import PER_LIVE_JOB, Sight
+from tests.properties.model import PER_LIVE_JOB, STATES
+from tests.properties.sight import Sight
 
 
 def broken(sight: Sight) -> list[str]:

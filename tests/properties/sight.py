@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from tests.properties.facts import facts_of
 from tests.properties.model import STATES, WAITING
 
 LIVE = (*WAITING, "running")
-PER_LIVE_JOB = 1_000_000
-"""A lane's count: so much for a live job, and one more when it runs."""
 
 
 class Seen(NamedTuple):
@@ -22,12 +21,6 @@ class Seen(NamedTuple):
     lane: str | None
     chain: str | None
     lease: str | None
-
-
-def facts_of(spec: bytes) -> dict[str, str]:
-    """What the first line of a spec says of its job."""
-    words = spec.partition(b"\n")[0].decode().split()[1:]
-    return dict(word.split("=", 1) for word in words)  # type: ignore[misc]
 
 
 @dataclass

@@ -26,7 +26,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from faena.engine.scripts import Settlement, Turn
+from faena.engine.scripts import Settlement, Turn, pairs
 from faena.engine.settings import declaration
 from faena.options import QueueOptions
 from faena.outcomes import Outcome
@@ -35,8 +35,17 @@ from tests._support.rig import SECOND
 from tests._support.valkey import Server
 from tests.properties import desk
 from tests.properties.driver import QUEUE, Driver, Step
+from tests.properties.lane_strategies import (
+    any_specs,
+    bounds,
+    lane_changes,
+    lane_outcomes,
+    lanes,
+    overrides,
+    without_lanes,
+)
 from tests.properties.model import FINISHED, WAITING
-from tests.properties.strategies import IDS, changes, faults, outcomes, queue_options, specs
+from tests.properties.strategies import IDS, changes, faults, queue_options
 
 IS_LONG = os.environ.get("FAENA_HYPOTHESIS") == "long"
 
@@ -55,11 +64,19 @@ class EngineMachine(RuleBasedStateMachine):
         super().__init__()
         self.driver = Driver(self.server, f"machine{next(self.numbers)}")
 
-    @initialize(options=queue_options(), batch=st.lists(specs(), max_size=6))
-    def begin(self, options: QueueOptions, batch: list[bytes]) -> None:
-        self.driver.declare(declaration(options))
+    @initialize(
+        options=queue_options(),
+        given=st.one_of(st.none(), bounds, bounds),
+        batch=st.lists(any_specs(), max_size=6),
+    )
+    def begin(
+        self, options: QueueOptions, given: dict[str, str] | None, batch: list[bytes]
+    ) -> None:
+        """With lanes and bounds of tenants, or without any."""
+        self.has_lanes = given is not None
+        self.driver.declare(declaration(options) | (given or {}))
         if batch:
-            self.driver.enqueue("p1", list(zip(IDS, batch, strict=False)), "none")
+            self.enqueue_new_ids(batch, "p1", "none")
 
     # -- time -------------------------------------------------------------------------------------
 
@@ -79,16 +96,16 @@ class EngineMachine(RuleBasedStateMachine):
 
     # -- producers --------------------------------------------------------------------------------
 
-    @rule(batch=st.lists(specs(), min_size=1, max_size=5), who=producers, fault=faults)
+    @rule(batch=st.lists(any_specs(), min_size=1, max_size=5), who=producers, fault=faults)
     def enqueue_new(self, batch: list[bytes], who: str, fault: Fault) -> None:
         self.enqueue_new_ids(batch, who, fault)
 
     def enqueue_new_ids(self, batch: list[bytes], who: str, fault: Fault) -> None:
         unused = [job for job in IDS if job not in self.driver.world.jobs]
-        if who not in self.driver.unanswered and unused:
-            self.driver.enqueue(who, list(zip(unused, batch, strict=False)), fault)
+        if unused:
+            self.enqueue(list(zip(unused, batch, strict=False)), who, fault)
 
-    @rule(pair=st.tuples(*[specs(mode="last")] * 2), outcome=outcomes, fault=faults)
+    @rule(pair=st.tuples(*[any_specs(mode="last")] * 2), outcome=lane_outcomes, fault=faults)
     def let_one_follow_another(
         self, pair: tuple[bytes, bytes], outcome: Outcome, fault: Fault
     ) -> None:
@@ -100,11 +117,16 @@ class EngineMachine(RuleBasedStateMachine):
         self.exchange("w1", Turn(self.driver.next_call(), 0, settled), "none")
 
     @rule(
-        batch=st.lists(st.tuples(st.sampled_from(IDS[:8]), specs()), min_size=1, max_size=5),
+        batch=st.lists(st.tuples(st.sampled_from(IDS[:8]), any_specs()), min_size=1, max_size=5),
         who=producers,
         fault=faults,
     )
     def enqueue_any_ids(self, batch: list[tuple[str, bytes]], who: str, fault: Fault) -> None:
+        self.enqueue(batch, who, fault)
+
+    def enqueue(self, batch: list[tuple[str, bytes]], who: str, fault: Fault) -> None:
+        if not self.has_lanes:
+            batch = [(job, without_lanes(spec)) for job, spec in batch]
         if who not in self.driver.unanswered:
             self.driver.enqueue(who, batch, fault)
 
@@ -114,7 +136,7 @@ class EngineMachine(RuleBasedStateMachine):
     def claim(self, who: str, want: int, fault: Fault) -> None:
         self.exchange(who, Turn(self.driver.next_call(), want), fault)
 
-    @rule(who=workers, want=st.integers(1, 5), outcome=outcomes, fault=faults)
+    @rule(who=workers, want=st.integers(1, 5), outcome=lane_outcomes, fault=faults)
     def run_jobs(self, who: str, want: int, outcome: Outcome, fault: Fault) -> None:
         """Claim, and settle what was claimed in the next call."""
         settled = [Settlement(*pair, outcome) for pair in self.claim_some(who, want)]
@@ -235,13 +257,27 @@ class EngineMachine(RuleBasedStateMachine):
         driver.do(step, fault)
 
     def configure(self, data: st.DataObject, fault: Fault) -> None:
-        edits = data.draw(changes)
+        edits = data.draw(st.one_of(changes, lane_changes))
 
         async def send() -> None:
             await self.driver.engine.configure(QUEUE, edits)
 
         step = Step("configure", send, lambda: desk.configure(self.driver.world, edits))
         self.driver.do(step, fault)
+
+    @rule(lane=lanes, given=overrides(), lasts=st.sampled_from([None, SECOND]), fault=faults)
+    def decide_for_a_tenant(
+        self, lane: str, given: dict[str, str], lasts: int | None, fault: Fault
+    ) -> None:
+        driver = self.driver
+
+        async def send() -> object:
+            told = await driver.engine.tenant(QUEUE, lane, given, by="ops", duration_us=lasts)
+            fields = {name: of.decode() for name, of in pairs(told[0]).items()}
+            return fields, *told[1:3], float(told[3]) if told[3] else None
+
+        step = Step("tenant", send, lambda: desk.tenant(driver.world, lane, given, "ops", lasts))
+        driver.do(step, fault)
 
     @precondition(lambda self: len(self.driver.world.jobs) > 12)
     @rule()
@@ -283,7 +319,7 @@ class EngineMachine(RuleBasedStateMachine):
         return data.draw(st.lists(newest_first, unique=True, min_size=1, max_size=4))
 
     def some_settlements(self, data: st.DataObject) -> list[Settlement]:
-        return [Settlement(*pair, data.draw(outcomes)) for pair in self.some_leases(data)]
+        return [Settlement(*pair, data.draw(lane_outcomes)) for pair in self.some_leases(data)]
 
 
 @pytest.mark.timeout(7200 if IS_LONG else 300)

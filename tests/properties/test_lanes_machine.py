@@ -35,6 +35,7 @@ from tests.properties.lane_strategies import (
     lane_specs,
     lanes,
     overrides,
+    unmodelled_changes,
 )
 from tests.properties.model import FINISHED, WAITING
 from tests.properties.strategies import IDS, faults
@@ -174,7 +175,7 @@ class LanesMachine(RuleBasedStateMachine):
         self.driver.clock.now += SECOND
         self.exchange("w2", Turn(self.driver.next_call(), want, (), None, is_sweep), "none")
 
-    @rule(edits=lane_changes, fault=faults)
+    @rule(edits=st.one_of(lane_changes, unmodelled_changes), fault=faults)
     def configure(self, edits: dict[str, str], fault: Fault) -> None:
         self.driver.ask("configure", fault, edits)
 

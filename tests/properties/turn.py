@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -11,6 +12,7 @@ from faena.engine.scripts import Claim, Exchanged, Settlement, Turn
 from faena.outcomes import Buried, Cancelled, Completed, Limited, Released, Retried, Snoozed
 from tests.properties.intake import OVERTAKEN, is_overtaken
 from tests.properties.model import FINISHED, Job, Lease, World
+from tests.properties.ring import FULL, QUANTUM, Control, Visit
 
 SECOND = 1_000_000
 PRESENCE_US = 30 * SECOND
@@ -23,9 +25,11 @@ def exchange(world: World, caller: str, worker: str, turn: Turn) -> Exchanged | 
     if is_overtaken(world, caller, turn.call):
         return OVERTAKEN
     lost = _settle(world, turn.settled)
-    _promote_due(world)
     _rescue(world)
+    _promote_due(world)
     _prune_all(world, is_sweep=turn.is_sweep)
+    if world.laned():
+        world.ring.unpark_due(world.now, is_sweep=turn.is_sweep)
     grant, gate, opens_at = _allowed(world, turn.want)
     claimed = _claim(world, grant, worker, turn.call)
     answer = _look_ahead(world, turn.want, len(claimed), gate, opens_at)
@@ -62,27 +66,62 @@ def _settle(world: World, settled: Sequence[Settlement]) -> list[str]:
     """Completions without a result come first; each state is filled in turn."""
     plain = [one for one in settled if one.outcome == Completed()]
     others = [one for one in settled if one.outcome != Completed()]
-    lost: list[str] = []
-    ended: dict[str, list[Job]] = {state: [] for state in FINISHED}
     valid = [one for one in (*plain, *others) if holds(world, one.id, one.lease)]
-    lost = [one.id for one in (*plain, *others) if one not in valid]
+    ended = _Ended()
     for one in valid:
         job = world.jobs[one.id]
+        keeps_place = one in others and "pass" in world.conf and job.chain is not None
+        score = job.lease.score if job.lease and keeps_place else job.kept_score
         state = _end(world, job, one)
-        if state is not None:
-            ended[state].append(job)
+        ended.add(job, state)
+        if state in ("dead", "cancelled") or job.state == "delayed":
+            job.kept_score = score
+        match one.outcome:
+            case Limited(scope="tenant", delay_us=us) if job.lane and job.state == "ready":
+                ended.held.append((job.lane, world.now + us))
+            case _:
+                pass
+    _close(world, ended)
+    return [one.id for one in (*plain, *others) if one not in valid]
+
+
+@dataclass
+class _Ended:
+    """Jobs whose leases have ended, by the state that finishes them."""
+
+    finished: dict[str, list[Job]] = field(default_factory=lambda: {one: [] for one in FINISHED})
+    others: list[Job] = field(default_factory=list)
+    held: list[tuple[str, int]] = field(default_factory=list)
+
+    def add(self, job: Job, state: str | None) -> None:
+        (self.finished[state] if state else self.others).append(job)
+        if state:
+            job.state = "ending"
+
+
+def _close(world: World, ended: _Ended) -> None:
+    """Turns pass on, then lanes are held and freed, then claims pass on."""
+    finished = [job for state in FINISHED for job in ended.finished[state]]
+    later = [job for job in ended.others if job.state == "delayed" and "pass" in world.conf]
+    for job in (*finished, *later):
+        world.pass_turn(job)
+    for lane, until in ended.held:
+        world.ring.hold(lane, until, world.now)
+    world.ring.free([job.lane for job in (*finished, *ended.others) if job.lane])
     for state in FINISHED:
-        for job in ended[state]:
+        for job in ended.finished[state]:
             world.finish(job, state)
-    return lost
 
 
 def _end(world: World, job: Job, ending: Settlement) -> str | None:
     """Ends a lease; returns the state of a job that is finished by it."""
     lease, job.lease = job.lease, None
     assert lease is not None
-    if isinstance(ending.outcome, Limited):
-        _extend_hold(world, world.now + ending.outcome.delay_us)
+    match ending.outcome:
+        case Limited(scope="queue", delay_us=delay_us):
+            _extend_hold(world, world.now + delay_us)
+        case _:
+            pass
     match ending.outcome:
         case Completed(result=result):
             job.result = result if world.keeps("completed") else b""
@@ -97,8 +136,10 @@ def _end(world: World, job: Job, ending: Settlement) -> str | None:
             world.move(job, "delayed", world.now + delay_us)
         case Snoozed(delay_us=delay_us):
             world.move(job, "delayed", world.now + delay_us)
+        case Limited(scope="tenant", delay_us=delay_us) if job.lane is None:
+            world.move(job, "delayed", world.now + delay_us)
         case Limited() | Released():
-            world.move(job, "ready", lease.score)
+            world.stand(job, lease.score)
         case Buried(has_run=has_run):
             _fail(job, ending, attempts=int(has_run))
             return "dead"
@@ -131,17 +172,16 @@ def _promote_due(world: World) -> None:
 
 
 def _rescue(world: World) -> None:
-    ended: dict[str, list[Job]] = {"dead": [], "cancelled": []}
+    ended = _Ended()
     for job in world.those("running"):
         if job.score <= world.now:
             _lose(world, job)
-            if job.is_stopping:
-                ended["cancelled"].append(job)
-            elif job.losses >= world.need("max_deliveries"):
-                ended["dead"].append(job)
-    for state, jobs in ended.items():
-        for job in jobs:
-            world.finish(job, state)
+            is_dead = job.losses >= world.need("max_deliveries")
+            state = "cancelled" if job.is_stopping else "dead" if is_dead else None
+            ended.add(job, state)
+    for job in ended.others:
+        world.stand(job, job.score)
+    _close(world, ended)
 
 
 def _lose(world: World, job: Job) -> None:
@@ -154,7 +194,7 @@ def _lose(world: World, job: Job) -> None:
         f'delivery {job.losses}","code":"WORKER_LOST","worker":"{lease.worker}",'
         f'"claimed_at":{lease.claimed_at},"at":{world.now}}}',
     )
-    world.move(job, "ready", lease.score)
+    job.score = lease.score
 
 
 def _prune_all(world: World, *, is_sweep: bool) -> None:
@@ -227,7 +267,7 @@ def _room(world: World, most: int, per: int) -> tuple[int, float]:
 
 
 def _claim(world: World, grant: int, worker: str, lease: str) -> list[str]:
-    claimed = world.those("ready")[:grant]
+    claimed = _pop_ready(world, grant) if grant else []
     for job in claimed:
         job.lease = Lease(lease, world.now, worker, job.score)
         world.move(job, "running", world.now + world.need("lease_us"))
@@ -238,6 +278,56 @@ def _claim(world: World, grant: int, worker: str, lease: str) -> list[str]:
         for most, per in world.limits:
             _spend(world.windows.setdefault(per, []), most, per, (world.now, len(claimed)))
     return [job.id for job in claimed]
+
+
+def _pop_ready(world: World, number: int) -> list[Job]:
+    """Half of a claim may go to jobs without a lane where others have one, and what these leave."""
+    if not world.laned():
+        return world.those("ready")[:number]
+    unlaned = [job for job in world.those("ready") if job.lane is None]
+    popped: list[Job] = []
+
+    def visit(lane: str, turn: float, most: int) -> Visit | float:
+        return _visit(world, Visit(lane, turn, most), sum(job.lane == lane for job in popped))
+
+    def take(visit: Visit) -> tuple[int, bool]:
+        waiting = [job for job in world.ready_in(visit.lane) if job not in popped]
+        popped.extend(waiting[: visit.share])
+        number = min(visit.share, len(waiting))
+        for most, per in _limits(world, visit.control) if number else []:
+            entries = world.ring.windows.setdefault(f"window:{per}{visit.lane}", [])
+            _spend(entries, most, per, (world.now, number))
+        return number, len(waiting) <= visit.share
+
+    quantum = 1 if "fifo" in world.conf else QUANTUM
+    world.ring.serve(number - min(len(unlaned), math.ceil(number / 2)), quantum, visit, take)
+    return popped + unlaned[: number - len(popped)]
+
+
+def _visit(world: World, visit: Visit, claimed: int) -> Visit | float:
+    """With what the lane may be given, or the instant to look at it again."""
+    control = visit.control = world.ring.control(visit.lane, world.now)
+    own = control or {}
+    if "held_until" in own:
+        return own["held_until"] or FULL
+    visit.weight = own.get("weight", 1)
+    most = own.get("max_running", world.number("tenant_max_running"))
+    if most is not None:
+        running = sum(job.state == "running" for job in world.live(visit.lane)) + claimed
+        visit.room = max(0, min(visit.room, int(most) - running))
+        if not visit.room:
+            return FULL
+    opens_at = FULL
+    for limit in _limits(world, control):
+        room, at = world.ring.window_room(visit.lane, limit, world.now)
+        if room < visit.room:
+            visit.room, opens_at = max(0, room), at
+    return visit if visit.room else min(opens_at, own.get("ends_at", FULL))
+
+
+def _limits(world: World, control: Control | None) -> list[tuple[int, int]]:
+    text = (control or {}).get("limits", world.conf.get("tenant_limits", ""))
+    return [(int(most), int(per)) for most, per in (word.split("/") for word in text.split())]
 
 
 def _spend(entries: list[tuple[int, int]], most: int, per: int, entry: tuple[int, int]) -> None:
@@ -253,12 +343,14 @@ def _spend(entries: list[tuple[int, int]], most: int, per: int, entry: tuple[int
 def _look_ahead(
     world: World, want: int, claimed: int, gate: str, opens_at: float | None
 ) -> Exchanged:
-    waiting = bool(world.those("ready"))
+    laned, ready = world.laned(), len(world.those("ready"))
+    waiting = bool(world.ring.turns) or ready > laned
     has_more = waiting and not gate
     world.is_awake = (world.is_awake or has_more) and waiting
     instants = [jobs[0].score for state in ("delayed", "running") if (jobs := world.those(state))]
     if waiting and opens_at is not None:
         instants.append(opens_at)
+    instants += [until for until in world.ring.parked.values() if until < FULL]
     soonest = min(instants, default=math.inf)
     next_at = 0 if soonest == math.inf else max(int(soonest), world.now)
     return Exchanged(world.now, next_at, gate, has_more and claimed == want, [], [])

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from faena.engine.scripts import Exchanged, Turn
+from tests.properties.facts import facts_of
 from tests.properties.promises import broken
-from tests.properties.sight import Seen, Sight, facts_of
+from tests.properties.sight import Seen, Sight
 
 FULL = 1e18
 """Where a lane is parked until one of its jobs ends."""
