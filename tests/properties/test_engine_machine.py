@@ -40,6 +40,7 @@ from tests.properties.lane_strategies import (
     bounds,
     lane_changes,
     lane_outcomes,
+    lane_specs,
     lanes,
     overrides,
     without_lanes,
@@ -141,6 +142,23 @@ class EngineMachine(RuleBasedStateMachine):
         """Claim, and settle what was claimed in the next call."""
         settled = [Settlement(*pair, outcome) for pair in self.claim_some(who, want)]
         self.exchange(who, Turn(self.driver.next_call(), want, settled), fault)
+
+    @rule(
+        batch=st.lists(lane_specs(), min_size=4, max_size=8),
+        wants=st.tuples(st.integers(1, 5), st.integers(1, 5)),
+        outcome=lane_outcomes,
+        fault=faults,
+    )
+    def let_tenants_take_turns(
+        self, batch: list[bytes], wants: tuple[int, int], outcome: Outcome, fault: Fault
+    ) -> None:
+        """Many jobs come; two workers claim, one ends what it has, and claims again."""
+        for reason in ("pause", "rate_limited"):
+            self.driver.ask("release", desk.release, "none", reason)
+        self.enqueue_new_ids(batch, "p1", "none")
+        settled = [Settlement(*pair, outcome) for pair in self.claim_some("w1", wants[0])]
+        self.claim_some("w2", wants[1])
+        self.exchange("w1", Turn(self.driver.next_call(), wants[1], settled), fault)
 
     @rule(want=st.integers(1, 5), us=st.sampled_from([2 * SECOND, 30 * SECOND]))
     def a_worker_freezes_before_it_hears_what_it_claimed(self, want: int, us: int) -> None:
