@@ -29,8 +29,8 @@ SIZES: tuple[int, ...] = (1, 100)
 """Jobs in a claim: the fewest, and as many as a worker takes at most."""
 
 _PER_LANE = 6  # a visit takes up to four: none is emptied by its first
-_LEAST = 30_000
 _CALLS = {1: 100, 100: 10}
+_PER_ROUND = sum(size * (calls + 1) for size, calls in _CALLS.items())
 
 
 class Fit(NamedTuple):
@@ -100,7 +100,10 @@ def measure(server: Server, most: int, rounds: int) -> list[Curve]:
 async def _measure(url: str, most: int, rounds: int) -> list[Curve]:
     client: Any = redis.Redis.from_url(url, protocol=2)
     async with AsyncExitStack() as stack:
-        queues = [await _filled(stack, url, lanes) for lanes in (0, *decades(most, per_decade=2))]
+        queues = [
+            await _filled(stack, url, lanes, _PER_ROUND * (rounds + 1))
+            for lanes in (0, *decades(most, per_decade=2))
+        ]
         print(f"claims: {rounds} rounds over {len(queues)} queues", file=sys.stderr)
         for _ in range(rounds):
             for queue in random.sample(queues, len(queues)):
@@ -110,8 +113,8 @@ async def _measure(url: str, most: int, rounds: int) -> list[Curve]:
     return list(_curves(queues))
 
 
-async def _filled(stack: AsyncExitStack, url: str, lanes: int) -> Asked:
-    name, jobs = f"claims{lanes}", max(_LEAST, _PER_LANE * lanes)
+async def _filled(stack: AsyncExitStack, url: str, lanes: int, least: int) -> Asked:
+    name, jobs = f"claims{lanes}", max(least, _PER_LANE * lanes)
     print(f"claims: {jobs:,} jobs in {lanes:,} lanes", file=sys.stderr)
     kind = "laned" if lanes else "unlaned"
     producer = await stack.enter_async_context(producing(url, kind, name))

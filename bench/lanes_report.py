@@ -30,6 +30,8 @@ class Findings:
     waits: dict[int, Waits] = field(default_factory=dict[int, Waits])
     shares: list[Shares] = field(default_factory=list[Shares])
 
+    broken: dict[str, str] = field(default_factory=dict[str, str])
+
     @property
     def stood(self) -> list[Rated]:
         """The cases that were drained at least once."""
@@ -37,8 +39,9 @@ class Findings:
 
     @property
     def failed(self) -> dict[str, list[str]]:
-        """Why drains failed, by case."""
-        return {one.case.name: list(one.failed) for one in self.drains if one.failed}
+        """Why parts, and single drains, failed."""
+        drains = {one.case.name: list(one.failed) for one in self.drains if one.failed}
+        return {part: [reason] for part, reason in self.broken.items()} | drains
 
 
 def figures(found: Findings) -> dict[str, Any]:
@@ -95,8 +98,8 @@ def print_tables(found: Findings, console: Console) -> None:
     )
     for table in filter(None, tables):
         console.print(table)
-    for case, reasons in found.failed.items():
-        console.print(f"failed {case}: {'; '.join(reasons)}", style="red", markup=False)
+    for what, reasons in found.failed.items():
+        console.print(f"failed {what}: {'; '.join(reasons)}", style="red", markup=False)
     for curve in found.curves:
         fit = curve.fit
         console.print(
