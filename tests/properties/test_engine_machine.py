@@ -348,7 +348,7 @@ def test_the_engine_agrees_with_the_model(valkey: Server, part: int) -> None:
     run_state_machine_as_test(
         EngineMachine,
         settings=settings(
-            max_examples=1000 if IS_LONG else 25,
+            max_examples=1000 if IS_LONG else 20,
             stateful_step_count=50,
             deadline=None,
             suppress_health_check=list(HealthCheck),
