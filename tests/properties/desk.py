@@ -207,6 +207,6 @@ def obliterate(world: World, *, force: bool) -> str:
         kept.clear()
     world.edited.clear()
     world.heads.clear()
-    world.ring = Ring(windows=world.ring.windows)
+    world.ring = Ring()
     world.is_awake = False
     return "DONE"

@@ -295,9 +295,8 @@ def _pop_ready(world: World, number: int) -> list[Job]:
         popped.extend(waiting[: visit.share])
         number = min(visit.share, len(waiting))
         for most, per in _limits(world, visit.control) if number else []:
-            entries = world.ring.entries(visit.lane, per, world.now)
-            _spend(entries, most, per, (world.now, number), buckets=100)
-            world.ring.windows[f"claims:{per}{visit.lane}"] = entries
+            entries = world.ring.windows.setdefault(f"window:{per}{visit.lane}", [])
+            _spend(entries, most, per, (world.now, number))
         return number, len(waiting) <= visit.share
 
     quantum = 1 if "fifo" in world.conf else QUANTUM
@@ -331,17 +330,11 @@ def _limits(world: World, control: Control | None) -> list[tuple[int, int]]:
     return [(int(most), int(per)) for most, per in (word.split("/") for word in text.split())]
 
 
-def _spend(
-    entries: list[tuple[int, int]],
-    most: int,
-    per: int,
-    entry: tuple[int, int],
-    buckets: int = 1000,
-) -> None:
-    """A large window has so many buckets, each leaving with its youngest claim."""
-    width = per / buckets
+def _spend(entries: list[tuple[int, int]], most: int, per: int, entry: tuple[int, int]) -> None:
+    """A large window has a thousand buckets, each leaving with its youngest claim."""
+    width = per / 1000
     now, number = entry
-    if most > buckets and entries and entries[-1][0] // width == now // width:
+    if most > 1000 and entries and entries[-1][0] // width == now // width:
         instant, before = entries.pop()
         now, number = max(instant, now), before + number
     entries.append((now, number))
