@@ -90,6 +90,8 @@ def _read_string(name: str, content: bytes) -> Any:
     if name.startswith("call:"):
         call, _, answer = content.partition(b"\n")
         return call.decode(), answer
+    if name.startswith("claims:"):
+        return msgspec.msgpack.decode(content)
     return content.decode()
 
 

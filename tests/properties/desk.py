@@ -153,12 +153,15 @@ def idem(world: World, name: str, verb: str, owner: str, blob: bytes) -> list[by
 
 
 def configure(world: World, changes: Mapping[str, str]) -> None:
+    before = {per: most for most, per in world.limits}
     for name, value in changes.items():
         _set(world, name, value)
         world.edited.add(name)
-    windows = {per for _, per in world.limits}
-    since = world.limited_since
-    world.limited_since = {per: since.get(per, len(world.granted)) for per in windows}
+    since = {
+        per: at for per, at in world.limited_since.items() if (before[per], per) in world.limits
+    }
+    # a limit that was lowered finds its window too full, and grants nothing until it is not
+    world.limited_since = {per: since.get(per, len(world.granted)) for _, per in world.limits}
 
 
 def declare(world: World, settings: Mapping[str, str]) -> None:
@@ -207,6 +210,6 @@ def obliterate(world: World, *, force: bool) -> str:
         kept.clear()
     world.edited.clear()
     world.heads.clear()
-    world.ring = Ring()
+    world.ring = Ring(windows=world.ring.windows)
     world.is_awake = False
     return "DONE"

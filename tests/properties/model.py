@@ -329,14 +329,13 @@ class World:
             "tenants": ring.controls,
             "heads": self.heads,
             "lanes": {lane: count for lane in lanes if (count := self._count(lane))},
-            "sums": {name: str(_sum(entries)) for name, entries in ring.windows.items()},
         }
         for lane in lanes:
             found[f"lane:{lane}"] = [(job.id, job.score) for job in self.ready_in(lane)]
         for chain in self.heads:
             found[f"tail:{chain}"] = [(job.id, job.score) for job in self.tail(chain)]
         for name, entries in ring.windows.items():
-            found[name] = [f"{instant} {number}" for instant, number in entries]
+            found[name] = [_sum(entries), *(word for entry in entries for word in entry)]
         return found
 
     def _count(self, lane: str) -> str:

@@ -113,11 +113,16 @@ class Ring:
 
     # -- limits -----------------------------------------------------------------------------------
 
+    def entries(self, lane: str, per: int, now: int) -> Window:
+        """What is still in a window; the stored value changes only with a claim."""
+        kept = list(self.windows.get(f"claims:{per}{lane}", []))
+        while kept and kept[0][0] <= now - per:
+            kept.pop(0)
+        return kept
+
     def window_room(self, lane: str, limit: tuple[int, int], now: int) -> tuple[int, float]:
         most, per = limit
-        entries = self.windows.get(f"window:{per}{lane}", [])
-        while entries and entries[0][0] <= now - per:
-            entries.pop(0)
+        entries = self.entries(lane, per, now)
         return most - sum(number for _, number in entries), (
             entries[0][0] if entries else now
         ) + per

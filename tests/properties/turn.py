@@ -63,10 +63,11 @@ def _as_claim(job: Job) -> Claim:
 
 
 def _settle(world: World, settled: Sequence[Settlement]) -> list[str]:
-    """Completions without a result come first; each state is filled in turn."""
+    """Completions come first, those without a result before the others; each state in turn."""
     plain = [one for one in settled if one.outcome == Completed()]
-    others = [one for one in settled if one.outcome != Completed()]
-    valid = [one for one in (*plain, *others) if holds(world, one.id, one.lease)]
+    kept = [one for one in settled if isinstance(one.outcome, Completed) and one not in plain]
+    others = [one for one in settled if not isinstance(one.outcome, Completed)]
+    valid = [one for one in (*plain, *kept, *others) if holds(world, one.id, one.lease)]
     ended = _Ended()
     for one in valid:
         job = world.jobs[one.id]
@@ -82,7 +83,7 @@ def _settle(world: World, settled: Sequence[Settlement]) -> list[str]:
             case _:
                 pass
     _close(world, ended)
-    return [one.id for one in (*plain, *others) if one not in valid]
+    return [one.id for one in (*plain, *kept, *others) if one not in valid]
 
 
 @dataclass
@@ -252,7 +253,7 @@ def _allowed(world: World, want: int) -> tuple[int, str, float | None]:
         grant, gate = max(0, most - len(world.those("running"))), "max_running"
     for most, per in world.limits:
         room, at = _room(world, most, per)
-        if room < grant:
+        if max(0, room) < grant:
             grant, gate, opens_at = max(0, room), "limit", at
     return min(grant, want), gate, opens_at
 
@@ -295,8 +296,9 @@ def _pop_ready(world: World, number: int) -> list[Job]:
         popped.extend(waiting[: visit.share])
         number = min(visit.share, len(waiting))
         for most, per in _limits(world, visit.control) if number else []:
-            entries = world.ring.windows.setdefault(f"window:{per}{visit.lane}", [])
-            _spend(entries, most, per, (world.now, number))
+            entries = world.ring.entries(visit.lane, per, world.now)
+            _spend(entries, most, per, (world.now, number), buckets=100)
+            world.ring.windows[f"claims:{per}{visit.lane}"] = entries
         return number, len(waiting) <= visit.share
 
     quantum = 1 if "fifo" in world.conf else QUANTUM
@@ -330,11 +332,17 @@ def _limits(world: World, control: Control | None) -> list[tuple[int, int]]:
     return [(int(most), int(per)) for most, per in (word.split("/") for word in text.split())]
 
 
-def _spend(entries: list[tuple[int, int]], most: int, per: int, entry: tuple[int, int]) -> None:
-    """A large window has a thousand buckets, each leaving with its youngest claim."""
-    width = per / 1000
+def _spend(
+    entries: list[tuple[int, int]],
+    most: int,
+    per: int,
+    entry: tuple[int, int],
+    buckets: int = 1000,
+) -> None:
+    """A large window has so many buckets, each leaving with its youngest claim."""
+    width = per / buckets
     now, number = entry
-    if most > 1000 and entries and entries[-1][0] // width == now // width:
+    if most > buckets and entries and entries[-1][0] // width == now // width:
         instant, before = entries.pop()
         now, number = max(instant, now), before + number
     entries.append((now, number))

@@ -127,14 +127,15 @@ def _is_closed(sight: Sight, lane: str) -> bool:
     if most is not None and running >= int(most):
         return True
     return any(
-        _used(sight, lane, per) >= most or f"window:{per}{lane}" in sight.hash("learned")
+        _used(sight, lane, per) >= most or f"claims:{per}{lane}" in sight.hash("learned")
         for per, most in sight.windows(lane).items()
     )
 
 
 def _used(sight: Sight, lane: str, per: int) -> int:
-    entries = [entry.split() for entry in sight.keys.get(f"window:{per}{lane}", [])]
-    return sum(int(number) for at, number in entries if int(at) > sight.now - per)
+    _, *entries = sight.keys.get(f"claims:{per}{lane}", [0])
+    pairs = zip(entries[::2], entries[1::2], strict=True)
+    return sum(number for at, number in pairs if at > sight.now - per)
 
 
 def _turns_pass_in_order(before: Sight, sight: Sight) -> Iterator[str]:

@@ -22,7 +22,7 @@ SCRIPTS = sorted(LUA.glob("*.lua"))
 BY_VARIABLE = {"ready", "delayed", "blocked", "running", "completed", "dead", "cancelled"}
 """States, which scripts reach through a variable."""
 
-BY_WINDOW = {"window:", "sums"}
+BY_WINDOW = {"window:", "claims:"}
 """What a limit's window says of itself."""
 
 BY_THE_WIRE = {"fence"}

@@ -48,7 +48,7 @@ CATALOGUE = (
     Key("heads", "hash", "chain → the job whose turn it is", "chains with live jobs"),
     Key("tail:", "zset", "ids blocked in one chain, by stamp", "with its jobs"),
     Key("tenants", "hash", "lane → packed overrides of one tenant", "one a tenant"),
-    Key("sums", "hash", "claims in the window of a lane", "one a window"),
+    Key("claims:", "string", "claims inside the window of a lane's limit, packed", "TTL"),
     Key("learned", "hash", "window → what its limit fell to, and when", "limits that fell"),
     Key("shares:", "hash", "lane → what it was given in one minute", "TTL 1 h"),
     Key("holds", "hash", "reason → until, by, at", "a field a reason"),

@@ -4,7 +4,7 @@
 --          zsets · holds hash · window lists · wake zset · events stream
 -- args     now · caller · call (becomes the lease id) · worker · want · sweep 1|'' · samples (packed
 --          counter -> number) · lease_us at least · plain, then so many id · lease completed without
---          a result, then id · lease · kind · number · blob …
+--          a result, then id · lease · kind · number · blob … (`complete` with its result)
 -- returns  now · next_at (0: nothing to wait for) · gate · more 1|0 · lost ids · (id · score) … ·
 --          specs · (id · attempts · losses · changed priority) … of marked jobs
 -- refuses  UNCONFIGURED · OVERTAKEN
@@ -29,17 +29,23 @@ end
 -- A worker renews at a pace that code gave it; a lease edited to be shorter must not end before.
 local lease_us = math.max(conf.lease_us, tonumber(ARGV[8]))
 
-local done, leases, items = {}, {}, {}
+local done, leases, results, items = {}, {}, {}, {}
 for i = 1, plain do
   done[i], leases[i] = ARGV[8 + 2 * i], ARGV[9 + 2 * i]
 end
+local number = plain
 for i = 10 + 2 * plain, #ARGV, 5 do
-  items[#items + 1] = { id = ARGV[i], lease = ARGV[i + 1], kind = ARGV[i + 2],
-                        number = ARGV[i + 3], blob = ARGV[i + 4] }
+  if ARGV[i + 2] == 'complete' then
+    number = number + 1
+    done[number], leases[number], results[number] = ARGV[i], ARGV[i + 1], ARGV[i + 4]
+  else
+    items[#items + 1] = { id = ARGV[i], lease = ARGV[i + 1], kind = ARGV[i + 2],
+                          number = ARGV[i + 3], blob = ARGV[i + 4] }
+  end
 end
-local settled = settle(done, leases, items, conf, now)
+local settled = settle(done, leases, results, items, conf, now)
 
-local slice = PRUNED + plain + #items
+local slice = PRUNED + number + #items
 local due_at, ends_at, is_busy = upkeep(conf, now, slice, ARGV[6] == '1')
 want = is_busy and math.min(want, CLAIMED_WHEN_BUSY) or want
 local lane_at = laned_now() > 0 and unpark_due(now, ARGV[6] == '1') or nil

@@ -7,7 +7,7 @@
 -- gates    delayed · behind (a job, its state) · held (reason) · max_running · limit (max/window_us) ·
 --          tenant_held · tenant_max_running · tenant_limit · turn (lanes that come first)
 --@flags no-writes
---@include now, conf, state, mark, fact, lane, window, learn, unique
+--@include now, conf, state, mark, fact, lane, window, learn, lane_window, unique
 local now, id, conf, gates = now_us(ARGV[1]), ARGV[2], conf_now(), {}
 
 local function gate(name, detail, until_at)
@@ -16,23 +16,30 @@ local function gate(name, detail, until_at)
   gates[#gates + 1] = whole(until_at or 0)
 end
 
---- As `room_in`, without clearing anything away.
-local function explain_window(name, window)
-  local used, first = 0, nil
-  for _, entry in ipairs(call('LRANGE', key(window.name), 0, -1)) do
-    local instant, number = entry_of(entry)
-    if instant > now - window.per_us then
-      first, used = first or instant, used + number
-    end
-  end
+local function explain_window(name, window, used, first)
   if used >= window.max then
-    gate(name, window.max .. '/' .. whole(window.per_us), first + window.per_us)
+    gate(name, window.max .. '/' .. whole(window.per_us), (first or now) + window.per_us)
   end
 end
 
-local function explain_limits(name, text, lane)
+--- As `room_in`, without clearing anything away.
+local function explain_limits(text)
+  for _, window in ipairs(learned_windows(text, nil, now)) do
+    local used, first = 0, nil
+    for _, entry in ipairs(call('LRANGE', key(window.name), 0, -1)) do
+      local instant, number = entry_of(entry)
+      if instant > now - window.per_us then
+        first, used = first or instant, used + number
+      end
+    end
+    explain_window('limit', window, used, first)
+  end
+end
+
+local function explain_tenant_limits(text, lane)
   for _, window in ipairs(learned_windows(text, lane, now)) do
-    explain_window(name, window)
+    local entries = still_in(window, call('GET', key(window.name)), now)
+    explain_window('tenant_limit', window, entries[1], entries[2])
   end
 end
 
@@ -47,7 +54,7 @@ local function explain_queue()
   if conf.max_running and call('ZCARD', key('running')) >= conf.max_running then
     gate('max_running', conf.max_running)
   end
-  explain_limits('limit', conf.limits)
+  explain_limits(conf.limits)
 end
 
 local function explain_tenant(lane)
@@ -64,7 +71,7 @@ local function explain_tenant(lane)
   if most and tonumber(count or 0) % LIVE >= most then
     gate('tenant_max_running', most)
   end
-  explain_limits('tenant_limit', control.limits or conf.tenant_limits, lane)
+  explain_tenant_limits(control.limits or conf.tenant_limits, lane)
 end
 
 --- How many jobs come before one that is ready. Lanes take turns, so before the n-th job of a lane

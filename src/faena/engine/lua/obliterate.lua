@@ -29,15 +29,7 @@ for _, name in ipairs(call('HKEYS', key('clock'))) do
     call('UNLINK', key(name))
   end
 end
-local sums = call('HRANDFIELD', key('sums'), slice)
-for _, name in ipairs(sums) do
-  call('UNLINK', key(name))
-  call('HDEL', key('sums'), name)
-end
-if #sums == slice then
-  return 'MORE'
-end
-call('UNLINK', key('lanes'), key('ring'), key('parked'), key('debts'), key('heads'), key('tenants'), key('sums'), key('learned'))
+call('UNLINK', key('lanes'), key('ring'), key('parked'), key('debts'), key('heads'), key('tenants'), key('learned'))
 call('UNLINK', key('conf'), key('clock'), key('specs'), key('marks'), key('leases'), key('results'),
   key('holds'), key('waiters'), key('workers'), key('events'), key('wake'))
 return 'DONE'

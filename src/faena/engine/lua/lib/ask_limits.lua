@@ -1,7 +1,7 @@
 --- How many of `want` the limits allow, and when the one that says least may allow more.
 --@include window, learn
-local function ask_limits(text, want, now, lane)
-  local grant, opens_at, windows = want, nil, learned_windows(text, lane, now)
+local function ask_limits(text, want, now)
+  local grant, opens_at, windows = want, nil, learned_windows(text, nil, now)
   for _, window in ipairs(windows) do
     local room, at = room_in(window, now)
     if room < grant then

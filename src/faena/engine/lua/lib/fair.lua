@@ -67,13 +67,14 @@ local function next_visits(asked, number, conf, now, is_gated)
     return visits, #lanes
   end
   local controls, counts, open = controls_of(lanes, now), call('HMGET', key('lanes'), unpack(lanes)), {}
+  local windows = windows_for(lanes, controls, conf, now)
   for i, visit in ipairs(visits) do
     local lane = visit.lane
     local running = (tonumber(counts[i] or 0) + (lane_changes[lane] or 0)) % LIVE
     visit.control = controls[lane]
     visit.weight = weight_of(visit.control)
-    local room, opens_at, why = lane_room(lane, number, visit.control, conf, now, running)
-    visit.room = room
+    local room, opens_at, why = lane_room(number, visit.control, windows[i], conf, now, running)
+    visit.room, visit.windows = room, windows[i]
     if room > 0 then
       open[#open + 1] = visit
     else
@@ -85,7 +86,7 @@ local function next_visits(asked, number, conf, now, is_gated)
 end
 
 --- Take what was allotted to one lane; returns how many there were.
-local function take_from(visit, popped, lanes, conf, now, cost)
+local function take_from(visit, popped, lanes, now, cost)
   local lane, size = visit.lane, #popped
   local got = call('ZPOPMIN', key('lane:' .. lane), visit.share)
   local number = #got / 2
@@ -100,7 +101,7 @@ local function take_from(visit, popped, lanes, conf, now, cost)
     virtual_now = math.max(virtual_time(), visit.turn - cost / visit.weight)
     count_lane(lane, 0, number)
     laned_change = laned_change - number
-    spend_lane(lane, number, visit.control, conf, now)
+    spend_in_windows(visit.windows or {}, number, now)
     note_share(lane, number, visit.weight)
   end
   return number
@@ -119,10 +120,10 @@ local function mark_empty(visits)
 end
 
 --- Take what was allotted; lanes with jobs left go back into the ring.
-local function take(visits, popped, lanes, conf, now, cost)
+local function take(visits, popped, lanes, now, cost)
   local back, owed, taken, full = {}, {}, 0, {}
   for _, visit in ipairs(visits) do
-    local number = visit.share > 0 and take_from(visit, popped, lanes, conf, now, cost) or 0
+    local number = visit.share > 0 and take_from(visit, popped, lanes, now, cost) or 0
     visit.is_empty = number < visit.share
     full[#full + 1] = visit.share > 0 and not visit.is_empty and visit or nil
     taken = taken + number
@@ -165,7 +166,7 @@ local function serve_ring(number, conf, now, cost)
     else
       allot_quanta(visits, number, cost, quantum)
     end
-    number = number - take(visits, popped, lanes, conf, now, cost)
+    number = number - take(visits, popped, lanes, now, cost)
     if number <= 0 then
       break
     end

@@ -33,14 +33,18 @@ local function apply(batch, marks, conf, now)
   tell('limited', batch.limited)
 end
 
---- The ordinary ending, in columns: completed without a result, no fact of the job's own.
-local function complete_plain(batch, ids, leases)
+--- The ordinary ending, in columns: completed, with or without a result.
+local function complete_all(batch, ids, leases, results)
   local records, done, number = call('HMGET', key('leases'), unpack(ids)), batch.completed, 0
+  local kept = batch.results
   for i = 1, #ids do
     if holds_lease(records[i], leases[i]) then
       number = number + 1
       done[number] = ids[i]
       note_place(batch, ids[i], records[i])
+      if results[i] then
+        kept[#kept + 1], kept[#kept + 2] = ids[i], results[i]
+      end
     else
       table.insert(batch.lost, ids[i])
     end
@@ -49,12 +53,12 @@ local function complete_plain(batch, ids, leases)
   return marks_of(done)
 end
 
---- `ids` with `leases` are completed without a result; `items` are {id, lease, kind, number, blob}.
--- No id stands twice.
-local function settle(ids, leases, items, conf, now)
+--- `ids` with `leases` are completed, those that have one with a result; `items` are other endings,
+-- {id, lease, kind, number, blob}. No id stands twice.
+local function settle(ids, leases, results, items, conf, now)
   local batch = new_batch()
   batch.now, batch.spent = now, conf.fair_time and {} or nil
-  local marks = #ids > 0 and complete_plain(batch, ids, leases) or {}
+  local marks = #ids > 0 and complete_all(batch, ids, leases, results) or {}
   if #items > 0 then
     settle_items(batch, items, marks, conf, now)
   end

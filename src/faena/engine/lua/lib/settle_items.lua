@@ -1,5 +1,5 @@
---- Every ending that is more than "completed, no result".
---   complete [result]   retry delay error   snooze delay   bury attempts error   cancel error   release
+--- Every ending but the ordinary one.
+--   retry delay error   snooze delay   bury attempts error   cancel error   release
 --   limited delay: a provider's "not before", so the whole queue is held and the job put back
 --   tenant_limited delay: the same for the job's tenant; without lanes the job alone is put off
 --@include key, mark, record, ending, info, hold, learn
@@ -20,13 +20,6 @@ local function put_off(batch, id, due)
 end
 
 local settle_as = {
-  complete = function(batch, id, _, _, _, result)
-    table.insert(batch.completed, id)
-    if result ~= '' then
-      table.insert(batch.results, id)
-      table.insert(batch.results, result)
-    end
-  end,
   retry = function(batch, id, mark, now, delay, error)
     fail(batch, id, mark, error, 1)
     put_off(batch, id, now + delay)
@@ -61,7 +54,7 @@ local function settle_one(batch, item, record, mark, conf, now)
       learn_less(conf.limits, nil, now)
     end
   end
-  if mark.c and kind ~= 'complete' then
+  if mark.c then
     kind = 'cancel'
   end
   table.insert(batch.left, item.id)

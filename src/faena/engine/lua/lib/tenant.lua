@@ -2,7 +2,7 @@
 -- `tenants`: lane -> packed limits · max_running · weight · size · held_until (0: until released) ·
 -- reason (of the hold), with by, at and ends_at (of all but the hold, which has its own end); a `z`
 -- makes it long, see mark.lua.
---@include key, lane, ask_limits, spend_limits, learn
+--@include key, lane, learn, lane_window
 local LONG = ('.'):rep(64)
 local SETTINGS = { limits = true, max_running = true, weight = true, size = true }
 
@@ -57,7 +57,7 @@ local function weight_of(control)
 end
 
 --- How many of `want` a lane may be given, and when to look again if that is none; with the reason.
-local function lane_room(lane, want, control, conf, now, running)
+local function lane_room(want, control, windows, conf, now, running)
   if control and control.held_until then
     return 0, control.held_until == 0 and FULL or control.held_until, 'held'
   end
@@ -68,20 +68,19 @@ local function lane_room(lane, want, control, conf, now, running)
       return 0, FULL, 'tenant_max_running'
     end
   end
-  local limits = control and control.limits or conf.tenant_limits
-  if limits then
-    local room, opens_at = ask_limits(limits, want, now, lane)
-    local ends_at = control and control.ends_at or FULL   -- a limit of its own may end before it opens
-    return room, opens_at and math.min(opens_at, ends_at), 'tenant_limit'
-  end
-  return want
+  local room, opens_at = room_in_windows(windows, want, now)
+  local ends_at = control and control.ends_at or FULL   -- a limit of its own may end before it opens
+  return room, opens_at and math.min(opens_at, ends_at), 'tenant_limit'
 end
 
-local function spend_lane(lane, number, control, conf, now)
-  local limits = control and control.limits or conf.tenant_limits
-  if limits then
-    spend_limits(limits, now, number, lane)
+--- The windows that count for lanes, by lane.
+local function windows_for(lanes, controls, conf, now)
+  local texts = {}
+  for i, lane in ipairs(lanes) do
+    local control = controls[lane]
+    texts[i] = control and control.limits or conf.tenant_limits or false
   end
+  return read_lane_windows(lanes, texts, now)
 end
 
 --- A lane waits outside the ring until an instant; its next turn is kept as a debt.

@@ -1,6 +1,6 @@
 --- Exact sliding windows: no stretch of time as long as a window holds more claims than its limit.
--- A window is a list of "instant count", oldest first, and a sum: the queue's in `clock`, a lane's in
--- `sums`. Limiter state changes only when a claim is granted; a refused claim burns nothing.
+-- A window is a list of "instant count", oldest first, and a sum in `clock`. Limiter state changes
+-- only when a claim is granted; a refused claim burns nothing. Lanes have theirs in lane_window.lua.
 --@include key
 local BUCKETS = 1000   -- a window for more claims than this keeps them in so many buckets, each
                        -- leaving with its youngest claim: late, never early
@@ -12,7 +12,7 @@ end
 
 --- How many claims the window has room for now, and else the instant it will have.
 local function room_in(window, now)
-  local list, sums, field = key(window.name), key(window.sums), window.name
+  local list, sums, field = key(window.name), key('clock'), window.name
   local used = tonumber(call('HGET', sums, field) or 0)
   local first = call('LINDEX', list, 0)
   if not first and used > 0 then
@@ -38,8 +38,9 @@ end
 local function windows_of(text, lane)
   local windows = {}
   for max, per in string.gmatch(text or '', '(%d+)/(%d+)') do
-    windows[#windows + 1] = { max = tonumber(max), per_us = tonumber(per), name = 'window:' .. per .. (lane or ''),
-                              sums = lane and 'sums' or 'clock' }
+    max = tonumber(max)
+    windows[#windows + 1] = { max = max, limit = max, per_us = tonumber(per),
+                              name = lane and 'claims:' .. per .. lane or 'window:' .. per }
   end
   return windows
 end
@@ -59,5 +60,5 @@ local function spend(window, now, number)
     call('RPUSH', list, whole(now) .. ' ' .. number)
   end
   call('EXPIRE', list, math.ceil(window.per_us / 1000000) * 2 + 60)
-  call('HINCRBY', key(window.sums), window.name, number)
+  call('HINCRBY', key('clock'), window.name, number)
 end
