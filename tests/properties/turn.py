@@ -301,8 +301,9 @@ def _pop_ready(world: World, number: int) -> list[Job]:
             world.ring.windows[f"claims:{per}{visit.lane}"] = entries
         return number, len(waiting) <= visit.share
 
-    quantum = 1 if "fifo" in world.conf else QUANTUM
-    world.ring.serve(number - min(len(unlaned), math.ceil(number / 2)), quantum, visit, take)
+    shared = number - min(len(unlaned), math.ceil(number / 2))
+    quantum = 1 if "fifo" in world.conf else max(1, min(QUANTUM, math.ceil(shared / 3)))
+    world.ring.serve(shared, quantum, visit, take)
     return popped + unlaned[: number - len(popped)]
 
 

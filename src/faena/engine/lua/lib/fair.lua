@@ -2,7 +2,7 @@
 -- A visit takes a few jobs where many lanes wait, because a visit costs more than a job; turns count
 -- every one of them, so shares come out even all the same.
 --@include key, lane, tenant, share
-local QUANTUM = 4
+local QUANTUM = 8   -- of a large claim; a small one still goes to three lanes at least
 local ROUNDS = 12
 
 --- The lane with the earliest turn goes first: `heap` is ordered so that no parent comes later than
@@ -153,7 +153,7 @@ end
 --- Returns {id, score, …} of up to `number` jobs, taken out of their lanes, and the lanes by job.
 local function serve_ring(number, conf, now, cost)
   local popped, lanes, before = {}, {}, virtual_time()
-  local quantum = conf.fifo and 1 or QUANTUM
+  local quantum = conf.fifo and 1 or math.max(1, math.min(QUANTUM, math.ceil(number / 3)))
   local is_gated = conf.tenant_limits or conf.tenant_max_running or call('EXISTS', key('tenants')) == 1
   for _ = 1, ROUNDS do
     local asked = math.ceil(number / quantum)
