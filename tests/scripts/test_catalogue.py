@@ -112,6 +112,11 @@ async def test_the_library_has_a_function_for_every_script_with_its_flags(rig: R
     assert flags[load("enqueue").function] == set()
 
 
+@pytest.mark.parametrize("name", names())
+async def test_every_script_compiles_without_the_library_too(rig: Rig, name: str) -> None:
+    assert await rig.engine.wire.call("SCRIPT", "LOAD", load(name).source)
+
+
 async def test_every_key_of_a_furnished_queue_is_of_the_catalogued_type(rig: Rig) -> None:
     await furnish(rig)
     await run_one(rig)

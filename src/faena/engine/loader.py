@@ -99,9 +99,15 @@ def _block(name: str, piece: _Piece) -> str:
 
 
 def _alone(piece: _Piece) -> str:
+    """As a script. Its body is a function too: a chunk may have 200 local variables and no more."""
     flags = f" flags={','.join(piece.flags)}" if piece.flags else ""
-    lines = [f"#!lua{flags}", "local call = redis.call", *piece.parts, *piece.each, piece.body]
-    return "\n".join(lines)
+    return "\n".join(
+        [
+            f"#!lua{flags}",
+            *("local call = redis.call", *piece.parts, *piece.each),
+            *("return (function()", piece.body, "end)()"),
+        ]
+    )
 
 
 def _parts(root: Traversable, body: str, seen: set[str]) -> Iterator[str]:
