@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from faena import Backpressure, Faena, Job
 from faena.errors import Overloaded
 from faena.options import Order
 from faena.outcomes import Completed
-from faena.testing import Harness, harness
+from faena.testing import Harness
 from tests._support.rig import Rig
-from tests._support.valkey import Server
 
 MINUTE_US = 60_000_000
-
-
-@pytest.fixture
-async def app(valkey: Server, namespace: str) -> AsyncIterator[Faena]:
-    app = Faena("shop", valkey.url, namespace=namespace)
-    yield app
-    for queue in app.queues.values():
-        await queue.obliterate(force=True)
-    await app.close()
-
-
-@pytest.fixture
-async def h(app: Faena, valkey: Server) -> AsyncIterator[Harness]:
-    async with harness(app, url=valkey.url) as tested:
-        yield tested
 
 
 # -- back-pressure ------------------------------------------------------------------------------
