@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from faena.worker.slots import Slots
 
 
 class Queues:
     """Queues with endless work that ask whenever they are told of room, one job at a time."""
 
-    def __init__(self, total: int, **priorities: int) -> None:
+    def __init__(self, total: int | None = None, **priorities: int) -> None:
         self.slots = Slots(total)
         self.running: list[str] = []
         self.served: Counter[str] = Counter()
         self._told: list[str] = []
         for name, priority in priorities.items():
-            self.slots.add(name, 10, priority, lambda name=name: self._told.append(name))
-            self.slots.want(name, is_hungry=True)
+            self.add(name, 10, priority)
+
+    def add(self, name: str, concurrency: int, priority: int, pool: str | None = None) -> None:
+        self.slots.add(name, concurrency, priority, lambda: self._told.append(name), pool=pool)
+        self.slots.want(name, is_hungry=True)
+
+    def hear(self) -> None:
+        while self._told:
+            self.ask(self._told.pop(0))
 
     def ask(self, name: str, most: int = 10) -> int:
         granted = self.slots.take(name, most)
@@ -31,6 +40,21 @@ class Queues:
         while self._told:
             self.ask(self._told.pop())
         self.ask(ended)
+
+    def end(self, name: str) -> None:
+        """End one job of a queue, which is then the first to ask."""
+        self.running.remove(name)
+        self.slots.give(name)
+        self.ask(name)
+        self.hear()
+
+
+def shards(number: int, concurrency: int, total: int | None = None) -> Queues:
+    """A queue in several homes, all of which have endless work."""
+    queues = Queues(total)
+    for name in "abcdefgh"[:number]:
+        queues.add(name, concurrency, 10, "pool")
+    return queues
 
 
 def test_a_queue_alone_gets_what_it_asks_for_up_to_its_concurrency() -> None:
@@ -110,3 +134,105 @@ def test_whoever_was_refused_is_told_once_there_is_room() -> None:
     slots.give("a")
     slots.give("b", 0)
     assert told == ["b"]
+
+
+def test_homes_of_a_pool_share_its_limit_evenly_while_they_are_hungry() -> None:
+    queues = shards(2, 10)
+    assert [queues.ask(name) for name in "ab"] == [5, 5]
+    for name in "aaabbaab":
+        queues.end(name)
+    assert Counter(queues.running) == {"a": 5, "b": 5}
+
+
+def test_a_home_has_the_whole_pool_while_the_others_want_nothing() -> None:
+    queues = shards(3, 10)
+    for name in "bc":
+        queues.slots.want(name, is_hungry=False)
+    assert queues.ask("a") == 10
+    assert (queues.slots.free("b"), queues.slots.own("b")) == (0, 10)
+
+
+def test_a_home_that_held_the_whole_pool_makes_room_for_one_that_becomes_hungry() -> None:
+    queues = shards(2, 10)
+    queues.slots.want("b", is_hungry=False)
+    assert (queues.ask("a"), queues.ask("b")) == (10, 0)
+    queues.slots.want("b", is_hungry=True)
+    for _ in range(5):
+        queues.end("a")
+    assert Counter(queues.running) == {"a": 5, "b": 5}
+
+
+def test_what_a_hungry_home_left_is_offered_again_once_it_wants_nothing() -> None:
+    queues = shards(2, 10)
+    assert queues.ask("a") == 5
+    queues.slots.want("b", is_hungry=False)
+    queues.hear()
+    assert Counter(queues.running) == {"a": 10}
+
+
+def test_slots_that_do_not_divide_go_round() -> None:
+    queues = shards(3, 5)
+    assert [queues.ask(name) for name in "abc"] == [2, 2, 1]
+    for _ in range(3000):
+        queues.end(queues.running[0])
+        assert max(Counter(queues.running).values()) == 2
+    assert all(950 <= queues.served[name] <= 1050 for name in "abc")
+
+
+@pytest.mark.parametrize("total", [None, 2])
+def test_homes_take_turns_where_their_pool_has_fewer_slots(total: int | None) -> None:
+    queues = shards(6, 2, total)
+    for name in "abcdef":
+        queues.ask(name)
+    for _ in range(600):
+        queues.end(queues.running[0])
+    assert len(queues.running) == 2
+    assert all(95 <= queues.served[name] <= 105 for name in "abcdef")
+
+
+def test_a_queue_gets_no_more_of_the_process_by_having_more_homes() -> None:
+    queues = shards(4, 10, total=1)
+    queues.add("other", 10, 10)
+    for name in ("other", *"abcd"):
+        queues.ask(name)
+    for _ in range(800):
+        queues.end_first()
+    assert 380 <= queues.served["other"] <= 420
+    assert all(90 <= queues.served[name] <= 110 for name in "abcd")
+
+
+def test_pools_do_not_take_from_each_other() -> None:
+    queues = shards(2, 4)
+    queues.add("own", 4, 10)
+    assert [queues.ask(name) for name in ("a", "b", "own")] == [2, 2, 4]
+    assert queues.slots.most == 8
+
+
+def test_a_home_that_is_gone_leaves_its_part_to_the_others() -> None:
+    queues = shards(2, 10)
+    assert queues.ask("a") == 5
+    queues.slots.remove("b")
+    queues.hear()
+    assert Counter(queues.running) == {"a": 10}
+
+
+def test_a_home_that_is_gone_holds_its_slots_until_its_jobs_have_ended() -> None:
+    queues = shards(2, 4)
+    assert [queues.ask(name) for name in "ab"] == [2, 2]
+    queues.slots.remove("b")
+    queues.hear()
+    assert queues.slots.free("a") == 0
+    queues.slots.give("b")
+    queues.slots.add("b", 4, 10, lambda: None, pool="pool")
+    assert (queues.slots.free("a"), queues.slots.used("b")) == (1, 1)
+    queues.slots.remove("b")
+    queues.slots.give("b")
+    queues.hear()
+    assert Counter(queues.running)["a"] == 4
+
+
+def test_a_pool_ends_with_its_last_home() -> None:
+    slots = Slots()
+    slots.add("a", 3, 10, lambda: None, pool="pool")
+    slots.remove("a")
+    assert slots.most == 0

@@ -57,13 +57,15 @@ class Engine:
     # -- settings ---------------------------------------------------------------------------
 
     def know(self, queue: str, settings: Mapping[str, str]) -> None:
-        """Remember a queue's settings; they are declared on the server at first use."""
+        """Remember a queue's settings; they are declared on the server at first use, and for each
+        home of the queue that has none of its own.
+        """
         self._settings[queue] = settings
-        self._declared.discard(queue)
+        self._declared = {home for home in self._declared if home.partition("/")[0] != queue}
 
     async def declare(self, queue: str) -> None:
         """Write the settings that code gives; what was edited at run time stays."""
-        settings = self._settings.get(queue)
+        settings = self._settings.get(queue) or self._settings.get(queue.partition("/")[0])
         if settings is None:
             raise ConfigError(f"queue {queue!r} is not declared in this program", field="queue")
         await self._run("configure", queue, ["declare", *_flat(settings)])

@@ -1,31 +1,70 @@
-"""How many more jobs each queue may start in this process.
+"""How many more jobs each home of a queue may start in this process.
 
-Every queue has its own concurrency; the process may have a smaller total. Then one slot is left for
-every queue that wants work and runs nothing, and when there are fewer slots than such queues they
-take turns: each slot granted puts a queue further back, by the number of its priority, so that a
-queue of priority 1 gets ten turns for one of a queue of priority 10, and the last never starves.
+Homes stand in pools: an ordinary queue alone in its own, the shards of one together. A pool has its
+queue's concurrency; the process may have a smaller total. Then one slot is left for every pool that
+wants work and runs nothing, and when there are fewer slots than such pools they take turns: each
+slot granted puts a pool further back, by the number of its priority, so that a queue of priority 1
+gets ten turns for one of a queue of priority 10, and the last never starves.
+
+Inside a pool, homes that want work at the same time have even parts of its slots. What does not
+divide goes round: nobody takes a slot that another, with fewer of them, still has to come by.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Share:
-    """What one queue has of the slots, and its place in the turns."""
+    """What one home has of its pool's slots, and its place in the turns there."""
 
-    limit: int
-    priority: int
+    pool: _Pool
     on_room: Callable[[], None]
     used: int = 0
     turn: int = 0
-    """Queues of a smaller one come first."""
+    """Homes of a smaller one come first."""
     is_hungry: bool = False
     """Whether work is known to wait for it."""
     is_refused: bool = False
     """Whether it got less than it asked for, and is to be told of room."""
+    is_gone: bool = False
+    """Whether it is served no more; it is kept for the slots that it still holds."""
+
+
+@dataclass(slots=True, eq=False)
+class _Pool:
+    """What some homes have together, and the pool's place in the turns of the process."""
+
+    name: str
+    limit: int
+    priority: int
+    homes: list[_Share] = field(default_factory=list[_Share])
+    used: int = 0
+    turn: int = 0
+    """Pools of a smaller one come first."""
+    served: int = 0
+    """The turn of the home that was served last: one that comes later has no older claim."""
+
+    @property
+    def is_hungry(self) -> bool:
+        return any(share.is_hungry for share in self.homes)
+
+    def part(self, share: _Share, most: int, free: int) -> int:
+        """How many of the pool's free slots one of its homes may take, up to `most`."""
+        rivals = [one for one in self.homes if one.is_hungry and one is not share]
+        if not rivals:
+            return min(most, free)
+        even = -(-self.limit // (len(rivals) + 1))
+        granted = 0
+        while granted < min(most, even - share.used):
+            mine = (share.used + granted, share.turn + granted)
+            behind = sum((one.used, one.turn) < mine for one in rivals)
+            if free - granted <= behind:
+                break
+            granted += 1
+        return granted
 
 
 class Slots:
@@ -34,81 +73,140 @@ class Slots:
     def __init__(self, total: int | None = None) -> None:
         self._total = total
         self._shares: dict[str, _Share] = {}
+        self._pools: dict[str, _Pool] = {}
         self._used = 0
         self._turn = 0
-        """The turn of whoever was served last: one that comes later has no older claim."""
+        """The turn of the pool that was served last: one that comes later has no older claim."""
 
-    def add(self, queue: str, concurrency: int, priority: int, on_room: Callable[[], None]) -> None:
-        """Serve a queue with at most `concurrency` jobs at a time; `on_room` ends a refusal."""
-        self._shares[queue] = _Share(concurrency, priority, on_room)
+    def add(
+        self,
+        home: str,
+        concurrency: int,
+        priority: int,
+        on_room: Callable[[], None],
+        *,
+        pool: str | None = None,
+    ) -> None:
+        """Serve a home with at most `concurrency` jobs at a time, together with the others of its
+        pool; `on_room` ends a refusal.
+        """
+        share = self._shares.get(home)
+        if share is not None:  # it was served before, and not all of that has ended
+            share.on_room, share.is_gone = on_room, False
+            return
+        name = home if pool is None else pool
+        joined = self._pools.setdefault(name, _Pool(name, concurrency, priority))
+        share = self._shares[home] = _Share(joined, on_room, turn=joined.served)
+        joined.homes.append(share)
 
-    def used(self, queue: str) -> int:
-        """Jobs of the queue that hold a slot."""
-        return self._shares[queue].used
+    def remove(self, home: str) -> None:
+        """Serve a home no more; slots that it holds are given back as their jobs end."""
+        share = self._shares[home]
+        share.is_gone, share.is_refused, share.is_hungry = True, False, False
+        self._tell(share.pool)
+        self._forget_if_over(home, share)
 
-    def own(self, queue: str) -> int:
-        """Slots that the queue's own concurrency leaves it, whatever the others hold."""
-        share = self._shares[queue]
-        return share.limit - share.used
+    @property
+    def most(self) -> int:
+        """Jobs that may run at a time when every pool is busy."""
+        together = sum(pool.limit for pool in self._pools.values())
+        return together if self._total is None else min(together, self._total)
 
-    def free(self, queue: str) -> int:
-        """Slots the queue could take were it alone."""
-        own = self.own(queue)
+    def used(self, home: str) -> int:
+        """Jobs of the home that hold a slot."""
+        return self._shares[home].used
+
+    def own(self, home: str) -> int:
+        """Slots that the home could still have of its pool's, whatever the others hold."""
+        share = self._shares[home]
+        return share.pool.limit - share.used
+
+    def free(self, home: str) -> int:
+        """Slots the home could take were nobody else hungry."""
+        pool = self._shares[home].pool
+        own = pool.limit - pool.used
         return own if self._total is None else min(own, self._total - self._used)
 
-    def take(self, queue: str, most: int) -> int:
+    def take(self, home: str, most: int) -> int:
         """Reserve up to `most` slots; they are the caller's until given back."""
-        share = self._shares[queue]
+        share = self._shares[home]
+        pool = share.pool
         if not share.is_hungry:
-            share.turn = max(share.turn, self._turn)
-        granted = max(0, min(most, self.free(queue) - self._reserved(share)))
+            self._queue_up(share)
+        free = self.free(home) - self._reserved(pool)
+        granted = max(0, pool.part(share, most, free))
         share.is_refused = granted < most
         if granted:
-            self._turn = max(self._turn, share.turn)
+            self._turn = max(self._turn, pool.turn)
+            pool.served = max(pool.served, share.turn)
             self._move(share, granted)
         return granted
 
-    def give(self, queue: str, number: int = 1) -> None:
+    def give(self, home: str, number: int = 1) -> None:
         """Free slots whose jobs have ended."""
-        share = self._shares[queue]
+        share = self._shares[home]
         share.used -= number
+        share.pool.used -= number
         self._used -= number
-        self._tell()
+        self._tell(share.pool)
+        self._forget_if_over(home, share)
 
-    def give_back(self, queue: str, number: int) -> None:
-        """Free slots that were never used; they cost the queue no turn."""
-        self._move(self._shares[queue], -number)
-        self._tell()
+    def give_back(self, home: str, number: int) -> None:
+        """Free slots that were never used; they cost the home no turn."""
+        share = self._shares[home]
+        self._move(share, -number)
+        self._tell(share.pool)
 
-    def want(self, queue: str, *, is_hungry: bool) -> None:
-        """Say whether the queue is known to have work waiting."""
-        share = self._shares[queue]
-        was_hungry, share.is_hungry = share.is_hungry, is_hungry
-        if is_hungry and not was_hungry:
-            share.turn = max(share.turn, self._turn)
-        elif was_hungry and not is_hungry:
-            self._tell()  # a slot may have been left for it
+    def want(self, home: str, *, is_hungry: bool) -> None:
+        """Say whether the home is known to have work waiting."""
+        share = self._shares[home]
+        if is_hungry and not share.is_hungry:
+            self._queue_up(share)
+            share.is_hungry = True
+        elif share.is_hungry and not is_hungry:
+            share.is_hungry = False
+            self._tell(share.pool)  # a slot may have been left for it
+
+    def _queue_up(self, share: _Share) -> None:
+        """Who comes anew has saved up no turns while it wanted nothing."""
+        pool = share.pool
+        share.turn = max(share.turn, pool.served)
+        if not pool.is_hungry:
+            pool.turn = max(pool.turn, self._turn)
 
     def _move(self, share: _Share, number: int) -> None:
         share.used += number
+        share.turn += number
+        share.pool.used += number
+        share.pool.turn += number * share.pool.priority
         self._used += number
-        share.turn += number * share.priority
 
-    def _tell(self) -> None:
+    def _tell(self, pool: _Pool) -> None:
         """Have those who were refused ask again; each refusal is ended once."""
-        if self._total is None:
-            return
-        for share in self._shares.values():
+        if self._total is not None:
+            concerned = [*self._shares.values()]
+        elif len(pool.homes) > 1:
+            concerned = pool.homes
+        else:
+            return  # whoever gave the slot asks for itself
+        for share in concerned:
             if share.is_refused:
                 share.is_refused = False
                 share.on_room()
 
-    def _reserved(self, share: _Share) -> int:
-        """Slots to leave for the hungry queues that run nothing yet."""
+    def _reserved(self, pool: _Pool) -> int:
+        """Slots to leave for the hungry pools that run nothing yet."""
         if self._total is None:
             return 0
-        idle = [one for one in self._shares.values() if one.is_hungry and not one.used]
-        if share.used:
+        idle = [one for one in self._pools.values() if not one.used and one.is_hungry]
+        if pool.used:
             return len(idle)
-        mine = (share.turn, share.priority)
-        return sum((one.turn, one.priority) < mine for one in idle if one is not share)
+        mine = (pool.turn, pool.priority)
+        return sum((one.turn, one.priority) < mine for one in idle if one is not pool)
+
+    def _forget_if_over(self, home: str, share: _Share) -> None:
+        if share.is_gone and not share.used:
+            del self._shares[home]
+            share.pool.homes.remove(share)
+            if not share.pool.homes:
+                del self._pools[share.pool.name]
