@@ -112,15 +112,23 @@ class Faena:
         instances: int = 1,
         concurrency: int | None = None,
         memory: str | None = None,
+        serves: str = "all",
     ) -> Pool:
-        """Declare a worker pool: which queues, how many processes, how large."""
+        """Declare a worker pool: which queues, how many processes, how large, and whether it serves
+        all homes of the queues, the "shared" ones, or those "dedicated" to one tenant.
+        """
         names = tuple(queue.name if isinstance(queue, Queue) else queue for queue in queues)
         for queue in names:
             self._check_known(queue)
         if name in self.pools:
             raise ConfigError(f"pool {name!r} is declared twice", field="pool", value=name)
         self.pools[name] = Pool(
-            name=name, queues=names, instances=instances, concurrency=concurrency, memory=memory
+            name=name,
+            queues=names,
+            instances=instances,
+            concurrency=concurrency,
+            memory=memory,
+            serves=serves,
         )
         return self.pools[name]
 

@@ -9,6 +9,10 @@ from typing import Any
 from faena.errors import ConfigError
 from faena.naming import check_name
 from faena.number import check_whole
+from faena.options.fields import check_choice
+
+SERVES = ("all", "shared", "dedicated")
+"""What workers may serve of a queue that lives in several homes."""
 
 _SIZE = re.compile(r"(\d{1,9})\s*(Ki|Mi|Gi|KB|MB|GB)?")
 _UNITS = {
@@ -40,6 +44,10 @@ class Pool:
     memory: str | None = None
     """Resident memory after which a process finishes and is restarted: "512Mi"; None: no limit."""
 
+    serves: str = "all"
+    """Which homes of the queues: "all", "shared" (without those that tenants have of their own) or
+    "dedicated" (only those)."""
+
     memory_bytes: int | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -49,6 +57,7 @@ class Pool:
         check_whole("instances", self.instances, least=1, most=100)
         if self.concurrency is not None:
             check_whole("concurrency", self.concurrency, least=1, most=10_000)
+        check_choice("serves", self.serves, SERVES)
         size = None if self.memory is None else read_size("memory", self.memory)
         object.__setattr__(self, "memory_bytes", size)
 

@@ -41,6 +41,7 @@ app = Faena("office", "redis://127.0.0.1:1/0")
 mail = app.queue("mail")
 invoice = app.queue("invoice")
 app.pool("high", [mail], instances=3, concurrency=7, memory="1Gi")
+app.pool("own", [mail], serves="dedicated")
 TARGET = f"{__name__}:app"
 
 VARIABLES = (
@@ -90,6 +91,17 @@ def test_options_go_before_the_pool(planned: Planned) -> None:
     plan = planned("--pool", "high", "--concurrency", "2", "--memory", "512Mi", "--grace", "1m")
     assert (plan.options.concurrency, plan.options.memory_limit) == (2, 512 << 20)
     assert plan.options.grace_s == 60.0
+
+
+def test_the_pool_or_an_option_says_which_homes_are_served(planned: Planned) -> None:
+    assert planned().options.serves == "all"
+    assert planned("--pool", "own").options.serves == "dedicated"
+    assert planned("--pool", "own", "--serves", "shared").options.serves == "shared"
+
+
+def test_a_worker_serves_nothing_that_is_not_known(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["worker", TARGET, "--no-supervise", "--serves", "some"]) == 2
+    assert "'some' is not one of 'all', 'shared', 'dedicated'" in capsys.readouterr().err
 
 
 def test_the_environment_says_what_options_do_not(planned: Planned) -> None:

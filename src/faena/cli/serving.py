@@ -41,6 +41,7 @@ class Wish:
     name: str | None
     concurrency: int | None
     memory: int | None
+    serves: str | None
     rate: Limit | None
     grace_s: float
     stuck_s: float
@@ -67,6 +68,7 @@ def make_plan(app: Faena, wish: Wish, *, is_supervised: bool) -> Plan:
         memory_limit=wish.memory or (pool.memory_bytes if pool else None),
         grace_s=wish.grace_s,
         stuck_s=wish.stuck_s,
+        serves=wish.serves or (pool.serves if pool else "all"),
         leaves_when_stuck=True,
     )
     if wish.name is not None:

@@ -15,6 +15,7 @@ from faena.cli.argument import RATE, SECONDS, SIZE, common, example, split, word
 from faena.cli.output import Output
 from faena.cli.target import find_app
 from faena.limits import Limit
+from faena.pool import SERVES
 from faena.worker.lifeline import Lifeline
 from faena.worker.post import PostOptions
 from faena.worker.supervisor import Supervisor, SupervisorOptions
@@ -75,6 +76,12 @@ def _rate_of_environ() -> Limit | None:
     default="30s",
     show_default=True,
     help="How long running jobs may go on after SIGTERM.",
+)
+@click.option(
+    "--serves",
+    type=click.Choice(SERVES),
+    help="All homes of its queues, the shared ones, or those dedicated to one tenant."
+    "  [default: the pool's, or all]",
 )
 @click.option("--memory", type=SIZE, help="Memory after which a process is replaced: 512Mi.")
 @click.option("--rate", type=RATE, help="Jobs that one process may start: 100/min.")
@@ -145,6 +152,7 @@ def _wish(ctx: click.Context, options: dict[str, Any]) -> serving.Wish:
         name=options["name"],
         concurrency=options["concurrency"],
         memory=options["memory"],
+        serves=options["serves"],
         rate=options["rate"] or _rate_of_environ(),
         grace_s=options["grace"],
         stuck_s=options["stuck"],

@@ -1,7 +1,9 @@
-"""Keeps one queue's slots full: settles what has ended and claims what comes next, in one call.
+"""Keeps a home's slots full: settles what has ended and claims what comes next, in one call.
+
+A home is what the engine takes for a queue: the queue itself, a shard of it, a tenant's own.
 
 While a call is in flight ended jobs pile up for the next one, so batches grow with the load by
-themselves. A queue with many slots has two calls in flight, each for half of them: the server works
+themselves. A home with many slots has two calls in flight, each for half of them: the server works
 on one while this process runs the jobs of the other. Never is more claimed than there are slots.
 
 A turn that is not answered is sent again under its name until it is: no settlement is dropped, and
@@ -60,18 +62,18 @@ class Shared:
     leases: Leases
     calls: CallIds
     pace: Pace
-    sweep_s: float
+    sweep_s: Callable[[], float]
+    """How long until the next sweep: the longer, the more homes there are to sweep."""
     least_lease_us: int
     """Three beats: a lease shortened at run time must still outlive the heartbeat's pace."""
 
 
 class Fetcher:
-    """The exchange loop of one queue."""
+    """The exchange loop of one home."""
 
-    def __init__(
-        self, shared: Shared, queue: str, options: QueueOptions, notes: QueueNotes
-    ) -> None:
-        self.queue = queue
+    def __init__(self, shared: Shared, home: str, options: QueueOptions, notes: QueueNotes) -> None:
+        self.home = home
+        self._queue = queue_of(home)
         self._options = options
         self._notes = notes
         self._engine = shared.engine
@@ -101,6 +103,8 @@ class Fetcher:
         self.is_hungry = True
         """Whether work is believed to wait: until a claim comes back short."""
         self.is_closing = False
+        """Whether it claims nothing more, and ends when everything is settled."""
+        self._is_over = False
         self.answered_at = time.monotonic()
         """When an exchange was last answered; the watchdog watches it."""
         self.on_idle: Callable[[], None] = lambda: None
@@ -114,6 +118,19 @@ class Fetcher:
         self._must_look = True
         self._news.set()
 
+    def close(self) -> None:
+        """Claim nothing more; end when everything is settled."""
+        self.is_closing = True
+        self._slots.want(self.home, is_hungry=False)
+        self._news.set()
+
+    def reopen(self) -> bool:
+        """Claim again after all; False when it is too late, for everything is settled."""
+        if not self._is_over:
+            self.is_closing = False
+            self.poke()
+        return not self._is_over
+
     def done(self, claim: Claim, outcome: Outcome | None, attempt: Attempt | None) -> None:
         """An attempt ended; without an outcome its lease was lost and there is nothing to say."""
         if attempt is not None:
@@ -121,7 +138,7 @@ class Fetcher:
         elif isinstance(outcome, Snoozed):
             self._samples.parked += 1
         if outcome is None:
-            self._leases.end(self.queue, claim.id, claim.lease)
+            self._leases.end(self.home, claim.id, claim.lease)
         elif self._notes.has(claim.id):
             flushing = asyncio.create_task(self._settle_after_notes(claim, outcome))
             self._flushing.add(flushing)
@@ -131,7 +148,7 @@ class Fetcher:
 
     def slot_freed(self) -> None:
         """A handler has really ended."""
-        self._slots.give(self.queue)
+        self._slots.give(self.home)
         self._news.set()
 
     def room_made(self) -> None:
@@ -151,7 +168,7 @@ class Fetcher:
     # -- the loop -------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Serve the queue until `is_closing` and everything is settled."""
+        """Serve the home until it is closed and everything is settled."""
         async with asyncio.TaskGroup() as group:
             for _ in range(self._channels):
                 group.create_task(self._serve(self._calls()))
@@ -175,7 +192,8 @@ class Fetcher:
             self._timer.cancel()
 
     def _is_finished(self) -> bool:
-        return (
+        """Once it is, it stays so: of two channels none may go on alone."""
+        self._is_over = self._is_over or (
             self.is_closing
             and not self._settled
             and not self._flushing
@@ -183,6 +201,7 @@ class Fetcher:
             and not self._in_flight
             and not self._spare
         )
+        return self._is_over
 
     def _tell_idle(self) -> None:
         if not self.is_hungry:
@@ -224,7 +243,7 @@ class Fetcher:
         now = time.monotonic()
         is_sweep = now >= self._sweep_at - _EARLY_S
         if is_sweep:
-            self._sweep_at = now + self._sweep_s
+            self._sweep_at = now + self._sweep_s()
         samples = self._take_samples(now) if settled or is_sweep else None
         return Turn(self._calls(), want, settled, samples, is_sweep, self._least_lease_us)
 
@@ -237,13 +256,13 @@ class Fetcher:
         return self._take(self._share)
 
     def _take(self, most: int) -> int:
-        want = self._slots.take(self.queue, min(most, self._batch, self._pace.room()))
+        want = self._slots.take(self.home, min(most, self._batch, self._pace.room()))
         self._pace.reserve(want)
         return want
 
     def _is_worth_it(self) -> bool:
         """Whether a second call would carry enough; little things wait for the first to return."""
-        return self._slots.free(self.queue) * 4 >= self._options.concurrency
+        return self._slots.free(self.home) * 4 >= self._options.concurrency
 
     def _take_samples(self, now: float) -> dict[str, int] | None:
         """Once a second; what was parked is told with the settlement that parks it."""
@@ -256,13 +275,13 @@ class Fetcher:
         """Ask until there is an answer; the same turn under the same name."""
         while True:
             try:
-                return await self._engine.exchange(self.queue, caller, self._worker, turn)
+                return await self._engine.exchange(self.home, caller, self._worker, turn)
             except StoreUnavailable as error:
                 if self._engine.wire.is_closed:
                     raise  # by this program: nobody will open it again
-                _log.warning("queue %s: %s; trying again", self.queue, error)
+                _log.warning("queue %s: %s; trying again", self._queue, error)
             except FaenaError:
-                _log.exception("queue %s: an exchange was refused; trying again", self.queue)
+                _log.exception("queue %s: an exchange was refused; trying again", self._queue)
             await asyncio.sleep(_BACK_OFF_S)
 
     # -- the answer -----------------------------------------------------------------------------
@@ -271,21 +290,21 @@ class Fetcher:
         """Start what was claimed, and note what the answer says of the queue."""
         self.answered_at = time.monotonic()
         for settlement in turn.settled:
-            self._leases.end(self.queue, settlement.id, settlement.lease)
+            self._leases.end(self.home, settlement.id, settlement.lease)
         if exchanged.lost:
             _log.warning(
                 "queue %s: %d leases were lost before they could be settled: %s",
-                self.queue,
+                self._queue,
                 len(exchanged.lost),
                 " ".join(exchanged.lost[:10]),
             )
         claimed = exchanged.claimed
         if len(claimed) < turn.want:
-            self._slots.give_back(self.queue, turn.want - len(claimed))
+            self._slots.give_back(self.home, turn.want - len(claimed))
         self._pace.settle(turn.want, len(claimed))
         self._spare.discard(turn.call)
         self.is_hungry = exchanged.more or (turn.want > 0 and len(claimed) == turn.want)
-        self._slots.want(self.queue, is_hungry=self.is_hungry)
+        self._slots.want(self.home, is_hungry=self.is_hungry and not self.is_closing)
         self._schedule(exchanged)
         if claimed:
             self._start(claimed, exchanged.now)
@@ -300,7 +319,7 @@ class Fetcher:
             attempt = self.executor.running.get(claim.id)
             if attempt is not None:
                 until = started + attempt.timeout_s + _GRACE_S
-                self._leases.take(self.queue, claim.id, claim.lease, until)
+                self._leases.take(self.home, claim.id, claim.lease, until)
 
     def _part_with(self, claimed: list[Claim]) -> None:
         """A job claimed again while this worker still held it was lost: the old attempt must end.
@@ -308,7 +327,7 @@ class Fetcher:
         The worker froze past its lease, and claims before its heartbeat hears of the loss.
         """
         for claim in claimed:
-            former = self._leases.lease_of(self.queue, claim.id)
+            former = self._leases.lease_of(self.home, claim.id)
             if former is not None:
                 self.stop_job(claim.id, Stop.LOST, former)
 
@@ -336,6 +355,11 @@ class Fetcher:
         """Tell a running job to stop; with a lease, only the attempt that runs under it."""
         self.executor.stop(job_id, why, lease)
         if why is Stop.LOST and lease is not None:
-            if self._leases.lease_of(self.queue, job_id) == lease:
+            if self._leases.lease_of(self.home, job_id) == lease:
                 self._notes.drop(job_id)
-            self._leases.end(self.queue, job_id, lease)
+            self._leases.end(self.home, job_id, lease)
+
+
+def queue_of(home: str) -> str:
+    """The queue that a home belongs to, which is what handlers and logs know."""
+    return home.partition("/")[0]

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from faena.engine import Engine
 from faena.errors import FaenaError
 from faena.worker.attempt import Stop
+from faena.worker.fetcher import queue_of
 from faena.worker.leases import Leases
 
 _MOST = 200
@@ -27,7 +28,7 @@ _STOP_WITHIN_S = 5.0
 _log = logging.getLogger("faena.worker")
 
 OnStop = Callable[[str, str, Stop, str], None]
-"""Told of a queue, a job, why it must stop, and the lease this is about."""
+"""Told of a home, a job, why it must stop, and the lease this is about."""
 OnStuck = Callable[[float], None]
 
 
@@ -122,23 +123,23 @@ class Heartbeat:
         self._asked_at = None
 
     async def _renew_all(self, engine: Engine) -> None:
-        for queue, pairs in self._leases.to_renew().items():
+        for home, pairs in self._leases.to_renew().items():
             for start in range(0, len(pairs), _MOST):
-                await self._renew(engine, queue, pairs[start : start + _MOST])
+                await self._renew(engine, home, pairs[start : start + _MOST])
 
-    async def _renew(self, engine: Engine, queue: str, pairs: Sequence[tuple[str, str]]) -> None:
+    async def _renew(self, engine: Engine, home: str, pairs: Sequence[tuple[str, str]]) -> None:
         try:
-            lost, stopping = await engine.renew(queue, pairs, int(self._every_s * 3e6))
+            lost, stopping = await engine.renew(home, pairs, int(self._every_s * 3e6))
         except FaenaError as error:
-            _log.warning("queue %s: leases could not be renewed: %s", queue, error)
+            _log.warning("queue %s: leases could not be renewed: %s", queue_of(home), error)
             return
         leases = dict(pairs)
         for why, ids in ((Stop.LOST, lost), (Stop.CANCEL, stopping)):
             for job in ids:
-                self._worker_loop.call_soon_threadsafe(self._tell, queue, job, why, leases[job])
+                self._worker_loop.call_soon_threadsafe(self._tell, home, job, why, leases[job])
 
-    def _tell(self, queue: str, job_id: str, why: Stop, lease: str) -> None:
-        self._on_stop(queue, job_id, why, lease)
+    def _tell(self, home: str, job_id: str, why: Stop, lease: str) -> None:
+        self._on_stop(home, job_id, why, lease)
 
 
 def place_of(thread: int) -> str:

@@ -1,6 +1,6 @@
-"""The waker of a worker with a single queue: it sends the next claim ahead of the work.
+"""The waker of a worker with a single home to serve: it sends the next claim ahead of the work.
 
-The claim lies on the server behind a wait for the queue's wake marker and runs the moment the wait
+The claim lies on the server behind a wait for the home's wake marker and runs the moment the wait
 ends, so that a job reaches an idle worker in one trip. Its slots are reserved while it waits. A
 claim whose fate is unknown (the connection broke, or the worker stops) is asked for again under its
 name: either it ran, and this is its answer, or it runs now.
@@ -50,7 +50,7 @@ class Lookout:
         fetcher = self._fetcher
         try:
             exchanged = await self._engine.exchange_when_woken(
-                fetcher.queue, self._caller, self._worker, turn, _BLOCK_S
+                fetcher.home, self._caller, self._worker, turn, _BLOCK_S
             )
             if exchanged is None:
                 exchanged = await fetcher.ask(self._caller, turn)

@@ -96,6 +96,10 @@ class Threads:
         self._busy = 0
         self._errands: SimpleQueue[_Errand | None] = SimpleQueue()
 
+    def allow(self, size: int) -> None:
+        """Let there be so many; those that have been started stay."""
+        self._size = size
+
     def call(self, attempt: Attempt) -> tuple[asyncio.Future[Any], Callable[[], None]]:
         """Start the handler; returns its future and what interrupts it."""
         handler = attempt.handler

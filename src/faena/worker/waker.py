@@ -1,11 +1,12 @@
-"""Blocks on the wake markers of the queues that could take work, on one connection for all.
+"""Blocks on the wake markers of the homes that could take work, on one connection for all.
 
 A marker stays on the server until it is popped, so a job that arrives between an empty claim and
-the block is not missed. A queue whose own slots are all taken is not waited for: its marker is left
-to other workers. One that only lacks a slot of the process is, because a slot is left for it once
-its work is known; looking at it arms the marker again. When a queue becomes idle while the block is
-under way, the next block has it too; the wire keeps the wait that was begun and only adds to it, so
-that no pop is lost and nobody has to look for one.
+the block is not missed. A home that holds all slots it could have is not waited for: its marker is
+left to other workers. One that only lacks a slot of its pool or process is, because a slot is left
+for it once its work is known; looking at it arms the marker again. When a home becomes idle while
+the block is under way, the next block has it too; the wire keeps the wait that was begun and only
+adds to it, so that no pop is lost and nobody has to look for one. Homes come and go meanwhile; for
+one that has gone the wait that was begun just runs out.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from faena.engine import Engine
 from faena.errors import FaenaError
@@ -33,7 +34,6 @@ class Waker:
         self._engine = engine
         self._fetchers = fetchers
         self._slots = slots
-        self._by_key = {engine.wake_key(queue): queue for queue in fetchers}
         self._changed = asyncio.Event()
         self._watched: frozenset[str] = frozenset()
         self._blocking: asyncio.Task[None] | None = None
@@ -47,9 +47,9 @@ class Waker:
 
     def _idle(self) -> frozenset[str]:
         return frozenset(
-            queue
-            for queue, fetcher in self._fetchers.items()
-            if not fetcher.is_hungry and not fetcher.is_closing and self._slots.own(queue) > 0
+            home
+            for home, fetcher in self._fetchers.items()
+            if not fetcher.is_hungry and not fetcher.is_closing and self._slots.own(home) > 0
         )
 
     async def run(self) -> None:
@@ -70,13 +70,15 @@ class Waker:
             self._engine.wire.unblock()  # what is popped from now on is another worker's
 
     async def _block(self, watched: frozenset[str]) -> None:
-        """Pop again and again while the same queues are idle: the way of a wake-up is short."""
-        keys = [self._engine.wake_key(queue) for queue in sorted(watched)]
+        """Pop again and again while the same homes are idle: the way of a wake-up is short."""
+        keys = [self._engine.wake_key(home) for home in sorted(watched)]
         try:
             while self._idle() >= watched:
                 key = await self._engine.wire.block_pop(keys, _BLOCK_S)
                 if key is not None:
-                    self._fetchers[self._by_key[key]].poke()
+                    self._poke(
+                        home for home in self._fetchers if self._engine.wake_key(home) == key
+                    )
                 if key is not None or not keys:
                     return
         except FaenaError as error:
@@ -84,6 +86,7 @@ class Waker:
             await asyncio.sleep(_BACK_OFF_S * (1 + random.random()))
             self._poke(watched)
 
-    def _poke(self, queues: frozenset[str]) -> None:
-        for queue in queues:
-            self._fetchers[queue].poke()
+    def _poke(self, homes: Iterable[str]) -> None:
+        for home in tuple(homes):
+            if home in self._fetchers:
+                self._fetchers[home].poke()

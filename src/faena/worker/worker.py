@@ -1,10 +1,11 @@
 """A worker process: starts its parts, watches that they make progress, stops them in order.
 
-    start   connect → declare queues → heartbeat → fetchers → waker → watchdog
+    start   connect → heartbeat → find and declare homes → fetchers → vigil → census → watchdog
     stop    no more claims → handlers end, or are handed back at the deadline → last settlements →
             heartbeat → connections
 
 It runs nothing itself: `Fetcher` moves jobs, `Executor` runs them, `Heartbeat` keeps their leases.
+Where its queues live may change meanwhile: `Census` finds out, `Household` opens and closes.
 """
 
 from __future__ import annotations
@@ -16,21 +17,26 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from faena.client import CallIds
 from faena.engine import Engine
-from faena.errors import ConfigError, FaenaError, InternalError, StoreUnavailable
+from faena.errors import ConfigError
 from faena.handler import Handler
+from faena.homes import Home
 from faena.middleware import Middleware
 from faena.naming import check_label
 from faena.number import check_real, check_whole
 from faena.options import QueueOptions
+from faena.options.fields import check_choice
+from faena.pool import SERVES
 from faena.worker.attempt import Stop
+from faena.worker.census import Census
 from faena.worker.executor import Executor, Place
-from faena.worker.fetcher import Fetcher, Shared
+from faena.worker.fetcher import Fetcher, Shared, queue_of
 from faena.worker.heartbeat import Heartbeat, place_of
+from faena.worker.household import Household
 from faena.worker.leases import Leases
 from faena.worker.lookout import Lookout
 from faena.worker.notes import QueueNotes
@@ -38,12 +44,13 @@ from faena.worker.pace import Pace
 from faena.worker.processes import Processes
 from faena.worker.slots import Slots
 from faena.worker.threads import Threads
+from faena.worker.vigil import Vigil
 from faena.worker.waker import Waker
+from faena.worker.watchdog import Watchdog
 
 _SWEEP_S = 5.0
 _SWEEP_PER_QUEUE_S = 1.0
-_STALLED_AFTER_S = 15.0
-_WATCH_EVERY_S = 1.0
+_SWEEP_PER_HOME_S = 1.25
 _LAST_WORDS_S = 10.0
 _HANDLERS_END_S = 1.0
 _LONGEST_S = 86_400.0
@@ -57,6 +64,9 @@ class Served:
 
     options: QueueOptions
     handlers: Mapping[str, Handler]
+
+    homes: Callable[[], Awaitable[Sequence[Home]]] | None = None
+    """Tells where its jobs live now; None when that is always the one home of the queue's name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +99,13 @@ class WorkerOptions:
     until_empty: bool = False
     """Stop when no queue has anything ready, delayed or running."""
 
+    serves: str = "all"
+    """Which homes of its queues: "all", "shared" (without those that tenants have of their own) or
+    "dedicated" (only those)."""
+
     def __post_init__(self) -> None:
         check_label("worker name", self.name)
+        check_choice("serves", self.serves, SERVES)
         bounds = {"concurrency": 10_000, "memory_limit": 10**15, "rate_max": 10**9}
         for what, most in bounds.items():
             value = getattr(self, what)
@@ -122,15 +137,19 @@ class Worker:
         self._slots = Slots(self.options.concurrency)
         self._leases = Leases()
         self._calls = CallIds()
-        self._heartbeat: Heartbeat | None = None
-        self._fetchers: dict[str, Fetcher] = {}
+        self._threads = Threads(1)
+        self._places: dict[str, Place] = {"thread": self._threads}
         self._stop = asyncio.Event()
         self._hurry = asyncio.Event()
-        self._rebuilt_at = time.monotonic()
         self._thread = 0
         self.serving = asyncio.Event()
         """Set once every part is at work."""
-        self.is_over_memory = False
+        self._household = Household(self._move_in, self._move_out, self._homes_changed)
+        self._fetchers = self._household.fetchers
+        self._census = self._new_census()
+        self._vigil = Vigil(self._fetchers, self._new_waker, self._new_lookout)
+        self._watchdog = self._new_watchdog()
+        self._shared = self._new_shared()
 
     # -- for others -----------------------------------------------------------------------------
 
@@ -147,9 +166,14 @@ class Worker:
 
     @property
     def answered_s(self) -> float:
-        """Seconds since any queue's exchange was last answered; a liveness probe's measure."""
-        newest = max((one.answered_at for one in self._fetchers.values()), default=0.0)
-        return time.monotonic() - newest
+        """Seconds since the broker last answered; a liveness probe's measure."""
+        answered = (one.answered_at for one in self._fetchers.values())
+        return time.monotonic() - max(answered, default=self._census.answered_at)
+
+    @property
+    def is_over_memory(self) -> bool:
+        """Whether it stops, or has stopped, because it reached its memory limit."""
+        return self._watchdog.is_over_memory
 
     # -- lifecycle ------------------------------------------------------------------------------
 
@@ -157,14 +181,8 @@ class Worker:
         """Serve until `stop`, then leave nothing behind."""
         loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
-        for queue in self._queues:
-            await self._engine.declare(queue)
-        threads, processes = Threads(self._threads()), Processes(loop)
-        self._build(loop, {"thread": threads, "process": processes})
-        waker = self._waker()
-        for fetcher in self._fetchers.values():
-            fetcher.on_idle = waker.idle_changed
-        heartbeat = self._heartbeat = Heartbeat(
+        processes = self._places["process"] = Processes(loop)
+        heartbeat = Heartbeat(
             self._connect,
             self._leases,
             every_s=self._lease_us() / 3e6,
@@ -175,107 +193,64 @@ class Worker:
         )
         heartbeat.start()
         try:
-            await self._listen_and_serve(waker)
+            await self._listen_and_serve(heartbeat)
         finally:
             await asyncio.to_thread(heartbeat.stop)
-            threads.close()
+            self._threads.close()
             processes.close()
 
-    async def _listen_and_serve(self, waker: Waker | Lookout) -> None:
-        listening = await self._engine.listen(
-            "stop", lambda queue, job: self._stop_job(queue, job, Stop.CANCEL)
-        )
-        try:
-            await self._serve(waker)
-        finally:
-            await listening.close()
-
-    def _lease_us(self) -> int:
-        """The shortest lease among the queues sets the pace of the heartbeat."""
-        return min(served.options.lease_us for served in self._queues.values())
-
-    def _threads(self) -> int:
-        total = sum(served.options.concurrency for served in self._queues.values())
-        return min(total, self.options.concurrency or total)
-
-    def _build(self, loop: asyncio.AbstractEventLoop, places: Mapping[str, Place]) -> None:
-        shared = Shared(
-            engine=self._engine,
-            worker=self.options.name,
-            slots=self._slots,
-            leases=self._leases,
-            calls=self._calls,
-            pace=Pace(self.options.rate_max, self.options.rate_s),
-            sweep_s=max(_SWEEP_S, len(self._queues) * _SWEEP_PER_QUEUE_S),
-            least_lease_us=self._lease_us(),
-        )
-        for queue, served in self._queues.items():
-            notes = QueueNotes(self._engine, queue, self._leases, loop)
-            fetcher = Fetcher(shared, queue, served.options, notes)
-            fetcher.executor = Executor(
-                queue,
-                served.handlers,
-                places=places,
-                notes=notes,
-                middleware=self._middleware,
-                worker=self.options.name,
-                on_done=fetcher.done,
-                on_free=fetcher.slot_freed,
+    async def _listen_and_serve(self, heartbeat: Heartbeat) -> None:
+        """Listen first: what changes after the first look is heard of."""
+        async with contextlib.AsyncExitStack() as listening:
+            stops = await self._engine.listen(
+                "stop", lambda home, job: self._stop_job(home, job, Stop.CANCEL)
             )
-            options = served.options
-            self._slots.add(queue, options.concurrency, options.priority, fetcher.room_made)
-            self._fetchers[queue] = fetcher
+            listening.push_async_callback(stops.close)
+            if self._census.is_needed:
+                moves = await self._engine.listen("homes", self._census.tell)
+                listening.push_async_callback(moves.close)
+            await self._census.look_everywhere()
+            await self._serve(heartbeat)
 
-    def _waker(self) -> Waker | Lookout:
-        """A single queue has its next claim lie ready on the server; several share one wait."""
-        if len(self._fetchers) == 1:
-            (fetcher,) = self._fetchers.values()
-            return Lookout(self._engine, fetcher, self.options.name, self._calls)
-        return Waker(self._engine, self._fetchers, self._slots)
-
-    async def _serve(self, waker: Waker | Lookout) -> None:
-        fetching = [asyncio.create_task(fetcher.run()) for fetcher in self._fetchers.values()]
-        waking = asyncio.create_task(waker.run())
-        watching = asyncio.create_task(self._watch())
+    async def _serve(self, heartbeat: Heartbeat) -> None:
+        self._household.start()
+        fetching = asyncio.create_task(self._household.run())
+        waking = asyncio.create_task(self._vigil.run())
+        looking = [asyncio.create_task(self._watchdog.run(heartbeat))]
+        if self._census.is_needed:
+            looking.append(asyncio.create_task(self._census.run()))
         stopping = asyncio.create_task(self._stop.wait())
-        parts = [*fetching, waking, watching]
+        parts = [fetching, waking, *looking]
         self.serving.set()
         try:
             await asyncio.wait([*parts, stopping], return_when=asyncio.FIRST_COMPLETED)
             for part in parts:
                 if part.done() and not part.cancelled() and (error := part.exception()):
                     raise _first(error)
-            await self._wind_down(fetching, waking)
+            await self._wind_down(waking, looking)
         except asyncio.CancelledError:
             self._hurry.set()
-            await self._wind_down(fetching, waking)
+            await self._wind_down(waking, looking)
             raise
         finally:
             for task in (*parts, stopping):
                 task.cancel()
             await asyncio.gather(*parts, return_exceptions=True)
-            await self._end_handlers()
-
-    async def _end_handlers(self) -> None:
-        """No handler goes on in a worker that has ended, unless it ignores every word."""
-        for fetcher in self._fetchers.values():
-            for job_id in list(fetcher.executor.running):
-                fetcher.stop_job(job_id, Stop.SHUTDOWN)
-        tasks = [task for each in self._fetchers.values() for task in each.executor.tasks]
-        if tasks:
-            await asyncio.wait(tasks, timeout=_HANDLERS_END_S)
+            await self._household.cancel()
+            await self._household.end_handlers(_HANDLERS_END_S)
 
     async def _wind_down(
-        self, fetching: Sequence[asyncio.Task[None]], waking: asyncio.Task[None]
+        self, waking: asyncio.Task[None], looking: Sequence[asyncio.Task[None]]
     ) -> None:
         """No attempt is spent by a stop: what does not end in time goes back to its place."""
-        for fetcher in self._fetchers.values():
-            fetcher.is_closing = True
+        for task in looking:
+            task.cancel()
+        household = self._household
+        household.close()
         waking.cancel()
         await asyncio.wait({waking}, timeout=_LAST_WORDS_S)
-        for fetcher in self._fetchers.values():
-            fetcher.poke()
-        ending = asyncio.gather(*fetching)
+        household.poke()
+        ending = household.ending()
         hurrying = asyncio.create_task(self._hurry.wait())
         await asyncio.wait(
             {ending, hurrying},
@@ -283,71 +258,106 @@ class Worker:
             return_when=asyncio.FIRST_COMPLETED,
         )
         hurrying.cancel()
-        for fetcher in self._fetchers.values():
-            for job_id in list(fetcher.executor.running):
-                fetcher.stop_job(job_id, Stop.SHUTDOWN)
+        household.hand_back()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(ending, _LAST_WORDS_S)
 
-    def _stop_job(self, queue: str, job_id: str, why: Stop, lease: str | None = None) -> None:
-        fetcher = self._fetchers.get(queue)
+    def _stop_job(self, home: str, job_id: str, why: Stop, lease: str | None = None) -> None:
+        fetcher = self._fetchers.get(home)
         if fetcher is not None:
             fetcher.stop_job(job_id, why, lease)
 
-    # -- watching -------------------------------------------------------------------------------
+    # -- its parts ------------------------------------------------------------------------------
 
-    async def _watch(self) -> None:
-        """See that the worker lives: progress, not connectivity, and memory."""
-        while not self._stop.is_set():
-            await asyncio.sleep(_WATCH_EVERY_S)
-            if self._heartbeat is not None and not self._heartbeat.is_alive:
-                raise InternalError("the heartbeat has ended: leases are no longer renewed")
-            await self._watch_progress()
-            self._watch_memory()
-            if self.options.until_empty:
-                with contextlib.suppress(StoreUnavailable):  # an outage is no reason to leave
-                    await self._stop_if_empty()
+    def _new_census(self) -> Census:
+        return Census(
+            self._engine,
+            {queue: served.homes for queue, served in self._queues.items()},
+            serves=self.options.serves,
+            on_homes=self._household.settle,
+        )
 
-    async def _watch_progress(self) -> None:
-        """Sweeps make every queue answer every few seconds; when none does, start over."""
-        now = time.monotonic()
-        oldest = min(fetcher.answered_at for fetcher in self._fetchers.values())
-        longest = _STALLED_AFTER_S + len(self._fetchers) * _SWEEP_PER_QUEUE_S
-        if now - oldest > longest and now - self._rebuilt_at > longest:
-            _log.error("no answer for %.0f s: rebuilding every connection", now - oldest)
-            self._rebuilt_at = now
-            with contextlib.suppress(FaenaError):
-                await self._engine.wire.rebuild()
-            for fetcher in self._fetchers.values():
-                fetcher.poke()
+    def _new_watchdog(self) -> Watchdog:
+        return Watchdog(
+            self._engine,
+            self._household,
+            self._census,
+            sweep_s=self._sweep_s,
+            on_over=self._stop.set,
+            memory_limit=self.options.memory_limit,
+            until_empty=self.options.until_empty,
+        )
 
-    def _watch_memory(self) -> None:
-        limit = self.options.memory_limit
-        if limit is not None and resident_bytes() > limit and not self.is_over_memory:
-            _log.warning("memory is over its limit of %d bytes: finishing to be restarted", limit)
-            self.is_over_memory = True
-            self.stop()
+    def _new_shared(self) -> Shared:
+        return Shared(
+            engine=self._engine,
+            worker=self.options.name,
+            slots=self._slots,
+            leases=self._leases,
+            calls=self._calls,
+            pace=Pace(self.options.rate_max, self.options.rate_s),
+            sweep_s=self._sweep_s,
+            least_lease_us=self._lease_us(),
+        )
+
+    def _new_waker(self) -> Waker:
+        return Waker(self._engine, self._fetchers, self._slots)
+
+    def _new_lookout(self, fetcher: Fetcher) -> Lookout:
+        return Lookout(self._engine, fetcher, self.options.name, self._calls)
+
+    def _lease_us(self) -> int:
+        """The shortest lease among the queues sets the pace of the heartbeat."""
+        return min(served.options.lease_us for served in self._queues.values())
+
+    def _sweep_s(self) -> float:
+        """Looking for homes costs commands too, and an idle worker may send but two a second."""
+        each_s = _SWEEP_PER_HOME_S if self._census.is_needed else _SWEEP_PER_QUEUE_S
+        return max(_SWEEP_S, len(self._fetchers) * each_s)
+
+    def _move_in(self, home: Home) -> Fetcher:
+        queue = queue_of(home.name)
+        served = self._queues[queue]
+        options = served.options
+        notes = QueueNotes(self._engine, home.name, self._leases, asyncio.get_running_loop())
+        fetcher = Fetcher(self._shared, home.name, options, notes)
+        fetcher.executor = Executor(
+            queue,
+            served.handlers,
+            places=self._places,
+            notes=notes,
+            middleware=self._middleware,
+            worker=self.options.name,
+            on_done=fetcher.done,
+            on_free=fetcher.slot_freed,
+        )
+        fetcher.on_idle = self._vigil.idle_changed
+        self._slots.add(
+            home.name, options.concurrency, options.priority, fetcher.room_made, pool=home.pool
+        )
+        self._threads.allow(self._slots.most)
+        return fetcher
+
+    def _move_out(self, fetcher: Fetcher) -> None:
+        self._slots.remove(fetcher.home)
+        self._leases.forget(fetcher.home)
+
+    def _homes_changed(self) -> None:
+        self._vigil.homes_changed()
+
+    # -- asked in the heartbeat's thread --------------------------------------------------------
 
     def _patience_s(self) -> float:
         """How long the loop may be silent: a handler that blocks it still has its own time."""
-        running = [
-            one for each in self._fetchers.values() for one in [*each.executor.running.values()]
-        ]
+        fetchers = [*self._fetchers.values()]  # at once: the loop adds and removes them
+        running = [one for each in fetchers for one in [*each.executor.running.values()]]
         return max((one.timeout_s for one in running), default=0.0) + self.options.stuck_s
 
     def _stuck(self, lag_s: float) -> None:
-        """Called in the heartbeat's thread: nothing on the loop can act any more."""
+        """Nothing on the loop can act any more."""
         _log.critical("the event loop stands still for %.0f s in %s", lag_s, place_of(self._thread))
         if self.options.leaves_when_stuck:
             os._exit(os.EX_SOFTWARE)
-
-    async def _stop_if_empty(self) -> None:
-        for queue in self._fetchers:
-            counts = (await self._engine.overview(queue))[1]
-            waiting = dict(zip(counts[::2], counts[1::2], strict=True))
-            if any(waiting[state] for state in (b"ready", b"delayed", b"running", b"blocked")):
-                return
-        self.stop()
 
 
 def _first(error: BaseException) -> BaseException:
@@ -355,14 +365,3 @@ def _first(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
-
-
-def resident_bytes() -> int:
-    """This process's resident memory."""
-    try:
-        with open("/proc/self/statm", "rb") as statm:  # noqa: PTH123 - read every second, no Path
-            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        import resource  # noqa: PLC0415 - only where there is no /proc
-
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -1,0 +1,117 @@
+"""Sees that a worker lives: exchanges are answered, leases renewed, memory is in bounds; and, where
+it was asked to, that there is still work.
+
+It watches progress, not connectivity: a connection that seems well and answers nothing is dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import time
+from collections.abc import Callable
+
+from faena.engine import Engine
+from faena.errors import FaenaError, InternalError, StoreUnavailable
+from faena.worker.census import Census
+from faena.worker.heartbeat import Heartbeat
+from faena.worker.household import Household
+
+_STALLED_AFTER_S = 10.0
+"""How long an answer may be late beyond the next sweep."""
+_EVERY_S = 1.0
+_LIVE = (b"ready", b"delayed", b"running", b"blocked")
+
+_log = logging.getLogger("faena.worker")
+
+
+class Watchdog:
+    """Looks after one worker, every second."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        household: Household,
+        census: Census,
+        *,
+        sweep_s: Callable[[], float],
+        on_over: Callable[[], None],
+        memory_limit: int | None,
+        until_empty: bool,
+    ) -> None:
+        """`on_over` is called when memory is over its limit, or the work is over."""
+        self._engine = engine
+        self._household = household
+        self._fetchers = household.fetchers
+        self._census = census
+        self._sweep_s = sweep_s
+        self._on_over = on_over
+        self._memory_limit = memory_limit
+        self._until_empty = until_empty
+        self._rebuilt_at = time.monotonic()
+        self.is_over_memory = False
+
+    async def run(self, heartbeat: Heartbeat) -> None:
+        """Watch until cancelled; raises when leases are no longer renewed."""
+        while True:
+            await asyncio.sleep(_EVERY_S)
+            if not heartbeat.is_alive:
+                raise InternalError("the heartbeat has ended: leases are no longer renewed")
+            await self._watch_progress()
+            self._watch_memory()
+            if self._until_empty:
+                with contextlib.suppress(StoreUnavailable):  # an outage is no reason to leave
+                    await self._watch_work()
+
+    async def _watch_progress(self) -> None:
+        """Sweeps make every home answer every few seconds, and so does the search for one where
+        there is none; when nothing does, start over.
+        """
+        now = time.monotonic()
+        answered = (fetcher.answered_at for fetcher in self._fetchers.values())
+        oldest = min(answered, default=self._census.answered_at)
+        longest = _STALLED_AFTER_S + self._sweep_s()
+        if now - oldest > longest and now - self._rebuilt_at > longest:
+            _log.error("no answer for %.0f s: rebuilding every connection", now - oldest)
+            self._rebuilt_at = now
+            with contextlib.suppress(FaenaError):
+                await self._engine.wire.rebuild()
+            self._household.poke()
+
+    def _watch_memory(self) -> None:
+        limit = self._memory_limit
+        if limit is not None and resident_bytes() > limit and not self.is_over_memory:
+            _log.warning("memory is over its limit of %d bytes: finishing to be restarted", limit)
+            self.is_over_memory = True
+            self._on_over()
+
+    async def _watch_work(self) -> None:
+        if not await self._is_empty():
+            return
+        if self._census.is_needed:  # jobs may have gone to a home that came meanwhile
+            await self._census.look_everywhere()
+            if not await self._is_empty():
+                return
+        self._on_over()
+
+    async def _is_empty(self) -> bool:
+        """Whether nothing waits or runs in any home that is served."""
+        for home in [one.home for one in self._fetchers.values() if not one.is_closing]:
+            counts = (await self._engine.overview(home))[1]
+            waiting = dict(zip(counts[::2], counts[1::2], strict=True))
+            if any(waiting[state] for state in _LIVE):
+                return False
+        return True
+
+
+def resident_bytes() -> int:
+    """This process's resident memory."""
+    try:
+        with open("/proc/self/statm", "rb") as statm:  # noqa: PTH123 - read every second, no Path
+            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        import resource  # noqa: PLC0415 - only where there is no /proc
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
