@@ -335,6 +335,8 @@ class Worker:
         self._slots.add(
             home.name, options.concurrency, options.priority, fetcher.room_made, pool=home.pool
         )
+        if served.homes is not None:  # until it has looked: others take no more than their part
+            self._slots.want(home.name, is_hungry=True)
         self._threads.allow(self._slots.most)
         return fetcher
 

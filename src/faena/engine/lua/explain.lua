@@ -38,8 +38,8 @@ end
 
 local function explain_tenant_limits(text, lane)
   for _, window in ipairs(learned_windows(text, lane, now)) do
-    local entries = still_in(window, call('GET', key(window.name)), now)
-    explain_window('tenant_limit', window, entries[1], entries[2])
+    look_into(window, call('GET', key(window.name)), now)
+    explain_window('tenant_limit', window, window.sum, window.oldest)
   end
 end
 

@@ -19,7 +19,7 @@ local answers, retried = {}, {}
 local function start_over(id, state)
   local mark, spec = marks_of({ id })[id], call('HGET', key('specs'), id)
   if conf[state .. '_bytes'] then
-    weigh(state, { id }, -1)
+    weigh_out(state, { id })
   end
   call('ZREM', key(state), id)
   call('HDEL', key('results'), id)

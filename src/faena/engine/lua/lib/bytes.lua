@@ -2,16 +2,11 @@
 -- and only for jobs finished since that bound was set (`<state>_since` in the clock), so that a bound
 -- may come and go.
 --@include key
-local function bytes_of(ids)
-  if #ids == 0 then
-    return 0
-  end
+--- Of one column, `specs` or `results`.
+local function bytes_in(column, ids)
   local total = 0
-  for _, column in ipairs({ 'specs', 'results' }) do
-    local values = call('HMGET', key(column), unpack(ids))
-    for i = 1, #ids do
-      total = total + (values[i] and #values[i] or 0)
-    end
+  for _, value in ipairs(#ids > 0 and call('HMGET', key(column), unpack(ids)) or {}) do
+    total = total + (value and #value or 0)
   end
   return total
 end

@@ -2,8 +2,6 @@
 -- ends the lane is charged the difference. Costs are shares of the queue's mean, so turns keep their
 -- unit when a queue changes its mind.
 --@include key, lane, tenant
-local MOST = 1000      -- times the mean: one endless job must not bar its tenant for days
-local LEARNED = 200    -- jobs that the mean remembers
 
 --- Note how long a job of a lane has taken since it was claimed.
 local function note_time(batch, lane, record)
@@ -15,13 +13,13 @@ end
 
 --- The mean before these jobs, and with them.
 local function learn_mean(spent)
-  local us, jobs = 0, 0
+  local us, jobs, learned = 0, 0, 200   -- as many jobs does the mean remember
   for _, one in pairs(spent) do
     us, jobs = us + one.us, jobs + one.jobs
   end
   local mean = tonumber(call('HGET', key('clock'), 'mean_us') or 0)
   mean = mean > 0 and mean or us / jobs
-  call('HSET', key('clock'), 'mean_us', math.max(1, mean + (us / jobs - mean) * math.min(1, jobs / LEARNED)))
+  call('HSET', key('clock'), 'mean_us', math.max(1, mean + (us / jobs - mean) * math.min(1, jobs / learned)))
   return mean
 end
 
@@ -35,9 +33,10 @@ local function charge_lanes(batch)
   local controls, present = controls_of(lanes, batch.now), virtual_time()
   local turns, debts = call('ZMSCORE', key('ring'), unpack(lanes)), call('ZMSCORE', key('debts'), unpack(lanes))
   local ring, owed = {}, {}
+  local most = 1000   -- times the mean: one endless job must not bar its tenant for days
   for i, lane in ipairs(lanes) do
     local spent = batch.spent[lane]
-    local beyond = math.min(spent.us / mean, MOST * spent.jobs) - spent.jobs
+    local beyond = math.min(spent.us / mean, most * spent.jobs) - spent.jobs
     local turn = math.max(present, tonumber(turns[i] or debts[i] or present) + beyond / weight_of(controls[lane]))
     local list = turns[i] and ring or owed
     list[#list + 1], list[#list + 2] = turn, lane

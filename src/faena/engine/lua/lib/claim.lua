@@ -17,33 +17,28 @@ end
 
 -- Small hashes with values of up to 64 bytes are listpacks, where each access is O(n): records are
 -- made longer than that.
-local function lease_all(popped, specs, lanes, lease, worker, now, deadline)
+local function lease_all(taken, specs, lease, worker, now, deadline)
   local shared = string.format('%-49s ', lease .. ' ' .. whole(now) .. ' ' .. worker)
-  local ids, records, running, until_at = {}, {}, {}, whole(deadline)
-  for i = 1, #popped, 2 do
-    local id = popped[i]
-    ids[(i + 1) / 2] = id
-    local record, lane = shared .. popped[i + 1], lanes[(i + 1) / 2]
-    records[i], records[i + 1] = id, lane and record .. ' lane=' .. lane or record
-    running[i], running[i + 1] = until_at, id
+  local ids, popped, endings = taken.ids, taken.popped, taken.endings
+  local records, running, until_at = {}, {}, whole(deadline)
+  for number = 1, #ids do
+    local id, i = ids[number], 2 * number
+    records[i - 1], records[i] = id, shared .. popped[i] .. (endings[number] or '')
+    running[i - 1], running[i] = until_at, id
   end
   if call('EXISTS', key('heads')) == 1 then
     note_chains(records, specs)
   end
   call('HSET', key('leases'), unpack(records))
   call('ZADD', key('running'), unpack(running))
-  return ids
 end
 
 --- The specs of the first jobs, as many as fit into a claim; of one job at least.
-local function specs_of(popped)
+local function specs_of(ids)
   local specs, number, bytes = {}, 0, 0
-  for first = 1, #popped, 2 * READ do
-    local ids = {}
-    for i = first, math.min(first + 2 * READ, #popped) - 1, 2 do
-      ids[(i - first) / 2 + 1] = popped[i]
-    end
-    for _, spec in ipairs(call('HMGET', key('specs'), unpack(ids))) do
+  for first = 1, #ids, READ do
+    local last = math.min(first + READ - 1, #ids)
+    for _, spec in ipairs(call('HMGET', key('specs'), unpack(ids, first, last))) do
       bytes = bytes + #(spec or '')
       if bytes > CLAIM_BYTES and number > 0 then
         return specs
@@ -56,17 +51,16 @@ local function specs_of(popped)
 end
 
 --- Give back all but the first `kept` jobs, which were popped and not leased.
-local function cut(popped, kept)
-  local rest = {}
-  for i = #popped, 2 * kept + 1, -1 do
-    rest[#rest + 1] = table.remove(popped)
+local function cut(taken, kept)
+  local ids, popped, rest, scores, laned = taken.ids, taken.popped, {}, {}, {}
+  local cut_off = { unpack(ids, kept + 1) }
+  for i = #ids, kept + 1, -1 do
+    local id, score = ids[i], popped[2 * i]
+    rest[#rest + 1], rest[#rest + 2] = score, id
+    ids[i], popped[2 * i - 1], popped[2 * i], scores[id] = nil, nil, nil, score
   end
   call('ZADD', key('ready'), unpack(rest))
-  local ids, scores, laned = {}, {}, {}
-  for i = 1, #rest, 2 do
-    ids[#ids + 1], scores[rest[i + 1]] = rest[i + 1], rest[i]
-  end
-  for _, item in ipairs(items_of(ids)) do
+  for _, item in ipairs(items_of(cut_off)) do
     if item.lane then
       item.score = scores[item.id]
       count_lane(item.lane, 0, -1)
@@ -90,43 +84,42 @@ local function pop_stragglers(number)
   return popped
 end
 
---- Take up to `number` ready jobs out of their places.
+--- Take up to `number` ready jobs out of their places; the answer is that of serve_ring.
 local function pop_ready(number, conf, now)
   if laned_now() == 0 then
-    return call('ZPOPMIN', key('ready'), number), {}
+    local unlaned, first = call('ZPOPMIN', key('ready'), number), {}
+    for i = 1, #unlaned, 2 do
+      first[(i + 1) / 2] = unlaned[i]
+    end
+    return { popped = unlaned, ids = first, endings = {} }
   end
   local late = call('ZCARD', key('ready')) > laned_now() and pop_stragglers(number) or {}
-  local popped, lanes = serve_ring(number - math.min(#late / 2, math.ceil(number / 2)), conf, now, 1)
-  for i = 1, math.min(#late, 2 * number - #popped) do   -- half of the claim, or what lanes leave of it
-    popped[#popped + 1] = late[i]
-  end
-  local ids = {}
-  for i = 1, #popped, 2 do
-    ids[(i + 1) / 2] = popped[i]
+  local taken = serve_ring(number - math.min(#late / 2, math.ceil(number / 2)), conf, now, 1)
+  local popped, ids, at = taken.popped, taken.ids, taken.number
+  for i = 1, math.min(#late / 2, number - at) do   -- half of the claim, or what lanes leave of it
+    ids[at + i], popped[2 * (at + i) - 1], popped[2 * (at + i)] = late[2 * i - 1], late[2 * i - 1], late[2 * i]
   end
   if #ids > 0 then
     call('ZREM', key('ready'), unpack(ids))
   end
-  return popped, lanes
+  return taken
 end
 
 --- Returns {id, score, …}, the specs in the same order, the facts of the marked ones, the ids, and
 -- whether the claim would have been too large.
 local function claim(number, lease, worker, now, lease_us, conf)
-  if number == 0 then
+  local taken = number > 0 and pop_ready(number, conf, now)
+  local ids = taken and taken.ids or {}
+  if #ids == 0 then
     return {}, {}, {}, {}, false
   end
-  local popped, lanes = pop_ready(number, conf, now)
-  if #popped == 0 then
-    return {}, {}, {}, {}, false
-  end
-  local specs = specs_of(popped)
-  local is_cut = 2 * #specs < #popped
+  local specs = specs_of(ids)
+  local is_cut = #specs < #ids
   if is_cut then
-    cut(popped, #specs)
+    cut(taken, #specs)
   end
-  local ids = lease_all(popped, specs, lanes, lease, worker, now, now + lease_us)
+  lease_all(taken, specs, lease, worker, now, now + lease_us)
   tell('claimed', ids)
   local marks = marks_of(ids)
-  return popped, specs, next(marks) and facts_of(marks) or {}, ids, is_cut
+  return taken.popped, specs, next(marks) and facts_of(marks) or {}, ids, is_cut
 end

@@ -2,7 +2,7 @@
 -- A visit takes a few jobs where many lanes wait, because a visit costs more than a job; turns count
 -- every one of them, so shares come out even all the same.
 --@include key, lane, tenant, share
-local QUANTUM = 8   -- of a large claim; a small one still goes to three lanes at least
+local QUANTUM = 16   -- of a large claim; a small one still goes to three lanes at least
 local ROUNDS = 12
 
 --- The lane with the earliest turn goes first: `heap` is ordered so that no parent comes later than
@@ -86,22 +86,24 @@ local function next_visits(asked, number, conf, now, is_gated)
 end
 
 --- Take what was allotted to one lane; returns how many there were.
-local function take_from(visit, popped, lanes, now, cost)
-  local lane, size = visit.lane, #popped
-  local got = call('ZPOPMIN', key('lane:' .. lane), visit.share)
-  local number = #got / 2
-  for i = 1, #got do
-    popped[size + i] = got[i]
+local function take_from(visit, taken, now, cost)
+  local lane, popped, ids, endings, at = visit.lane, taken.popped, taken.ids, taken.endings, taken.number
+  local got, ending = call('ZPOPMIN', key('lane:' .. lane), visit.share), ' lane=' .. lane
+  for i = 1, #got, 2 do
+    local id = got[i]
+    at = at + 1
+    ids[at], endings[at] = id, ending
+    popped[2 * at - 1], popped[2 * at] = id, got[i + 1]
   end
-  for i = size / 2 + 1, size / 2 + number do
-    lanes[i] = lane
-  end
+  local number = at - taken.number
   visit.turn = visit.turn - (visit.share - number) * cost / visit.weight
   if number > 0 then
+    taken.number = at
     virtual_now = math.max(virtual_time(), visit.turn - cost / visit.weight)
     count_lane(lane, 0, number)
-    laned_change = laned_change - number
-    spend_in_windows(visit.windows or {}, number, now)
+    if visit.windows then
+      spend_in_windows(visit.windows, number, now)
+    end
     note_share(lane, number, visit.weight)
   end
   return number
@@ -120,13 +122,12 @@ local function mark_empty(visits)
 end
 
 --- Take what was allotted; lanes with jobs left go back into the ring.
-local function take(visits, popped, lanes, now, cost)
-  local back, owed, taken, full = {}, {}, 0, {}
+local function take(visits, taken, now, cost)
+  local back, owed, full = {}, {}, {}
   for _, visit in ipairs(visits) do
-    local number = visit.share > 0 and take_from(visit, popped, lanes, now, cost) or 0
+    local number = visit.share > 0 and take_from(visit, taken, now, cost) or 0
     visit.is_empty = number < visit.share
     full[#full + 1] = visit.share > 0 and not visit.is_empty and visit or nil
-    taken = taken + number
   end
   mark_empty(full)
   for _, visit in ipairs(visits) do
@@ -139,7 +140,6 @@ local function take(visits, popped, lanes, now, cost)
   if #owed > 0 then
     call('ZADD', key('debts'), unpack(owed))
   end
-  return taken
 end
 
 --- Debts that virtual time has overtaken mean nothing any more.
@@ -150,30 +150,33 @@ local function clear_debts()
   end
 end
 
---- Returns {id, score, …} of up to `number` jobs, taken out of their lanes, and the lanes by job.
+--- Takes up to `number` jobs out of their lanes: {popped = {id, score, …}, ids, endings (how each
+-- one's lease ends), number}.
 local function serve_ring(number, conf, now, cost)
-  local popped, lanes, before = {}, {}, virtual_time()
+  local taken, before = { popped = {}, ids = {}, endings = {}, number = 0 }, virtual_time()
   local quantum = conf.fifo and 1 or math.max(1, math.min(QUANTUM, math.ceil(number / 3)))
   local is_gated = conf.tenant_limits or conf.tenant_max_running or call('EXISTS', key('tenants')) == 1
   for _ = 1, ROUNDS do
-    local asked = math.ceil(number / quantum)
-    local visits, seen = next_visits(asked, number, conf, now, is_gated)
+    local left = number - taken.number
+    local asked = math.ceil(left / quantum)
+    local visits, seen = next_visits(asked, left, conf, now, is_gated)
     if seen == 0 then
       break
     end
     if seen < asked or call('EXISTS', key('ring')) == 0 then
-      allot(visits, number, cost)
+      allot(visits, left, cost)
     else
-      allot_quanta(visits, number, cost, quantum)
+      allot_quanta(visits, left, cost, quantum)
     end
-    number = number - take(visits, popped, lanes, now, cost)
-    if number <= 0 then
+    take(visits, taken, now, cost)
+    if taken.number >= number then
       break
     end
   end
+  laned_change = laned_change - taken.number
   if virtual_time() > before then
     call('HSET', key('clock'), 'virtual', virtual_now)
     clear_debts()
   end
-  return popped, lanes
+  return taken
 end

@@ -5,8 +5,8 @@ local function keeps(state, conf)
   return conf[state .. '_count'] ~= 0 and conf[state .. '_us'] ~= 0
 end
 
---- `ids` have left their former state already; `marks` are theirs.
-local function finish(state, ids, marks, conf, now)
+--- `ids` have left their former state already; `marks` are theirs, `kept` are the bytes of their results.
+local function finish(state, ids, marks, conf, now, kept)
   if #ids == 0 then
     return
   end
@@ -20,7 +20,7 @@ local function finish(state, ids, marks, conf, now)
     end
     call('ZADD', key(state), unpack(scored))
     if conf[state .. '_bytes'] then
-      weigh(state, ids, 1)
+      weigh_in(state, ids, kept or 0, now)
     end
     tell_waiters(ids)
   else

@@ -4,6 +4,7 @@
 --   ring          lanes that may be served, by the virtual instant of their next turn
 --   parked        lanes with ready jobs that may not be served, by the instant to look again
 --   debts         lanes outside the ring, by the virtual instant before which they get no turn
+--   moves         lanes on their way to or from another home: they are not served, see moves.lua
 -- Serving a lane brings virtual time to the lane's turn and sets its next one cost/weight later. One
 -- that comes back enters at the present or at its debt: idling earns nothing, leaving clears nothing.
 -- `laned` in the clock counts the ready jobs that stand in lanes.
@@ -11,6 +12,7 @@
 --@each lane_changes, laned_change, virtual_now = {}, 0, nil
 local LIVE = 1000000
 local FULL = 1e18   -- parked until one of its jobs ends
+local LONG = ('.'):rep(65)   -- see spread_out, and mark.lua
 
 local lane_changes   -- lane -> what is to be added to its count
 local laned_change   -- what is to be added to `laned`
@@ -38,6 +40,16 @@ local function names_in(map)
   return names
 end
 
+--- A small hash of short values is a listpack, where finding each of a batch of lanes is O(n). A value
+-- that is long, for a moment, makes a table of it for good; done once, when it comes to 32.
+local function spread_out(hash, added)
+  local size = added > 0 and call('HLEN', hash) or 0
+  if size >= 32 and size - added < 32 then
+    call('HSET', hash, 'z', LONG)
+    call('HDEL', hash, 'z')
+  end
+end
+
 --- Write the counts that a call has changed; every call that may have ends with this.
 local function flush_lanes()
   local lanes = names_in(lane_changes)
@@ -59,7 +71,7 @@ local function flush_lanes()
   end
   lane_changes = {}
   if #changed > 0 then
-    call('HSET', key('lanes'), unpack(changed))
+    spread_out(key('lanes'), call('HSET', key('lanes'), unpack(changed)))
   end
   if #gone > 0 then
     call('HDEL', key('lanes'), unpack(gone))
@@ -70,9 +82,12 @@ end
 local function enter_ring(lanes)
   local parked = call('ZMSCORE', key('parked'), unpack(lanes))
   local debts = call('ZMSCORE', key('debts'), unpack(lanes))
+  local moves = clock_of('moving') > 0 and call('HMGET', key('moves'), unpack(lanes)) or parked
   local entries, paid = {}, {}
   for i, lane in ipairs(lanes) do
-    if not parked[i] then
+    if moves[i] and not parked[i] then
+      call('ZADD', key('parked'), FULL, lane)
+    elseif not parked[i] then
       entries[#entries + 1] = math.max(virtual_time(), tonumber(debts[i] or 0))
       entries[#entries + 1] = lane
       paid[#paid + 1] = lane

@@ -2,7 +2,7 @@
 --@include key, forget, bytes, weigh
 local function drop(state, ids, conf)
   if conf[state .. '_bytes'] then
-    weigh(state, ids, -1)
+    weigh_out(state, ids)
   end
   call('ZREM', key(state), unpack(ids))
   forget(ids)

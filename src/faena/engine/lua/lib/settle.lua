@@ -3,7 +3,7 @@
 local function new_batch()
   return { completed = {}, dead = {}, cancelled = {}, retried = {}, snoozed = {}, released = {},
            limited = {}, delayed = {}, ready = {}, back = {}, results = {},
-           lost = {}, left = {}, lanes = {}, chains = {}, held = {} }
+           lost = {}, left = {}, lanes = {}, chains = {}, held = {}, ended = {}, chained = {} }
 end
 
 --- Write what a batch of endings came to.
@@ -24,7 +24,7 @@ local function apply(batch, marks, conf, now)
   if #batch.results > 0 and keeps('completed', conf) then
     call('HSET', key('results'), unpack(batch.results))
   end
-  finish('completed', batch.completed, marks, conf, now)
+  finish('completed', batch.completed, marks, conf, now, batch.kept)
   finish('dead', batch.dead, marks, conf, now)
   finish('cancelled', batch.cancelled, marks, conf, now)
   tell('retried', batch.retried)
@@ -36,19 +36,21 @@ end
 --- The ordinary ending, in columns: completed, with or without a result.
 local function complete_all(batch, ids, leases, results)
   local records, done, number = call('HMGET', key('leases'), unpack(ids)), batch.completed, 0
-  local kept = batch.results
+  local results_of, size, bytes = batch.results, 0, 0
   for i = 1, #ids do
     if holds_lease(records[i], leases[i]) then
       number = number + 1
-      done[number] = ids[i]
-      note_place(batch, ids[i], records[i])
+      done[number], records[number] = ids[i], records[i]
       if results[i] then
-        kept[#kept + 1], kept[#kept + 2] = ids[i], results[i]
+        results_of[size + 1], results_of[size + 2] = ids[i], results[i]
+        size, bytes = size + 2, bytes + #results[i]
       end
     else
       table.insert(batch.lost, ids[i])
     end
   end
+  note_completed(batch, done, records)
+  batch.kept = bytes
   batch.left = { unpack(done) }
   return marks_of(done)
 end

@@ -1,21 +1,17 @@
 --- What endings mean for lanes and chains.
 --@include key, lane, place, tenant, charge
---- Count the jobs of some lists out of their lanes; returns those that are in a chain.
-local function count_out(batch, live, ...)
-  local chained = {}
-  for _, list in ipairs({ ... }) do
-    for i = 1, #list do
-      local id = list[i]
-      local lane, chain = batch.lanes[id], batch.chains[id]
-      if lane then
-        count_lane(lane, live, -1)
-      end
-      if chain then
-        chained[#chained + 1] = { id = id, lane = lane, chain = chain }
-      end
+--- Count the jobs of a list out of their lanes; those that are in a chain join `chained`.
+local function count_out(batch, live, list, chained)
+  for i = 1, #list do
+    local id = list[i]
+    local lane, chain = batch.lanes[id], batch.chains[id]
+    if lane then
+      count_lane(lane, live, -1)
+    end
+    if chain then
+      chained[#chained + 1] = { id = id, lane = lane, chain = chain }
     end
   end
-  return chained
 end
 
 --- Jobs that were put back stand in `ready` already.
@@ -33,13 +29,11 @@ local function free_lanes(batch)
   if call('EXISTS', key('parked')) == 0 then
     return
   end
-  local seen, lanes, free = {}, {}, {}
+  local ended, free = batch.ended, {}
   for _, lane in pairs(batch.lanes) do
-    if not seen[lane] then
-      seen[lane] = true
-      lanes[#lanes + 1] = lane
-    end
+    ended[lane] = ended[lane] or 0
   end
+  local lanes = names_in(ended)
   for i, until_at in ipairs(#lanes > 0 and call('ZMSCORE', key('parked'), unpack(lanes)) or {}) do
     if tonumber(until_at or 0) >= FULL then
       free[#free + 1] = lanes[i]
@@ -49,12 +43,19 @@ local function free_lanes(batch)
 end
 
 local function settle_lanes(batch, conf, now)
-  yield_turns(count_out(batch, -1, batch.completed, batch.dead, batch.cancelled))
-  local later = count_out(batch, 0, batch.retried, batch.snoozed)
+  local later = {}
+  for lane, number in pairs(batch.ended) do
+    count_lane(lane, -number, -number)
+  end
+  count_out(batch, -1, batch.dead, batch.chained)
+  count_out(batch, -1, batch.cancelled, batch.chained)
+  yield_turns(batch.chained)
+  count_out(batch, 0, batch.retried, later)
+  count_out(batch, 0, batch.snoozed, later)
   if conf.pass then
     yield_turns(later)
   end
-  count_out(batch, 0, batch.back)
+  count_out(batch, 0, batch.back, {})
   put_back_in_lanes(batch)
   for _, held in ipairs(batch.held) do
     if held.lane then

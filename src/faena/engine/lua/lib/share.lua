@@ -1,6 +1,6 @@
 --- What each lane was given, minute by minute: `shares:<minute>`, lane -> jobs * 1000 / weight, and of
 -- all lanes together the sum and the sum of squares, out of which comes Jain's index of fairness.
---@include key, tally
+--@include key, tally, lane
 --@each shares = {}
 local SHARES_TTL_S = 3600
 local shares   -- lane -> jobs * 1000 / weight in this call
@@ -27,7 +27,9 @@ local function flush_shares(now)
     changed[2 * i - 1], changed[2 * i] = lane, before + added
     sum, squares = sum + added, squares + added * (2 * before + added)
   end
-  if call('HSET', minute, unpack(changed)) > 0 then
+  local added = call('HSET', minute, unpack(changed))
+  if added > 0 then
+    spread_out(minute, added)
     call('EXPIRE', minute, SHARES_TTL_S)
   end
   count('shares', sum)

@@ -3,7 +3,6 @@
 -- reason (of the hold), with by, at and ends_at (of all but the hold, which has its own end); a `z`
 -- makes it long, see mark.lua.
 --@include key, lane, learn, lane_window
-local LONG = ('.'):rep(64)
 local SETTINGS = { limits = true, max_running = true, weight = true, size = true }
 
 local function has_settings(control)

@@ -1,12 +1,21 @@
 --- Count the bytes of jobs that enter or leave a finished state whose retention bounds them.
 --@include key, bytes
---- Add jobs that stand in `state` to its bytes (`sign` 1) or take them out (-1).
-local function weigh(state, ids, sign)
-  local since, scores, counted = counted_since(state), call('ZMSCORE', key(state), unpack(ids)), {}
-  for i, id in ipairs(ids) do
-    if tonumber(scores[i]) >= since then
-      counted[#counted + 1] = id
+--- Jobs have just entered `state` at `now`; `kept` are the bytes of their results.
+local function weigh_in(state, ids, kept, now)
+  if now >= counted_since(state) then
+    call('HINCRBY', key('clock'), state .. '_bytes', bytes_in('specs', ids) + kept)
+  end
+end
+
+--- Jobs that stand in `state` are about to leave it. They come oldest first: where that one was
+-- counted, all were.
+local function weigh_out(state, ids)
+  local since, counted = counted_since(state), ids
+  if tonumber(call('ZSCORE', key(state), ids[1])) < since then
+    counted = {}
+    for i, score in ipairs(call('ZMSCORE', key(state), unpack(ids))) do
+      counted[#counted + 1] = tonumber(score) >= since and ids[i] or nil
     end
   end
-  call('HINCRBY', key('clock'), state .. '_bytes', sign * bytes_of(counted))
+  call('HINCRBY', key('clock'), state .. '_bytes', -bytes_in('specs', counted) - bytes_in('results', counted))
 end

@@ -2,6 +2,7 @@
 -- A window is a list of "instant count", oldest first, and a sum in `clock`. Limiter state changes
 -- only when a claim is granted; a refused claim burns nothing. Lanes have theirs in lane_window.lua.
 --@include key
+local known_limits = { number = 0 }   -- by text, from one call to the next
 local BUCKETS = 1000   -- a window for more claims than this keeps them in so many buckets, each
                        -- leaving with its youngest claim: late, never early
 
@@ -34,13 +35,26 @@ local function room_in(window, now)
   return window.max - used, now
 end
 
+--- Limits by their text, max, per, …, read once: many lanes have the same.
+local function limits_in(text)
+  local limits = known_limits[text]
+  if not limits then
+    known_limits, limits = known_limits.number < 1000 and known_limits or { number = 0 }, {}
+    for max, per in string.gmatch(text, '(%d+)/(%d+)') do
+      limits[#limits + 1], limits[#limits + 2] = tonumber(max), per
+    end
+    known_limits[text], known_limits.number = limits, known_limits.number + 1
+  end
+  return limits
+end
+
 --- The windows of limits, of the queue or of a lane.
 local function windows_of(text, lane)
-  local windows = {}
-  for max, per in string.gmatch(text or '', '(%d+)/(%d+)') do
-    max = tonumber(max)
-    windows[#windows + 1] = { max = max, limit = max, per_us = tonumber(per),
-                              name = lane and 'claims:' .. per .. lane or 'window:' .. per }
+  local windows, limits = {}, limits_in(text or '')
+  for i = 1, #limits, 2 do
+    local max, per = limits[i], limits[i + 1]
+    windows[(i + 1) / 2] = { max = max, limit = max, per_us = tonumber(per),
+                             name = lane and 'claims:' .. per .. lane or 'window:' .. per }
   end
   return windows
 end
