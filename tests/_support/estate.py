@@ -1,0 +1,116 @@
+"""A queue whose homes a test decides, with jobs that wait at a gate."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter, defaultdict
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any
+
+from faena import Faena, Job, Worker, WorkerOptions
+from faena.client import seal_job
+from faena.engine import Address
+from faena.errors import StoreUnavailable
+from faena.homes import Home
+from faena.options import Durability, EnqueueOptions
+from faena.worker.worker import Served
+from tests._support.valkey import Server
+
+MAIN = Home("q", "q")
+SHARD = Home("q/1", "q")
+OWN = Home("q/@acme", "q/@acme")
+
+
+class Estate:
+    """Homes that come and go; what runs in them."""
+
+    def __init__(self, server: Server, namespace: str, *homes: Home, **options: Any) -> None:
+        self._server = server
+        self.app = Faena("estate", server.url, namespace=namespace)
+        self.queue = self.app.queue("q", **options)
+        self.homes = homes
+        self.looks = 0
+        self.is_away = False
+        self.seen: list[Job] = []
+        self.started: Counter[str] = Counter()
+        self.running: Counter[str] = Counter()
+        self.done: list[str] = []
+        self._gates: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(0))
+        self.work = self.queue.task(name="work")(self._work)
+        self.wait = self.queue.task(name="wait")(self._wait)
+
+    async def _work(self, home: str, job: Job) -> None:
+        self.seen.append(job)
+        self.done.append(home)
+
+    async def _wait(self, home: str, job: Job) -> None:
+        self.seen.append(job)
+        self.started[home] += 1
+        self.running[home] += 1
+        try:
+            await self._gates[home].acquire()
+        finally:
+            self.running[home] -= 1
+        self.done.append(home)
+
+    def let_go(self, home: Home, number: int = 1) -> None:
+        """Let that many waiting jobs of a home end."""
+        for _ in range(number):
+            self._gates[home.name].release()
+
+    async def ask(self) -> Sequence[Home]:
+        """What the worker is told when it looks."""
+        self.looks += 1
+        if self.is_away:
+            raise StoreUnavailable("the estate is away")
+        return self.homes
+
+    async def move(self, *homes: Home) -> None:
+        """Change the homes, and say so."""
+        self.homes = homes
+        await self.announce()
+
+    async def announce(self) -> None:
+        namespace = (await self.app.runtime()).engine.namespace
+        with self._server.client() as client:
+            client.publish(f"{namespace}:homes", f"{namespace}:{{q/9}}:")
+
+    async def put(self, home: Home, number: int = 1, *, waits: bool = False) -> list[str]:
+        """Enqueue jobs into one home; returns their ids."""
+        task = self.wait if waits else self.work
+        options = EnqueueOptions()
+        spec = task.spec(task.draft(home.name))
+        jobs = [seal_job(name, spec, options, 10) for name in self.app.new_ids(number)]
+        await (await self.app.runtime()).client.enqueue(home.name, jobs, Durability())
+        return [job.id for job in jobs]
+
+    async def counts(self, home: Home) -> dict[str, int]:
+        """Jobs of a home by state."""
+        flat = (await (await self.app.runtime()).engine.overview(home.name))[1]
+        return {name.decode(): int(number) for name, number in zip(*[iter(flat)] * 2, strict=True)}
+
+    async def worker(self, **options: Any) -> Worker:
+        runtime = await self.app.runtime()
+        served = Served(options=self.queue.options, handlers=self.queue.handlers, homes=self.ask)
+        return Worker(
+            runtime.engine,
+            runtime.new_engine(Address.parse(self._server.url)),
+            {"q": served},
+            options=WorkerOptions(**options),
+        )
+
+    @contextlib.asynccontextmanager
+    async def working(self, **options: Any) -> AsyncGenerator[Worker]:
+        """A worker that serves meanwhile, and is then stopped as SIGTERM would."""
+        worker = await self.worker(**options)
+        running = asyncio.create_task(worker.run())
+        serving = asyncio.create_task(worker.serving.wait())
+        await asyncio.wait({running, serving}, return_when=asyncio.FIRST_COMPLETED)
+        try:
+            yield worker
+        finally:
+            serving.cancel()
+            worker.stop()
+            worker.stop()
+            await running
