@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from faena.engine.loader import load
+from faena.homes import Home
 from tests._support.crew import Crew
+from tests._support.estate import MAIN, SHARD, Estate
 from tests._support.eventually import eventually
 from tests._support.shop import Plan, QueuePlan, Work, enqueue, open_shop
 from tests._support.valkey import Server
@@ -37,6 +40,24 @@ async def test_an_idle_worker_sends_no_more_than_two_commands_a_second(
             await eventually(lambda: len(crew.ledger.jobs("finish")) == 3)
         await asyncio.sleep(SETTLED_S)
         seen = await _commands(server, WATCHED_S)
+    assert len(seen) <= 2 * WATCHED_S, seen
+
+
+async def test_a_worker_that_looks_for_homes_is_no_louder(server: Server) -> None:
+    estate = Estate(server, "estate", MAIN, SHARD)
+
+    async def ask_the_server() -> Sequence[Home]:
+        await (await estate.app.runtime()).engine.wire.run(
+            load("overview"), ["estate:{q}:"], [""], patience_s=5
+        )
+        return await Estate.ask(estate)
+
+    estate.ask = ask_the_server
+    async with estate.app, estate.working():
+        await asyncio.sleep(SETTLED_S)
+        looks = estate.looks
+        seen = await _commands(server, WATCHED_S)
+        assert estate.looks > looks
     assert len(seen) <= 2 * WATCHED_S, seen
 
 
