@@ -64,7 +64,7 @@ async def test_many_lanes_are_served_alike_over_time(rig: Rig) -> None:
     await add_each(rig, 30, *tenants)
     served = await serve(rig, 8, 100)
     assert sum(served.values()) == 800
-    assert max(served.values()) - min(served.values()) <= 8
+    assert max(served.values()) - min(served.values()) <= 16  # one visit of a large claim
 
 
 async def test_a_lane_that_was_idle_has_no_credit(rig: Rig) -> None:

@@ -12,7 +12,7 @@
 --@each lane_changes, laned_change, virtual_now = {}, 0, nil
 local LIVE = 1000000
 local FULL = 1e18   -- parked until one of its jobs ends
-local LONG = ('.'):rep(65)   -- see spread_out, and mark.lua
+local LONG = ('.'):rep(64)   -- a value longer than this makes a hash a table; see mark.lua
 
 local lane_changes   -- lane -> what is to be added to its count
 local laned_change   -- what is to be added to `laned`
@@ -45,7 +45,7 @@ end
 local function spread_out(hash, added)
   local size = added > 0 and call('HLEN', hash) or 0
   if size >= 32 and size - added < 32 then
-    call('HSET', hash, 'z', LONG)
+    call('HSET', hash, 'z', LONG .. LONG)
     call('HDEL', hash, 'z')
   end
 end

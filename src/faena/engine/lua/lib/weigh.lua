@@ -2,9 +2,8 @@
 --@include key, bytes
 --- Jobs have just entered `state` at `now`; `kept` are the bytes of their results.
 local function weigh_in(state, ids, kept, now)
-  if now >= counted_since(state) then
-    call('HINCRBY', key('clock'), state .. '_bytes', bytes_in('specs', ids) + kept)
-  end
+  local bytes = now >= counted_since(state) and bytes_in('specs', ids) + kept or 0
+  call('HINCRBY', key('clock'), state .. '_bytes', bytes)
 end
 
 --- Jobs that stand in `state` are about to leave it. They come oldest first: where that one was
