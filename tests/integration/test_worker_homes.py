@@ -12,6 +12,7 @@ from faena import Worker
 from faena.errors import ConfigError, StoreUnavailable
 from faena.homes import Home
 from faena.worker import census, watchdog
+from faena.worker import worker as worker_module
 from faena.worker.worker import WorkerOptions
 from tests._support.estate import MAIN, OWN, SHARD, Estate
 from tests._support.eventually import eventually
@@ -43,8 +44,9 @@ async def settle(server: Server, request: pytest.FixtureRequest) -> AsyncIterato
 
 @pytest.fixture
 def rarely(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No look comes by itself."""
+    """No look and no sweep comes by itself."""
     monkeypatch.setattr(census, "_LOOK_S", 1000.0)
+    monkeypatch.setattr(worker_module, "_SWEEP_S", 1000.0)
 
 
 @pytest.fixture
@@ -57,6 +59,16 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
 def homes_of(worker: Worker) -> set[str]:
     """The homes that the worker has something of, closed ones included."""
     return set(worker._household.fetchers)
+
+
+def served_by(worker: Worker) -> set[Home]:
+    """Those that it claims from."""
+    fetchers = worker._household.fetchers.values()
+    return {
+        home
+        for home in (MAIN, SHARD, OWN)
+        if home.name in {fetcher.home for fetcher in fetchers if not fetcher.is_closing}
+    }
 
 
 @pytest.mark.usefixtures("rarely")
@@ -101,6 +113,21 @@ async def test_a_home_that_vanishes_keeps_what_runs_and_claims_no_more(settle: S
         await eventually(lambda: estate.running["q"] == 2)
 
 
+@pytest.mark.usefixtures("rarely")
+async def test_a_home_that_vanishes_leaves_its_part_to_the_others(settle: Settle) -> None:
+    estate = settle(MAIN, SHARD, concurrency=4)
+    for home in (MAIN, SHARD):
+        await estate.put(home, 8, waits=True)
+    async with estate.working() as worker:
+        await eventually(lambda: estate.running == {"q": 2, "q/1": 2})
+        await estate.move(MAIN)
+        await eventually(lambda: served_by(worker) == {MAIN})
+        estate.let_go(SHARD)
+        await eventually(lambda: estate.running == {"q": 3, "q/1": 1})
+        estate.let_go(SHARD)
+        await eventually(lambda: estate.running["q"] == 4)
+
+
 async def _is_renewed_twice(estate: Estate, home: Home) -> None:
     engine = (await estate.app.runtime()).engine
     deadlines: set[str] = set()
@@ -123,7 +150,7 @@ async def test_a_home_that_comes_back_is_served_beside_what_still_runs_of_it(
     async with estate.working() as worker:
         await eventually(lambda: estate.running["q/1"] == 1)
         await estate.move(MAIN)
-        await eventually(lambda: worker._household.fetchers["q/1"].is_closing)
+        await eventually(lambda: served_by(worker) == {MAIN})
         await estate.put(SHARD)
         await estate.move(MAIN, SHARD)
         await eventually(lambda: estate.done == ["q/1"])
@@ -292,7 +319,7 @@ async def test_a_stop_hands_back_what_a_vanished_home_still_runs(settle: Settle)
     async with estate.working() as worker:
         await eventually(lambda: estate.running.total() == 2)
         await estate.move(MAIN)
-        await eventually(lambda: worker._household.fetchers["q/1"].is_closing)
+        await eventually(lambda: served_by(worker) == {MAIN})
     for home in (MAIN, SHARD):
         counts = await estate.counts(home)
         assert (counts["ready"], counts["running"]) == (1, 0)
@@ -317,7 +344,7 @@ async def test_nothing_is_stranded_while_homes_come_and_go(settle: Settle) -> No
         async with estate.working() as worker:
             for homes in ((MAIN, SHARD, OWN), (MAIN,), (OWN,), (), (SHARD, OWN)):
                 await estate.move(*homes)
-                await eventually(lambda homes=homes: {*homes} == _served(worker))
+                await eventually(lambda homes=homes: {*homes} == served_by(worker))
     estate.homes = (MAIN, SHARD, OWN)
     for home in estate.homes:
         assert await _has(estate, home, "running", 0)
@@ -325,15 +352,6 @@ async def test_nothing_is_stranded_while_homes_come_and_go(settle: Settle) -> No
     assert {name: estate.done.count(name) for name in estate.done} == dict.fromkeys(
         ("q", "q/1", "q/@acme"), 50
     )
-
-
-def _served(worker: Worker) -> set[Home]:
-    fetchers = worker._household.fetchers.values()
-    return {
-        home
-        for home in (MAIN, SHARD, OWN)
-        if home.name in {fetcher.home for fetcher in fetchers if not fetcher.is_closing}
-    }
 
 
 @pytest.mark.parametrize("serves", ["some", "", None])
