@@ -21,7 +21,7 @@ import redis
 
 from bench.lanes_fill import Producer, decades, producing
 from bench.server import Server
-from faena.client import CallIds
+from faena.producer import CallIds
 from faena.engine.scripts import Settlement, Turn
 from faena.outcomes import Completed
 

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import redis
 
 from bench.server import running_server
-from faena.client import BATCH, CallIds
+from faena.producer import BATCH, CallIds
 from faena.engine import Address, Engine, Wire
 from faena.engine.envelope import seal
 from faena.engine.loader import Script

@@ -14,8 +14,8 @@ from typing import Any, Self, TypedDict, Unpack
 
 from faena.duration import Duration
 from faena.engine.engine import Clock
-from faena.engine.settings import declaration
 from faena.errors import ConfigError, nearest
+from faena.estate import Estate, Homes
 from faena.identity import IdFactory
 from faena.limits import Limit
 from faena.middleware import Middleware
@@ -51,6 +51,7 @@ class QueueFields(TypedDict, total=False):
     age_step: Duration
     retry_boost: int
     payload_limit: int
+    shards: int
 
 
 class Faena:
@@ -76,7 +77,7 @@ class Faena:
         """
         self.name = check_name("app", name)
         self.queues: dict[str, Queue] = {}
-        self._settings: dict[str, Mapping[str, str]] = {}
+        self._options: dict[str, QueueOptions] = {}
         self.pools: dict[str, Pool] = {}
         self.middleware = _layers(middleware)
         self._links = Links(
@@ -101,7 +102,7 @@ class Faena:
         checked = build(QueueOptions, "queue", options)
         queue = Queue(self, name, checked)
         self.queues[name] = queue
-        self._settings[name] = declaration(checked)
+        self._options[name] = checked
         return queue
 
     def pool(
@@ -136,8 +137,8 @@ class Faena:
 
     async def runtime(self) -> Runtime:
         """The open connection of the running event loop."""
-        ready = self._links.at_hand(self._settings)
-        return ready if ready is not None else await self._links.here(self._settings)
+        ready = self._links.at_hand(self._options)
+        return ready if ready is not None else await self._links.here(self._options)
 
     async def connect(self) -> Self:
         """Connect now instead of at first use."""
@@ -223,7 +224,7 @@ class Faena:
         return Worker(
             runtime.engine,
             runtime.new_engine(await self._links.address()),
-            self._served(names),
+            self._served(names, runtime.estate),
             options=options,
             middleware=self.middleware,
         )
@@ -236,11 +237,13 @@ class Faena:
         worker = await self.worker(queues, build(WorkerOptions, "worker", options))
         await worker.run()
 
-    def _served(self, names: Iterable[str]) -> Mapping[str, Served]:
-        return {
-            name: Served(options=self.queues[name].options, handlers=self.queues[name].handlers)
-            for name in names
-        }
+    def _served(self, names: Iterable[str], estate: Estate) -> Mapping[str, Served]:
+        return {name: self._serve(self.queues[name], estate.of(name)) for name in names}
+
+    @staticmethod
+    def _serve(queue: Queue, homes: Homes) -> Served:
+        provider = None if homes.is_fixed else homes.serving
+        return Served(options=queue.options, handlers=queue.handlers, homes=provider)
 
     def _check_known(self, name: str) -> None:
         if name not in self.queues:

@@ -5,6 +5,7 @@
     ├── StoreError              the broker
     │   ├── StoreUnavailable    cannot be reached now; trying again is right
     │   ├── StoreRejected       it answered no: out of memory, read-only, no permission
+    │   ├── HomesChanged        a queue's jobs live elsewhere now; the client asks again by itself
     │   └── ScriptError         a script failed in a way no code path expects
     ├── PayloadError            cannot be encoded, decoded or validated, or is too large
     ├── Overloaded              back-pressure refused the job: .retry_after .reason
@@ -57,6 +58,10 @@ class StoreUnavailable(StoreError):
 
 class StoreRejected(StoreError):
     """The broker answered and refused: out of memory, read-only, or not permitted."""
+
+
+class HomesChanged(StoreError):
+    """The homes of a queue are of a later epoch than the caller's; nothing has been written."""
 
 
 class ScriptError(StoreError):

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from faena.engine import Engine, envelope, scripts
 from faena.engine.subscription import Subscription
 from faena.errors import ConfigError, JobNotFound, ResultTimeout
+from faena.estate import Estate
 from faena.explanation import Explanation, read_explanation
+from faena.homes import queue_of
 from faena.job import JobView, Spec
 from faena.outcomes import ErrorRecord
 from faena.states import FINISHED, State
@@ -56,41 +58,51 @@ class Page(msgspec.Struct, frozen=True):
     cursor: str | None
 
 
+class _Place(NamedTuple):
+    """Where a job of a page stands."""
+
+    score: float
+    job: str
+    text: str
+    """The score as the server wrote it."""
+    home: str
+
+
 class Inspector:
     """Reads queues and jobs."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, estate: Estate) -> None:
         self._engine = engine
+        self._estate = estate
         self._waiting: dict[tuple[str, str], list[asyncio.Event]] = {}
         self._listening: asyncio.Future[Subscription] | None = None
 
     async def overview(self, queue: str) -> Overview:
         """Counts, holds, settings and workers of a queue."""
-        now, counts, holds, conf, clock, workers, _ = await self._engine.overview(queue)
-        totals = scripts.pairs(clock)
-        return Overview(
-            queue=queue,
-            at=now,
-            counts=scripts.pairs(counts),
-            holds=tuple(_hold(name, text) for name, text in scripts.pairs(holds).items()),
-            settings={
-                name: value.decode()
-                for name, value in scripts.pairs(conf).items()
-                if name != "digest"
-            },
-            workers=tuple(scripts.texts(workers[::2])),
-            enqueued=int(totals.get("enqueued", 0)),
-            removed=int(totals.get("removed", 0)),
-        )
+        names = await self._estate.of(queue).names()
+        parts = [_read_overview(queue, await self._engine.overview(name)) for name in names]
+        return parts[0] if len(parts) == 1 else _add_up(parts)
 
     async def job(self, queue: str, job_id: str) -> JobView | None:
         """One job, or None when the queue has no such id."""
-        (found,) = await self._engine.look(queue, [job_id])
+        _, found = await self._find(queue, job_id)
         return read_job(queue, job_id, found) if found else None
+
+    async def _find(self, queue: str, job_id: str) -> tuple[str, Sequence[Any]]:
+        """The home that has a job and what it knows of it, which is nothing where none has."""
+
+        async def look(home: str) -> tuple[str, Sequence[Any]]:
+            (found,) = await self._engine.look(home, [job_id])
+            return home, found
+
+        return await self._estate.of(queue).first(look, is_found=lambda answer: bool(answer[1]))
 
     async def explain(self, queue: str, job_id: str) -> Explanation:
         """Why a job waits."""
-        return read_explanation(queue, job_id, await self._engine.explain(queue, job_id))
+        home = queue
+        if len(await self._estate.of(queue).names()) > 1:
+            home, _ = await self._find(queue, job_id)
+        return read_explanation(queue, job_id, await self._engine.explain(home, job_id))
 
     async def page(
         self,
@@ -103,17 +115,27 @@ class Inspector:
     ) -> Page:
         """Jobs of a state, in order of service or of finishing."""
         after = read_cursor(cursor, state) if cursor else ("", "")
-        places = await self._engine.page(
-            queue, state.value, limit, after=after, is_reverse=is_newest_first
-        )
-        looks = await self._engine.look(queue, [job for job, _ in places]) if places else []
-        jobs = [
-            read_job(queue, place[0], look)
-            for place, look in zip(places, looks, strict=True)
-            if look
-        ]
-        more = f"{state.value}/{places[-1][1]}/{places[-1][0]}" if len(places) == limit else None
+        found: list[_Place] = []
+        for home in await self._estate.of(queue).names():
+            places = await self._engine.page(
+                home, state.value, limit, after=after, is_reverse=is_newest_first
+            )
+            found += [_Place(float(score), job, score, home) for job, score in places]
+        found = sorted(found, reverse=is_newest_first)[:limit]
+        looks = await self._look_at(found)
+        jobs = [read_job(queue, one.job, looks[one.job]) for one in found if looks.get(one.job)]
+        more = f"{state.value}/{found[-1].text}/{found[-1].job}" if len(found) == limit else None
         return Page(jobs=tuple(jobs), cursor=more)
+
+    async def _look_at(self, places: Sequence[_Place]) -> dict[str, Sequence[Any]]:
+        """What is known of jobs that were seen in their homes."""
+        by_home: dict[str, list[str]] = {}
+        for place in places:
+            by_home.setdefault(place.home, []).append(place.job)
+        looks: dict[str, Sequence[Any]] = {}
+        for home, ids in by_home.items():
+            looks |= zip(ids, await self._engine.look(home, ids), strict=True)
+        return looks
 
     async def finished(self, queue: str, job_id: str, timeout_s: float | None) -> JobView:
         """Wait until a job is finished and return it."""
@@ -134,7 +156,10 @@ class Inspector:
     async def _wait(self, queue: str, job_id: str, told: asyncio.Event) -> JobView:
         await self._listen()
         while True:
-            state = await self._engine.await_job(queue, job_id)
+            state = await self._estate.of(queue).first(
+                lambda home: self._engine.await_job(home, job_id),
+                is_found=lambda answer: answer != "unknown",
+            )
             view = await self.job(queue, job_id) if state in _FINISHED_WORDS else None
             if view is not None and view.state in FINISHED:
                 return view
@@ -152,8 +177,8 @@ class Inspector:
             self._listening = asyncio.ensure_future(self._engine.listen("done", self._tell))
         await asyncio.shield(self._listening)
 
-    def _tell(self, queue: str, job_id: str) -> None:
-        for told in self._waiting.get((queue, job_id), ()):
+    def _tell(self, home: str, job_id: str) -> None:
+        for told in self._waiting.get((queue_of(home), job_id), ()):
             told.set()
 
     async def close(self) -> None:
@@ -176,6 +201,37 @@ def read_cursor(cursor: str, state: State) -> tuple[str, str]:
             value=cursor,
         )
     return parts[2], parts[1]
+
+
+def _read_overview(queue: str, reply: Sequence[Any]) -> Overview:
+    now, counts, holds, conf, clock, workers, _ = reply
+    totals = scripts.pairs(clock)
+    return Overview(
+        queue=queue,
+        at=now,
+        counts=scripts.pairs(counts),
+        holds=tuple(_hold(name, text) for name, text in scripts.pairs(holds).items()),
+        settings={
+            name: value.decode() for name, value in scripts.pairs(conf).items() if name != "digest"
+        },
+        workers=tuple(scripts.texts(workers[::2])),
+        enqueued=int(totals.get("enqueued", 0)),
+        removed=int(totals.get("removed", 0)),
+    )
+
+
+def _add_up(parts: Sequence[Overview]) -> Overview:
+    """One queue out of its homes, which share their settings and hear of the same holds."""
+    first = parts[0]
+    holds = {hold.reason: hold for part in parts for hold in part.holds}
+    return msgspec.structs.replace(
+        first,
+        counts={state: sum(part.counts[state] for part in parts) for state in first.counts},
+        holds=tuple(holds.values()),
+        workers=tuple(dict.fromkeys(name for part in parts for name in part.workers)),
+        enqueued=sum(part.enqueued for part in parts),
+        removed=sum(part.removed for part in parts),
+    )
 
 
 def _hold(reason: str, text: bytes) -> Hold:

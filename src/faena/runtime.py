@@ -19,8 +19,11 @@ from faena.client import Client
 from faena.embedded import Embedded
 from faena.engine import Address, Engine, Wire
 from faena.engine.engine import Clock
+from faena.engine.settings import declaration
 from faena.errors import StoreUnavailable
+from faena.estate import Estate
 from faena.inspector import Inspector
+from faena.options import QueueOptions
 from faena.services.doctor import refuse_eviction
 
 
@@ -90,24 +93,25 @@ class Runtime:
     def __init__(self, connection: Connection, broker: Broker) -> None:
         self._connection = connection
         self._broker = broker
-        self._settings: dict[str, Mapping[str, str]] = {}
+        self._queues: dict[str, QueueOptions] = {}
         self._opening: asyncio.Future[None] | None = None
         self._is_open = False
         self.engine: Engine
+        self.estate: Estate
         self.client: Client
         self.inspector: Inspector
 
-    def is_ready(self, settings: Mapping[str, Mapping[str, str]]) -> bool:
+    def is_ready(self, queues: Mapping[str, QueueOptions]) -> bool:
         """Whether it is open and knows these queues, none of which is ever taken back."""
-        return self._is_open and len(settings) == len(self._settings)
+        return self._is_open and len(queues) == len(self._queues)
 
-    def know(self, settings: Mapping[str, Mapping[str, str]]) -> None:
+    def know(self, queues: Mapping[str, QueueOptions]) -> None:
         """Learn of queues; those declared after the connection was opened too."""
-        for queue, values in settings.items():
-            if queue not in self._settings:
-                self._settings[queue] = values
+        for queue, options in queues.items():
+            if queue not in self._queues:
+                self._queues[queue] = options
                 if self._opening is not None:
-                    self.engine.know(queue, values)
+                    self.engine.know(queue, declaration(options))
 
     async def open(self) -> None:
         """Connect at first use; concurrent first uses share one attempt."""
@@ -128,8 +132,9 @@ class Runtime:
 
     def _build(self, address: Address) -> None:
         self.engine = self.new_engine(address)()
-        self.client = Client(self.engine)
-        self.inspector = Inspector(self.engine)
+        self.estate = Estate(self.engine, self._queues)
+        self.client = Client(self.engine, self.estate)
+        self.inspector = Inspector(self.engine, self.estate)
 
     def new_engine(self, address: Address) -> Callable[[], Engine]:
         """A maker of further engines with connections of their own, for other threads."""
@@ -141,8 +146,8 @@ class Runtime:
                 namespace=self._connection.namespace,
                 clock=self._connection.clock,
             )
-            for queue, values in self._settings.items():
-                engine.know(queue, values)
+            for queue, options in self._queues.items():
+                engine.know(queue, declaration(options))
             return engine
 
         return make
@@ -160,6 +165,7 @@ class Runtime:
             self._opening, self._is_open = None, False
             await self.client.close()
             await self.inspector.close()
+            await self.estate.close()
             await self.engine.wire.close()
 
 
@@ -172,18 +178,18 @@ class Links:
         self._runtimes: WeakKeyDictionary[asyncio.AbstractEventLoop, Runtime] = WeakKeyDictionary()
         self._parents: list[object] = []
 
-    def at_hand(self, settings: Mapping[str, Mapping[str, str]]) -> Runtime | None:
+    def at_hand(self, queues: Mapping[str, QueueOptions]) -> Runtime | None:
         """What `here` would give, if there is nothing to wait for."""
         runtime = self._runtimes.get(asyncio.get_running_loop())
-        return runtime if runtime is not None and runtime.is_ready(settings) else None
+        return runtime if runtime is not None and runtime.is_ready(queues) else None
 
-    async def here(self, settings: Mapping[str, Mapping[str, str]]) -> Runtime:
+    async def here(self, queues: Mapping[str, QueueOptions]) -> Runtime:
         """The open runtime of the running event loop, which knows these queues."""
         loop = asyncio.get_running_loop()
         runtime = self._runtimes.get(loop)
         if runtime is None:
             runtime = self._runtimes[loop] = Runtime(self.connection, self._broker)
-        runtime.know(settings)
+        runtime.know(queues)
         await runtime.open()
         return runtime
 

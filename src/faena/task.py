@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, over
 
 import msgspec
 
-from faena.client import BATCH, BATCH_BYTES, PLACED, Frame, NewJob, seal_job
+from faena.client import Frame, seal_job
 from faena.codec import Codec
 from faena.duration import Duration, to_s, to_us
 from faena.engine.envelope import lane_in
@@ -22,6 +22,7 @@ from faena.lanes import place_facts, tenant_of
 from faena.middleware import wrap_enqueue
 from faena.naming import check_label
 from faena.options import Durability, EnqueueOptions, Order, Unique, build, priority_of
+from faena.producer import BATCH, BATCH_BYTES, PLACED, NewJob
 from faena.states import State
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from faena.engine.subscription import Subscription
 from faena.engine.wire import Argument, Wire
 from faena.errors import (
     ConfigError,
+    HomesChanged,
     InternalError,
     InvalidTransition,
     LeaseLost,
@@ -68,12 +69,12 @@ class Engine:
         settings = self._settings.get(queue) or self._settings.get(queue.partition("/")[0])
         if settings is None:
             raise ConfigError(f"queue {queue!r} is not declared in this program", field="queue")
-        await self._run("configure", queue, ["declare", *_flat(settings)])
+        await self.ask("configure", queue, ["declare", *_flat(settings)])
         self._declared.add(queue)
 
     async def configure(self, queue: str, changes: Mapping[str, str]) -> dict[str, str]:
         """Edit settings at run time, for every worker at its next call."""
-        reply = await self._run("configure", queue, ["edit", *_flat(changes)])
+        reply = await self.ask("configure", queue, ["edit", *_flat(changes)])
         if reply[0] == b"INVALID":
             name = reply[1].decode()
             value = changes[name]
@@ -85,17 +86,26 @@ class Engine:
     async def reset(self, queue: str, names: Sequence[str]) -> None:
         """Let code decide these settings again, from the next declaration on."""
         args = [part for name in names for part in (name, "")]
-        await self._run("configure", queue, ["reset", *args])
+        await self.ask("configure", queue, ["reset", *args])
         await self.declare(queue)
 
     # -- the two hot calls --------------------------------------------------------------------
 
     async def enqueue(
-        self, queue: str, caller: str, call: str, jobs: Sequence[tuple[str, bytes]]
+        self,
+        queue: str,
+        caller: str,
+        call: str,
+        jobs: Sequence[tuple[str, bytes]],
+        *,
+        epoch: int = 0,
     ) -> list[Answer]:
-        """Take in 1..1000 (id, spec) pairs; an answer for each."""
-        reply = await self._configured("enqueue", queue, _enqueue_args(caller, call, jobs))
-        return scripts.read_enqueue(reply, len(jobs))
+        """Take in 1..1000 (id, spec) pairs; an answer for each.
+
+        Raises HomesChanged, with nothing taken in, when the queue's homes are of a later epoch.
+        """
+        args = _enqueue_args(caller, call, epoch, jobs)
+        return scripts.read_enqueue(await self._configured("enqueue", queue, args), len(jobs))
 
     async def enqueue_durably(
         self,
@@ -104,9 +114,11 @@ class Engine:
         call: str,
         jobs: Sequence[tuple[str, bytes]],
         wait: Sequence[Argument],
+        *,
+        epoch: int = 0,
     ) -> tuple[list[Answer], Any]:
         """The same, then WAIT or WAITAOF on the same connection, with what that answered."""
-        args = [self._now(), *_enqueue_args(caller, call, jobs)]
+        args = [self._now(), *_enqueue_args(caller, call, epoch, jobs)]
         keys = [self._keys_of(queue).prefix]
         for _ in range(3):
             if queue not in self._declared:
@@ -163,7 +175,7 @@ class Engine:
         parked lane is looked at again.
         """
         duration: Argument = "" if duration_us is None else duration_us
-        return list(await self._run("tenant", queue, [lane, by, duration, *_flat(changes or {})]))
+        return list(await self.ask("tenant", queue, [lane, by, duration, *_flat(changes or {})]))
 
     # -- leases -----------------------------------------------------------------------------
 
@@ -218,15 +230,15 @@ class Engine:
 
     async def hold(self, queue: str, reason: str, duration_us: int | None, by: str) -> bool:
         """Serve no job until released, or for a time; False when this reason held it already."""
-        return await self._run("hold", queue, [reason, _optional(duration_us), by]) == 1
+        return await self.ask("hold", queue, [reason, _optional(duration_us), by]) == 1
 
     async def release(self, queue: str, reason: str) -> bool:
         """End a hold; False when there was none."""
-        return await self._run("hold", queue, [reason, "release", ""]) == 1
+        return await self.ask("hold", queue, [reason, "release", ""]) == 1
 
     async def clean(self, queue: str, state: str, age_us: int, slice_size: int) -> int:
         """Remove one slice of jobs of a state; fewer than the slice when none are left."""
-        reply = await self._run("clean", queue, [state, age_us, slice_size])
+        reply = await self.ask("clean", queue, [state, age_us, slice_size])
         if isinstance(reply, bytes):
             raise InvalidTransition(f"jobs that are {state} cannot be cleaned away", op="clean")
         return int(reply)
@@ -253,11 +265,11 @@ class Engine:
 
     async def explain(self, queue: str, job: str) -> Sequence[Any]:
         """Every gate before a waiting job, unparsed."""
-        return list(await self._run("explain", queue, [job]))
+        return list(await self.ask("explain", queue, [job]))
 
     async def overview(self, queue: str) -> Sequence[Any]:
         """Counts, holds, settings, clock and workers at one instant, unparsed."""
-        return list(await self._run("overview", queue, []))
+        return list(await self.ask("overview", queue, []))
 
     async def await_job(self, queue: str, job: str) -> str:
         """Ask to be told on the `done` channel; returns the state now, or unknown."""
@@ -276,6 +288,11 @@ class Engine:
         return await self.wire.listen(
             channel(self.namespace, name), lambda message: on_job(*read_message(message))
         )
+
+    async def info(self, queue: str, section: str) -> bytes:
+        """What the server that has a queue says of itself."""
+        key = self._keys_of(queue).prefix
+        return bytes(await self.wire.call("INFO", section, key=key, patience_s=5.0))
 
     # -- sending --------------------------------------------------------------------------------
 
@@ -297,8 +314,18 @@ class Engine:
             await asyncio.sleep(0)
         raise InternalError(f"queue {queue!r} loses its settings as soon as they are written")
 
-    def _run(self, name: str, queue: str, args: Sequence[Argument]) -> Awaitable[Any]:
+    def ask(self, name: str, queue: str, args: Sequence[Argument]) -> Awaitable[Any]:
+        """Call a script by its name; the clock's instant is its first argument."""
         return self._send(name, queue, [self._now(), *args])
+
+    def ask_declared(self, name: str, queue: str, args: Sequence[Argument]) -> Awaitable[Any]:
+        """The same for a script that needs the queue's settings."""
+        return self._configured(name, queue, args)
+
+    async def command(self, verb: str, queue: str, name: str, *args: Argument) -> Any:
+        """One command, which may safely run twice, on one key of a queue."""
+        key = self._keys_of(queue)(name)
+        return await self.wire.call(verb, key, *args, key=key, patience_s=self._patience_s)
 
     def _send(self, name: str, queue: str, args: Sequence[Argument]) -> Awaitable[Any]:
         keys = [self._keys_of(queue).prefix]
@@ -324,8 +351,10 @@ def _parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
         yield items[start : start + _MOST]
 
 
-def _enqueue_args(caller: str, call: str, jobs: Sequence[tuple[str, bytes]]) -> list[Argument]:
-    args: list[Argument] = [caller, call]
+def _enqueue_args(
+    caller: str, call: str, epoch: int, jobs: Sequence[tuple[str, bytes]]
+) -> list[Argument]:
+    args: list[Argument] = [caller, call, epoch or ""]
     for pair in jobs:
         args += pair
     return args
@@ -334,6 +363,8 @@ def _enqueue_args(caller: str, call: str, jobs: Sequence[tuple[str, bytes]]) -> 
 def _is_unconfigured(reply: Any) -> bool:
     """Whether the server has no settings of the queue; an overtaken call is our own bug."""
     first = reply[0] if isinstance(reply, list) and reply else reply
+    if first == scripts.MOVED:
+        raise HomesChanged("the homes of the queue have changed", op="enqueue")
     if first == scripts.OVERTAKEN:
         raise InternalError("the calls of a caller must be made one at a time, under growing ids")
     return bool(first == scripts.UNCONFIGURED)

@@ -34,10 +34,15 @@ def is_chained(spec: bytes) -> bool:
     return spec[3] != 10 and b" chain=" in spec[: spec.index(b"\n")]
 
 
+def facts_in(spec: bytes) -> dict[str, str]:
+    """What the line says beyond the priority."""
+    facts = spec[: spec.index(b"\n")].decode().split(" ")[1:]
+    return {name: value for name, _, value in (fact.partition("=") for fact in facts)}
+
+
 def lane_in(spec: bytes) -> str | None:
     """The lane in which the job waits, where its queue has any."""
-    facts = spec[: spec.index(b"\n")].decode().split(" ")[1:]
-    return next((fact[5:] for fact in facts if fact.startswith("lane=")), None)
+    return facts_in(spec).get("lane")
 
 
 def body_of(spec: bytes) -> bytes:

@@ -48,6 +48,12 @@ CATALOGUE = (
     Key("heads", "hash", "chain → the job whose turn it is", "chains with live jobs"),
     Key("tail:", "zset", "ids blocked in one chain, by stamp", "with its jobs"),
     Key("tenants", "hash", "lane → packed overrides of one tenant", "one a tenant"),
+    Key("homes", "hash", "where the queue lives: epoch, shards, lanes of their own", "one a lane"),
+    Key("moves", "hash", "lane → in or out, of those that move", "lanes that move"),
+    Key("outbox", "hash", "home → packed jobs on their way there", "one batch a home"),
+    Key("inbox", "hash", "home → number of the last batch from there", "one a home"),
+    Key("late", "hash", "job → lane, of jobs to be moved when they have run", "running jobs"),
+    Key("steward", "string", "who moves lanes between homes", "TTL 10 s"),
     Key("claims:", "string", "claims inside the window of a lane's limit, packed", "TTL"),
     Key("learned", "hash", "window → what its limit fell to, and when", "limits that fell"),
     Key("shares:", "hash", "lane → what it was given in one minute", "TTL 1 h"),
@@ -67,6 +73,7 @@ CATALOGUE = (
 CHANNELS = (
     ("done", "awaited jobs that are finished"),
     ("stop", "running jobs whose cancellation was asked for"),
+    ("homes", "queues whose homes have changed; no job"),
 )
 
 

@@ -15,6 +15,7 @@ from faena.outcomes import Buried, Cancelled, Completed, Limited, Outcome, Retri
 
 UNCONFIGURED = b"UNCONFIGURED"
 OVERTAKEN = b"OVERTAKEN"
+MOVED = b"MOVED"
 
 _json = msgspec.json.Encoder()
 _msgpack = msgspec.msgpack.Encoder()

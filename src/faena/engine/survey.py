@@ -68,10 +68,10 @@ class Survey:
         self._wire = engine.wire
         self._key = Keys(engine.namespace, queue)
 
-    async def names(self) -> AsyncIterator[list[str]]:
+    async def names(self, pattern: str = "*") -> AsyncIterator[list[str]]:
         """The queue's keys, without their prefix."""
         skip = len(self._key.prefix)
-        async for page in self._scan("SCAN", "MATCH", self._key("*")):
+        async for page in self._scan("SCAN", "MATCH", self._key(pattern)):
             yield [name[skip:] for name in texts(page)]
 
     async def ids(self, column: str, *, is_hash: bool) -> AsyncIterator[list[str]]:
@@ -84,6 +84,11 @@ class Survey:
         """The fields of a hash of numbers."""
         async for page in self._scan("HSCAN", name=self._key(column)):
             yield {name: int(float(value)) for name, value in pairs(page).items()}
+
+    async def texts(self, column: str) -> AsyncIterator[dict[str, str]]:
+        """The fields of a hash of texts."""
+        async for page in self._scan("HSCAN", name=self._key(column)):
+            yield {name: value.decode() for name, value in pairs(page).items()}
 
     async def jobs(self, ids: Sequence[str]) -> dict[str, JobFacts]:
         """What is known of each id."""

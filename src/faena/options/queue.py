@@ -29,6 +29,7 @@ _LONGEST_LEASE_US: Final = 3_600_000_000
 _SHORTEST_AGE_STEP_US: Final = 1_000
 _LONGEST_AGE_STEP_US: Final = 86_400_000_000
 _LARGEST_PAYLOAD: Final = 128 * 1_048_576
+MOST_SHARDS: Final = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +94,10 @@ class QueueOptions:
     payload_limit: int = 1_048_576
     """Bytes one encoded payload may have: 1 to 128 MiB; larger ones never reach the wire."""
 
+    shards: int = 1
+    """Homes that share the queue's lanes, each in a slot of its own: 1 to 64. It grows at run time,
+    also when code that asks for more connects; see `Queue.reshard`."""
+
     is_fair: bool = field(init=False, repr=False, compare=False)
     timeout_us: int | None = field(init=False, repr=False, compare=False)
     lease_us: int = field(init=False, repr=False, compare=False)
@@ -108,7 +113,9 @@ class QueueOptions:
         # With 1000 attempts, a boost of 10 and a step of a day a score still is exact in a double.
         check_whole("retry_boost", self.retry_boost, least=0, most=10)
         check_whole("payload_limit", self.payload_limit, least=1, most=_LARGEST_PAYLOAD)
+        check_whole("shards", self.shards, least=1, most=MOST_SHARDS)
         derive(self, "is_fair", self._is_fair())
+        check_parts(self, self.shards)
         derive(self, "timeout_us", attempt_us(self.timeout))
         lease_us = between_us("lease", self.lease, _SHORTEST_LEASE_US, _LONGEST_LEASE_US)
         derive(self, "lease_us", lease_us)
@@ -131,6 +138,7 @@ class QueueOptions:
             f"order {self.order.value!r}": self.order in {Order.TENANT, Order.KEY},
             "tenant_limits": bool(self.tenant_limits),
             "tenant_max_running": self.tenant_max_running is not None,
+            "shards": self.shards > 1,
         }
         if self.fair is None:
             return any(needs.values())
@@ -140,6 +148,24 @@ class QueueOptions:
             if is_needed and not self.fair:
                 raise ConfigError(f"fair must not be off: {what} needs lanes", field="fair")
         return bool(self.fair)
+
+
+def check_parts(options: QueueOptions, shards: int) -> None:
+    """Refuse bounds on a whole queue of which not every shard would have a part."""
+    if shards == 1:
+        return
+    if options.order is Order.QUEUE:
+        raise ConfigError("shards must be 1 where the whole queue keeps an order", field="shards")
+    press = options.backpressure
+    bounds = {f"limit {limit}": limit.max for limit in options.limits}
+    bounds |= {"max_running": options.max_running, "hard": press and press.hard}
+    for what, most in bounds.items():
+        if most is not None and most < shards:
+            raise ConfigError(
+                f"{what} must leave each of {shards} shards at least one, got {most}",
+                field="shards",
+                value=shards,
+            )
 
 
 def _limits(what: str, given: Any) -> tuple[Limit, ...]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from faena.client import CallIds
+from faena.producer import CallIds
 from faena.engine import Engine, envelope
 from faena.engine.scripts import Claim, Settlement, Turn
 from faena.job import Spec

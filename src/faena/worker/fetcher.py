@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from faena.client import CallIds
+from faena.producer import CallIds
 from faena.engine import Engine, envelope
 from faena.engine.scripts import Claim, Exchanged, Settlement, Turn
 from faena.errors import FaenaError, StoreUnavailable

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import random
 
-from faena.client import CallIds
+from faena.producer import CallIds
 from faena.engine import Engine
 from faena.engine.scripts import Turn
 from faena.worker.fetcher import Fetcher

@@ -20,7 +20,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from faena.client import CallIds
+from faena.producer import CallIds
 from faena.engine import Engine
 from faena.errors import ConfigError
 from faena.handler import Handler

@@ -4,7 +4,8 @@
 -- args     now · mode declare|edit|reset · name, value … (an empty value removes the setting)
 -- returns  the whole conf as name, value …
 -- refuses  INVALID name (nothing is changed)
--- A declaration leaves alone what was edited at run time; `reset` makes names obey code again.
+-- A declaration leaves alone what was edited at run time; `reset` makes names obey code again. Where
+-- a home stands among others is told with an epoch, and whoever knows an older one is not believed.
 --@flags allow-oom
 --@include now, wake
 local now, mode, edited = now_us(ARGV[1]), ARGV[2], {}
@@ -12,9 +13,26 @@ local BOUNDS = { tenant_limits = true, tenant_max_running = true }
 -- Without these no job can be placed or leased: they may be changed, not removed.
 local NEEDED = { lease_us = true, max_deliveries = true, age_step_us = true, retry_boost = true }
 
+local STANDING = { epoch = true, shards = true, shard = true }
+-- Each shard has its part of these, which must not be nothing.
+local SHARED = { max_running = true, hard = true }
+
+local function is_enough(numbers)
+  local shards = tonumber(call('HGET', key('conf'), 'shards') or 1)
+  for number in numbers do
+    if tonumber(number) < shards then
+      return false
+    end
+  end
+  return true
+end
+
 local function is_valid(name, value)
   if name == 'limits' or name == 'tenant_limits' then
     return string.gsub(value .. ' ', '[1-9]%d*/[1-9]%d* ', '') == (value == '' and ' ' or '')
+      and (name ~= 'limits' or is_enough(string.gmatch(value, '(%d+)/')))
+  elseif SHARED[name] and value ~= '' then
+    return tonumber(value) and is_enough(string.gmatch(value, '%d+'))
   elseif name == 'version' then
     return value ~= ''
   end
@@ -71,11 +89,16 @@ end
 for name in string.gmatch(call('HGET', key('conf'), 'edited') or '', '%S+') do
   edited[name] = true
 end
+local epoch = nil
+for i = 3, #ARGV, 2 do
+  epoch = ARGV[i] == 'epoch' and tonumber(ARGV[i + 1]) or epoch
+end
+local is_behind = (epoch or -1) < tonumber(call('HGET', key('conf'), 'epoch') or 0)
 for i = 3, #ARGV, 2 do
   local name = ARGV[i]
   if mode == 'reset' then
     edited[name] = nil
-  elseif mode == 'edit' or not edited[name] then
+  elseif not (is_behind and STANDING[name]) and (mode == 'edit' or not edited[name]) then
     write(name, ARGV[i + 1])
     edited[name] = mode == 'edit' or nil
   end

@@ -1,11 +1,11 @@
 --- Take in 1..1000 jobs.
 -- states   -> ready | delayed | blocked
 -- keys     specs hash · ready, delayed, blocked zsets · unique strings · wake zset · events stream
--- args     now · caller · call · (id · spec) …
+-- args     now · caller · call · epoch of the homes ('' for the first) · (id · spec) …
 -- returns  now, then for each item that is not plainly created: number, code, detail, detail
 --          DUPLICATE id state · CONFLICT id state · OVERLOADED retry_us depth · SLOWED delay_us depth
 --          · the same two of its tenant, TENANT_… · REPLACED id state
--- refuses  UNCONFIGURED · OVERTAKEN
+-- refuses  UNCONFIGURED · OVERTAKEN · MOVED (the homes have changed since that epoch)
 -- A spec begins with its envelope: three digits of priority, then ` name=value` facts (lane, chain,
 -- delay, digest, unique, mode, ttl), then a newline. What follows is the producer's and is never read here.
 --@include now, conf, replay, tally, mark, intake, answer_known, take_in_unique
@@ -19,16 +19,18 @@ end
 local conf = conf_now()
 if not conf.version then
   return { 'UNCONFIGURED' }
+elseif conf.epoch and conf.epoch > (tonumber(ARGV[4]) or 0) then
+  return { 'MOVED' }
 end
 
-local number, ids = (#ARGV - 3) / 2, {}
+local number, ids = (#ARGV - 4) / 2, {}
 for i = 1, number do
-  ids[i] = ARGV[2 * i + 2]
+  ids[i] = ARGV[2 * i + 3]
 end
 local known = call('HMGET', key('specs'), unpack(ids))
 local intake, is_bounded, NONE = new_intake(conf, now), conf.soft or conf.hard, {}
 for i = 1, number do
-  local id, spec = ids[i], ARGV[2 * i + 3]
+  local id, spec = ids[i], ARGV[2 * i + 4]
   local before = known[i] or intake.seen[id]
   if before then
     answer_known(intake, i, id, spec, before)

@@ -1,0 +1,34 @@
+--- Lanes leave this home: they are served here no more, and what was decided for them is told.
+-- states   none
+-- keys     moves, tenants, learned hashes · ring, parked, debts zsets · claims strings
+-- args     now · epoch (that the change will have) · lane …
+-- returns  the last stamp · for each lane a packed {override, (window · claims · ttl_ms · learned) …}
+-- refuses  STALE (the change is published)
+--@flags allow-oom
+--@include now, conf, lane, tenant, moves
+local now, epoch, conf, answers = now_us(ARGV[1]), ARGV[2], conf_now(), {}
+if is_sealed(epoch) then
+  return { 'STALE' }
+end
+
+local function baggage_of(lane, control)
+  local baggage = { control and cmsgpack.pack(control) or '' }
+  for _, window in ipairs(windows_of(control and control.limits or conf.tenant_limits, lane)) do
+    local claims = call('GET', key(window.name))
+    local learned = call('HGET', key('learned'), window.name)
+    if claims or learned then
+      baggage[#baggage + 1], baggage[#baggage + 2] = window.name, claims or ''
+      baggage[#baggage + 1], baggage[#baggage + 2] = call('PTTL', key(window.name)), learned or ''
+    end
+  end
+  return (control or #baggage > 1) and baggage or nil
+end
+
+answers[1] = call('HGET', key('clock'), 'stamp') or '0'
+for i = 3, #ARGV do
+  local lane = ARGV[i]
+  bar(lane, 'out ' .. epoch)
+  local baggage = baggage_of(lane, controls_of({ lane }, now)[lane])
+  answers[#answers + 1] = baggage and cmsgpack.pack(baggage) or ''
+end
+return answers

@@ -1,0 +1,86 @@
+--- Send jobs to another home: they leave their places here and lie in the outbox until it has them.
+-- states   any but running -> gone
+-- keys     all of a job · outbox, late, moves hashes
+-- args     now · home · number of the last batch that has arrived there · id …
+-- returns  number · packed jobs of the batch that must be taken there, 0 and '' for none · how many of
+--          the ids were looked at (none while an earlier batch is under way)
+-- Jobs that run, or wait for one that runs, are noted in `late`.
+--@flags allow-oom
+--@include now, conf, state, mark, place, forget, weigh, tally, moves, luggage
+local MOST_BYTES = 4 * 1024 * 1024
+local now, home, arrived = now_us(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+local conf = conf_now()
+
+local under_way = call('HGET', key('outbox'), home)
+local number, packed = string.match(under_way or '', '^(%d+) (.*)$')
+if number and tonumber(number) > arrived then
+  return { tonumber(number), packed, 0 }
+elseif number then
+  call('HDEL', key('outbox'), home)
+end
+
+--- Whether a job waits for another that is still here and will free it.
+local function follows(id, mark)
+  local leader = mark.u and mark.m == 'last' and call('GET', unique_key(mark.m, mark.u))
+  return leader and leader ~= id and state_of(leader) ~= nil
+end
+
+local function must_stay(id, state, spec)
+  if state == 'running' then
+    return true
+  end
+  local _, chain = lane_in(spec)
+  return state == 'blocked' and not (chain and call('ZSCORE', key('tail:' .. chain), id))
+    and follows(id, marks_of({ id })[id] or {})
+end
+
+local function may_leave(state, lane)
+  return is_finished(state) or string.match(call('HGET', key('moves'), lane) or '', '^out') ~= nil
+end
+
+local function take_out(id, state, claim)
+  if is_finished(state) and conf[state .. '_bytes'] then
+    weigh(state, { id }, -1)
+  end
+  call('ZREM', key(state), id)
+  if is_waiting(state) then
+    leave_places({ id }, state)
+  end
+  if claim[1] then
+    call('DEL', key(claim[1]))
+  end
+  forget({ id })
+  call('HDEL', key('late'), id)
+end
+
+local jobs, ids, bytes, looked = {}, {}, 0, 0
+for i = 4, #ARGV do
+  local id, spec = ARGV[i], call('HGET', key('specs'), ARGV[i])
+  local state, score = state_of(id)
+  local lane = spec and lane_in(spec)
+  bytes = bytes + #(spec or '')
+  if bytes > MOST_BYTES and #jobs > 0 then
+    break
+  end
+  looked = looked + 1
+  if not state or not lane then
+    call('HDEL', key('late'), id)
+  elseif must_stay(id, state, spec) then
+    call('HSET', key('late'), id, lane)
+  elseif may_leave(state, lane) then
+    local job = pack_job(id, spec, state, score)
+    jobs[#jobs + 1], ids[#ids + 1] = job, id
+    take_out(id, state, job[CLAIM])
+  end
+end
+if #jobs == 0 then
+  return { 0, '', looked }
+end
+number, packed = call('HINCRBY', key('clock'), 'batches', 1), cmsgpack.pack(jobs)
+call('HSET', key('outbox'), home, number .. ' ' .. packed)
+call('HINCRBY', key('clock'), 'removed', -#jobs)
+call('HINCRBY', key('clock'), 'moved_out', #jobs)
+tell('departed', ids)
+flush_lanes()
+flush_tally(now, conf.events_kept, '')
+return { number, packed, looked }

@@ -1,0 +1,39 @@
+--- Decide in which homes a queue lives, at its first one.
+-- states   none
+-- keys     homes hash
+-- args     now · begin · epoch · change · by  |  now · publish · epoch  |  now · finish · epoch
+-- returns  the whole of `homes` as name, value …
+-- refuses  STALE (somebody was faster: the answer tells how it stands)
+-- A change is `shards <n>`, `own <lane>` or `shared <lane>`. It is announced, then published under
+-- the next epoch, then jobs move, then it is finished; `before` keeps what the shards were.
+--@flags allow-oom
+--@include now, key
+local now, verb, epoch, homes = now_us(ARGV[1]), ARGV[2], ARGV[3], key('homes')
+local phase = call('HGET', homes, 'phase')
+local is_current = (call('HGET', homes, 'epoch') or '0') == epoch
+
+local function apply(change)
+  local kind, what = string.match(change, '^(%S+) (%S+)$')
+  call('HSET', homes, 'before', call('HGET', homes, 'shards') or '1')
+  if kind == 'shards' then
+    call('HSET', homes, 'shards', what)
+  elseif kind == 'own' then
+    call('HSET', homes, what, '1')
+  else
+    call('HDEL', homes, what)
+  end
+end
+
+if is_current and verb == 'begin' and not phase then
+  call('HSET', homes, 'epoch', epoch, 'phase', 'announced', 'change', ARGV[4], 'by', ARGV[5], 'at', whole(now))
+elseif is_current and verb == 'publish' and phase == 'announced' then
+  apply(call('HGET', homes, 'change'))
+  call('HSET', homes, 'epoch', whole(tonumber(epoch) + 1), 'phase', 'moving')
+  publish('homes', '')
+elseif is_current and verb == 'finish' and phase == 'moving' then
+  call('HDEL', homes, 'phase', 'change', 'before', 'by', 'at')
+  publish('homes', '')
+else
+  return { 'STALE', unpack(call('HGETALL', homes)) }
+end
+return call('HGETALL', homes)

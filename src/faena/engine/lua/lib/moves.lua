@@ -1,0 +1,38 @@
+--- Lanes on their way from one home of a queue to another.
+--   moves     lane -> "out <epoch>" where it leaves, "in <epoch>" where it arrives: it is served at
+--             neither until all its jobs have come
+--   outbox    home -> packed number and jobs that were sent there and are not known to have arrived
+--   inbox     home -> the number of the last batch that came from there
+--   late      job -> its lane, of those that must leave and could not, because they ran
+-- `moving` in the clock counts the lanes in `moves`; `sealed` is the epoch from which on no lane may
+-- begin to move for an older one: somebody who was asleep must not start a move anew.
+--@include key, lane
+local function is_sealed(epoch)
+  return tonumber(call('HGET', key('clock'), 'sealed') or 0) >= tonumber(epoch)
+end
+
+--- Serve a lane no more.
+local function bar(lane, why)
+  if call('HSET', key('moves'), lane, why) == 1 then
+    call('HINCRBY', key('clock'), 'moving', 1)
+    clock_fields = nil
+  end
+  if call('EXISTS', key('lane:' .. lane)) == 1 then
+    quit_ring(lane)
+    call('ZADD', key('parked'), FULL, lane)
+  end
+end
+
+--- Serve it again, if it is barred for just this reason; tells whether it was.
+local function unbar(lane, why)
+  if call('HGET', key('moves'), lane) ~= why then
+    return false
+  end
+  call('HDEL', key('moves'), lane)
+  call('HINCRBY', key('clock'), 'moving', -1)
+  clock_fields = nil
+  if call('ZREM', key('parked'), lane) == 1 then
+    enter_ring({ lane })
+  end
+  return true
+end

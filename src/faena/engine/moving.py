@@ -1,0 +1,138 @@
+"""The scripts that move lanes from one home of a queue to another, each one call.
+
+What they mean for a whole queue, and in which order they must be called, is the steward's to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from faena.engine.engine import Engine
+from faena.engine.scripts import pairs, texts
+from faena.errors import HomesChanged
+
+LANES: Final = 200
+"""Lanes in one call."""
+
+JOBS: Final = 50
+"""Jobs in one batch: the server waits for nothing else while it packs or unpacks them."""
+
+_ROLL: Final = 200
+_LOCK_MS: Final = 10_000
+
+
+class Batch(NamedTuple):
+    """Jobs that lie in an outbox."""
+
+    number: int
+    """0 for none."""
+    jobs: bytes
+    looked: int
+    """How many of the ids were looked at."""
+
+
+class Known(NamedTuple):
+    """A job that stands in the way of a new one."""
+
+    id: str
+    state: str
+    spec: bytes
+    """Empty when it is another job, which holds the claim."""
+
+
+class Moving:
+    """The calls, for any home."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    # -- the table ------------------------------------------------------------------------------
+
+    async def table(self, queue: str) -> dict[str, str]:
+        """Everything the first home says of the homes."""
+        reply = await self._engine.command("HGETALL", queue, "homes")
+        return {name: value.decode() for name, value in pairs(reply).items()}
+
+    async def decide(self, queue: str, verb: str, epoch: int, *args: str) -> bool:
+        """Begin, publish or finish a change; False when somebody was faster."""
+        reply = await self._engine.ask("homes", queue, [verb, epoch, *args])
+        return reply[:1] != [b"STALE"]
+
+    async def lock(self, queue: str, owner: str) -> bool:
+        """Be the one who moves; others may take over when it has not been said for 10 s."""
+        command = self._engine.command
+        if await command("SET", queue, "steward", owner, "NX", "PX", _LOCK_MS) is not None:
+            return True
+        if await command("GET", queue, "steward") != owner.encode():
+            return False
+        return await command("PEXPIRE", queue, "steward", _LOCK_MS) == 1
+
+    async def unlock(self, queue: str, owner: str) -> None:
+        """Let somebody else move."""
+        if await self._engine.command("GET", queue, "steward") == owner.encode():
+            await self._engine.command("DEL", queue, "steward")
+
+    async def place(self, home: str, fields: Mapping[str, str]) -> None:
+        """Tell a home its epoch and its part of the whole."""
+        flat = [part for pair in fields.items() for part in pair]
+        await self._engine.ask("configure", home, ["declare", *flat])
+
+    # -- lanes ----------------------------------------------------------------------------------
+
+    async def depart(self, home: str, epoch: int, lanes: Sequence[str]) -> tuple[str, list[bytes]]:
+        """Serve lanes no more; the last stamp and what was decided for each of them."""
+        stamp, *baggage = await self._engine.ask("depart", home, [epoch, *lanes])
+        _check_fresh(stamp)
+        return stamp.decode(), baggage
+
+    async def expect(
+        self, home: str, epoch: int, stamp: str, lanes: Mapping[str, bytes]
+    ) -> None:
+        """Let lanes wait here until they are admitted."""
+        flat = [part for pair in lanes.items() for part in pair]
+        _check_fresh(await self._engine.ask("expect", home, [epoch, stamp, *flat]))
+
+    async def seal(self, home: str, epoch: int) -> None:
+        """Let no further lane move for this epoch."""
+        await self._engine.ask("seal", home, [epoch])
+
+    async def admit(self, home: str, why: str, epoch: int, lanes: Sequence[str]) -> list[str]:
+        """Serve lanes that came in, or forget those that went out; those that are still there."""
+        return texts(await self._engine.ask("admit", home, [why, epoch, *lanes]))
+
+    # -- jobs -----------------------------------------------------------------------------------
+
+    async def roll(self, home: str, lane: str) -> AsyncIterator[list[tuple[str, str]]]:
+        """Every job with its lane, or those of one lane; one that is there all the time is told."""
+        cursor = "0"
+        while True:
+            cursor, *flat = texts(await self._engine.ask("roll", home, [cursor, _ROLL, lane]))
+            if flat:
+                yield list(zip(flat[::2], flat[1::2], strict=True))
+            if cursor == "0":
+                return
+
+    async def take_out(self, home: str, to: str, arrived: int, ids: Sequence[str]) -> Batch:
+        """The batch that is on its way, after that of number `arrived`."""
+        number, jobs, looked = await self._engine.ask("export", home, [to, arrived, *ids])
+        return Batch(number, jobs, looked)
+
+    async def take_in(self, home: str, source: str, batch: Batch) -> int:
+        """Have a batch arrive, once; how many jobs came."""
+        args = [source, batch.number, batch.jobs]
+        return int((await self._engine.ask_declared("import", home, args))[0])
+
+    async def known(self, home: str, wanted: Sequence[tuple[str, str, str]]) -> list[Known | None]:
+        """For each (id, mode, hash): the job here that a new one would be a duplicate of."""
+        flat = [part for one in wanted for part in one]
+        reply: list[Any] = await self._engine.ask("known", home, flat)
+        return [
+            Known(reply[i].decode(), reply[i + 1].decode(), reply[i + 2]) if reply[i] else None
+            for i in range(0, len(reply), 3)
+        ]
+
+
+def _check_fresh(answer: bytes) -> None:
+    if answer == b"STALE":
+        raise HomesChanged("another program has moved on with the change", op="move")

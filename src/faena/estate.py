@@ -1,0 +1,227 @@
+"""What a program knows of the homes of its queues, and how they are changed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, TypeVar
+
+from faena.engine import Engine
+from faena.engine.settings import declaration
+from faena.errors import FaenaError, StoreUnavailable
+from faena.homes import ANNOUNCED, Home, Table
+from faena.options import Order, QueueOptions
+from faena.steward import Steward, standing
+
+_POLL_S: Final = 0.02
+_IMPATIENT_S: Final = 0.5
+"""After which whoever waits for a change to be published carries on with it."""
+_LONGEST_S: Final = 30.0
+_FRESH_S: Final = 1.0
+_LOOKS: Final = 50
+"""At a job that may be on its way, before it is given up."""
+
+T = TypeVar("T")
+
+_log = logging.getLogger("faena.homes")
+
+
+class Homes:
+    """The homes of one queue."""
+
+    def __init__(self, engine: Engine, queue: str, options: QueueOptions) -> None:
+        self._engine = engine
+        self._options = options
+        self.queue = queue
+        self.is_fixed = not options.is_fair
+        """Whether it can have none but the first: lanes are what lives in homes."""
+        is_strict = options.order is not Order.NONE or options.tenant_max_running is not None
+        self.steward = Steward(engine, queue, is_strict=is_strict)
+        self.known: Table | None = Table() if self.is_fixed else None
+        """The table as it was last seen."""
+        self._seen_at = 0.0
+        self._looking: asyncio.Task[Table] | None = None
+        self._working: asyncio.Task[None] | None = None
+
+    async def table(self) -> Table:
+        """The table, which may have changed since it was seen."""
+        return self.known or await self.look()
+
+    async def look(self) -> Table:
+        """The table as it is now; the first look also grows the queue to what code asks for."""
+        if self.is_fixed:
+            return Table()
+        if self._looking is None:
+            self._looking = asyncio.create_task(self._look())
+            self._looking.add_done_callback(self._looked)
+        return await asyncio.shield(self._looking)
+
+    def _looked(self, task: asyncio.Task[Table]) -> None:
+        self._looking = None
+        if not task.cancelled():
+            task.exception()  # told to those who wait for it
+
+    async def _look(self) -> Table:
+        is_first = self.known is None
+        table = await self.steward.table()
+        if is_first and table.shards < self._options.shards and not table.phase:
+            await self.steward.begin(f"shards {self._options.shards}", table, "code")
+            table = await self.steward.table()
+        if table.phase == ANNOUNCED:
+            table = await self._published(table)
+        self._learn(table)
+        return table
+
+    def _learn(self, table: Table) -> None:
+        """Know how each home is declared, should its settings be gone one day."""
+        if self.known is None or self.known.epoch != table.epoch:
+            settings = declaration(self._options)
+            for home in table.homes(self.queue):
+                if not table.is_single or home.name != self.queue:
+                    self._engine.know(home.name, {**settings, **standing(home.name, table)})
+        self.known, self._seen_at = table, time.monotonic()
+
+    async def fresh(self) -> Table:
+        """The table, seen a moment ago."""
+        if self.is_fixed or time.monotonic() - self._seen_at < _FRESH_S:
+            return await self.table()
+        return await self.look()
+
+    async def names(self) -> list[str]:
+        """Every home that may have jobs, the first one first."""
+        return [home.name for home in _all_homes(self.queue, await self.fresh())]
+
+    async def serving(self) -> list[Home]:
+        """The homes a worker serves; a change that is under way is carried on with."""
+        table = await self.look()
+        if table.phase:
+            self.carry_on()
+        return _all_homes(self.queue, table)
+
+    async def first(
+        self, ask: Callable[[str], Awaitable[T]], *, is_found: Callable[[T], bool]
+    ) -> T:
+        """The answer of the first home that knows; else the last one's.
+
+        A job that travels is at no home for a moment: while lanes move it is looked for again.
+        """
+        for _ in range(_LOOKS):
+            names = await self.names()
+            for home in names:
+                answer = await ask(home)
+                if is_found(answer):
+                    return answer
+            before = self.known
+            table = await self.look()
+            if table == before and not table.phase:
+                break
+            await asyncio.sleep(_POLL_S)
+        return answer
+
+    def forget(self) -> None:
+        """Know nothing any more, because the queue is gone."""
+        self.known = Table() if self.is_fixed else None
+
+    # -- changing -------------------------------------------------------------------------------
+
+    async def change(self, change: str, by: str) -> None:
+        """Begin a change and see that it is published; `settled` waits for the rest."""
+        while True:
+            await self.settled(_LONGEST_S)
+            table = await self.look()
+            if not _changes(table, change):
+                return
+            if await self.steward.begin(change, table, by):
+                await self.look()
+                self.carry_on()
+                return
+
+    async def settled(self, timeout_s: float) -> bool:
+        """Wait until no change is under way; whether that is so."""
+        until = time.monotonic() + timeout_s
+        while (await self.look()).phase:
+            self.carry_on()
+            if time.monotonic() >= until:
+                return False
+            await asyncio.sleep(_POLL_S * 5)
+        return True
+
+    async def _published(self, table: Table) -> Table:
+        """Wait until an announced change is published, or see to it oneself."""
+        begun = time.monotonic()
+        while table.phase == ANNOUNCED:
+            if await self.steward.work(until_published=True):
+                table = await self.steward.table()
+                continue
+            if time.monotonic() - begun > _LONGEST_S:
+                raise StoreUnavailable(
+                    f"the homes of queue {self.queue} are being changed and it does not end",
+                    op="enqueue",
+                )
+            await asyncio.sleep(_POLL_S)
+            table = await self.steward.table()
+        return table
+
+    def carry_on(self) -> None:
+        """Work on the change in the background, if this program does not already."""
+        if self._working is None or self._working.done():
+            self._working = asyncio.create_task(self._work())
+
+    async def _work(self) -> None:
+        try:
+            while (await self.steward.table()).phase:
+                if not await self.steward.work():
+                    await asyncio.sleep(_IMPATIENT_S)
+        except FaenaError as error:
+            _log.warning("queue %s: moving between homes is interrupted: %s", self.queue, error)
+
+    async def close(self) -> None:
+        """Leave what is under way to others."""
+        tasks = [task for task in (self._working, self._looking) if task is not None]
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with contextlib.suppress(asyncio.CancelledError, FaenaError):
+                await task
+
+
+def _all_homes(queue: str, table: Table) -> list[Home]:
+    """While lanes move, the homes they come from as well."""
+    homes = table.homes(queue)
+    return homes + [home for home in table.former().homes(queue) if home not in homes]
+
+
+def _changes(table: Table, change: str) -> bool:
+    kind, _, what = change.partition(" ")
+    match kind:
+        case "shards":
+            return table.shards != int(what)
+        case "own":
+            return what not in table.own
+        case _:
+            return what in table.own
+
+
+class Estate:
+    """The homes of all queues of a program."""
+
+    def __init__(self, engine: Engine, queues: Mapping[str, QueueOptions]) -> None:
+        self._engine = engine
+        self._queues = queues
+        self._homes: dict[str, Homes] = {}
+
+    def of(self, queue: str) -> Homes:
+        """The homes of a queue; one that code does not declare has its first only."""
+        homes = self._homes.get(queue)
+        if homes is None:
+            options = self._queues.get(queue) or QueueOptions()
+            homes = self._homes[queue] = Homes(self._engine, queue, options)
+        return homes
+
+    async def close(self) -> None:
+        """Stop working on changes."""
+        for homes in self._homes.values():
+            await homes.close()

@@ -1,0 +1,191 @@
+"""One queue's new jobs on their way to the broker.
+
+One call per queue is in flight; jobs that arrive meanwhile travel together in the next one, so many
+concurrent producers cost few round trips and a single one waits for nothing. A call is named, and a
+named call that is sent again after a lost reply changes nothing the second time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from faena.engine import Engine
+from faena.engine.envelope import has_facts
+from faena.engine.scripts import Answer
+from faena.errors import StoreUnavailable
+from faena.options import Durability, DurabilityLevel
+
+BATCH = 300
+"""Jobs in one enqueue call at most: more would be no faster, and keep others waiting."""
+
+PLACED = 3
+"""How many ordinary jobs one with facts counts for: lanes, chains and unique claims cost more."""
+
+BATCH_BYTES = 16 << 20
+"""Bytes in one enqueue call at most, unless a single job has more: a longer command would hold up
+the connection, and what a server takes of one client is bounded."""
+
+_DURABLE_WITHIN_MS = 5000
+
+_WAITS: Mapping[DurabilityLevel, Callable[[Durability], tuple[str | int, ...] | None]] = {
+    DurabilityLevel.MEMORY: lambda _: None,
+    DurabilityLevel.FSYNCED: lambda _: ("WAITAOF", 1, 0, _DURABLE_WITHIN_MS),
+    DurabilityLevel.REPLICATED: lambda asked: ("WAIT", asked.replicas, _DURABLE_WITHIN_MS),
+}
+"""What to send after the script, on the same connection, for each level."""
+
+
+class CallIds:
+    """Names of calls: unguessable, never used twice. They become lease ids."""
+
+    def __init__(self) -> None:
+        self._stem = secrets.token_urlsafe(9)
+        self._count = 0
+
+    def __call__(self) -> str:
+        self._count += 1
+        return f"{self._stem}{self._count:x}"
+
+
+class NewJob(NamedTuple):
+    """A job ready to be sent."""
+
+    id: str
+    spec: bytes
+
+
+class Sent(NamedTuple):
+    """What became of some jobs, and what durability was reached for them."""
+
+    answers: list[Answer]
+    durability: Durability
+
+
+class _Group(NamedTuple):
+    """Jobs of one caller that wait for the next call."""
+
+    jobs: Sequence[NewJob]
+    work: int
+    """How many ordinary jobs they cost as much as."""
+    size: int
+    """Their bytes."""
+    epoch: int
+    """Of the homes, when they were sent to this one."""
+    answered: asyncio.Future[Sent]
+
+
+class Producer:
+    """Sends one queue's new jobs at one durability, one call at a time."""
+
+    def __init__(self, engine: Engine, queue: str, calls: CallIds, durability: Durability) -> None:
+        self._engine = engine
+        self._queue = queue
+        self._calls = calls
+        self._durability = durability
+        self._wait = _WAITS[durability.level](durability)
+        self._caller = calls()
+        self._is_busy = False
+        self._waiting: deque[_Group] = deque()
+        self._flushing: asyncio.Task[None] | None = None
+        self._is_closed = False
+
+    async def send(self, jobs: Sequence[NewJob], epoch: int = 0) -> Sent:
+        """Answers for 1..300 jobs; HomesChanged when they live elsewhere since that epoch."""
+        if self._is_busy:
+            answered: asyncio.Future[Sent] = asyncio.get_running_loop().create_future()
+            self._waiting.append(_Group(jobs, *_weigh(jobs), epoch, answered))
+            return await answered
+        self._is_busy = True
+        try:
+            return await self._call(jobs, epoch)
+        finally:
+            self._go_on()
+
+    async def _call(self, jobs: Sequence[NewJob], epoch: int) -> Sent:
+        call = self._queue, self._caller, self._calls()
+        try:
+            if self._wait is None:
+                answers = await self._engine.enqueue(*call, jobs, epoch=epoch)
+                return Sent(answers, self._durability)
+            answers, waited = await self._engine.enqueue_durably(
+                *call, jobs, self._wait, epoch=epoch
+            )
+        except BaseException:
+            # The abandoned call may still reach the server, after a later one: its caller's record
+            # must not be the one that the later call relies on.
+            self._caller = self._calls()
+            raise
+        number = waited[0] if isinstance(waited, list) else waited
+        is_reached = number >= max(1, self._durability.replicas)
+        return Sent(answers, self._durability if is_reached else Durability())
+
+    async def close(self) -> None:
+        """Give up what is under way; whoever waits for it is told."""
+        self._is_closed = True
+        if self._flushing is not None:
+            self._flushing.cancel()
+            await asyncio.wait([self._flushing])
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._is_closed:
+            _tell(self._waiting, _closed())
+            self._waiting.clear()
+        self._is_busy = bool(self._waiting)
+        if self._is_busy:
+            self._flushing = asyncio.create_task(self._flush())
+
+    async def _flush(self) -> None:
+        groups = self._next_groups()
+        try:
+            jobs = [job for group in groups for job in group.jobs]
+            sent = await self._call(jobs, groups[0].epoch)
+        except asyncio.CancelledError:
+            _tell(groups, _closed())
+            raise
+        except Exception as error:  # noqa: BLE001 - handed to each of those who wait
+            _tell(groups, error)
+        else:
+            _hand_out(sent, groups)
+        finally:
+            self._go_on()
+
+    def _next_groups(self) -> list[_Group]:
+        """The oldest, and as many after it as fit into one call."""
+        groups: list[_Group] = []
+        work = size = 0
+        while self._waiting:
+            group = self._waiting[0]
+            work, size = work + group.work, size + group.size
+            is_full = work > BATCH or size > BATCH_BYTES
+            if groups and (is_full or group.epoch != groups[0].epoch):
+                break
+            groups.append(self._waiting.popleft())
+        return groups
+
+
+def _weigh(jobs: Sequence[NewJob]) -> tuple[int, int]:
+    work = sum(PLACED if has_facts(job.spec) else 1 for job in jobs)
+    return work, sum(len(job.spec) for job in jobs)
+
+
+def _tell(groups: Iterable[_Group], error: Exception) -> None:
+    for group in groups:
+        if not group.answered.done():
+            group.answered.set_exception(error)
+
+
+def _closed() -> StoreUnavailable:
+    return StoreUnavailable("the connection was closed before the jobs were sent", op="enqueue")
+
+
+def _hand_out(sent: Sent, groups: Sequence[_Group]) -> None:
+    start = 0
+    for jobs, _, _, _, answered in groups:
+        if not answered.done():
+            answered.set_result(Sent(sent.answers[start : start + len(jobs)], sent.durability))
+        start += len(jobs)
