@@ -15,11 +15,11 @@ import msgspec
 from bench.lanes_shop import QUEUE, Work, build, tenant_name
 from faena import Faena
 from faena.client import Frame
-from faena.producer import CallIds
 from faena.engine import Engine
 from faena.engine.settings import declaration
 from faena.lanes import place_facts
 from faena.options import EnqueueOptions
+from faena.producer import CallIds
 
 _CHUNK = 300
 

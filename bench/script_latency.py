@@ -26,7 +26,6 @@ from typing import NamedTuple
 import redis
 
 from bench.server import running_server
-from faena.producer import BATCH, CallIds
 from faena.engine import Address, Engine, Wire
 from faena.engine.envelope import seal
 from faena.engine.loader import Script
@@ -34,6 +33,7 @@ from faena.engine.scripts import Settlement, Turn
 from faena.engine.settings import declaration
 from faena.options import QueueOptions, Retain
 from faena.outcomes import Buried, Completed, ErrorRecord, Outcome, Retried, Snoozed
+from faena.producer import BATCH, CallIds
 from faena.worker.fetcher import BATCH as MOST
 
 GOAL_US = 5000.0

@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import msgspec
 
-from faena.engine import Engine
 from faena.dispatch import Dispatch
+from faena.engine import Engine
 from faena.engine.envelope import seal
 from faena.errors import InvalidTransition, JobNotFound
 from faena.estate import Estate

@@ -7,6 +7,7 @@ own is asked for there before it is sent to the new one.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -79,9 +80,7 @@ class Dispatch:
 
     # -- several homes --------------------------------------------------------------------------
 
-    async def _spread(
-        self, homes: Homes, jobs: Sequence[NewJob], durability: Durability
-    ) -> Sent:
+    async def _spread(self, homes: Homes, jobs: Sequence[NewJob], durability: Durability) -> Sent:
         """Send jobs to several homes at once; what a home has refused is routed anew."""
         answers: dict[int, Answer] = {}
         reached = durability
@@ -129,14 +128,18 @@ class Dispatch:
     async def _known_at(self, home: str, job: NewJob) -> Known | None:
         """What the old home knows; a claim to be taken over is waited for until it has moved."""
         job_id, mode, claim, _ = _wanted(job)
-        for _ in range(int(_PATIENCE_S / _PAUSE_S)):
+        until = time.monotonic() + _PATIENCE_S
+        while True:
             (known,) = await self._moving.known(home, [(job_id, mode, claim)])
             if known is None or known.spec or mode not in _REPLACING:
                 return known
+            if time.monotonic() > until:
+                raise StoreUnavailable(
+                    f"job {known.id} has the claim and does not end where its tenant lived: "
+                    "try again later",
+                    op="enqueue",
+                )
             await asyncio.sleep(_PAUSE_S)
-        raise StoreUnavailable(
-            f"job {known.id} has the claim and is still moving: try again later", op="enqueue"
-        )
 
 
 def _wanted(job: NewJob) -> tuple[str, str, str, str]:

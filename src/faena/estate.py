@@ -68,7 +68,8 @@ class Homes:
         is_first = self.known is None
         table = await self.steward.table()
         if is_first and table.shards < self._options.shards and not table.phase:
-            await self.steward.begin(f"shards {self._options.shards}", table, "code")
+            if await self.steward.begin(f"shards {self._options.shards}", table, "code"):
+                self.carry_on()
             table = await self.steward.table()
         if table.phase == ANNOUNCED:
             table = await self._published(table)
@@ -92,7 +93,7 @@ class Homes:
 
     async def names(self) -> list[str]:
         """Every home that may have jobs, the first one first."""
-        return [home.name for home in _all_homes(self.queue, await self.fresh())]
+        return _names(self.queue, await self.look())
 
     async def serving(self) -> list[Home]:
         """The homes a worker serves; a change that is under way is carried on with."""
@@ -108,17 +109,25 @@ class Homes:
 
         A job that travels is at no home for a moment: while lanes move it is looked for again.
         """
-        for _ in range(_LOOKS):
-            names = await self.names()
-            for home in names:
-                answer = await ask(home)
-                if is_found(answer):
-                    return answer
+        looks = 0
+        while True:
+            answer = await self._ask_each(ask, is_found)
+            looks += 1
+            if is_found(answer) or looks == _LOOKS:
+                return answer
             before = self.known
             table = await self.look()
             if table == before and not table.phase:
-                break
+                return answer
             await asyncio.sleep(_POLL_S)
+
+    async def _ask_each(
+        self, ask: Callable[[str], Awaitable[T]], is_found: Callable[[T], bool]
+    ) -> T:
+        first, *others = _names(self.queue, await self.table())
+        answer = await ask(first)
+        while others and not is_found(answer):
+            answer = await ask(others.pop(0))
         return answer
 
     def forget(self) -> None:
@@ -192,6 +201,10 @@ def _all_homes(queue: str, table: Table) -> list[Home]:
     """While lanes move, the homes they come from as well."""
     homes = table.homes(queue)
     return homes + [home for home in table.former().homes(queue) if home not in homes]
+
+
+def _names(queue: str, table: Table) -> list[str]:
+    return [home.name for home in _all_homes(queue, table)]
 
 
 def _changes(table: Table, change: str) -> bool:

@@ -17,8 +17,8 @@ class Gate(msgspec.Struct, frozen=True):
     """One thing that stands between a job and its start."""
 
     name: str
-    """delayed, behind, held, max_running, limit, tenant_held, tenant_max_running, tenant_limit or
-    turn."""
+    """delayed, behind, held, max_running, limit, tenant_moving, tenant_held, tenant_max_running,
+    tenant_limit or turn."""
 
     detail: str
     """The reason of a hold, the limit, the job that comes first and its state, lanes in front."""
@@ -119,6 +119,7 @@ _WORDS: dict[str, Callable[[str], str]] = {
     "held": lambda reason: f"the queue is held ({reason})",
     "max_running": lambda most: f"the queue runs its {most} jobs already",
     "limit": _limit("the queue's"),
+    "tenant_moving": lambda _: "its tenant moves to another home",
     "tenant_held": lambda reason: f"its tenant is held ({reason})",
     "tenant_max_running": lambda most: f"its tenant runs its {most} jobs already",
     "tenant_limit": _limit("its tenant's"),

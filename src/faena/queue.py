@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from faena.codec import codec_for
-from faena.duration import Duration, to_us
+from faena.duration import Duration, to_s, to_us
+from faena.engine import Engine
 from faena.engine.settings import NAMES, limits_text, setting_text
 from faena.errors import ConfigError, nearest
 from faena.handler import Handler, make_handler, name_of
@@ -16,7 +17,9 @@ from faena.limits import Limit, check_stack
 from faena.naming import check_label, check_name
 from faena.number import check_whole
 from faena.options import QueueOptions, TaskOptions, build
+from faena.options.queue import MOST_SHARDS, check_parts
 from faena.registrar import Registrar, TaskFields
+from faena.sharding import HomesView, reshard, view_homes
 from faena.shares import Shares, shares_of
 from faena.states import FINISHED, State
 from faena.task import Handle, Task
@@ -24,6 +27,8 @@ from faena.tenants import Tenant, TenantView, busiest, check_lanes
 
 if TYPE_CHECKING:
     from faena.app import Faena
+
+T = TypeVar("T")
 
 _WAITING = (State.BLOCKED, State.DELAYED, State.READY)
 """Removed in this order: whoever waits behind another job would move on when that one is gone."""
@@ -108,19 +113,21 @@ class Queue:
         Raises ConfigError where the queue does not keep its tenants apart.
         """
         check_lanes(self.name, self.options)
-        return Tenant(self._app.runtime, self.name, name)
+        return Tenant(self._app.runtime, self.name, self.options, name)
 
     async def tenants(self, *, limit: int = 50) -> list[TenantView]:
         """The tenants with the most live jobs, then those that something is decided for."""
         check_lanes(self.name, self.options)
         check_whole("limit", limit, least=1, most=1000)
-        return await busiest((await self._app.runtime()).engine, self.name, limit)
+        return await busiest(await self._app.runtime(), self.name, limit)
 
     async def shares(self, *, minutes: int = 1) -> list[Shares]:
         """What each tenant was given in the last full minutes, oldest first, and in this one."""
         check_lanes(self.name, self.options)
         check_whole("minutes", minutes, least=0, most=59)
-        return await shares_of((await self._app.runtime()).engine, self.name, minutes)
+        runtime = await self._app.runtime()
+        homes = await runtime.estate.of(self.name).names()
+        return await shares_of(runtime.engine, homes, minutes)
 
     # -- serving --------------------------------------------------------------------------------
 
@@ -131,12 +138,11 @@ class Queue:
         check_name("reason", reason)
         check_name("by", by)
         wait_us = None if duration is None else to_us("duration", duration, least_us=1)
-        engine = (await self._app.runtime()).engine
-        return await engine.hold(self.name, reason, wait_us, by)
+        return any(await self._everywhere(lambda one, home: one.hold(home, reason, wait_us, by)))
 
     async def resume(self, *, reason: str = "pause") -> bool:
         """End a hold; others with other reasons stay."""
-        return await (await self._app.runtime()).engine.release(self.name, reason)
+        return any(await self._everywhere(lambda engine, home: engine.release(home, reason)))
 
     async def configure(
         self,
@@ -157,11 +163,38 @@ class Queue:
             check_lanes(self.name, self.options)
             stack = check_stack(tenant_limits, what="tenant_limits")
             changes["tenant_limits"] = limits_text(stack)
-        return await (await self._app.runtime()).engine.configure(self.name, changes)
+        return (await self._everywhere(lambda engine, home: engine.configure(home, changes)))[0]
 
     async def reset(self, *names: str) -> None:
         """Let code decide these settings again; without names, all of them."""
-        await (await self._app.runtime()).engine.reset(self.name, names or NAMES)
+        await self._everywhere(lambda engine, home: engine.reset(home, names or NAMES))
+
+    async def _everywhere(self, do: Callable[[Engine, str], Awaitable[T]]) -> list[T]:
+        """What each home of the queue answers, the first one first."""
+        runtime = await self._app.runtime()
+        return [
+            await do(runtime.engine, home) for home in await runtime.estate.of(self.name).names()
+        ]
+
+    # -- homes ----------------------------------------------------------------------------------
+
+    async def homes(self) -> HomesView:
+        """How many shards there are, which tenants have a home of their own, and what moves."""
+        return await view_homes(await self._app.runtime(), self.name)
+
+    async def reshard(
+        self, shards: int, *, by: str = "operator", wait: Duration = "30s"
+    ) -> HomesView:
+        """Spread the queue over more homes while it runs, or over fewer when no job waits there.
+
+        Answers when all jobs have moved, or after `wait`: what is left goes on in the background,
+        here and in every worker.
+        """
+        check_whole("shards", shards, least=1, most=MOST_SHARDS)
+        check_lanes(self.name, self.options)
+        check_parts(self.options, shards)
+        runtime = await self._app.runtime()
+        return await reshard(runtime, self.name, shards, by=by, wait_s=to_s("wait", wait))
 
     # -- removing -------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ still runs may have gone on between two of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -42,15 +42,18 @@ class Shares:
         return self.given.get(tenant or "", 0.0) / total if total else 0.0
 
 
-async def shares_of(engine: Engine, queue: str, minutes: int) -> list[Shares]:
-    """The last full minutes, oldest first, and the one that runs."""
-    this = (await engine.overview(queue))[0] // _MINUTE_US
-    survey = Survey(engine, queue)
-    return [await _minute(survey, this - back, this) for back in range(minutes, -1, -1)]
+async def shares_of(engine: Engine, homes: Sequence[str], minutes: int) -> list[Shares]:
+    """The last full minutes of a queue's homes, oldest first, and the one that runs."""
+    this = (await engine.overview(homes[0]))[0] // _MINUTE_US
+    surveys = [Survey(engine, home) for home in homes]
+    return [await _minute(surveys, this - back, this) for back in range(minutes, -1, -1)]
 
 
-async def _minute(survey: Survey, minute: int, this: int) -> Shares:
+async def _minute(surveys: Sequence[Survey], minute: int, this: int) -> Shares:
     given: dict[str, float] = {}
-    async for page in survey.numbers(f"shares:{minute}"):
-        given.update({tenant_of(lane) or "": number / 1000 for lane, number in page.items()})
+    for survey in surveys:
+        async for page in survey.numbers(f"shares:{minute}"):
+            for lane, number in page.items():
+                tenant = tenant_of(lane) or ""
+                given[tenant] = given.get(tenant, 0.0) + number / 1000
     return Shares(at=minute * _MINUTE_US, is_over=minute < this, given=given)

@@ -49,6 +49,7 @@ class Steward:
         self._is_strict = is_strict
         self._name = secrets.token_hex(8)
         self._locked_at = 0.0
+        self._at_work = asyncio.Lock()
 
     async def table(self) -> Table:
         """The table as it is on the server."""
@@ -60,6 +61,10 @@ class Steward:
 
     async def work(self, *, until_published: bool = False) -> bool:
         """Carry on with the change that is under way; False while another program does."""
+        async with self._at_work:
+            return await self._work(until_published=until_published)
+
+    async def _work(self, *, until_published: bool) -> bool:
         if not await self._moving.lock(self._queue, self._name):
             return False
         self._locked_at = time.monotonic()
@@ -150,6 +155,16 @@ class Steward:
             for removal in removals:
                 await removal.run_late()
         await self._moving.decide(self._queue, "finish", table.epoch)
+        kept = {home.name for home in table.homes(self._queue)}
+        for home in homes:
+            if home not in kept:
+                await self._give_up(home)
+
+    async def _give_up(self, home: str) -> None:
+        """Remove a home that nobody lives in any more; a job that is there all the same stays."""
+        _, counts, *_ = await self._engine.overview(home)
+        if not any(counts[1::2]):
+            await self._engine.obliterate(home, JOBS, force=False)
 
     async def _is_over(self, homes: Sequence[str], table: Table) -> bool:
         """Admit what has come, strike off what has gone; whether all of it has."""
@@ -164,10 +179,10 @@ class Steward:
 
     async def _settle(self, home: str, lanes: Sequence[str], table: Table) -> bool:
         """Whether some of the lanes that leave a home are still there."""
-        live = await self._engine.command("HMGET", home, "lanes", *lanes)
+        still = set(await self._moving.admit(home, "look", table.epoch, lanes))
         by_home: dict[str, list[str]] = defaultdict(list)
-        for lane, count in zip(lanes, live, strict=True):
-            if count is None or not self._is_strict:
+        for lane in lanes:
+            if lane not in still or not self._is_strict:
                 by_home[table.home_of(self._queue, lane)].append(lane)
         for to, come in by_home.items():
             await self._moving.admit(to, "in", table.epoch, come)
@@ -248,5 +263,3 @@ def standing(home: str, table: Table) -> Mapping[str, str]:
     if shard is None or table.shards == 1:
         return {"epoch": str(table.epoch), "shards": "", "shard": ""}
     return {"epoch": str(table.epoch), "shards": str(table.shards), "shard": str(shard)}
-
-

@@ -4,6 +4,7 @@
     await acme.configure(limits=[Limit("5/s")], weight=2, lasting="1h", by="ops")
     await acme.hold("invoice unpaid")
     await acme.release()
+    await acme.dedicate()
 
 Everything is checked here before anything is sent; the scripts obey at their next call. Settings
 and the hold each have an end of their own, by the server's clock.
@@ -11,22 +12,22 @@ and the hold each have an end of their own, by the server's clock.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final, TypedDict, Unpack
 
-from faena.duration import Duration, to_us
-from faena.engine import Engine
+from faena.duration import Duration, to_s, to_us
 from faena.engine.scripts import pairs
 from faena.engine.settings import limits_text
 from faena.engine.survey import Survey
 from faena.errors import ConfigError, nearest
 from faena.lanes import lane_of, tenant_of
 from faena.limits import Limit, check_stack
-from faena.naming import check_label
+from faena.naming import check_label, check_name
 from faena.number import check_real, check_whole
-from faena.options import QueueOptions
+from faena.options import Order, QueueOptions
 from faena.runtime import Runtime
 
 _LEAST_WEIGHT: Final = 0.01
@@ -80,6 +81,11 @@ class TenantView:
     as it is released or one of its jobs ends; None when nothing is in their way, or not yet seen.
     """
 
+    is_dedicated: bool = False
+    """Whether it has a queue of its own."""
+    is_moving: bool = False
+    """Whether jobs of it are still where it lived before."""
+
     @property
     def is_held(self) -> bool:
         """Whether it is not served until an instant or until released."""
@@ -90,15 +96,20 @@ class Tenant:
     """One tenant of one queue."""
 
     def __init__(
-        self, runtime: Callable[[], Awaitable[Runtime]], queue: str, tenant: str | None
+        self,
+        runtime: Callable[[], Awaitable[Runtime]],
+        queue: str,
+        options: QueueOptions,
+        tenant: str | None,
     ) -> None:
         self._runtime = runtime
         self._queue = queue
+        self._options = options
         self.name = None if tenant is None else check_label("tenant", tenant)
 
     async def view(self) -> TenantView:
         """What is decided for it, and how many jobs it has."""
-        return await view_of((await self._runtime()).engine, self._queue, lane_of(self.name))
+        return await view_of(await self._runtime(), self._queue, lane_of(self.name))
 
     async def configure(
         self,
@@ -142,9 +153,36 @@ class Tenant:
         self, changes: Mapping[str, str], *, by: str, duration_us: int | None = None
     ) -> TenantView:
         check_label("by", by)
-        engine, lane = (await self._runtime()).engine, lane_of(self.name)
-        reply = await engine.tenant(self._queue, lane, changes, by=by, duration_us=duration_us)
-        return _read(lane, reply)
+        runtime, lane = await self._runtime(), lane_of(self.name)
+        table = await runtime.estate.of(self._queue).fresh()
+        home = table.home_of(self._queue, lane)
+        reply = await runtime.engine.tenant(home, lane, changes, by=by, duration_us=duration_us)
+        return _read(lane, reply, is_dedicated=lane in table.own)
+
+    async def dedicate(self, *, by: str = "operator", wait: Duration = "30s") -> TenantView:
+        """Give the tenant a queue of its own, with a pool of slots of its own in every worker.
+
+        Its waiting jobs move there in order. Answers when they have, or after `wait`: what is left
+        goes on in the background, here and in every worker.
+        """
+        return await self._rehome("own", by=by, wait=wait)
+
+    async def rejoin(self, *, by: str = "operator", wait: Duration = "30s") -> TenantView:
+        """Let the tenant share the queue with the others again; its jobs move back in order."""
+        return await self._rehome("shared", by=by, wait=wait)
+
+    async def _rehome(self, kind: str, *, by: str, wait: Duration) -> TenantView:
+        check_name("by", by)
+        wait_s = to_s("wait", wait)
+        if self._options.order is Order.QUEUE:
+            raise ConfigError(
+                f"queue {self._queue} keeps one order for all: no tenant can live elsewhere",
+                field="order",
+            )
+        homes = (await self._runtime()).estate.of(self._queue)
+        await homes.change(f"{kind} {lane_of(self.name)}", by)
+        await homes.settled(wait_s)
+        return await self.view()
 
     def __repr__(self) -> str:
         return f"<Tenant {self._queue}/{self.name or ''}>"
@@ -163,25 +201,34 @@ def check_lanes(queue: str, options: QueueOptions) -> None:
         )
 
 
-async def view_of(engine: Engine, queue: str, lane: str) -> TenantView:
-    """What is decided for a lane."""
-    return _read(lane, await engine.tenant(queue, lane))
+async def view_of(runtime: Runtime, queue: str, lane: str) -> TenantView:
+    """What is decided for a lane; while it moves, the jobs that are still where it was count too."""
+    table = await runtime.estate.of(queue).fresh()
+    home, former = table.home_of(queue, lane), table.former().home_of(queue, lane)
+    view = _read(lane, await runtime.engine.tenant(home, lane), is_dedicated=lane in table.own)
+    if former == home:
+        return view
+    left = _read(lane, await runtime.engine.tenant(former, lane))
+    return replace(
+        view, is_moving=True, live=view.live + left.live, running=view.running + left.running
+    )
 
 
-async def busiest(engine: Engine, queue: str, number: int) -> list[TenantView]:
+async def busiest(runtime: Runtime, queue: str, number: int) -> list[TenantView]:
     """The tenants with the most live jobs; those that only have something decided come last."""
-    survey = Survey(engine, queue)
-    live: dict[str, int] = {}
-    async for page in survey.ids("tenants", is_hash=True):
-        live.update(dict.fromkeys(page, 0))
-    async for counts in survey.numbers("lanes"):
-        live.update({lane: count // _LANE_LIVE for lane, count in counts.items()})
+    live: Counter[str] = Counter()
+    for home in await runtime.estate.of(queue).names():
+        survey = Survey(runtime.engine, home)
+        async for page in survey.ids("tenants", is_hash=True):
+            live.update(dict.fromkeys(page, 0))
+        async for counts in survey.numbers("lanes"):
+            live.update({lane: count // _LANE_LIVE for lane, count in counts.items()})
     first = sorted(live, key=lambda lane: (-live[lane], lane))[:number]
-    views = [await view_of(engine, queue, lane) for lane in first]
+    views = [await view_of(runtime, queue, lane) for lane in first]
     return [view for view in views if view.live or view.by]  # what was decided may have ended
 
 
-def _read(lane: str, reply: Sequence[Any]) -> TenantView:
+def _read(lane: str, reply: Sequence[Any], *, is_dedicated: bool = False) -> TenantView:
     fields, live, running, again = reply
     found = {name: value.decode() for name, value in pairs(fields).items()}
     numbers = {name: _whole(found.get(name)) for name in _NUMBERS}
@@ -193,6 +240,8 @@ def _read(lane: str, reply: Sequence[Any]) -> TenantView:
         by=found.get("by"),
         live=live,
         running=running,
+        is_dedicated=is_dedicated,
+        is_moving=False,
         parked_until=0 if again and float(again) >= _UNTIL_FREED else _whole(again or None),
         **numbers,
     )

@@ -52,7 +52,7 @@ class Job:
     is_in_tail: bool = False
     """Blocked in its chain, and not behind the job whose claim it follows."""
     kept_score: float | None = None
-    """Its place in its chain, to which it comes back where failures pass."""
+    """Its place in its chain, to which it comes back."""
     lane: str | None = field(init=False)
     chain: str | None = field(init=False)
 

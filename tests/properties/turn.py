@@ -71,7 +71,7 @@ def _settle(world: World, settled: Sequence[Settlement]) -> list[str]:
     ended = _Ended()
     for one in valid:
         job = world.jobs[one.id]
-        keeps_place = one in others and "pass" in world.conf and job.chain is not None
+        keeps_place = one in others and job.chain is not None
         score = job.lease.score if job.lease and keeps_place else job.kept_score
         state = _end(world, job, one)
         ended.add(job, state)

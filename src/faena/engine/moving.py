@@ -86,9 +86,7 @@ class Moving:
         _check_fresh(stamp)
         return stamp.decode(), baggage
 
-    async def expect(
-        self, home: str, epoch: int, stamp: str, lanes: Mapping[str, bytes]
-    ) -> None:
+    async def expect(self, home: str, epoch: int, stamp: str, lanes: Mapping[str, bytes]) -> None:
         """Let lanes wait here until they are admitted."""
         flat = [part for pair in lanes.items() for part in pair]
         _check_fresh(await self._engine.ask("expect", home, [epoch, stamp, *flat]))
@@ -98,7 +96,10 @@ class Moving:
         await self._engine.ask("seal", home, [epoch])
 
     async def admit(self, home: str, why: str, epoch: int, lanes: Sequence[str]) -> list[str]:
-        """Serve lanes that came in, or forget those that went out; those that are still there."""
+        """Serve lanes that came `in`, or forget those that went `out`; or only `look`.
+
+        Returns those that are still there.
+        """
         return texts(await self._engine.ask("admit", home, [why, epoch, *lanes]))
 
     # -- jobs -----------------------------------------------------------------------------------

@@ -212,7 +212,8 @@ def _judge_totals(totals: Totals) -> Iterator[Violation]:
     if sizes["leases"] != sizes["running"]:
         problem = f"must be the {sizes['running']} running, is {sizes['leases']}"
         yield Violation("total", "leases", problem)
-    balance = clock.get("enqueued", 0) - clock.get("removed", 0)
+    come = clock.get("enqueued", 0) + clock.get("moved_in", 0)
+    balance = come - clock.get("removed", 0) - clock.get("moved_out", 0)
     if balance != jobs:
         problem = f"enqueued less removed must be {jobs}, is {balance}"
         yield Violation("total", "conservation", problem)

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from faena.producer import CallIds
 from faena.engine import Engine, envelope
 from faena.engine.scripts import Claim, Settlement, Turn
 from faena.job import Spec
 from faena.middleware import Middleware
 from faena.outcomes import Outcome, Snoozed
+from faena.producer import CallIds
 from faena.queue import Queue
 from faena.testing.clock import Clock
 from faena.testing.inline import WORKER, Places, Witness, result_of

@@ -19,12 +19,12 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from faena.producer import CallIds
 from faena.engine import Engine, envelope
 from faena.engine.scripts import Claim, Exchanged, Settlement, Turn
 from faena.errors import FaenaError, StoreUnavailable
 from faena.options import Order, QueueOptions
 from faena.outcomes import Completed, Outcome, Snoozed
+from faena.producer import CallIds
 from faena.worker.attempt import Attempt, Stop
 from faena.worker.executor import Executor
 from faena.worker.leases import Leases

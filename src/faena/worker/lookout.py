@@ -11,9 +11,9 @@ from __future__ import annotations
 import asyncio
 import random
 
-from faena.producer import CallIds
 from faena.engine import Engine
 from faena.engine.scripts import Turn
+from faena.producer import CallIds
 from faena.worker.fetcher import Fetcher
 
 _BLOCK_S = 2.0

@@ -20,7 +20,6 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from faena.producer import CallIds
 from faena.engine import Engine
 from faena.errors import ConfigError
 from faena.handler import Handler
@@ -31,6 +30,7 @@ from faena.number import check_real, check_whole
 from faena.options import QueueOptions
 from faena.options.fields import check_choice
 from faena.pool import SERVES
+from faena.producer import CallIds
 from faena.worker.attempt import Stop
 from faena.worker.census import Census
 from faena.worker.executor import Executor, Place

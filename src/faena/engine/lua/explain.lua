@@ -5,7 +5,7 @@
 -- returns  now · state ('' when unknown) · (gate · detail · until_us, 0 when nobody knows) … · jobs that
 --          come first · claims of the last full minute · claims of this one
 -- gates    delayed · behind (a job, its state) · held (reason) · max_running · limit (max/window_us) ·
---          tenant_held · tenant_max_running · tenant_limit · turn (lanes that come first)
+--          tenant_moving · tenant_held · tenant_max_running · tenant_limit · turn (lanes that come first)
 --@flags no-writes
 --@include now, conf, state, mark, fact, lane, window, learn, lane_window, unique
 local now, id, conf, gates = now_us(ARGV[1]), ARGV[2], conf_now(), {}
@@ -58,6 +58,10 @@ local function explain_queue()
 end
 
 local function explain_tenant(lane)
+  local moves = call('HGET', key('moves'), lane)
+  if moves then
+    gate('tenant_moving', string.match(moves, '^%a+'))
+  end
   local packed = call('HGET', key('tenants'), lane)
   local control = packed and cmsgpack.unpack(packed) or {}
   if control.ends_at and control.ends_at <= now then

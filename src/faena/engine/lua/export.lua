@@ -8,6 +8,7 @@
 --@flags allow-oom
 --@include now, conf, state, mark, place, forget, weigh, tally, moves, luggage
 local MOST_BYTES = 4 * 1024 * 1024
+local EPOCH = 1e8
 local now, home, arrived = now_us(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local conf = conf_now()
 
@@ -76,8 +77,11 @@ end
 if #jobs == 0 then
   return { 0, '', looked }
 end
-number, packed = call('HINCRBY', key('clock'), 'batches', 1), cmsgpack.pack(jobs)
-call('HSET', key('outbox'), home, number .. ' ' .. packed)
+-- Numbers grow, also over a home that was given up and is there again: its epoch is a later one.
+number = math.max(tonumber(call('HGET', key('clock'), 'batches') or 0), (conf.epoch or 0) * EPOCH) + 1
+packed = cmsgpack.pack(jobs)
+call('HSET', key('clock'), 'batches', whole(number))
+call('HSET', key('outbox'), home, whole(number) .. ' ' .. packed)
 call('HINCRBY', key('clock'), 'removed', -#jobs)
 call('HINCRBY', key('clock'), 'moved_out', #jobs)
 tell('departed', ids)

@@ -30,12 +30,13 @@ local function step_back(chain, head, score)
   call('ZADD', key('blocked'), score, head)
 end
 
---- Whether a job that comes takes the turn of its chain.
+--- Whether a job that comes takes the turn of its chain. One that waits for its next attempt keeps
+-- the turn it had; of ready ones each had it for a moment while they left.
 local function takes_turn(job, chain)
   local head, score = head_of(chain)
   if not head then
     return true
-  elseif score and (job[TURN] == 'head' or tonumber(job[SCORE]) < score) then
+  elseif score and (job[STATE] == 'delayed' or tonumber(job[SCORE]) < score) then
     step_back(chain, head, score)
     return true
   end
@@ -118,7 +119,7 @@ for _, job in ipairs(cmsgpack.unpack(ARGV[4])) do
     end
   end
 end
-call('HSET', key('inbox'), home, number)
+call('HSET', key('inbox'), home, ARGV[3])
 call('HINCRBY', key('clock'), 'moved_in', #ids)
 arm_wake()
 tell('arrived', ids)

@@ -45,8 +45,8 @@ local settle_as = {
 local function settle_one(batch, item, record, mark, conf, now)
   local kind = item.kind
   note_place(batch, item.id, record)
-  if conf.pass and batch.chains[item.id] then
-    mark.s = score_in(record)   -- it comes back before those that came later
+  if batch.chains[item.id] then
+    mark.s = score_in(record)   -- it comes back to its place
   end
   if kind == 'limited' then
     extend_hold('rate_limited', now + tonumber(item.number), now)

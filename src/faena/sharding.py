@@ -1,0 +1,92 @@
+"""The homes of a queue, to look at and to change."""
+
+from __future__ import annotations
+
+import msgspec
+
+from faena.errors import ConfigError, InvalidTransition
+from faena.lanes import tenant_of
+from faena.naming import check_name
+from faena.runtime import Runtime
+
+_SHARED = ("max_running", "hard")
+_LIVE = ("ready", "delayed", "blocked", "running")
+
+
+class HomesView(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a queue lives."""
+
+    queue: str
+    shards: int
+    dedicated: tuple[str, ...]
+    """Tenants that have a queue of their own; "" stands for the jobs without a tenant."""
+    homes: dict[str, int]
+    """Live jobs by home; the homes that are being left too."""
+    change: str | None
+    """What is under way: `shards 4`, `own @acme` or `shared @acme`."""
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether jobs are still on their way."""
+        return self.change is not None
+
+
+async def view_homes(runtime: Runtime, queue: str) -> HomesView:
+    """How the homes of a queue stand."""
+    homes = runtime.estate.of(queue)
+    table = await homes.look()
+    return HomesView(
+        queue=queue,
+        shards=table.shards,
+        dedicated=tuple(sorted(tenant_of(lane) or "" for lane in table.own)),
+        homes={name: await _live(runtime, name) for name in await homes.names()},
+        change=table.change or None,
+    )
+
+
+async def reshard(
+    runtime: Runtime, queue: str, shards: int, *, by: str, wait_s: float
+) -> HomesView:
+    """Change the number of shards."""
+    check_name("by", by)
+    homes = runtime.estate.of(queue)
+    await homes.settled(wait_s)
+    await _check_bounds(runtime, queue, shards)
+    await _check_empty(runtime, queue, shards)
+    await homes.change(f"shards {shards}", by)
+    await homes.settled(wait_s)
+    return await view_homes(runtime, queue)
+
+
+async def _check_bounds(runtime: Runtime, queue: str, shards: int) -> None:
+    """Refuse when a bound, as it was edited at run time, leaves nothing for some shard."""
+    settings = (await runtime.inspector.overview(queue)).settings
+    bounds = [(name, settings[name]) for name in _SHARED if name in settings]
+    for limit in settings.get("limits", "").split():
+        bounds.append(("limits", limit.partition("/")[0]))
+    for name, most in bounds:
+        if float(most) < shards:
+            raise ConfigError(
+                f"{name} must leave each of {shards} shards at least one, got {most}",
+                field="shards",
+                value=shards,
+            )
+
+
+async def _check_empty(runtime: Runtime, queue: str, shards: int) -> None:
+    """Refuse to give up a shard in which jobs wait or run."""
+    table = await runtime.estate.of(queue).look()
+    for home in table.homes(queue)[shards : table.shards]:
+        live = await _live(runtime, home.name)
+        if live:
+            raise InvalidTransition(
+                f"shards of queue {queue} must stay {table.shards} while jobs are live in those "
+                f"to be given up: {home.name} has {live}; pause producers until they have run",
+                op="reshard",
+            )
+
+
+async def _live(runtime: Runtime, home: str) -> int:
+    counts = (await runtime.engine.overview(home))[1]
+    numbers = dict(zip(counts[::2], counts[1::2], strict=True))
+    return sum(int(numbers[state.encode()]) for state in _LIVE)

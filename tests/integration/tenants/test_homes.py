@@ -1,0 +1,333 @@
+"""Queues that live in several homes: shards, tenants with a queue of their own, and moving."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, defaultdict
+from typing import Any
+
+import pytest
+
+from faena import Faena, Job, Limit, Order, Retain, Retry, Unique
+from faena.errors import ConfigError, InvalidTransition, JobConflict
+from faena.homes import shard_of
+from faena.services.audit import audit
+from tests._support.eventually import eventually
+from tests.integration.tenants.conftest import Working
+
+TENANTS = [f"t{number}" for number in range(12)]
+KEEP = Retain(completed_count=100_000)
+
+
+async def sound(app: Faena, queue: str) -> None:
+    """No home of the queue breaks a promise."""
+    runtime = await app.runtime()
+    for home in await runtime.estate.of(queue).names():
+        assert await audit(runtime.engine, home) == []
+
+
+def spread(shards: int) -> int:
+    return len({shard_of(f"@{tenant}", shards) for tenant in TENANTS})
+
+
+# -- shards ---------------------------------------------------------------------------------------
+
+
+async def test_a_queue_of_shards_is_one_queue(app: Faena, working: Working) -> None:
+    queue = app.queue("mail", shards=4, concurrency=8)
+    seen: list[str] = []
+
+    @queue.task
+    async def send(number: int, job: Job) -> int:
+        assert job.queue == "mail"
+        seen.append(f"{job.tenant}/{number}")
+        return number
+
+    receipts = [
+        await send.enqueue(number, tenant=tenant, delay="1h" if number == 4 else "0s")
+        for number in range(5)
+        for tenant in TENANTS
+    ]
+    assert spread(4) > 2
+    assert (await queue.homes()).homes.keys() == {"mail", "mail/1", "mail/2", "mail/3"}
+    assert (await queue.counts())["ready"] == 48
+    assert (await queue.counts())["delayed"] == 12
+    pages = [await queue.jobs("ready", limit=20)]
+    while pages[-1].cursor:
+        pages.append(await queue.jobs("ready", limit=20, cursor=pages[-1].cursor))
+    listed = [job.id for page in pages for job in page.jobs]
+    assert sorted(listed) == sorted(one.id for one in receipts[:48])
+    assert listed == [one.id for one in receipts[:48]]
+
+    assert await receipts[0].handle.cancel() == "cancelled"
+    await receipts[50].handle.promote()
+    await receipts[51].handle.change(delay="2h")
+    assert (await receipts[49].handle.explain()).gates[0].name == "delayed"
+    assert {view.tenant for view in await queue.tenants()} == set(TENANTS)
+    async with working(), working():
+        assert await receipts[50].handle.result("10s") == 4
+        for receipt in receipts[1:48]:
+            await receipt.handle.result("10s")
+    assert Counter(seen).most_common(1)[0][1] == 1
+    assert sum((await queue.shares())[-1].given.values()) + sum(
+        (await queue.shares())[0].given.values()
+    ) == pytest.approx(48)
+    await sound(app, "mail")
+    assert await queue.drain() == 11
+    assert await queue.clean("completed") == 48
+
+
+async def test_a_paused_queue_is_paused_in_every_home_and_in_new_ones(
+    app: Faena, working: Working
+) -> None:
+    queue = app.queue("mail", shards=2, limits=[Limit("100/s")])
+
+    @queue.task
+    async def send(number: int) -> int:
+        return number
+
+    assert await queue.pause(reason="repairs")
+    await queue.configure(max_running=50)
+    await queue.reshard(3)
+    overview = await queue.overview()
+    assert [hold.reason for hold in overview.holds] == ["repairs"]
+    engine = (await app.runtime()).engine
+    for home in (await queue.homes()).homes:
+        conf = (await engine.overview(home))[3]
+        settings = dict(zip(conf[::2], conf[1::2], strict=True))
+        assert settings[b"max_running"] == b"50"
+        assert settings[b"edited"] == b"max_running"
+        assert settings[b"shards"] == b"3"
+        assert (await engine.overview(home))[2]
+    receipts = [await send.enqueue(1, tenant=tenant) for tenant in TENANTS]
+    async with working():
+        await asyncio.sleep(0.2)
+        assert (await queue.counts())["ready"] == len(TENANTS)
+        assert await queue.resume(reason="repairs")
+        for receipt in receipts:
+            assert await receipt.handle.result("10s") == 1
+
+
+async def test_limits_of_the_queue_are_divided_between_its_shards(
+    app: Faena, working: Working
+) -> None:
+    queue = app.queue("mail", shards=3, limits=[Limit("7/h")], concurrency=20)
+
+    @queue.task
+    async def send(number: int) -> int:
+        return number
+
+    for tenant in TENANTS:
+        await send.enqueue_many(range(5), tenant=tenant)
+    async with working(), working():
+        await eventually(lambda: has_completed(queue, 7))
+        await asyncio.sleep(0.3)
+    assert (await queue.counts())["completed"] == 7
+
+
+async def has_completed(queue: Any, number: int) -> bool:
+    return bool((await queue.counts())["completed"] >= number)
+
+
+@pytest.mark.parametrize("order", [Order.NONE, Order.TENANT, Order.KEY])
+async def test_a_queue_grows_while_it_runs_and_nothing_is_lost_or_out_of_order(
+    app: Faena, working: Working, order: Order
+) -> None:
+    retry = Retry.fixed("20ms", attempts=5, floor="0s", jitter=0)
+    queue = app.queue("mail", order=order, fair=True, concurrency=6, retry=retry, retain=KEEP)
+    seen = defaultdict[str, list[int]](list)
+    running = Counter[str]()
+
+    @queue.task
+    async def send(number: int, job: Job) -> int:
+        assert job.tenant
+        running[job.tenant] += 1
+        assert order is Order.NONE or running[job.tenant] == 1
+        try:
+            await asyncio.sleep(0.002)
+            if number % 7 == 0 and job.attempt == 1:
+                raise RuntimeError("as planned")
+        finally:
+            running[job.tenant] -= 1
+        seen[job.tenant].append(number)
+        return number
+
+    stop = asyncio.Event()
+    receipts: list[Any] = []
+
+    async def produce(tenant: str) -> None:
+        number = 0
+        while not stop.is_set() or number < 40:
+            number += 1
+            receipts.append(await send.enqueue(number, tenant=tenant, key="k"))
+            await asyncio.sleep(0.005)
+
+    for tenant in TENANTS:
+        receipts += await send.enqueue_many([0] * 3, tenant=tenant, key="k")
+    async with working(), working():
+        producing = [asyncio.create_task(produce(tenant)) for tenant in TENANTS]
+        await asyncio.sleep(0.2)
+        assert not (await queue.reshard(3)).is_moving
+        await asyncio.sleep(0.1)
+        assert not (await queue.reshard(5)).is_moving
+        stop.set()
+        await asyncio.gather(*producing)
+        for receipt in receipts:
+            await receipt.handle.result("20s")
+    assert sum(map(len, seen.values())) == len(receipts)
+    if order is not Order.NONE:
+        for numbers in seen.values():
+            assert numbers == sorted(numbers)
+    assert (await queue.homes()).shards == 5
+    await sound(app, "mail")
+
+
+async def test_code_that_asks_for_more_shards_grows_the_queue(
+    app: Faena, valkey: Any, namespace: str
+) -> None:
+    queue = app.queue("mail", fair=True)
+
+    @queue.task
+    async def send(number: int) -> int:
+        return number
+
+    for tenant in TENANTS:
+        await send.enqueue_many(range(3), tenant=tenant)
+    newer = Faena("shop", valkey.url, namespace=namespace)
+    later = newer.queue("mail", shards=3)
+
+    @later.task(name="send")
+    async def send_later(number: int) -> int:
+        return number
+
+    await send_later.enqueue(1, tenant="new")
+    assert (await later.homes()).shards == 3
+    assert (await queue.counts())["ready"] == 37
+    await send.enqueue(2, tenant="new")  # the older program learns of it by itself
+    assert (await queue.counts())["ready"] == 38
+    await newer.close()
+
+
+async def test_shards_are_given_up_only_when_no_job_waits_there(app: Faena) -> None:
+    queue = app.queue("mail", shards=4)
+
+    @queue.task
+    async def send(number: int) -> int:
+        return number
+
+    await send.enqueue_many([send.draft(1, tenant=tenant) for tenant in TENANTS])
+    await eventually(lambda: is_still(queue))
+    before = await queue.homes()
+    with pytest.raises(InvalidTransition, match="must stay 4 while jobs are live"):
+        await queue.reshard(2)
+    assert await queue.homes() == before
+    await queue.drain()
+    assert (await queue.reshard(2)).shards == 2
+    with pytest.raises(ConfigError, match="shards must be"):
+        await queue.reshard(0)
+
+
+def test_what_cannot_be_divided_is_refused(app: Faena) -> None:
+    with pytest.raises(ConfigError, match="keeps an order"):
+        app.queue("a", shards=2, order="queue")
+    with pytest.raises(ConfigError, match="limit 2/s must leave each of 3 shards"):
+        app.queue("b", shards=3, limits=[Limit("2/s")])
+    with pytest.raises(ConfigError, match="max_running must leave"):
+        app.queue("c", shards=3, max_running=2)
+    with pytest.raises(ConfigError, match="shards needs lanes"):
+        app.queue("d", shards=3, fair=False)
+    with pytest.raises(ConfigError, match="shards must be"):
+        app.queue("e", shards=65)
+
+
+# -- tenants with a queue of their own --------------------------------------------------------------
+
+
+async def test_a_dedicated_tenant_takes_its_jobs_along_and_brings_them_back(
+    app: Faena, working: Working
+) -> None:
+    queue = app.queue("mail", order="tenant", tenant_limits=[Limit("50/s")])
+    seen: list[int] = []
+
+    @queue.task
+    async def send(number: int, job: Job) -> int:
+        if job.tenant == "acme":
+            seen.append(number)
+        return number
+
+    acme = queue.tenant("acme")
+    await acme.configure(limits=[Limit("1000/s")], weight=3, by="ops")
+    first = await send.enqueue_many(range(120), tenant="acme")
+    await send.enqueue_many(range(3), tenant="other")
+    late = await send.enqueue(900, tenant="acme", delay="1h")
+    view = await acme.dedicate(by="ops")
+    assert (view.is_dedicated, view.is_moving, view.live, view.weight) == (True, False, 121, 3)
+    homes = await queue.homes()
+    assert (homes.dedicated, homes.homes) == (("acme",), {"mail": 3, "mail/@acme": 121})
+    more = await send.enqueue_many(range(120, 130), tenant="acme")
+    await sound(app, "mail")
+    assert (await late.handle.view()).state == "delayed"  # type: ignore[union-attr]
+    async with working():
+        for receipt in [*first, *more]:
+            await receipt.handle.result("10s")
+    assert seen == list(range(130))
+    view = await acme.rejoin(by="ops")
+    assert (view.is_dedicated, view.live, view.weight) == (False, 1, 3)
+    assert (await queue.homes()).homes == {"mail": 1}
+    assert (await first[0].handle.view()).state == "completed"  # type: ignore[union-attr]
+    await late.handle.promote()
+    async with working():
+        assert await late.handle.result("10s") == 900
+    await sound(app, "mail")
+
+
+async def test_ids_and_claims_count_while_a_tenant_moves_and_after(app: Faena) -> None:
+    queue = app.queue("mail", fair=True)
+    gate = asyncio.Event()
+
+    @queue.task
+    async def send(number: int) -> int:
+        if number == 1:
+            await gate.wait()
+        return number
+
+    runs = await send.enqueue(1, tenant="acme", id="runs")
+    worker = await app.worker()
+    running = asyncio.create_task(worker.run())
+    await eventually(lambda: has_state(runs.handle, "running"))
+    claim = Unique.while_live("the-one")
+    await queue.pause()
+    waits = await send.enqueue(2, tenant="acme", unique=claim)
+    view = await queue.tenant("acme").dedicate(wait="300ms")
+    assert view.is_moving
+    again = await send.enqueue(1, tenant="acme", id="runs")
+    assert (again.status, again.state) == ("duplicate", "running")
+    with pytest.raises(JobConflict):
+        await send.enqueue(7, tenant="acme", id="runs")
+    assert (await send.enqueue(3, tenant="acme", unique=claim)).id == waits.id
+    gate.set()
+    await queue.resume()
+    assert await runs.handle.result("10s") == 1
+    assert await waits.handle.result("10s") == 2
+    await eventually(lambda: is_still(queue))
+    assert (await send.enqueue(1, tenant="acme", id="runs")).state == "completed"
+    assert (await queue.tenant("acme").view()).is_moving is False
+    worker.stop()
+    await running
+    await sound(app, "mail")
+
+
+async def has_state(handle: Any, state: str) -> bool:
+    return bool(await handle.state() == state)
+
+
+async def is_still(queue: Any) -> bool:
+    return not (await queue.homes()).is_moving
+
+
+async def test_a_whole_order_has_one_home(app: Faena) -> None:
+    queue = app.queue("mail", order="queue", fair=True)
+    with pytest.raises(ConfigError, match="keeps one order for all"):
+        await queue.tenant("acme").dedicate()
+    with pytest.raises(ConfigError, match="keeps an order"):
+        await queue.reshard(2)
