@@ -29,7 +29,8 @@ for _, name in ipairs(call('HKEYS', key('clock'))) do
     call('UNLINK', key(name))
   end
 end
-call('UNLINK', key('lanes'), key('ring'), key('parked'), key('debts'), key('heads'), key('tenants'), key('learned'))
+call('UNLINK', key('lanes'), key('ring'), key('parked'), key('debts'), key('heads'), key('tenants'), key('learned'),
+  key('throttled'))
 call('UNLINK', key('conf'), key('clock'), key('specs'), key('marks'), key('leases'), key('results'),
   key('holds'), key('waiters'), key('workers'), key('events'), key('wake'))
 return 'DONE'
