@@ -28,7 +28,7 @@ from faena.producer import CallIds
 SIZES: tuple[int, ...] = (1, 100)
 """Jobs in a claim: the fewest, and as many as a worker takes at most."""
 
-_PER_LANE = 6  # a visit takes up to four: none is emptied by its first
+_PER_LANE = 6  # of each; a large claim empties a lane at a visit
 _CALLS = {1: 100, 100: 10}
 _PER_ROUND = sum(size * (calls + 1) for size, calls in _CALLS.items())
 

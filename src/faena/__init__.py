@@ -11,7 +11,7 @@ from faena.outcomes import Discard, RateLimited, Snooze
 from faena.pool import Pool
 from faena.queue import Queue
 from faena.retry import Retry
-from faena.shares import Shares
+from faena.shares import Shares, Waits
 from faena.states import State
 from faena.task import Draft, Handle, Receipt, Task
 from faena.tenants import Tenant, TenantView
@@ -45,6 +45,7 @@ __all__ = [
     "Tenant",
     "TenantView",
     "Unique",
+    "Waits",
     "WebhookKey",
     "Worker",
     "WorkerOptions",

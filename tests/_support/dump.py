@@ -92,8 +92,12 @@ def _read_string(name: str, content: bytes) -> Any:
         call, _, answer = content.partition(b"\n")
         return call.decode(), answer
     if name.startswith("claims:"):
-        return [int(number) for (number,) in struct.iter_unpack(">d", content)]
+        return _doubles(content)
     return content.decode()
+
+
+def _doubles(content: bytes) -> list[int]:
+    return [int(number) for (number,) in struct.iter_unpack(">d", content)]
 
 
 def _read_hash(name: str, content: Sequence[bytes]) -> dict[str, Any]:
@@ -148,4 +152,5 @@ _FIELDS: dict[str, Any] = {
     "marks": _mark,
     "tenants": _mark,
     "leases": _lease,
+    "shares": _doubles,
 }

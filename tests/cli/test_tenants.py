@@ -85,6 +85,10 @@ def test_tenants_are_shown_busiest_first_with_what_they_were_given(cli: Cli) -> 
     assert [one["tenant"] for one in told["tenants"]] == ["zen", "acme"]
     given = [minute["given"] for minute in told["shares"]]
     assert {"acme": 3.0, "zen": 1.0} in given  # of this minute, or of the one that just ended
+    waits = next(minute["waits"] for minute in told["shares"] if minute["waits"])
+    assert set(waits) == {"acme", "zen"}
+    assert all(one["number"] == 1 and one["sum_us"] >= 0 for one in waits.values())
+    assert all(minute["throttled_us"] == {} for minute in told["shares"])
     assert [one["tenant"] for one in document(cli, "mail", "--limit", "1")["tenants"]] == ["zen"]
 
 

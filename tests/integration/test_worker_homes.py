@@ -174,6 +174,23 @@ async def test_a_home_that_comes_back_after_its_end_is_served_anew(settle: Settl
             await eventually(lambda: homes_of(worker) == {"q", "q/1"})
 
 
+@pytest.mark.usefixtures("rarely")
+async def test_a_home_that_comes_back_in_the_moment_of_its_end_is_served(settle: Settle) -> None:
+    """Two channels end one after the other, and their fetcher after both."""
+    estate = settle(MAIN, OWN, concurrency=20)
+    async with estate.working() as worker:
+        for turns in range(8):
+            await estate.put(OWN)
+            await eventually(lambda turns=turns: len(estate.done) == turns + 1)
+            await eventually(lambda: not worker._household.fetchers["q/@acme"].is_hungry)
+            worker._household.settle("q", [MAIN])
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            worker._household.settle("q", [MAIN, OWN])
+        await estate.put(OWN)
+        await eventually(lambda: len(estate.done) == 9)
+
+
 @pytest.mark.parametrize(
     ("serves", "served"),
     [
@@ -208,7 +225,7 @@ async def test_a_worker_without_a_home_waits_for_one(
             await estate.move(MAIN)
             estate.let_go(OWN)
             await eventually(lambda: homes_of(worker) == set())
-        assert worker.answered_s < 30
+        assert (worker.answered_s < 30, worker._slots.most) == (True, 0)
     assert estate.done == ["q/@acme"] * 2
 
 
@@ -295,6 +312,20 @@ async def test_a_worker_that_cannot_look_at_all_does_not_start(settle: Settle) -
     estate.is_away = True
     with pytest.raises(StoreUnavailable):
         await (await estate.worker()).run()
+
+
+@pytest.mark.usefixtures("often")
+async def test_a_worker_without_a_home_whose_app_is_closed_ends_with_an_error(
+    settle: Settle,
+) -> None:
+    estate = settle(MAIN)
+    worker = await estate.worker(serves="dedicated")
+    running = asyncio.create_task(worker.run())
+    await worker.serving.wait()
+    await estate.app.close()
+    estate.homes = (MAIN, OWN)
+    with pytest.raises(StoreUnavailable, match="closed by this program"):
+        await running
 
 
 @pytest.mark.usefixtures("rarely")

@@ -22,7 +22,7 @@ QUEUE = "q"
 WITHOUT_NOW = ("note", "await", "idem")
 """Scripts whose first argument is not the clock."""
 
-UNSAID = (*BOOKKEEPING, "shares:")
+UNSAID = (*BOOKKEEPING, "shares:", "throttled")
 """Keys that the model says nothing of."""
 
 ONCE = ("retry", "promote", "change")

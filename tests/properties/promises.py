@@ -24,6 +24,8 @@ def _lanes_stand_once(sight: Sight) -> Iterator[str]:
         places = (lane in ring) + (lane in parked)
         if places != (lane in filled):
             yield f"lane {lane} has {len(filled.get(lane, ()))} ready and stands in {places} places"
+    if set(sight.hash("throttled")) != set(parked):
+        yield f"lanes {sorted(parked)} are parked, {sight.hash('throttled')} are told to be since"
     for lane in set(sight.scores("debts")) & set(ring):
         yield f"lane {lane} is in the ring and has a debt beside it"
 

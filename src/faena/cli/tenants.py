@@ -17,11 +17,20 @@ from faena.cli.output import Output, facts, instant, plain, table
 from faena.cli.target import find_app, find_queue
 from faena.limits import Limit
 from faena.queue import Queue
-from faena.shares import Shares
+from faena.shares import Shares, Waits
 from faena.tenants import SETTINGS, Tenant, TenantView
 
 _NOBODY = "(no tenant)"
-_HEADS = ("tenant", "live", "running", "last minute", "this minute", "decided")
+_HEADS = (
+    "tenant",
+    "live",
+    "running",
+    "last minute",
+    "this minute",
+    "waited",
+    "kept back",
+    "decided",
+)
 
 
 class _Tenants(click.Group):
@@ -190,6 +199,8 @@ def _minute(shares: Shares) -> dict[str, Any]:
         "is_over": shares.is_over,
         "fairness": shares.fairness,
         "given": dict(shares.given),
+        "waits": {tenant: one._asdict() for tenant, one in shares.waits.items()},
+        "throttled_us": dict(shares.throttled_us),
     }
 
 
@@ -200,6 +211,7 @@ def _list(console: Console, found: Sequence[TenantView], shares: Sequence[Shares
             view.live,
             view.running,
             *(f"{minute.of(view.tenant):.1%}" for minute in shares),
+            *_delays(shares, view.tenant or ""),
             "; ".join(f"{name} {text}" for name, text in _decided(view) if text is not None),
         )
         for view in found
@@ -207,6 +219,15 @@ def _list(console: Console, found: Sequence[TenantView], shares: Sequence[Shares
     console.print(table(_HEADS, rows))
     last = shares[0].fairness
     console.print(Text(f"fairness of the last minute: {'-' if last is None else f'{last:.3f}'}"))
+
+
+def _delays(shares: Sequence[Shares], tenant: str) -> tuple[str, str]:
+    """In these minutes: the mean wait of a job, and for how long the tenant was throttled."""
+    measured = [minute.waits[tenant] for minute in shares if tenant in minute.waits]
+    waits = Waits(sum(one.number for one in measured), sum(one.sum_us for one in measured))
+    throttled = sum(minute.throttled_us.get(tenant, 0) for minute in shares)
+    waited = "-" if waits.mean_us is None else f"{waits.mean_us / 1e6:.3f} s"
+    return waited, f"{throttled / 1e6:.1f} s" if throttled else "-"
 
 
 def _draw(console: Console, view: TenantView) -> None:

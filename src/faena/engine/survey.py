@@ -6,6 +6,7 @@ that come, go or move between two pages may be missed or seen twice.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, NamedTuple
 
@@ -89,6 +90,13 @@ class Survey:
         """The fields of a hash of texts."""
         async for page in self._scan("HSCAN", name=self._key(column)):
             yield {name: value.decode() for name, value in pairs(page).items()}
+
+    async def doubles(self, column: str, number: int) -> AsyncIterator[dict[str, Sequence[float]]]:
+        """The fields of a hash whose values are so many doubles each."""
+        shape = struct.Struct(f">{number}d")
+        async for page in self._scan("HSCAN", name=self._key(column)):
+            fields = pairs(page).items()
+            yield {name: shape.unpack(of) for name, of in fields if len(of) == shape.size}
 
     async def jobs(self, ids: Sequence[str]) -> dict[str, JobFacts]:
         """What is known of each id."""

@@ -84,6 +84,8 @@ class Census:
             try:
                 await self._look(queue)
             except FaenaError as error:
+                if self._engine.wire.is_closed:
+                    raise  # by this program: nobody will open it again
                 _log.warning("homes of queue %s could not be looked up: %s", queue, error)
 
     async def _next(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from faena import Backpressure, Faena, Job
@@ -176,7 +178,8 @@ async def test_a_claim_never_fails_because_a_tenant_of_small_weight_had_much(rig
     await rig.declare(fair=True)
     await rig.engine.tenant("q", "@a", {"weight": "0.01"})
     shares = f"{rig.engine.namespace}:{{q}}:shares:{rig.clock() // MINUTE_US}"
-    for command in (("HSET", shares, "@a", 10**13), ("EXPIRE", shares, 60)):
+    much = struct.pack(">4d", 1e13, 0, 0, 0)
+    for command in (("HSET", shares, "@a", much), ("EXPIRE", shares, 60)):
         await rig.engine.wire.call(*command, key=shares, patience_s=5)
     await rig.add("a1", "a2", lane="@a")
     lease = await rig.claim(2)

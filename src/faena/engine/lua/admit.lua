@@ -18,4 +18,5 @@ end
 if verb == 'in' then
   arm_wake()
 end
+flush_lanes()
 return still

@@ -31,4 +31,5 @@ for i = 3, #ARGV do
   local baggage = baggage_of(lane, controls_of({ lane }, now)[lane])
   answers[#answers + 1] = baggage and cmsgpack.pack(baggage) or ''
 end
+flush_lanes()
 return answers

@@ -9,7 +9,7 @@
 --          specs · (id · attempts · losses · changed priority) … of marked jobs
 -- refuses  UNCONFIGURED · OVERTAKEN
 --@flags allow-oom
---@include now, conf, replay, tally, mark, settle, gate, claim, wake, turn, repeat_answer, share
+--@include now, conf, replay, tally, mark, settle, gate, claim, wake, turn, repeat_answer
 local PRESENCE_US = 30000000   -- a worker signs in at every sweep, whatever its leases
 local PRUNED = 50               -- beyond as many as end, so that a backlog of finished jobs shrinks
 local CLAIMED_WHEN_BUSY = 50    -- when the call has brought many jobs back as well
@@ -82,6 +82,5 @@ if ARGV[6] == '1' then
 end
 remember(caller, lease, cmsgpack.pack({ settled.lost, ids, next_at, gate, more }))
 flush_lanes()
-flush_shares(now)
 flush_tally(now, conf.events_kept, worker)
 return { now, next_at, gate, more, settled.lost, popped, specs, facts }

@@ -36,4 +36,5 @@ end
 if stamp > tonumber(call('HGET', key('clock'), 'stamp') or 0) then
   call('HSET', key('clock'), 'stamp', ARGV[3])
 end
+flush_lanes()
 return 'OK'

@@ -30,7 +30,7 @@ for _, name in ipairs(call('HKEYS', key('clock'))) do
   end
 end
 call('UNLINK', key('lanes'), key('ring'), key('parked'), key('debts'), key('heads'), key('tenants'), key('learned'),
-  key('homes'), key('moves'), key('outbox'), key('inbox'), key('late'))
+  key('homes'), key('moves'), key('outbox'), key('inbox'), key('late'), key('throttled'))
 call('UNLINK', key('conf'), key('clock'), key('specs'), key('marks'), key('leases'), key('results'),
   key('holds'), key('waiters'), key('workers'), key('events'), key('wake'))
 return 'DONE'

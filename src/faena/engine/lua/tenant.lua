@@ -1,6 +1,6 @@
 --- Decide something for a single tenant, or read what was decided.
 -- states   none
--- keys     tenants, lanes hashes · parked, ring zsets · wake zset
+-- keys     tenants, lanes, throttled hashes · parked, ring zsets · shares hashes · wake zset
 -- args     now · lane · by · duration_us ('' for good) · name, value … (an empty value removes; none:
 --          only read). Names: limits · max_running · weight · size · held_until · held_for · reason
 -- returns  the lane's override as name, value … · its live jobs · those that run · when it is looked
@@ -39,6 +39,7 @@ local function write()
   end
   if call('ZSCORE', key('parked'), lane) then
     unpark({ lane })
+    flush_lanes()
   end
   arm_wake()
 end

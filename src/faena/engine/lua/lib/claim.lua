@@ -1,9 +1,8 @@
 --- Take ready jobs in order of score and lease them to a worker.
 -- The lease id is the call's id: a job is claimed at most once in a call, so (job, lease) is unique.
---@include key, tally, mark, facts_of, fact, lane, place, fair
+--@include key, tally, mark, score, share, facts_of, fact, lane, place, fair
 local CLAIM_BYTES = 8 * 1024 * 1024   -- of specs in one claim, so that a slow line can carry it
 local READ = 250                      -- specs read at once, for the same bound on the server's side
-local STRAGGLERS = 100
 
 --- A lease names the chain of its job, which is in its spec.
 local function note_chains(records, specs)
@@ -72,7 +71,8 @@ end
 
 --- Jobs without a lane on a queue of lanes: they came before it had any.
 local function pop_stragglers(number)
-  local first, popped, ids = call('ZRANGE', key('ready'), 0, STRAGGLERS - 1, 'WITHSCORES'), {}, {}
+  local looked_at = 100
+  local first, popped, ids = call('ZRANGE', key('ready'), 0, looked_at - 1, 'WITHSCORES'), {}, {}
   for i = 1, #first, 2 do
     ids[#ids + 1] = first[i]
   end
@@ -91,7 +91,7 @@ local function pop_ready(number, conf, now)
     for i = 1, #unlaned, 2 do
       first[(i + 1) / 2] = unlaned[i]
     end
-    return { popped = unlaned, ids = first, endings = {} }
+    return { popped = unlaned, ids = first, endings = {}, asked = {} }
   end
   local late = call('ZCARD', key('ready')) > laned_now() and pop_stragglers(number) or {}
   local taken = serve_ring(number - math.min(#late / 2, math.ceil(number / 2)), conf, now, 1)
@@ -103,6 +103,22 @@ local function pop_ready(number, conf, now)
     call('ZREM', key('ready'), unpack(ids))
   end
   return taken
+end
+
+--- Note how long the middle one of each visit's jobs was ready: its score, less what priority and
+-- attempts are worth. To ask all of them would cost what a command does.
+local function note_waits(taken, specs, marks, conf, now)
+  local asked = taken.asked
+  for i = 1, #asked, 2 do
+    local at, note = asked[i], asked[i + 1]
+    local spec, mark, worth = specs[at], marks[taken.ids[at]], 0
+    if spec and not conf.fifo then
+      worth = score_of(conf, 0, priority_of(spec, mark), mark and mark.a or 0)
+    end
+    if spec then
+      note[2], note[3] = note[2] + 1, note[3] + math.max(0, now - taken.popped[2 * at] + worth)
+    end
+  end
 end
 
 --- Returns {id, score, …}, the specs in the same order, the facts of the marked ones, the ids, and
@@ -121,5 +137,6 @@ local function claim(number, lease, worker, now, lease_us, conf)
   lease_all(taken, specs, lease, worker, now, now + lease_us)
   tell('claimed', ids)
   local marks = marks_of(ids)
+  note_waits(taken, specs, marks, conf, now)
   return taken.popped, specs, next(marks) and facts_of(marks) or {}, ids, is_cut
 end

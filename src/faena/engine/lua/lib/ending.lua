@@ -1,7 +1,5 @@
 --- A lease ends: what is noted of its job, for all endings alike.
 --@include record, charge
-local BEFORE_SCORE = 49   -- as long is what stands before the score of a record, at least
-
 --- Give a job back to the place it was claimed from, without using an attempt.
 local function put_back(batch, id, record)
   batch.ready[#batch.ready + 1] = score_in(record)
@@ -11,8 +9,9 @@ end
 
 --- The lane and the chain that a lease names, or nil, and what it ends with, beginning there.
 local function place_in(record)
-  local at = string.find(record, ' lane=', BEFORE_SCORE, true)
-  local to = string.find(record, ' chain=', at or BEFORE_SCORE, true)
+  local before = 49   -- as long is what stands before the score, at least
+  local at = string.find(record, ' lane=', before, true)
+  local to = string.find(record, ' chain=', at or before, true)
   return at and string.sub(record, at + 6, to and to - 1), to and string.sub(record, to + 7),
     at and not to and string.sub(record, at)
 end

@@ -73,13 +73,12 @@ local function next_visits(asked, number, conf, now, is_gated)
     local running = (tonumber(counts[i] or 0) + (lane_changes[lane] or 0)) % LIVE
     visit.control = controls[lane]
     visit.weight = weight_of(visit.control)
-    local room, opens_at, why = lane_room(number, visit.control, windows[i], conf, now, running)
+    local room, opens_at = lane_room(number, visit.control, windows[i], conf, now, running)
     visit.room, visit.windows = room, windows[i]
     if room > 0 then
       open[#open + 1] = visit
     else
       park(lane, visit.turn, opens_at)
-      note_throttled(lane, opens_at, now, why)
     end
   end
   return open, #lanes
@@ -104,7 +103,8 @@ local function take_from(visit, taken, now, cost)
     if visit.windows then
       spend_in_windows(visit.windows, number, now)
     end
-    note_share(lane, number, visit.weight)
+    local asked, last = taken.asked, #taken.asked
+    asked[last + 1], asked[last + 2] = at - math.floor(number / 2), note_share(lane, number, visit.weight, now)
   end
   return number
 end
@@ -151,9 +151,9 @@ local function clear_debts()
 end
 
 --- Takes up to `number` jobs out of their lanes: {popped = {id, score, …}, ids, endings (how each
--- one's lease ends), number}.
+-- one's lease ends), number, asked = {a job of each visit by number, what is noted of its lane, …}}.
 local function serve_ring(number, conf, now, cost)
-  local taken, before = { popped = {}, ids = {}, endings = {}, number = 0 }, virtual_time()
+  local taken, before = { popped = {}, ids = {}, endings = {}, asked = {}, number = 0 }, virtual_time()
   local quantum = conf.fifo and 1 or math.max(1, math.min(QUANTUM, math.ceil(number / 3)))
   local is_gated = conf.tenant_limits or conf.tenant_max_running or call('EXISTS', key('tenants')) == 1
   for _ = 1, ROUNDS do

@@ -8,11 +8,10 @@
 -- Serving a lane brings virtual time to the lane's turn and sets its next one cost/weight later. One
 -- that comes back enters at the present or at its debt: idling earns nothing, leaving clears nothing.
 -- `laned` in the clock counts the ready jobs that stand in lanes.
---@include key, fact, clock
+--@include key, fact, clock, spread, share
 --@each lane_changes, laned_change, virtual_now = {}, 0, nil
 local LIVE = 1000000
 local FULL = 1e18   -- parked until one of its jobs ends
-local LONG = ('.'):rep(64)   -- a value longer than this makes a hash a table; see mark.lua
 
 local lane_changes   -- lane -> what is to be added to its count
 local laned_change   -- what is to be added to `laned`
@@ -32,26 +31,9 @@ local function count_lane(lane, live, running)
   lane_changes[lane] = (lane_changes[lane] or 0) + live * LIVE + running
 end
 
-local function names_in(map)
-  local names = {}
-  for name in pairs(map) do
-    names[#names + 1] = name
-  end
-  return names
-end
-
---- A small hash of short values is a listpack, where finding each of a batch of lanes is O(n). A value
--- that is long, for a moment, makes a table of it for good; done once, when it comes to 32.
-local function spread_out(hash, added)
-  local size = added > 0 and call('HLEN', hash) or 0
-  if size >= 32 and size - added < 32 then
-    call('HSET', hash, 'z', LONG .. LONG)
-    call('HDEL', hash, 'z')
-  end
-end
-
 --- Write the counts that a call has changed; every call that may have ends with this.
 local function flush_lanes()
+  flush_shares()
   local lanes = names_in(lane_changes)
   if laned_change ~= 0 then
     call('HINCRBY', key('clock'), 'laned', laned_change)
@@ -126,7 +108,9 @@ local function quit_ring(lane)
     call('ZADD', key('debts'), turn, lane)
   end
   call('ZREM', key('ring'), lane)
-  call('ZREM', key('parked'), lane)
+  if call('ZREM', key('parked'), lane) == 1 then
+    throttles[lane] = 'freed'
+  end
 end
 
 --- A ready job leaves its lane otherwise than by being claimed.

@@ -1,38 +1,99 @@
---- What each lane was given, minute by minute: `shares:<minute>`, lane -> jobs * 1000 / weight, and of
--- all lanes together the sum and the sum of squares, out of which comes Jain's index of fairness.
---@include key, tally, lane
---@each shares = {}
-local SHARES_TTL_S = 3600
-local shares   -- lane -> jobs * 1000 / weight in this call
+--- What each lane was given and how it waited, minute by minute.
+--   shares:<minute>   lane -> four doubles: jobs started * 1000 / weight · waits measured · their sum ·
+--                     how long it had ready jobs and was parked; times in us
+--   throttled         lane -> since when it is parked
+-- Of all lanes together the stats have the sum of the first and the sum of its squares, out of which
+-- comes Jain's index of fairness.
+--@include key, now, tally, spread
+--@each shares, throttles = {}, {}
+local MINUTE_US, SHARES_TTL_S = 60000000, 3600
+local shares      -- minute -> lane -> what is to be added
+local throttles   -- lane -> parked | freed | both (freed, and then parked again) in this call
 
-local function note_share(lane, number, weight)
-  shares[lane] = (shares[lane] or 0) + math.floor(1000 * number / weight + 0.5)
+--- What is to be added for a lane in a minute.
+local function note_of(minute, lane)
+  local notes = shares[minute] or {}
+  local note = notes[lane] or { 0, 0, 0, 0 }
+  shares[minute], notes[lane] = notes, note
+  return note
 end
 
-local function note_throttled(_, opens_at, now)
-  if opens_at and opens_at < 1e18 and opens_at > now then
-    count('throttled_us', opens_at - now)
+--- Returns where the wait of such a job may be added: a number and a sum in the second and third place.
+local function note_share(lane, number, weight, now)
+  local note = note_of(math.floor(now / MINUTE_US), lane)
+  note[1] = note[1] + math.floor(1000 * number / weight + 0.5)
+  return note
+end
+
+--- One that is parked though it was already has been so since then.
+local function note_parked(lane)
+  throttles[lane] = throttles[lane] == 'freed' and 'both' or throttles[lane] or 'parked'
+end
+
+--- A lane was parked from `since` to `now`: each minute has its part of that.
+local function note_throttled(lane, since, now)
+  local this = math.floor(now / MINUTE_US)
+  for minute = math.max(math.floor(since / MINUTE_US), this - SHARES_TTL_S / 60), this do
+    local note = note_of(minute, lane)
+    note[4] = note[4] + math.min(now, (minute + 1) * MINUTE_US) - math.max(since, minute * MINUTE_US)
+  end
+  count('throttled_us', now - since)
+end
+
+--- Begin and end the times for which lanes are parked.
+local function flush_throttles(now)
+  local lanes, begun, ended = names_in(throttles), {}, {}
+  for i, since in ipairs(call('HMGET', key('throttled'), unpack(lanes))) do
+    local lane = lanes[i]
+    local became = throttles[lane]
+    if since and became ~= 'parked' and tonumber(since) < now then
+      note_throttled(lane, tonumber(since), now)
+    end
+    if became == 'freed' then
+      ended[#ended + 1] = lane
+    elseif became == 'both' or not since then
+      begun[#begun + 1], begun[#begun + 2] = lane, now
+    end
+  end
+  throttles = {}
+  if #begun > 0 then
+    call('HSET', key('throttled'), unpack(begun))
+  end
+  if #ended > 0 then
+    call('HDEL', key('throttled'), unpack(ended))
   end
 end
 
-local function flush_shares(now)
-  local lanes = names_in(shares)
-  if #lanes == 0 then
-    return
+--- Add to what is known of lanes in a minute.
+local function flush_minute(minute, notes)
+  local hash, lanes, changed, squares, sum = key('shares:' .. whole(minute)), names_in(notes), {}, 0, 0
+  for i, known in ipairs(call('HMGET', hash, unpack(lanes))) do
+    local note, given, waits, waited, throttled = notes[lanes[i]], 0, 0, 0, 0
+    if known and #known == 32 then
+      given, waits, waited, throttled = struct.unpack('>dddd', known)
+    end
+    changed[2 * i - 1] = lanes[i]
+    changed[2 * i] = struct.pack('>dddd', given + note[1], waits + note[2], waited + note[3], throttled + note[4])
+    sum, squares = sum + note[1], squares + note[1] * (2 * given + note[1])
   end
-  local minute = key('shares:' .. whole(math.floor(now / 60000000)))
-  local known, changed, squares, sum = call('HMGET', minute, unpack(lanes)), {}, 0, 0
-  for i, lane in ipairs(lanes) do
-    local before, added = tonumber(known[i] or 0), shares[lane]
-    changed[2 * i - 1], changed[2 * i] = lane, before + added
-    sum, squares = sum + added, squares + added * (2 * before + added)
-  end
-  local added = call('HSET', minute, unpack(changed))
+  local added = call('HSET', hash, unpack(changed))
   if added > 0 then
-    spread_out(minute, added)
-    call('EXPIRE', minute, SHARES_TTL_S)
+    spread_out(hash, added)
+    call('EXPIRE', hash, SHARES_TTL_S)
   end
-  count('shares', sum)
-  -- A whole counter would overflow, and fail the call, where a lane of small weight is given much.
-  call('HINCRBYFLOAT', key('stats:' .. whole(math.floor(now / 60000000))), 'shares_squared', squares)
+  if sum > 0 then
+    count('shares', sum)
+    -- A whole counter would overflow, and fail the call, where a lane of small weight is given much.
+    call('HINCRBYFLOAT', key('stats:' .. whole(minute)), 'shares_squared', squares)
+  end
+end
+
+local function flush_shares()
+  if next(throttles) then
+    flush_throttles(now_us(ARGV[1]))
+  end
+  for minute, notes in pairs(shares) do
+    flush_minute(minute, notes)
+  end
+  shares = {}
 end

@@ -2,7 +2,7 @@
 -- `tenants`: lane -> packed limits · max_running · weight · size · held_until (0: until released) ·
 -- reason (of the hold), with by, at and ends_at (of all but the hold, which has its own end); a `z`
 -- makes it long, see mark.lua.
---@include key, lane, learn, lane_window
+--@include key, spread, share, lane, learn, lane_window
 local SETTINGS = { limits = true, max_running = true, weight = true, size = true }
 
 local function has_settings(control)
@@ -85,6 +85,7 @@ end
 --- A lane waits outside the ring until an instant; its next turn is kept as a debt.
 local function park(lane, turn, until_at)
   call('ZADD', key('parked'), until_at, lane)
+  note_parked(lane)
   if turn > virtual_time() then
     call('ZADD', key('debts'), turn, lane)
   end
@@ -109,6 +110,9 @@ end
 local function unpark(lanes)
   if #lanes > 0 then
     call('ZREM', key('parked'), unpack(lanes))
+    for _, lane in ipairs(lanes) do
+      throttles[lane] = 'freed'
+    end
     enter_ring(lanes)
   end
 end

@@ -1,0 +1,22 @@
+--- Hashes by lane, which calls read and write for many lanes at once.
+--@include key
+local LONG = ('.'):rep(64)   -- a value longer than this makes a hash a table
+
+local function names_in(map)
+  local names, number = {}, 0
+  for name in pairs(map) do
+    number = number + 1
+    names[number] = name
+  end
+  return names
+end
+
+--- A small hash of short values is a listpack, where finding each of a batch of lanes is O(n). A value
+-- that is long, for a moment, makes a table of it for good; done once, when it comes to 32.
+local function spread_out(hash, added)
+  local size = added > 0 and call('HLEN', hash) or 0
+  if size >= 32 and size - added < 32 then
+    call('HSET', hash, 'z', LONG .. LONG)
+    call('HDEL', hash, 'z')
+  end
+end
