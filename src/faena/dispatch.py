@@ -111,26 +111,22 @@ class Dispatch:
         if table.phase != MOVING:
             return {}
         former = table.former()
-        asked: dict[str, list[int]] = defaultdict(list)
+        answers: dict[int, Answer] = {}
         for at in indexes:
             lane = lane_in(jobs[at].spec) or "@"
-            home = former.home_of(queue, lane)
-            if home != table.home_of(queue, lane) and _wanted(jobs[at])[1:] != ("", "", ""):
-                asked[home].append(at)
-        answers: dict[int, Answer] = {}
-        for home, group in asked.items():
-            for at in group:
-                known = await self._known_at(home, jobs[at])
+            home, to = former.home_of(queue, lane), table.home_of(queue, lane)
+            if home != to and _wanted(jobs[at])[1:] != ("", "", ""):
+                known = await self._known_at(home, to, jobs[at])
                 if known is not None:
                     answers[at] = _answer(jobs[at], known)
         return answers
 
-    async def _known_at(self, home: str, job: NewJob) -> Known | None:
+    async def _known_at(self, home: str, to: str, job: NewJob) -> Known | None:
         """What the old home knows; a claim to be taken over is waited for until it has moved."""
         job_id, mode, claim, _ = _wanted(job)
         until = time.monotonic() + _PATIENCE_S
         while True:
-            (known,) = await self._moving.known(home, [(job_id, mode, claim)])
+            (known,) = await self._moving.known(home, to, [(job_id, mode, claim)])
             if known is None or known.spec or mode not in _REPLACING:
                 return known
             if time.monotonic() > until:

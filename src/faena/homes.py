@@ -1,9 +1,9 @@
 """Where the jobs of a queue live: one home, or several that together are the queue.
 
 Lanes are spread over the shards; a lane may have a home of its own beside them. To the engine each
-home is a queue: `invoices` is the first shard, `invoices/1` the second, `invoices/@acme` the home of
-one tenant. Who lives where is a function of the table, which is kept at the first home and has an
-epoch: whoever enqueues names the epoch it knows, and is refused when there is a later one.
+home is a queue: `invoices` is the first shard, `invoices/1` the second, `invoices/@acme` the home
+of one tenant. Who lives where is a function of the table, which is kept at the first home and has
+an epoch: whoever enqueues names the epoch it knows, and is refused when there is a later one.
 """
 
 from __future__ import annotations

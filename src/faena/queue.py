@@ -16,7 +16,7 @@ from faena.inspector import Overview, Page
 from faena.limits import Limit, check_stack
 from faena.naming import check_label, check_name
 from faena.number import check_whole
-from faena.options import QueueOptions, TaskOptions, build
+from faena.options import Order, QueueOptions, TaskOptions, build
 from faena.options.queue import MOST_SHARDS, check_parts
 from faena.registrar import Registrar, TaskFields
 from faena.sharding import HomesView, reshard, view_homes
@@ -113,7 +113,8 @@ class Queue:
         Raises ConfigError where the queue does not keep its tenants apart.
         """
         check_lanes(self.name, self.options)
-        return Tenant(self._app.runtime, self.name, self.options, name)
+        is_movable = self.options.order is not Order.QUEUE
+        return Tenant(self._app.runtime, self.name, name, is_movable=is_movable)
 
     async def tenants(self, *, limit: int = 50) -> list[TenantView]:
         """The tenants with the most live jobs, then those that something is decided for."""

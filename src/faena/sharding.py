@@ -62,8 +62,8 @@ async def _check_bounds(runtime: Runtime, queue: str, shards: int) -> None:
     """Refuse when a bound, as it was edited at run time, leaves nothing for some shard."""
     settings = (await runtime.inspector.overview(queue)).settings
     bounds = [(name, settings[name]) for name in _SHARED if name in settings]
-    for limit in settings.get("limits", "").split():
-        bounds.append(("limits", limit.partition("/")[0]))
+    limits = settings.get("limits", "").split()
+    bounds += [("limits", limit.partition("/")[0]) for limit in limits]
     for name, most in bounds:
         if float(most) < shards:
             raise ConfigError(

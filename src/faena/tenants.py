@@ -27,7 +27,7 @@ from faena.lanes import lane_of, tenant_of
 from faena.limits import Limit, check_stack
 from faena.naming import check_label, check_name
 from faena.number import check_real, check_whole
-from faena.options import Order, QueueOptions
+from faena.options import QueueOptions
 from faena.runtime import Runtime
 
 _LEAST_WEIGHT: Final = 0.01
@@ -99,12 +99,13 @@ class Tenant:
         self,
         runtime: Callable[[], Awaitable[Runtime]],
         queue: str,
-        options: QueueOptions,
         tenant: str | None,
+        *,
+        is_movable: bool = True,
     ) -> None:
         self._runtime = runtime
         self._queue = queue
-        self._options = options
+        self._is_movable = is_movable
         self.name = None if tenant is None else check_label("tenant", tenant)
 
     async def view(self) -> TenantView:
@@ -174,7 +175,7 @@ class Tenant:
     async def _rehome(self, kind: str, *, by: str, wait: Duration) -> TenantView:
         check_name("by", by)
         wait_s = to_s("wait", wait)
-        if self._options.order is Order.QUEUE:
+        if not self._is_movable:
             raise ConfigError(
                 f"queue {self._queue} keeps one order for all: no tenant can live elsewhere",
                 field="order",
@@ -202,7 +203,7 @@ def check_lanes(queue: str, options: QueueOptions) -> None:
 
 
 async def view_of(runtime: Runtime, queue: str, lane: str) -> TenantView:
-    """What is decided for a lane; while it moves, the jobs that are still where it was count too."""
+    """What is decided for a lane; while it moves, its jobs at the old home count too."""
     table = await runtime.estate.of(queue).fresh()
     home, former = table.home_of(queue, lane), table.former().home_of(queue, lane)
     view = _read(lane, await runtime.engine.tenant(home, lane), is_dedicated=lane in table.own)

@@ -25,7 +25,7 @@ BY_VARIABLE = {"ready", "delayed", "blocked", "running", "completed", "dead", "c
 BY_WINDOW = {"window:", "claims:"}
 """What a limit's window says of itself."""
 
-BY_THE_WIRE = {"fence"}
+BY_THE_WIRE = {"fence", "steward"}
 
 
 def code(path: Path) -> str:
@@ -90,12 +90,12 @@ def test_scripts_are_small(path: Path) -> None:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_no_script_reads_what_has_no_bound(path: Path) -> None:
     forbidden = re.findall(r"call\('(KEYS|SCAN|HVALS|SMEMBERS|HSCAN|ZSCAN)'", code(path))
-    assert forbidden == []
+    assert forbidden == (["HSCAN"] if path.stem == "roll" else [])  # a slice of it, at a cursor
 
 
 @pytest.mark.parametrize("name", names())
 def test_scripts_that_must_drain_a_full_broker_may_run_on_one(name: str) -> None:
-    adds_work = {"enqueue", "retry"}
+    adds_work = {"enqueue", "retry", "import"}
     assert ("\n--@flags " in (LUA / f"{name}.lua").read_text()) == (name not in adds_work)
 
 

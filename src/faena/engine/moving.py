@@ -124,10 +124,12 @@ class Moving:
         args = [source, batch.number, batch.jobs]
         return int((await self._engine.ask_declared("import", home, args))[0])
 
-    async def known(self, home: str, wanted: Sequence[tuple[str, str, str]]) -> list[Known | None]:
-        """For each (id, mode, hash): the job here that a new one would be a duplicate of."""
+    async def known(
+        self, home: str, to: str, wanted: Sequence[tuple[str, str, str]]
+    ) -> list[Known | None]:
+        """For each (id, mode, hash): the job that a new one sent to `to` would be a duplicate of."""
         flat = [part for one in wanted for part in one]
-        reply: list[Any] = await self._engine.ask("known", home, flat)
+        reply: list[Any] = await self._engine.ask("known", home, [to, *flat])
         return [
             Known(reply[i].decode(), reply[i + 1].decode(), reply[i + 2]) if reply[i] else None
             for i in range(0, len(reply), 3)

@@ -240,7 +240,7 @@ def test_what_cannot_be_divided_is_refused(app: Faena) -> None:
         app.queue("e", shards=65)
 
 
-# -- tenants with a queue of their own --------------------------------------------------------------
+# -- tenants with a queue of their own ------------------------------------------------------------
 
 
 async def test_a_dedicated_tenant_takes_its_jobs_along_and_brings_them_back(

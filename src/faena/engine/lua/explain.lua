@@ -58,9 +58,8 @@ local function explain_queue()
 end
 
 local function explain_tenant(lane)
-  local moves = call('HGET', key('moves'), lane)
-  if moves then
-    gate('tenant_moving', string.match(moves, '^%a+'))
+  if call('HEXISTS', key('moves'), lane) == 1 then
+    gate('tenant_moving', '')
   end
   local packed = call('HGET', key('tenants'), lane)
   local control = packed and cmsgpack.unpack(packed) or {}

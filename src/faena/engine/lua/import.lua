@@ -4,103 +4,12 @@
 -- args     now · home · number of the batch · packed jobs
 -- returns  how many came (0 when the batch was here before)
 -- refuses  UNCONFIGURED
---@include now, conf, state, place, weigh, wake, score, tally, luggage
+--@include now, conf, state, place, weigh, wake, tally, luggage, arrival
 local now, home, number, conf = now_us(ARGV[1]), ARGV[2], tonumber(ARGV[3]), conf_now()
 if not conf.version then
   return { 'UNCONFIGURED' }
 elseif tonumber(call('HGET', key('inbox'), home) or 0) >= number then
   return { 0 }
-end
-
---- The job that has a chain's turn, unless nobody may take it away because the job has started.
-local function head_of(chain)
-  local head = call('HGET', key('heads'), chain)
-  local score = head and call('ZSCORE', key('ready'), head)
-  return head, tonumber(score)
-end
-
---- A ready job gives its turn to one that came before it.
-local function step_back(chain, head, score)
-  call('ZREM', key('ready'), head)
-  local lane = lane_in(call('HGET', key('specs'), head))
-  if lane then
-    leave_lane(head, lane)
-  end
-  call('ZADD', key('tail:' .. chain), score, head)
-  call('ZADD', key('blocked'), score, head)
-end
-
---- Whether a job that comes takes the turn of its chain. One that waits for its next attempt keeps
--- the turn it had; of ready ones each had it for a moment while they left.
-local function takes_turn(job, chain)
-  local head, score = head_of(chain)
-  if not head then
-    return true
-  elseif score and (job[STATE] == 'delayed' or tonumber(job[SCORE]) < score) then
-    step_back(chain, head, score)
-    return true
-  end
-  return false
-end
-
-local function enter_chain(job, item)
-  if takes_turn(job, item.chain) then
-    call('HSET', key('heads'), item.chain, item.id)
-    make_items_ready({ item })
-  else
-    call('ZADD', key('tail:' .. item.chain), item.score, item.id)
-    call('ZADD', key('blocked'), item.score, item.id)
-  end
-end
-
---- A follower waits on only while the job before it has not ended.
-local function enter_blocked(job, item)
-  local mark = job[MARK] ~= '' and cmsgpack.unpack(job[MARK]) or {}
-  local leader = mark.u and call('GET', unique_key(mark.m, mark.u))
-  local state = leader and leader ~= item.id and state_of(leader)
-  if state and not is_finished(state) then
-    return call('ZADD', key('blocked'), item.score, item.id)
-  end
-  item.score = item.chain and fresh_stamp(now) or score_of(conf, now, priority_of(job[SPEC], mark), 0)
-  place({ item })
-end
-
-local function enter_waiting(job, item)
-  if item.lane then
-    count_lane(item.lane, 1, 0)
-  end
-  if job[STATE] == 'delayed' then
-    call('ZADD', key('delayed'), item.score, item.id)
-    if job[TURN] == 'head' and takes_turn(job, item.chain) then
-      call('HSET', key('heads'), item.chain, item.id)
-    end
-  elseif job[STATE] == 'blocked' and job[TURN] == '' then
-    enter_blocked(job, item)
-  elseif item.chain then
-    enter_chain(job, item)
-  else
-    make_items_ready({ item })
-  end
-end
-
-local function unpack_job(job)
-  local id, info, claim = job[ID], job[INFO], job[CLAIM]
-  call('HSET', key('specs'), id, job[SPEC])
-  if job[MARK] ~= '' then
-    call('HSET', key('marks'), id, job[MARK])
-    is_any_marked = true
-  end
-  if #info > 0 then
-    call('HSET', key('info:' .. id), unpack(info))
-  end
-  if job[RESULT] ~= '' then
-    call('HSET', key('results'), id, job[RESULT])
-  end
-  if claim[1] and claim[3] > 0 then
-    call('SET', key(claim[1]), claim[2], 'NX', 'PX', claim[3])
-  elseif claim[1] then
-    call('SET', key(claim[1]), claim[2], 'NX')
-  end
 end
 
 local ids = {}
@@ -110,7 +19,7 @@ for _, job in ipairs(cmsgpack.unpack(ARGV[4])) do
     unpack_job(job)
     ids[#ids + 1] = job[ID]
     if is_waiting(job[STATE]) then
-      enter_waiting(job, { id = job[ID], score = job[SCORE], lane = lane, chain = chain })
+      enter_waiting(job, conf, now, { id = job[ID], score = job[SCORE], lane = lane, chain = chain })
     else
       call('ZADD', key(job[STATE]), job[SCORE], job[ID])
       if conf[job[STATE] .. '_bytes'] then

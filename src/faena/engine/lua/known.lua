@@ -2,15 +2,14 @@
 -- and what was here before counts.
 -- states   none
 -- keys     specs, outbox hashes · unique strings · all zsets
--- args     now · (id · mode or '' · unique hash or '') …
+-- args     now · the other home · (id · mode or '' · unique hash or '') …
 -- returns  for each: job · state · spec ('' for another job, which holds the claim), or '' · '' · ''
 --@flags no-writes
 --@include now, key, state, unique, luggage
 local now, travelling = now_us(ARGV[1]), {}
-for _, batch in ipairs(call('HVALS', key('outbox'))) do
-  for _, job in ipairs(cmsgpack.unpack(string.match(batch, '^%d+ (.*)$'))) do
-    travelling[#travelling + 1] = job
-  end
+local batch = call('HGET', key('outbox'), ARGV[2])
+if batch then
+  travelling = cmsgpack.unpack(string.match(batch, '^%d+ (.*)$'))
 end
 
 local function by_id(id)
@@ -40,7 +39,7 @@ local function by_claim(mode, hash)
 end
 
 local answers = {}
-for i = 2, #ARGV, 3 do
+for i = 3, #ARGV, 3 do
   local found = by_id(ARGV[i]) or ARGV[i + 1] ~= '' and by_claim(ARGV[i + 1], ARGV[i + 2]) or { '', '', '' }
   for _, part in ipairs(found) do
     answers[#answers + 1] = part
