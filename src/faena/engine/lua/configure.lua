@@ -20,7 +20,7 @@ local SHARED = { max_running = true, hard = true }
 local function is_enough(numbers)
   local shards = tonumber(call('HGET', key('conf'), 'shards') or 1)
   for number in numbers do
-    if tonumber(number) < shards then
+    if tonumber(number) > 0 and tonumber(number) < shards then
       return false
     end
   end
