@@ -101,8 +101,9 @@ def audit(output: Output, words: tuple[str, ...]) -> int:
 
 
 async def _audit(app: Faena, queues: Sequence[str]) -> dict[str, list[Violation]]:
-    engine = (await app.runtime()).engine
-    return {queue: await audit_queue(engine, queue) for queue in queues}
+    runtime = await app.runtime()
+    homes = [home for queue in queues for home in await runtime.estate.of(queue).names()]
+    return {home: await audit_queue(runtime.engine, home) for home in homes}
 
 
 COMMANDS = (audit, doctor)

@@ -13,7 +13,7 @@ from typing import Final
 
 import click
 
-from faena.cli import checkup, dev, explain, jobs, queues, tenants, worker
+from faena.cli import checkup, dev, explain, homes, jobs, queues, tenants, worker
 from faena.cli.output import Output
 from faena.errors import (
     FaenaError,
@@ -64,6 +64,7 @@ for _command in (
     dev.dev,
     *queues.COMMANDS,
     tenants.tenants,
+    *homes.COMMANDS,
     *jobs.COMMANDS,
     explain.explain,
     *checkup.COMMANDS,

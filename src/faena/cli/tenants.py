@@ -110,6 +110,37 @@ def _find(given: Sequence[str]) -> tuple[Faena, Tenant]:
 _by = click.option("--by", default="operator", show_default=True, help="Who decides.")
 
 
+_wait = click.option(
+    "--wait",
+    type=DURATION,
+    default="10m",
+    show_default=True,
+    help="How long to see to it that its jobs move; workers go on after that.",
+)
+
+
+@tenants.command(epilog=example("faena tenants dedicate shop.tasks:app mail acme --by ana"))
+@words("[MODULE:APP] QUEUE TENANT")
+@_by
+@_wait
+@common
+@click.pass_obj
+def dedicate(output: Output, words: tuple[str, ...], by: str, wait: str) -> None:
+    """Give a tenant a queue of its own; its waiting jobs move there in order."""
+    _decide(output, words, lambda tenant: tenant.dedicate(by=by, wait=wait))
+
+
+@tenants.command(epilog=example("faena tenants rejoin shop.tasks:app mail acme"))
+@words("[MODULE:APP] QUEUE TENANT")
+@_by
+@_wait
+@common
+@click.pass_obj
+def rejoin(output: Output, words: tuple[str, ...], by: str, wait: str) -> None:
+    """Let a tenant share the queue with the others again."""
+    _decide(output, words, lambda tenant: tenant.rejoin(by=by, wait=wait))
+
+
 @tenants.command(
     "set",
     epilog=example(
@@ -244,6 +275,11 @@ def _draw(console: Console, view: TenantView) -> None:
     console.print(facts(rows))
 
 
+def _home(view: TenantView) -> str | None:
+    where = "of its own" if view.is_dedicated else None
+    return f"{where or 'shared'}, still moving" if view.is_moving else where
+
+
 def _decided(view: TenantView) -> list[tuple[str, str | None]]:
     limits = None if view.limits is None else ", ".join(map(str, view.limits)) or "none"
     held = _until(view.held_until, "released")
@@ -253,6 +289,7 @@ def _decided(view: TenantView) -> list[tuple[str, str | None]]:
         ("weight", _number(view.weight)),
         ("size", _number(view.size)),
         ("held", held and plain(f"until {held}: {view.reason}")),
+        ("queue", _home(view)),
     ]
 
 

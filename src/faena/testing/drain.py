@@ -15,6 +15,7 @@ import msgspec
 
 from faena.engine import Engine, envelope
 from faena.engine.scripts import Claim, Settlement, Turn
+from faena.estate import Estate
 from faena.job import Spec
 from faena.middleware import Middleware
 from faena.outcomes import Outcome, Snoozed
@@ -43,6 +44,7 @@ class Drain:
     def __init__(
         self,
         engine: Engine,
+        estate: Estate,
         clock: Clock,
         middleware: Sequence[Middleware],
         *,
@@ -50,6 +52,7 @@ class Drain:
         most: int,
     ) -> None:
         self._engine = engine
+        self._estate = estate
         self._clock = clock
         self._middleware = middleware
         self._at_once = at_once
@@ -62,13 +65,15 @@ class Drain:
         """Drain the queues, letting time pass up to `until_us` whenever nothing is ready."""
         with Places(self._at_once) as places:
             for queue in queues:
-                self._lines[queue.name] = _Line(
-                    self._engine,
-                    queue,
-                    places=places,
-                    middleware=self._middleware,
-                    on_ran=self._ended,
-                )
+                for home in await self._estate.of(queue.name).names():
+                    self._lines[home] = _Line(
+                        self._engine,
+                        queue,
+                        home,
+                        places=places,
+                        middleware=self._middleware,
+                        on_ran=self._ended,
+                    )
             listening = await self._engine.listen("stop", self._stop)
             try:
                 await self._until_nothing_is_left(until_us)
@@ -124,9 +129,9 @@ class Drain:
         self._clock.advance_to(max(min(instants), self._clock()))
         return True
 
-    def _stop(self, queue: str, job_id: str) -> None:
-        if queue in self._lines:
-            self._lines[queue].executor.stop(job_id, Stop.CANCEL)
+    def _stop(self, home: str, job_id: str) -> None:
+        if home in self._lines:
+            self._lines[home].executor.stop(job_id, Stop.CANCEL)
 
     async def _hand_back(self) -> None:
         """A drain that was cut short leaves no handler running and no job held."""
@@ -143,12 +148,13 @@ class Drain:
 
 
 class _Line:
-    """One queue of a drain."""
+    """One home of a queue in a drain."""
 
     def __init__(
         self,
         engine: Engine,
         queue: Queue,
+        home: str,
         *,
         places: Places,
         middleware: Sequence[Middleware],
@@ -156,13 +162,14 @@ class _Line:
     ) -> None:
         self._engine = engine
         self._queue = queue
+        self._home = home
         self._on_ran = on_ran
         self._calls = CallIds()
         self._caller = self._calls()
         self._witness = Witness()
         self._leases = Leases()
         loop = asyncio.get_running_loop()
-        self._notes = QueueNotes(engine, queue.name, self._leases, loop)
+        self._notes = QueueNotes(engine, home, self._leases, loop)
         self.settled: list[Settlement] = []
         self.next_at = 0
         """The next instant at which anything can change by itself; 0 for none."""
@@ -183,19 +190,19 @@ class _Line:
         for one in settled:
             await self._notes.flush(one.id)
         turn = Turn(self._calls(), want, settled)
-        answer = await self._engine.exchange(self._queue.name, self._caller, WORKER, turn)
+        answer = await self._engine.exchange(self._home, self._caller, WORKER, turn)
         for one in settled:
-            self._leases.end(self._queue.name, one.id, one.lease)
+            self._leases.end(self._home, one.id, one.lease)
         until = time.monotonic() + _LEASE_S
         for claim in answer.claimed:
-            self._leases.take(self._queue.name, claim.id, claim.lease, until)
+            self._leases.take(self._home, claim.id, claim.lease, until)
         self.next_at = answer.next_at
         self.executor.start(answer.claimed, answer.now)
         return len(answer.claimed)
 
     def _done(self, claim: Claim, outcome: Outcome | None, attempt: Attempt | None) -> None:
         if outcome is None:  # another worker has it
-            self._leases.end(self._queue.name, claim.id, claim.lease)
+            self._leases.end(self._home, claim.id, claim.lease)
             return
         self.settled.append(Settlement(claim.id, claim.lease, outcome))
         self._on_ran(self._ran(claim, outcome, attempt))

@@ -127,7 +127,14 @@ class Harness:
         runtime = await self.app.runtime()
         start_us = self.clock()
         until_us = start_us + (0 if through is None else to_us("through", through))
-        drain = Drain(runtime.engine, self.clock, self.app.middleware, at_once=at_once, most=most)
+        drain = Drain(
+            runtime.engine,
+            runtime.estate,
+            self.clock,
+            self.app.middleware,
+            at_once=at_once,
+            most=most,
+        )
         await drain.run(queues or self.app.queues.values(), until_us)
         self.clock.advance_to(max(until_us, self.clock()))
         return Report(tuple(drain.runs))

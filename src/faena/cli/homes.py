@@ -1,0 +1,85 @@
+"""Commands on where queues live: their shards, and the tenants that have a queue of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import timedelta
+from typing import Final
+
+import click
+
+from faena.cli import session
+from faena.cli.argument import DURATION, common, example, split, words
+from faena.cli.output import Output, table
+from faena.cli.target import find_app, find_queue
+from faena.duration import to_s
+from faena.queue import Queue
+from faena.sharding import HomesView
+
+_STEP_S: Final = 1.0
+
+
+@click.command(epilog=example("faena homes shop.tasks:app", "faena homes mail --json"))
+@words("[MODULE:APP] [QUEUE]...")
+@common
+@click.pass_obj
+def homes(output: Output, words: tuple[str, ...]) -> None:
+    """Show where queues live: their shards, tenants with a queue of their own, what moves."""
+    target, names = split(words, rest="QUEUE")
+    app = find_app(target)
+    chosen = [find_queue(app, name) for name in names] or list(app.queues.values())
+
+    async def look() -> list[HomesView]:
+        return [await queue.homes() for queue in chosen]
+
+    found = session.run(app, look)
+    output.show(found, lambda console: console.print(_table(found)))
+
+
+def _table(found: list[HomesView]) -> object:
+    rows = [
+        (view.queue, name, live, view.change or "")
+        for view in found
+        for name, live in view.homes.items()
+    ]
+    return table(("queue", "home", "live jobs", "moving"), rows)
+
+
+@click.command(epilog=example("faena reshard shop.tasks:app mail 4 --by ana"))
+@words("[MODULE:APP] QUEUE SHARDS")
+@click.option("--by", default="operator", show_default=True, help="Who decides.")
+@click.option(
+    "--wait",
+    type=DURATION,
+    default="10m",
+    show_default=True,
+    help="How long to see to it that jobs move; workers go on after that.",
+)
+@common
+@click.pass_obj
+def reshard(output: Output, words: tuple[str, ...], by: str, wait: str) -> None:
+    """Spread a queue over more homes while it runs; over fewer when no job waits in those."""
+    target, (name, number) = split(words, "QUEUE", "SHARDS")
+    if not number.isdigit():
+        raise click.UsageError(f"SHARDS must be a whole number, got {number!r}")
+    app = find_app(target)
+    queue = find_queue(app, name)
+    view = session.run(app, lambda: _reshard(queue, int(number), by, to_s("wait", wait)))
+    state = "is still moving; workers go on" if view.is_moving else "has moved"
+    output.say(view, f"{name} has {view.shards} shards and {state}")
+
+
+async def _reshard(queue: Queue, shards: int, by: str, wait_s: float) -> HomesView:
+    """Tell on standard error how many jobs each home has while they move."""
+    until = time.monotonic() + wait_s
+    view = await queue.reshard(shards, by=by, wait=timedelta(seconds=_STEP_S))
+    while view.is_moving and time.monotonic() < until:
+        counts = ", ".join(f"{home} {live}" for home, live in view.homes.items())
+        click.echo(f"moving: {counts}", err=True)
+        await asyncio.sleep(_STEP_S)
+        view = await queue.homes()
+    return view
+
+
+COMMANDS = (homes, reshard)

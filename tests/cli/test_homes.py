@@ -1,0 +1,116 @@
+"""`faena homes`, `faena reshard`, `faena tenants dedicate`: where a queue lives."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from faena import Faena
+from faena.cli import main
+from tests._support.valkey import Server
+
+Cli = Callable[..., tuple[int, str, str]]
+
+app = Faena("home-counter", "redis://127.0.0.1:1/0")
+mail = app.queue("mail", fair=True)
+plain = app.queue("plain")
+TARGET = f"{__name__}:app"
+TENANTS = [f"t{number}" for number in range(12)]
+
+
+@mail.task
+async def send(number: int) -> int:
+    return number
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server("appendonly no", unix=True) as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def _broker(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with server.client() as client:
+        client.flushall()
+    monkeypatch.setenv("FAENA_APP", TARGET)
+    with app.override(url=server.url):
+        yield
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    def run(*args: str) -> tuple[int, str, str]:
+        code = main(args)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+def fill() -> None:
+    async def work() -> None:
+        async with app:
+            for tenant in TENANTS:
+                await send.enqueue_many(range(10), tenant=tenant)
+
+    asyncio.run(work())
+
+
+def document(cli: Cli, *args: str) -> Any:
+    code, out, _ = cli(*args, "--json")
+    assert code == 0
+    return json.loads(out)
+
+
+def test_a_queue_is_spread_and_shown(cli: Cli) -> None:
+    fill()
+    code, out, _ = cli("reshard", "mail", "3", "--by", "ana")
+    assert (code, out) == (0, "mail has 3 shards and has moved\n")
+    (view,) = document(cli, "homes", "mail")
+    assert (view["shards"], view["change"]) == (3, None)
+    assert set(view["homes"]) == {"mail", "mail/1", "mail/2"}
+    assert sum(view["homes"].values()) == 120
+    code, out, _ = cli("homes")
+    assert code == 0
+    assert [line.split()[1] for line in out.splitlines()[2:]] == [
+        "mail",
+        "mail/1",
+        "mail/2",
+        "plain",
+    ]
+    code, _, err = cli("audit", TARGET)
+    assert (code, err) == (0, "")
+
+
+def test_a_tenant_is_given_a_queue_of_its_own_and_comes_back(cli: Cli) -> None:
+    fill()
+    view = document(cli, "tenants", "dedicate", "mail", "t3", "--by", "ana")
+    assert (view["is_dedicated"], view["live"]) == (True, 10)
+    code, out, _ = cli("tenants", "mail", "t3")
+    assert code == 0
+    assert "of its own" in out
+    (seen,) = document(cli, "homes", "mail")
+    assert seen["dedicated"] == ["t3"]
+    assert seen["homes"] == {"mail": 110, "mail/@t3": 10}
+    view = document(cli, "tenants", "rejoin", "mail", "t3")
+    assert (view["is_dedicated"], view["live"]) == (False, 10)
+
+
+def test_what_cannot_be_done_is_said_and_changes_nothing(cli: Cli) -> None:
+    fill()
+    assert cli("reshard", "mail", "4")[0] == 0
+    before = document(cli, "homes", "mail")
+    code, out, err = cli("reshard", "mail", "2")
+    assert (code, out) == (1, "")
+    assert "must stay 4 while jobs are live" in err
+    assert cli("reshard", "mail", "many")[0] == 2
+    assert cli("reshard", "mail", "0")[0] == 1
+    code, _, err = cli("reshard", "plain", "2")
+    assert code == 1
+    assert "must keep its tenants apart" in err
+    assert document(cli, "homes", "mail") == before
