@@ -41,6 +41,7 @@ class LanePlan(Plan, omit_defaults=True, kw_only=True):
     fair: bool | None = None
     tenant_limits: tuple[str, ...] = ()
     tenant_max_running: int | None = None
+    shards: int = 1
 
 
 class LaneWork(Work, omit_defaults=True):
@@ -115,6 +116,7 @@ def open_lanes(plan: LanePlan, ledger: Ledger) -> Faena:
         fair=plan.fair,
         tenant_limits=[Limit(text) for text in plan.tenant_limits],
         tenant_max_running=plan.tenant_max_running,
+        shards=plan.shards,
         lease=options.lease,
         concurrency=options.concurrency,
         max_deliveries=options.max_deliveries,
@@ -169,7 +171,9 @@ async def all_ended(app: Faena, *, within: float = 20.0, **expected: int) -> Non
         return {state: number for state, number in counts.items() if number} == expected
 
     await eventually(is_done, within=within)
-    assert await audit((await app.runtime()).engine, QUEUE) == []
+    runtime = await app.runtime()
+    for home in await runtime.estate.of(QUEUE).names():
+        assert await audit(runtime.engine, home) == []
 
 
 async def serve(plan: LanePlan) -> None:
