@@ -149,6 +149,7 @@ _FIELDS: dict[str, Any] = {
     "stats": int,
     "specs": bytes,
     "results": bytes,
+    "outbox": bytes,
     "marks": _mark,
     "tenants": _mark,
     "leases": _lease,

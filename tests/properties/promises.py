@@ -24,7 +24,8 @@ def _lanes_stand_once(sight: Sight) -> Iterator[str]:
         places = (lane in ring) + (lane in parked)
         if places != (lane in filled):
             yield f"lane {lane} has {len(filled.get(lane, ()))} ready and stands in {places} places"
-    if set(sight.hash("throttled")) != set(parked):
+    parked = set(parked) - set(sight.hash("moves"))  # it is not throttled: it is elsewhere
+    if set(sight.hash("throttled")) - set(sight.hash("moves")) != parked:
         yield f"lanes {sorted(parked)} are parked, {sight.hash('throttled')} are told to be since"
     for lane in set(sight.scores("debts")) & set(ring):
         yield f"lane {lane} is in the ring and has a debt beside it"
@@ -83,6 +84,7 @@ def _jobs_add_up(sight: Sight) -> Iterator[str]:
     clock = sight.hash("clock")
     standing = sum(len(sight.keys.get(state, ())) for state in STATES)
     balance = clock.get("enqueued", 0) - clock.get("removed", 0)
+    balance += clock.get("moved_in", 0) - clock.get("moved_out", 0)
     if not balance == standing == len(sight.jobs) == len(sight.hash("specs")):
         yield f"{balance} were taken in and not removed, {standing} stand in states"
     if set(sight.hash("leases")) != set(sight.scores("running")):
