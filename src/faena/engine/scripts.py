@@ -78,24 +78,25 @@ CREATED = Answer()
 
 
 def exchange_args(caller: str, worker: str, turn: Turn) -> list[Argument]:
-    """Completions without a result travel as pairs, everything else with its kind and blob."""
+    """Completions travel as pairs, those with a result beside it, all else with kind and blob."""
     plain: list[Argument] = []
+    kept: list[Argument] = []
     others: list[Argument] = []
     for job, lease, outcome in turn.settled:
-        if type(outcome) is Completed and not outcome.result:
-            plain += (job, lease)
-        else:
+        if type(outcome) is not Completed:
             others += (job, lease, outcome.kind, *_weight(outcome))
+        elif outcome.result:
+            kept += (job, lease, outcome.result)
+        else:
+            plain += (job, lease)
     samples = _msgpack.encode(turn.samples) if turn.samples else b""
     sweep = "1" if turn.is_sweep else ""
     head = (caller, turn.call, worker, turn.want, sweep, samples, turn.least_lease_us)
-    return [*head, len(plain) // 2, *plain, *others]
+    return [*head, len(plain) // 2, *plain, len(kept) // 3, *kept, *others]
 
 
 def _weight(outcome: Outcome) -> tuple[int, bytes]:
     match outcome:
-        case Completed(result=result):
-            return 0, result
         case Retried(delay_us=delay_us, error=error):
             return delay_us, _json.encode(error)
         case Buried(error=error, has_run=has_run):

@@ -4,7 +4,7 @@
 --          zsets · holds hash · window lists · wake zset · events stream
 -- args     now · caller · call (becomes the lease id) · worker · want · sweep 1|'' · samples (packed
 --          counter -> number) · lease_us at least · plain, then so many id · lease completed without
---          a result, then id · lease · kind · number · blob … (`complete` with its result)
+--          a result · kept, then so many id · lease · result · id · lease · kind · number · blob …
 -- returns  now · next_at (0: nothing to wait for) · gate · more 1|0 · lost ids · (id · score) … ·
 --          specs · (id · attempts · losses · changed priority) … of marked jobs
 -- refuses  UNCONFIGURED · OVERTAKEN
@@ -33,15 +33,14 @@ local done, leases, results, items = {}, {}, {}, {}
 for i = 1, plain do
   done[i], leases[i] = ARGV[8 + 2 * i], ARGV[9 + 2 * i]
 end
-local number = plain
-for i = 10 + 2 * plain, #ARGV, 5 do
-  if ARGV[i + 2] == 'complete' then
-    number = number + 1
-    done[number], leases[number], results[number] = ARGV[i], ARGV[i + 1], ARGV[i + 4]
-  else
-    items[#items + 1] = { id = ARGV[i], lease = ARGV[i + 1], kind = ARGV[i + 2],
-                          number = ARGV[i + 3], blob = ARGV[i + 4] }
-  end
+local number, at = plain + tonumber(ARGV[10 + 2 * plain]), 8 + 2 * plain
+for i = plain + 1, number do
+  at = at + 3
+  done[i], leases[i], results[i] = ARGV[at], ARGV[at + 1], ARGV[at + 2]
+end
+for i = at + 3, #ARGV, 5 do
+  items[#items + 1] = { id = ARGV[i], lease = ARGV[i + 1], kind = ARGV[i + 2],
+                        number = ARGV[i + 3], blob = ARGV[i + 4] }
 end
 local settled = settle(done, leases, results, items, conf, now)
 

@@ -1,8 +1,6 @@
 --- Take ready jobs in order of score and lease them to a worker.
 -- The lease id is the call's id: a job is claimed at most once in a call, so (job, lease) is unique.
 --@include key, tally, mark, score, share, facts_of, fact, lane, place, fair
-local CLAIM_BYTES = 8 * 1024 * 1024   -- of specs in one claim, so that a slow line can carry it
-local READ = 250                      -- specs read at once, for the same bound on the server's side
 
 --- A lease names the chain of its job, which is in its spec.
 local function note_chains(records, specs)
@@ -34,12 +32,14 @@ end
 
 --- The specs of the first jobs, as many as fit into a claim; of one job at least.
 local function specs_of(ids)
+  local most = 8 * 1024 * 1024   -- bytes, so that a slow line can carry them
+  local at_once = 250            -- specs read, for the same bound on the server's side
   local specs, number, bytes = {}, 0, 0
-  for first = 1, #ids, READ do
-    local last = math.min(first + READ - 1, #ids)
+  for first = 1, #ids, at_once do
+    local last = math.min(first + at_once - 1, #ids)
     for _, spec in ipairs(call('HMGET', key('specs'), unpack(ids, first, last))) do
       bytes = bytes + #(spec or '')
-      if bytes > CLAIM_BYTES and number > 0 then
+      if bytes > most and number > 0 then
         return specs
       end
       number = number + 1

@@ -3,7 +3,6 @@
 -- every one of them, so shares come out even all the same.
 --@include key, lane, tenant, share
 local QUANTUM = 16   -- of a large claim; a small one still goes to three lanes at least
-local ROUNDS = 12
 
 --- The lane with the earliest turn goes first: `heap` is ordered so that no parent comes later than
 -- its children.
@@ -156,7 +155,7 @@ local function serve_ring(number, conf, now, cost)
   local taken, before = { popped = {}, ids = {}, endings = {}, asked = {}, number = 0 }, virtual_time()
   local quantum = conf.fifo and 1 or math.max(1, math.min(QUANTUM, math.ceil(number / 3)))
   local is_gated = conf.tenant_limits or conf.tenant_max_running or call('EXISTS', key('tenants')) == 1
-  for _ = 1, ROUNDS do
+  for _ = 1, 12 do   -- rounds, of which each may find nothing but lanes that it must park
     local left = number - taken.number
     local asked = math.ceil(left / quantum)
     local visits, seen = next_visits(asked, left, conf, now, is_gated)

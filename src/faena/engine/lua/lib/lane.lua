@@ -76,7 +76,7 @@ local function enter_ring(lanes)
     end
   end
   if #paid > 0 then
-    call('ZADD', key('ring'), 'NX', unpack(entries))
+    spread_out_set(key('ring'), call('ZADD', key('ring'), 'NX', unpack(entries)))
     call('ZREM', key('debts'), unpack(paid))
   end
 end

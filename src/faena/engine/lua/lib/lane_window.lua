@@ -3,7 +3,6 @@
 -- claim, oldest first, all as doubles: 8 bytes and 16 for each. It changes only when a claim is granted, and neither asking nor
 -- granting decodes more of it than its ends.
 --@include key, window, learn
-local LANE_BUCKETS = 100   -- as in window.lua, fewer, because a value is read as a whole
 
 --- Note what a window holds now: `sum`, `oldest` (the instant of the first claim in it, or nil), and
 -- `stored`, of which what begins at `from` still counts.
@@ -52,10 +51,11 @@ end
 
 --- Write `number` granted claims into the windows; a lane that is visited again is looked into anew.
 local function spend_in_windows(windows, number, now)
+  local buckets = 100   -- as in window.lua, fewer, because a value is read as a whole
   for _, window in ipairs(windows) do
-    local stored, width, last = window.stored, window.per_us / LANE_BUCKETS, #window.stored - 15
+    local stored, width, last = window.stored, window.per_us / buckets, #window.stored - 15
     local instant, before, rest = now, 0, #stored
-    if window.limit > LANE_BUCKETS and last >= window.from then
+    if window.limit > buckets and last >= window.from then
       local at, held = struct.unpack('>dd', stored, last)
       if math.floor(at / width) == math.floor(now / width) then
         instant, before, rest = math.max(at, now), held, last - 1

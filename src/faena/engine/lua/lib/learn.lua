@@ -3,17 +3,17 @@
 -- has recovered, has none. Only ever less is granted than the limit says.
 --@include key, window
 --@each has_learned = nil
-local FALL, LEAST, RISE = 0.7, 0.1, 0.05   -- times as much; not below; as much more a window
 
 local has_learned   -- asked once a call
 
 --- The share of a limit that is granted now, by what is stored of it.
 local function share_now(stored, window, now)
   local share, at = string.match(stored or '', '^(%S+) (%S+)$')
+  local rise = 0.05   -- so much more a window
   if not share then
     return 1
   end
-  return math.min(1, share + RISE * math.max(0, now - at) / window.per_us)
+  return math.min(1, share + rise * math.max(0, now - at) / window.per_us)
 end
 
 --- Windows with the limits that count now.
@@ -40,9 +40,10 @@ end
 
 --- A provider has refused: let the limits of the queue, or of a lane, fall.
 local function learn_less(text, lane, now)
+  local fall, least = 0.7, 0.1   -- times as much; not below
   for _, window in ipairs(windows_of(text, lane)) do
     local share = share_now(call('HGET', key('learned'), window.name), window, now)
-    call('HSET', key('learned'), window.name, math.max(LEAST, share * FALL) .. ' ' .. whole(now))
+    call('HSET', key('learned'), window.name, math.max(least, share * fall) .. ' ' .. whole(now))
     has_learned = true
   end
 end

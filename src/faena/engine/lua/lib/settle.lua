@@ -1,5 +1,5 @@
 --- End leases. An item whose lease no longer matches changes nothing and is reported as lost.
---@include key, tally, mark, record, ending, finish, settle_items, settle_lanes
+--@include key, spread, tally, mark, record, ending, finish, settle_items, settle_lanes
 local function new_batch()
   return { completed = {}, dead = {}, cancelled = {}, retried = {}, snoozed = {}, released = {},
            limited = {}, delayed = {}, ready = {}, back = {}, results = {},
@@ -22,7 +22,7 @@ local function apply(batch, marks, conf, now)
     settle_lanes(batch, conf, now)
   end
   if #batch.results > 0 and keeps('completed', conf) then
-    call('HSET', key('results'), unpack(batch.results))
+    spread_out(key('results'), call('HSET', key('results'), unpack(batch.results)))
   end
   finish('completed', batch.completed, marks, conf, now, batch.kept)
   finish('dead', batch.dead, marks, conf, now)
