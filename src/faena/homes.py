@@ -9,7 +9,7 @@ an epoch: whoever enqueues names the epoch it knows, and is refused when there i
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import quote
@@ -82,11 +82,12 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
 
     def homes(self, queue: str) -> list[Home]:
         """All homes, the first one first."""
-        shards = [Home(_shard_name(queue, shard), queue) for shard in range(self.shards)]
-        return shards + [Home(name, name) for name in sorted(self._own_homes(queue))]
+        own = (own_home(queue, lane) for lane in self.own)
+        return self.shared(queue) + [Home(name, name) for name in sorted(own)]
 
-    def _own_homes(self, queue: str) -> Iterable[str]:
-        return (own_home(queue, lane) for lane in self.own)
+    def shared(self, queue: str) -> list[Home]:
+        """The shards."""
+        return [Home(_shard_name(queue, shard), queue) for shard in range(self.shards)]
 
     def following(self) -> Table:
         """As it will be when the announced change is published."""

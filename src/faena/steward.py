@@ -23,6 +23,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final
 
+from faena.burdens import Claims, beyond, part, share_out
 from faena.engine import Engine
 from faena.engine.moving import JOBS, LANES, Moving
 from faena.engine.scripts import pairs
@@ -90,8 +91,12 @@ class Steward:
         homes = [*before, *(name for name in after if name not in before)]
         for name in homes[len(before) :]:
             await self._furnish(name)
+        if coming.shards < table.shards:  # nobody is given more before it counts what was claimed
+            await self._burden(table, coming)
         for name in reversed(homes):
             await self._moving.place(name, standing(name, coming))
+        if coming.shards > table.shards:  # nor is it counted before the others are given less
+            await self._burden(table, coming)
         for name in before:
             async for lanes in self._leaving(name, coming):
                 await self._hand_over(name, lanes, coming)
@@ -113,6 +118,25 @@ class Steward:
             lasting = int(until) - now if int(until) else None
             if lasting is None or lasting > 0:
                 await self._engine.hold(home, reason, lasting, by)
+
+    async def _burden(self, table: Table, coming: Table) -> None:
+        """Let homes with a larger part of the queue's limits count what others have used of it."""
+        conf = pairs((await self._engine.overview(self._queue))[3])
+        for limit in conf.get("limits", b"").decode().split():
+            most, per = map(int, limit.split("/"))
+            before = {
+                home.name: _part(most, table, home.name) for home in table.shared(self._queue)
+            }
+            after = {
+                home.name: _part(most, coming, home.name) for home in coming.shared(self._queue)
+            }
+            owed: list[Claims] = []
+            for name in before:
+                owed += beyond(await self._moving.claims(name, per), after.get(name, 0))
+            rooms = {name: number - before.get(name, 0) for name, number in after.items()}
+            takers = {name: room for name, room in rooms.items() if room > 0}
+            for name, claims in share_out(owed, takers).items():
+                await self._moving.burden(name, coming.epoch, per, claims)
 
     async def _leaving(self, home: str, coming: Table) -> AsyncIterator[list[str]]:
         """The lanes that must leave a home, in parts for one call each."""
@@ -255,6 +279,10 @@ class _Removal:
                 self._arrived[to] = batch.number
             elif start >= len(ids):
                 return
+
+
+def _part(most: int, table: Table, home: str) -> int:
+    return part(most, table.shards, shard_number(home) or 0)
 
 
 def standing(home: str, table: Table) -> Mapping[str, str]:

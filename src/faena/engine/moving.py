@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from faena.burdens import Claims
 from faena.engine.engine import Engine
 from faena.engine.scripts import pairs, texts
 from faena.errors import HomesChanged
@@ -78,6 +79,17 @@ class Moving:
         flat = [part for pair in fields.items() for part in pair]
         await self._engine.ask("configure", home, ["declare", *flat])
 
+    async def claims(self, home: str, per_us: int) -> list[Claims]:
+        """What a home has claimed in a window of the queue's limit, oldest first."""
+        entries = texts(await self._engine.command("LRANGE", home, f"window:{per_us}", 0, -1))
+        parts = (entry.split(" ") for entry in entries)
+        return [Claims(int(instant), int(number)) for instant, number in parts]
+
+    async def burden(self, home: str, epoch: int, per_us: int, claims: Sequence[Claims]) -> None:
+        """Have a home count claims that others have made."""
+        flat = [part for one in claims for part in one]
+        _check_fresh(await self._engine.ask("burden", home, [epoch, per_us, *flat]))
+
     # -- lanes ----------------------------------------------------------------------------------
 
     async def depart(self, home: str, epoch: int, lanes: Sequence[str]) -> tuple[str, list[bytes]]:
@@ -127,7 +139,7 @@ class Moving:
     async def known(
         self, home: str, to: str, wanted: Sequence[tuple[str, str, str]]
     ) -> list[Known | None]:
-        """For each (id, mode, hash): the job that a new one sent to `to` would be a duplicate of."""
+        """For each (id, mode, hash): the job that one sent to `to` would be a duplicate of."""
         flat = [part for one in wanted for part in one]
         reply: list[Any] = await self._engine.ask("known", home, [to, *flat])
         return [

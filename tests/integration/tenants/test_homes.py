@@ -125,6 +125,29 @@ async def test_limits_of_the_queue_are_divided_between_its_shards(
     assert (await queue.counts())["completed"] == 7
 
 
+async def test_a_limit_holds_while_shards_are_added_and_given_up(
+    app: Faena, working: Working
+) -> None:
+    queue = app.queue("mail", fair=True, limits=[Limit("10/h")], concurrency=20)
+
+    @queue.task
+    async def send(number: int) -> int:
+        return number
+
+    await send.enqueue_many(range(8), tenant="first")
+    async with working():
+        await eventually(lambda: has_completed(queue, 8))
+    await queue.reshard(3)
+    await queue.reshard(2)
+    await queue.reshard(5)
+    for tenant in TENANTS:
+        await send.enqueue_many(range(5), tenant=tenant)
+    async with working(), working():
+        await asyncio.sleep(0.5)
+    # what is left of the limit is some shard's, which may have no job to use it for
+    assert 8 <= (await queue.counts())["completed"] <= 10
+
+
 async def has_completed(queue: Any, number: int) -> bool:
     return bool((await queue.counts())["completed"] >= number)
 

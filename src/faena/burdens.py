@@ -1,0 +1,50 @@
+"""What the parts of a queue's limit owe each other when the number of its shards changes.
+
+A home that has claimed more in a window than its new part allows has used up what is another's
+now. The oldest of those claims are counted there as well, until they leave the window: so no
+window of the whole queue ever holds more claims than its limit, also while it grows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+
+class Claims(NamedTuple):
+    """Claims made at one instant."""
+
+    instant: int
+    number: int
+
+
+def part(whole: int, shards: int, shard: int) -> int:
+    """What a shard has of a bound; as the scripts divide it."""
+    return whole // shards + (shard < whole % shards) if shard < shards else 0
+
+
+def beyond(claims: Sequence[Claims], most: int) -> list[Claims]:
+    """The oldest claims, as many as there are beyond `most`."""
+    left = sum(one.number for one in claims) - most
+    owed: list[Claims] = []
+    for one in claims:
+        if left <= 0:
+            break
+        owed.append(Claims(one.instant, min(one.number, left)))
+        left -= one.number
+    return owed
+
+
+def share_out(claims: Iterable[Claims], rooms: Mapping[str, int]) -> dict[str, list[Claims]]:
+    """Who counts which claims: nobody more than it has room for, while another has some."""
+    left = dict(rooms)
+    shared: dict[str, list[Claims]] = {home: [] for home in rooms}
+    for one in sorted(claims):
+        number = one.number
+        while number and left:
+            home = max(left, key=lambda name: left[name])
+            taken = min(number, left[home]) if left[home] > 0 else number
+            shared[home].append(Claims(one.instant, taken))
+            left[home] -= taken
+            number -= taken
+    return shared
