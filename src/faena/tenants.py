@@ -22,7 +22,7 @@ from faena.duration import Duration, to_s, to_us
 from faena.engine.scripts import pairs
 from faena.engine.settings import limits_text
 from faena.engine.survey import Survey
-from faena.errors import ConfigError, nearest
+from faena.errors import ConfigError, HomesChanged, nearest
 from faena.lanes import lane_of, tenant_of
 from faena.limits import Limit, check_stack
 from faena.naming import check_label, check_name
@@ -155,10 +155,16 @@ class Tenant:
     ) -> TenantView:
         check_label("by", by)
         runtime, lane = await self._runtime(), lane_of(self.name)
-        table = await runtime.estate.of(self._queue).fresh()
-        home = table.home_of(self._queue, lane)
-        reply = await runtime.engine.tenant(home, lane, changes, by=by, duration_us=duration_us)
-        return _read(lane, reply, is_dedicated=lane in table.own)
+        engine, homes = runtime.engine, runtime.estate.of(self._queue)
+        table = await homes.fresh()
+        while True:
+            home = table.home_of(self._queue, lane)
+            try:
+                reply = await engine.tenant(home, lane, changes, by=by, duration_us=duration_us)
+            except HomesChanged:
+                table = await homes.look()  # waits until its new home is known
+            else:
+                return _read(lane, reply, is_dedicated=lane in table.own)
 
     async def dedicate(self, *, by: str = "operator", wait: Duration = "30s") -> TenantView:
         """Give the tenant a queue of its own, with a pool of slots of its own in every worker.

@@ -171,11 +171,16 @@ class Engine:
     ) -> list[Any]:
         """Change what is decided for one lane, where `changes` are given; and read it.
 
+        Raises HomesChanged, with nothing changed, when it leaves this home.
+
         Returns the override as a flat list, live jobs, running ones, and the instant at which a
         parked lane is looked at again.
         """
-        duration: Argument = "" if duration_us is None else duration_us
-        return list(await self.ask("tenant", queue, [lane, by, duration, *_flat(changes or {})]))
+        args = [lane, by, _optional(duration_us), *_flat(changes or {})]
+        reply = list(await self.ask("tenant", queue, args))
+        if reply[0] == scripts.MOVED:
+            raise HomesChanged("the tenant is on its way to another home", op="tenant")
+        return reply
 
     # -- leases -----------------------------------------------------------------------------
 

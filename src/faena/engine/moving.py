@@ -16,7 +16,7 @@ from faena.errors import HomesChanged
 LANES: Final = 200
 """Lanes in one call."""
 
-JOBS: Final = 50
+JOBS: Final = 30
 """Jobs in one batch: the server waits for nothing else while it packs or unpacks them."""
 
 _ROLL: Final = 200

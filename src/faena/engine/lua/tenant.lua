@@ -5,6 +5,7 @@
 --          only read). Names: limits · max_running · weight · size · held_until · held_for · reason
 -- returns  the lane's override as name, value … · its live jobs · those that run · when it is looked
 --          at again ('' unless it is parked)
+-- refuses  MOVED (a change of a lane that leaves this home: what is decided for it has gone already)
 -- Settings end by themselves after the duration, and every change of one gives them all a new end; a
 -- hold has its own: `held_until` 0 is until released, `held_for` counts from now.
 --@flags allow-oom
@@ -45,6 +46,9 @@ local function write()
 end
 
 if #ARGV > 4 then
+  if string.match(call('HGET', key('moves'), lane) or '', '^out') then
+    return { 'MOVED' }
+  end
   write()
 end
 local fields, count = {}, tonumber(call('HGET', key('lanes'), lane) or 0)
