@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from faena.engine.moving import Moving
 from faena.limits import Limit
 from faena.outcomes import Buried, Completed, Limited, Retried
 from tests._support.rig import BOOM, SECOND, Rig
+
+NO_JOBS = b"\x90"
+"""A batch without any, packed."""
 
 
 async def furnish(rig: Rig) -> None:
@@ -47,4 +51,20 @@ async def furnish_lanes(rig: Rig) -> None:
     lease = claimed[0].lease
     await rig.turn(0, ("refused", lease, Limited(SECOND, scope="tenant")))
     await rig.add("later", lane="@c")
+    await rig.engine.hold(rig.queue, "pause", None, "ops")
+
+
+async def furnish_homes(rig: Rig) -> None:
+    """A change is under way: of lane `@e` `slow` runs and `sent` is sent; a batch has come."""
+    moving = Moving(rig.engine)
+    await rig.engine.release(rig.queue, "pause")
+    await moving.decide(rig.queue, "begin", 0, "shards 2", "ops")
+    assert await moving.lock(rig.queue, "steward")
+    await rig.add("slow", lane="@e")
+    await rig.turn(10)
+    await rig.add("sent", lane="@e")
+    await rig.add("next", lane="@f")
+    await moving.depart(rig.queue, 1, ["@e"])
+    batch = await moving.take_out(rig.queue, f"{rig.queue}/1", 0, ["slow", "sent"])
+    await moving.take_in(rig.queue, f"{rig.queue}/2", batch._replace(jobs=NO_JOBS))
     await rig.engine.hold(rig.queue, "pause", None, "ops")

@@ -11,7 +11,7 @@ from faena.engine import keys
 from faena.engine.loader import load, names
 from faena.services.audit import catalogued
 from tests._support import sizes
-from tests._support.furnish import furnish, furnish_lanes, run_one
+from tests._support.furnish import furnish, furnish_homes, furnish_lanes, run_one
 from tests._support.rig import Rig
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -121,6 +121,7 @@ async def test_every_key_of_a_furnished_queue_is_of_the_catalogued_type(rig: Rig
     await furnish(rig)
     await run_one(rig)
     await furnish_lanes(rig)
+    await furnish_homes(rig)
     await rig.engine.enqueue_durably("q", "c", "1", [("durable", b"010\n")], ("WAIT", 0, 10))
     taken = await rig.dump()
     seen = {name: catalogued(name) for name in taken}

@@ -5,7 +5,7 @@
 -- returns  the last stamp · for each lane a packed {override, (window · claims · ttl_ms · learned) …}
 -- refuses  STALE (the change is published)
 --@flags allow-oom
---@include now, conf, lane, tenant, moves
+--@include now, conf, lane, tenant, moves, tally
 local now, epoch, conf, answers = now_us(ARGV[1]), ARGV[2], conf_now(), {}
 if is_sealed(epoch) then
   return { 'STALE' }
@@ -32,4 +32,5 @@ for i = 3, #ARGV do
   answers[#answers + 1] = baggage and cmsgpack.pack(baggage) or ''
 end
 flush_lanes()
+flush_tally(now, nil, '')
 return answers

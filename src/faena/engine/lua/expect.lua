@@ -6,7 +6,7 @@
 -- returns  OK
 -- refuses  STALE (the change is published)
 --@flags allow-oom
---@include lane, moves
+--@include now, lane, moves, tally
 local epoch, stamp = ARGV[2], tonumber(ARGV[3])
 if is_sealed(epoch) then
   return 'STALE'
@@ -37,4 +37,5 @@ if stamp > tonumber(call('HGET', key('clock'), 'stamp') or 0) then
   call('HSET', key('clock'), 'stamp', ARGV[3])
 end
 flush_lanes()
+flush_tally(now_us(ARGV[1]), nil, '')
 return 'OK'

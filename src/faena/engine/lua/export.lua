@@ -6,7 +6,7 @@
 --          the ids were looked at (none while an earlier batch is under way)
 -- Jobs that run, or wait for one that runs, are noted in `late`.
 --@flags allow-oom
---@include now, conf, state, mark, place, forget, weigh, tally, moves, luggage
+--@include now, conf, state, mark, place, forget, weigh, tally, moves, luggage, pass_claims
 local MOST_BYTES = 4 * 1024 * 1024
 local EPOCH = 1e8
 local now, home, arrived = now_us(ARGV[1]), ARGV[2], tonumber(ARGV[3])
@@ -39,16 +39,27 @@ local function may_leave(state, lane)
   return is_finished(state) or string.match(call('HGET', key('moves'), lane) or '', '^out') ~= nil
 end
 
-local function take_out(id, state, claim)
+--- A follower of the same lane goes the same way; one of another would wait here for nobody.
+local function leave_claim(id, lane, claim)
+  call('DEL', key(claim))
+  local mark = marks_of({ id })[id] or {}
+  local follower = follower_of(mark)
+  if follower and lane_in(call('HGET', key('specs'), follower)) ~= lane then
+    pass_claims({ id }, { [id] = mark }, conf, now)
+  end
+end
+
+local function take_out(job, lane)
+  local id, state, claim = job[ID], job[STATE], job[CLAIM]
   if is_finished(state) and conf[state .. '_bytes'] then
-    weigh(state, { id }, -1)
+    weigh_out(state, { id })
   end
   call('ZREM', key(state), id)
   if is_waiting(state) then
     leave_places({ id }, state)
   end
   if claim[1] then
-    call('DEL', key(claim[1]))
+    leave_claim(id, lane, claim[1])
   end
   forget({ id })
   call('HDEL', key('late'), id)
@@ -64,14 +75,14 @@ for i = 4, #ARGV do
     break
   end
   looked = looked + 1
-  if not state or not lane then
-    call('HDEL', key('late'), id)
+  if not state or not lane or not may_leave(state, lane) then
+    call('HDEL', key('late'), id)   -- who waits for the late ones must not wait for this one
   elseif must_stay(id, state, spec) then
     call('HSET', key('late'), id, lane)
-  elseif may_leave(state, lane) then
+  else
     local job = pack_job(id, spec, state, score)
     jobs[#jobs + 1], ids[#ids + 1] = job, id
-    take_out(id, state, job[CLAIM])
+    take_out(job, lane)
   end
 end
 if #jobs == 0 then

@@ -23,7 +23,7 @@ for _, job in ipairs(cmsgpack.unpack(ARGV[4])) do
     else
       call('ZADD', key(job[STATE]), job[SCORE], job[ID])
       if conf[job[STATE] .. '_bytes'] then
-        weigh(job[STATE], { job[ID] }, 1)
+        weigh_in(job[STATE], { job[ID] }, #job[RESULT], tonumber(job[SCORE]))
       end
     end
   end

@@ -1,5 +1,5 @@
 --- A job that comes from another home takes its place.
---@include key, state, mark, fact, lane, place, score, unique, luggage
+--@include key, state, mark, fact, lane, place, unique, forget, pass_claims, tally, luggage
 --- The job that has a chain's turn, unless nobody may take it away because the job has started.
 local function head_of(chain)
   local head = call('HGET', key('heads'), chain)
@@ -41,16 +41,32 @@ local function enter_chain(job, item)
   end
 end
 
---- A follower waits on only while the job before it has not ended.
-local function enter_blocked(job, conf, now, item)
-  local mark = job[MARK] ~= '' and cmsgpack.unpack(job[MARK]) or {}
-  local leader = mark.u and call('GET', unique_key(mark.m, mark.u))
-  local state = leader and leader ~= item.id and state_of(leader)
-  if state and not is_finished(state) then
-    return call('ZADD', key('blocked'), item.score, item.id)
+--- A newer job waits behind the same one: it has taken this one's place.
+local function give_way(item)
+  if item.lane then
+    count_lane(item.lane, -1, 0)
   end
-  item.score = item.chain and fresh_stamp(now) or score_of(conf, now, priority_of(job[SPEC], mark), 0)
-  place({ item })
+  forget({ item.id })
+  count('replaced', 1)
+end
+
+--- A follower waits on behind the job that has the claim now; it has the claim when nobody has.
+local function enter_blocked(job, conf, now, item)
+  local mark = cmsgpack.unpack(job[MARK])
+  local claim = unique_key(mark.m, mark.u)
+  local leader = call('GET', claim)
+  if not (leader and state_of(leader)) then
+    call('SET', claim, item.id)
+    return free_follower(item.id, tonumber(item.score), conf, now)
+  end
+  local its = marks_of({ leader })[leader] or { u = mark.u, m = mark.m }
+  if follower_of(its) then
+    return give_way(item)
+  elseif its.n ~= item.id then
+    its.n = item.id
+    save_mark(leader, its)
+  end
+  call('ZADD', key('blocked'), item.score, item.id)
 end
 
 local function enter_waiting(job, conf, now, item)

@@ -16,7 +16,8 @@ local function claim_of(id, spec, mark)
   if not value or string.match(value, '^%S+') ~= id then
     return {}
   end
-  return { name, value, math.max(0, call('PTTL', key(name))) }
+  local ttl = call('PTTL', key(name))
+  return { name, value, ttl < 0 and 0 or math.max(ttl, 1) }   -- its last moment must not last for ever
 end
 
 local function place_in(chain, id)

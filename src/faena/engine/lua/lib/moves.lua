@@ -6,7 +6,7 @@
 --   late      job -> its lane, of those that must leave and could not, because they ran
 -- `moving` in the clock counts the lanes in `moves`; `sealed` is the epoch from which on no lane may
 -- begin to move for an older one: somebody who was asleep must not start a move anew.
---@include key, lane
+--@include key, lane, share
 local function is_sealed(epoch)
   return tonumber(call('HGET', key('clock'), 'sealed') or 0) >= tonumber(epoch)
 end
@@ -32,6 +32,7 @@ local function unbar(lane, why)
   call('HINCRBY', key('clock'), 'moving', -1)
   clock_fields = nil
   if call('ZREM', key('parked'), lane) == 1 then
+    throttles[lane] = 'freed'   -- a hold that came meanwhile is looked at with the next claim
     enter_ring({ lane })
   end
   return true

@@ -1,0 +1,80 @@
+"""Two homes of one queue, and lanes on their way from the one to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from faena.engine.moving import Batch, Moving
+from faena.outcomes import Outcome
+from faena.services.audit import audit
+from tests._support.rig import Rig
+
+EPOCH = 1
+
+
+class Removal:
+    """The steps of a move in a test's hand; both homes obey one clock."""
+
+    def __init__(self, source: Rig, home: str = "q/1") -> None:
+        self.source = source
+        self.target = Rig(source.engine.wire, source.engine.namespace, home)
+        self.target.engine, self.target.clock = source.engine, source.clock
+        self.target.declare_as()
+        self.moving = Moving(source.engine)
+        self._arrived = 0
+
+    async def declare(self, **options: object) -> None:
+        """Both homes have the queue's settings."""
+        for home in (self.source, self.target):
+            await home.declare(**options)
+
+    async def hand_over(self, *lanes: str, epoch: int = EPOCH) -> None:
+        """Lanes are barred at both ends, and what was decided for them has gone before them."""
+        stamp, baggage = await self.moving.depart(self.source.queue, epoch, lanes)
+        expected = dict(zip(lanes, baggage, strict=True))
+        await self.moving.expect(self.target.queue, epoch, stamp, expected)
+
+    async def take_out(self, *ids: str, arrived: int | None = None) -> Batch:
+        known = self._arrived if arrived is None else arrived
+        return await self.moving.take_out(self.source.queue, self.target.queue, known, ids)
+
+    async def take_in(self, batch: Batch) -> int:
+        came = await self.moving.take_in(self.target.queue, self.source.queue, batch)
+        self._arrived = batch.number
+        return came
+
+    async def carry(self, *ids: str) -> int:
+        """Take jobs over and strike them off; how many came."""
+        batch = await self.take_out(*ids)
+        came = await self.take_in(batch) if batch.number else 0
+        await self.take_out()
+        return came
+
+    async def admit(self, *lanes: str, epoch: int = EPOCH) -> list[str]:
+        """Lanes have come; those that are still at the old home."""
+        await self.moving.admit(self.target.queue, "in", epoch, lanes)
+        return await self.moving.admit(self.source.queue, "out", epoch, lanes)
+
+    async def move(self, lanes: Sequence[str], *ids: str) -> None:
+        """All of it, of jobs that can leave at once."""
+        await self.hand_over(*lanes)
+        await self.carry(*ids)
+        assert await self.admit(*lanes) == []
+
+    async def check(self) -> None:
+        """Nothing is wrong at either end."""
+        for home in (self.source, self.target):
+            assert await audit(home.engine, home.queue) == []
+
+    async def states(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
+        """Of the jobs that have stayed, and of those that have come."""
+        return await self.source.states(), await self.target.states()
+
+
+async def run_all(rig: Rig, outcome: Outcome) -> list[str]:
+    """Claim and settle until nothing can be claimed; the jobs in the order they started."""
+    started: list[str] = []
+    while claimed := (await rig.turn(1)).claimed:
+        started += [claim.id for claim in claimed]
+        await rig.turn(0, *((claim.id, claim.lease, outcome) for claim in claimed))
+    return started

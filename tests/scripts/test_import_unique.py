@@ -1,0 +1,176 @@
+"""import.lua: unique claims come with the jobs that hold them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from faena.outcomes import Completed, Retried
+from tests._support.removal import Removal, run_all
+from tests._support.rig import BOOM, SECOND, T0, Rig
+
+LAST: dict[str, Any] = {"lane": "@a", "unique": "u", "mode": "last"}
+CLAIM = "unique:last:u"
+
+
+async def lead(rig: Rig) -> None:
+    """`leader` has started and waits for its next attempt, `follower` behind it."""
+    await rig.run("leader", Retried(5 * SECOND, BOOM), **LAST)
+    await rig.add("follower", **LAST)
+
+
+@pytest.mark.parametrize("mode", ["live", "waiting", "debounce", "last"])
+async def test_a_claim_comes_with_its_holder(rig: Rig, removal: Removal, mode: str) -> None:
+    claim: dict[str, Any] = {"lane": "@a", "unique": "u", "mode": mode}
+    await rig.add("a", **claim)
+    await removal.move(["@a"], "a")
+    assert f"unique:{mode}:u" not in await rig.dump()
+    come = await removal.target.dump()
+    assert come[f"unique:{mode}:u"] == "a"
+    assert f"unique:{mode}:u" not in come.mortal
+    (answer,) = await removal.target.add("b", **claim)
+    assert (answer.code, answer.replaced) == (
+        ("CREATED", "a") if mode == "debounce" else ("DUPLICATE", None)
+    )
+    await removal.check()
+
+
+async def test_a_throttle_keeps_its_time(rig: Rig, removal: Removal) -> None:
+    claim: dict[str, Any] = {"lane": "@a", "unique": "u", "mode": "throttle", "ttl": 60 * SECOND}
+    await rig.run("a", Completed(), **claim)
+    await removal.move(["@a"], "a")
+    assert "unique:throttle:u" not in await rig.dump()
+    come = await removal.target.dump()
+    assert come["unique:throttle:u"] == f"a {T0 + 60 * SECOND}"
+    assert "unique:throttle:u" in come.mortal
+    left = await rig.engine.command("PTTL", "q/1", "unique:throttle:u")
+    assert 0 < left <= 60_000
+    (answer,) = await removal.target.add("b", **claim)
+    assert (answer.code, answer.detail) == ("DUPLICATE", "a")
+    rig.clock.go(60)
+    assert (await removal.target.add("c", **claim))[0].code == "CREATED"
+
+
+async def test_a_claim_of_somebody_else_is_left_where_it_is(rig: Rig, removal: Removal) -> None:
+    claim: dict[str, Any] = {"unique": "u", "mode": "live"}
+    await rig.run("a", Completed(), lane="@a", **claim)
+    await rig.add("b", lane="@b", **claim)
+    await removal.move(["@a"], "a")
+    assert (await rig.dump())["unique:live:u"] == "b"
+    assert "unique:live:u" not in await removal.target.dump()
+    await removal.check()
+
+
+async def test_a_claim_that_was_made_meanwhile_is_not_taken_away(
+    rig: Rig, removal: Removal
+) -> None:
+    claim: dict[str, Any] = {"lane": "@a", "unique": "u", "mode": "live"}
+    await rig.add("a", **claim)
+    await removal.target.add("b", **claim)
+    await removal.move(["@a"], "a")
+    assert (await removal.target.dump())["unique:live:u"] == "b"
+    assert await run_all(removal.target, Completed()) == ["a", "b"]
+    assert "unique:live:u" not in await removal.target.dump()
+
+
+async def test_a_follower_waits_on_behind_its_leader(rig: Rig, removal: Removal) -> None:
+    await lead(rig)
+    await removal.hand_over("@a")
+    await removal.carry("leader")
+    await removal.carry("follower")
+    await removal.admit("@a")
+    await removal.check()
+    assert (await removal.target.turn(9)).claimed == []
+    rig.clock.go(5)
+    assert await run_all(removal.target, Completed()) == ["leader", "follower"]
+    assert CLAIM not in await removal.target.dump()
+    await removal.check()
+
+
+async def end_leader_early(rig: Rig, removal: Removal) -> None:
+    """The leader has come and ended before its follower comes."""
+    await removal.hand_over("@a")
+    await removal.carry("leader")
+    await removal.moving.admit("q/1", "in", 1, ["@a"])
+    rig.clock.go(5)
+    assert await run_all(removal.target, Completed()) == ["leader"]
+
+
+async def test_a_follower_whose_leader_has_ended_has_the_claim_and_runs(
+    rig: Rig, removal: Removal
+) -> None:
+    await lead(rig)
+    await end_leader_early(rig, removal)
+    await removal.carry("follower")
+    come = await removal.target.dump()
+    assert come[CLAIM] == "follower"
+    assert (await removal.target.states())["follower"] == "ready"
+    (answer,) = await removal.target.add("dup", **LAST)
+    assert (answer.code, answer.detail) == ("DUPLICATE", "follower")
+    await removal.check()
+
+
+async def test_its_own_delay_is_kept(rig: Rig, removal: Removal) -> None:
+    await rig.run("leader", Retried(5 * SECOND, BOOM), **LAST)
+    await rig.add("follower", delay=60 * SECOND, **LAST)
+    await end_leader_early(rig, removal)
+    await removal.carry("follower")
+    assert (await removal.target.dump())["delayed"] == [("follower", float(T0 + 60 * SECOND))]
+    await removal.check()
+
+
+async def test_behind_a_new_holder_it_is_the_one_that_follows(rig: Rig, removal: Removal) -> None:
+    await lead(rig)
+    await end_leader_early(rig, removal)
+    await removal.target.add("holder", **LAST)
+    await removal.carry("follower")
+    assert (await removal.target.states())["follower"] == "blocked"
+    await removal.check()
+    assert await run_all(removal.target, Completed()) == ["holder", "follower"]
+    assert CLAIM not in await removal.target.dump()
+
+
+async def test_a_newer_follower_has_taken_its_place(rig: Rig, removal: Removal) -> None:
+    await lead(rig)
+    await removal.hand_over("@a")
+    await removal.carry("leader")
+    await removal.target.add("newer", **LAST)
+    await removal.carry("follower")
+    assert await removal.target.states() == {"leader": "delayed", "newer": "blocked"}
+    assert (await removal.target.counters())["replaced"] == 1
+    assert (await removal.target.dump())["lanes"] == {"@a": "2000000"}
+    assert await removal.admit("@a") == []
+    rig.clock.go(5)
+    assert await run_all(removal.target, Completed()) == ["leader", "newer"]
+    await removal.check()
+
+
+async def test_a_follower_of_a_chain_takes_its_place_in_it(rig: Rig, removal: Removal) -> None:
+    chained: dict[str, Any] = LAST | {"chain": "t/a"}
+    await rig.run("leader", Retried(5 * SECOND, BOOM), **chained)
+    await rig.add("follower", **chained)
+    await rig.add("other", lane="@a", chain="t/a")
+    await removal.hand_over("@a")
+    await removal.carry("other", "leader")
+    await removal.carry("follower")
+    await removal.admit("@a")
+    await removal.check()
+    rig.clock.go(5)
+    assert await run_all(removal.target, Completed()) == ["leader", "other", "follower"]
+    await removal.check()
+
+
+async def test_while_the_leader_runs_both_stay(rig: Rig, removal: Removal) -> None:
+    await rig.add("leader", **LAST)
+    lease = await rig.claim()
+    await rig.add("follower", **LAST)
+    await removal.hand_over("@a")
+    assert await removal.carry("leader", "follower") == 0
+    assert set((await rig.dump())["late"]) == {"leader", "follower"}
+    await rig.turn(0, ("leader", lease, Completed()))
+    assert await removal.carry("leader", "follower") == 2
+    assert await removal.states() == ({}, {"leader": "completed", "follower": "ready"})
+    assert (await removal.target.dump())[CLAIM] == "follower"
+    assert await removal.admit("@a") == []
+    await removal.check()

@@ -1,0 +1,28 @@
+"""seal.lua"""
+
+from __future__ import annotations
+
+from tests._support.removal import Removal
+from tests._support.rig import Rig
+
+
+async def test_a_home_keeps_the_latest_epoch_that_was_sealed(rig: Rig, removal: Removal) -> None:
+    await removal.moving.seal("q", 10)
+    assert await rig.dump() == {"clock": {"sealed": 10}}
+    await removal.moving.seal("q", 9)
+    await removal.moving.seal("q", 10)
+    assert await rig.dump() == {"clock": {"sealed": 10}}
+    await removal.moving.seal("q", 11)
+    assert await rig.dump() == {"clock": {"sealed": 11}}
+
+
+async def test_lanes_that_were_barred_before_stay_so_and_are_admitted(
+    rig: Rig, removal: Removal
+) -> None:
+    await rig.add("a", lane="@a")
+    await removal.hand_over("@a")
+    for home in ("q", "q/1"):
+        await removal.moving.seal(home, 1)
+    assert await removal.carry("a") == 1
+    assert await removal.admit("@a") == []
+    assert [claim.id for claim in (await removal.target.turn(9)).claimed] == ["a"]
