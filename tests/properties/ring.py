@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 FULL = 1e18
-QUANTUM, ROUNDS = 16, 12
+QUANTUM, ROUNDS = 25, 12
 SETTINGS = ("limits", "max_running", "weight", "size")
 
 Control = dict[str, Any]

@@ -2,7 +2,7 @@
 -- A visit takes a few jobs where many lanes wait, because a visit costs more than a job; turns count
 -- every one of them, so shares come out even all the same.
 --@include key, lane, tenant, share
-local QUANTUM = 16   -- of a large claim; a small one still goes to three lanes at least
+local QUANTUM = 25   -- of a large claim; a small one still goes to three lanes at least
 
 --- The lane with the earliest turn goes first: `heap` is ordered so that no parent comes later than
 -- its children.
