@@ -187,3 +187,21 @@ async def test_shares_of_the_minute_are_kept(rig: Rig) -> None:
     minute = T0 // (60 * SECOND)
     shares = (await rig.dump())[f"shares:{minute}"]
     assert {lane: given for lane, (given, *_) in shares.items()} == {"@a": 3000, "@b": 1500}
+
+
+async def test_sweeps_look_at_every_lane_that_is_full(rig: Rig) -> None:
+    """Also where more of them wait than a sweep looks at, and the first are full for good."""
+    await rig.declare(fair=True)
+    lanes = [f"@{number:03d}" for number in range(120)]
+    for lane in lanes:
+        lasting = None if lane < "@100" else SECOND
+        await rig.engine.tenant("q", lane, {"max_running": "1"}, by="ops", duration_us=lasting)
+        await rig.add(f"{lane}a", f"{lane}b", lane=lane)
+    for _ in range(10):
+        await rig.turn(100)
+    assert len((await rig.dump())["running"]) == len(lanes)
+    rig.clock.go(2)
+    claimed: set[str] = set()
+    for _ in range(60):
+        claimed |= {claim.id for claim in (await rig.turn(100, is_sweep=True)).claimed}
+    assert claimed == {f"{lane}b" for lane in lanes[100:]}

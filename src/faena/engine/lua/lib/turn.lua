@@ -31,14 +31,18 @@ local function upkeep(conf, now, slice, sweep)
 end
 
 --- Lanes whose instant has come are served again; at a sweep some that wait for room are looked at,
--- for their bounds may have been changed. Returns when the next one's comes, or nil.
+-- any of them, for a bound may have ended by itself. Returns when the next one's comes, or nil.
 local function unpark_due(now, sweep)
   local opens_at = first_score('parked')
   if opens_at and opens_at <= now then
     unpark(call('ZRANGE', key('parked'), '-inf', now, 'BYSCORE', 'LIMIT', 0, PROMOTED))
   end
   if opens_at and sweep then
-    unpark(call('ZRANGE', key('parked'), FULL, FULL, 'BYSCORE', 'LIMIT', 0, PROMOTED))
+    local some, full = call('ZRANDMEMBER', key('parked'), PROMOTED, 'WITHSCORES'), {}
+    for i = 1, #some, 2 do
+      full[#full + 1] = tonumber(some[i + 1]) >= FULL and some[i] or nil
+    end
+    unpark(full)
   end
   opens_at = opens_at and first_score('parked')
   return opens_at and opens_at < FULL and opens_at or nil
