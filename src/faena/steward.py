@@ -17,6 +17,7 @@ Every step may be done twice and by several at once; who dies leaves the rest to
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 import time
 from collections import defaultdict
@@ -89,6 +90,17 @@ class Steward:
         before = [home.name for home in table.homes(self._queue)]
         after = [home.name for home in coming.homes(self._queue)]
         homes = [*before, *(name for name in after if name not in before)]
+        # A home that is sealed refuses preparations: somebody has made them all, and may have died.
+        with contextlib.suppress(HomesChanged):
+            await self._prepare(table, coming, before, homes)
+        for name in homes:
+            await self._moving.seal(name, coming.epoch)
+        await self._moving.decide(self._queue, "publish", table.epoch)
+
+    async def _prepare(
+        self, table: Table, coming: Table, before: Sequence[str], homes: Sequence[str]
+    ) -> None:
+        """Have every home know what will be, and the lanes that will leave be expected."""
         for name in homes[len(before) :]:
             await self._furnish(name)
         if coming.shards < table.shards:  # nobody is given more before it counts what was claimed
@@ -100,9 +112,6 @@ class Steward:
         for name in before:
             async for lanes in self._leaving(name, coming):
                 await self._hand_over(name, lanes, coming)
-        for name in homes:
-            await self._moving.seal(name, coming.epoch)
-        await self._moving.decide(self._queue, "publish", table.epoch)
 
     async def _furnish(self, home: str) -> None:
         """Give a new home what the first one has: settings, edits, holds."""
@@ -182,13 +191,7 @@ class Steward:
         kept = {home.name for home in table.homes(self._queue)}
         for home in homes:
             if home not in kept:
-                await self._give_up(home)
-
-    async def _give_up(self, home: str) -> None:
-        """Remove a home that nobody lives in any more; a job that is there all the same stays."""
-        _, counts, *_ = await self._engine.overview(home)
-        if not any(counts[1::2]):
-            await self._engine.obliterate(home, JOBS, force=False)
+                await self._moving.vacate(home, table.epoch)
 
     async def _is_over(self, homes: Sequence[str], table: Table) -> bool:
         """Admit what has come, strike off what has gone; whether all of it has."""
@@ -272,7 +275,10 @@ class _Removal:
         start = 0
         while True:
             part = ids[start : start + JOBS]
-            batch = await self._moving.take_out(self._home, to, self._arrived[to], part)
+            arrived = self._arrived[to]
+            batch = await self._moving.take_out(
+                self._home, to, arrived, part, epoch=self._table.epoch
+            )
             start += batch.looked
             if batch.number:
                 await self._moving.take_in(to, self._home, batch)

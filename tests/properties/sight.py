@@ -67,6 +67,11 @@ class Sight:
             its = marks.get(mark.get("n"), {})
             if its and (its.get("u"), its.get("m")) == (mark.get("u"), mark.get("m")):
                 found.add(mark["n"])
+        leaving = {lane for lane, why in self.hash("moves").items() if why.startswith("out")}
+        for job in self.live():  # whose leader may have gone before
+            if job.lane in leaving and marks.get(job.id, {}).get("m") == "last":
+                found.add(job.id)
+        found -= {job for tail in self.sets("tail:").values() for job in tail}
         return {job for job in found if job in self.jobs and self.jobs[job].state == "blocked"}
 
     def bound(self, lane: str, name: str) -> Any:

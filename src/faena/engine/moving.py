@@ -126,15 +126,23 @@ class Moving:
             if cursor == "0":
                 return
 
-    async def take_out(self, home: str, to: str, arrived: int, ids: Sequence[str]) -> Batch:
+    async def take_out(
+        self, home: str, to: str, arrived: int, ids: Sequence[str], *, epoch: int = 0
+    ) -> Batch:
         """The batch that is on its way, after that of number `arrived`."""
-        number, jobs, looked = await self._engine.ask("export", home, [to, arrived, *ids])
+        args = [to, arrived, epoch, *ids]
+        number, jobs, looked = await self._engine.ask("export", home, args)
+        _check_fresh(number)
         return Batch(number, jobs, looked)
 
     async def take_in(self, home: str, source: str, batch: Batch) -> int:
         """Have a batch arrive, once; how many jobs came."""
         args = [source, batch.number, batch.jobs]
         return int((await self._engine.ask_declared("import", home, args))[0])
+
+    async def vacate(self, home: str, epoch: int) -> bool:
+        """Give up a home that a change has emptied; False when it is not empty, or needed again."""
+        return bool(await self._engine.ask("vacate", home, [epoch]) == b"OK")
 
     async def known(
         self, home: str, to: str, wanted: Sequence[tuple[str, str, str]]
@@ -148,6 +156,6 @@ class Moving:
         ]
 
 
-def _check_fresh(answer: bytes) -> None:
+def _check_fresh(answer: bytes | int) -> None:
     if answer == b"STALE":
         raise HomesChanged("another program has moved on with the change", op="move")

@@ -110,4 +110,7 @@ for name in pairs(edited) do
 end
 table.sort(names)
 call('HSET', key('conf'), 'edited', table.concat(names, ' '))
+if not is_behind then
+  call('PERSIST', key('conf'))   -- a home that was given up is there again: see vacate.lua
+end
 return sealed()

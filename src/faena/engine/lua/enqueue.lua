@@ -17,10 +17,10 @@ elseif overtaken then
   return { 'OVERTAKEN' }
 end
 local conf = conf_now()
-if not conf.version then
+if conf.epoch and conf.epoch > (tonumber(ARGV[4]) or 0) then
+  return { 'MOVED' }   -- also where this home was given up: it must not be declared anew
+elseif not conf.version then
   return { 'UNCONFIGURED' }
-elseif conf.epoch and conf.epoch > (tonumber(ARGV[4]) or 0) then
-  return { 'MOVED' }
 end
 
 local number, ids = (#ARGV - 4) / 2, {}

@@ -1,16 +1,20 @@
 --- Send jobs to another home: they leave their places here and lie in the outbox until it has them.
 -- states   any but running -> gone
 -- keys     all of a job · outbox, late, moves hashes
--- args     now · home · number of the last batch that has arrived there · id …
+-- args     now · home · number of the last batch that has arrived there · epoch of the change (0 for
+--          any) · id …
 -- returns  number · packed jobs of the batch that must be taken there, 0 and '' for none · how many of
 --          the ids were looked at (none while an earlier batch is under way)
+-- refuses  STALE (the change is over)
 -- Jobs that run, or wait for one that runs, are noted in `late`.
 --@flags allow-oom
 --@include now, conf, state, mark, place, forget, weigh, tally, moves, luggage, pass_claims
 local MOST_BYTES = 4 * 1024 * 1024
-local EPOCH = 1e8
-local now, home, arrived = now_us(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+local now, home, arrived, epoch = now_us(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local conf = conf_now()
+if epoch > 0 and epoch ~= conf.epoch then
+  return { 'STALE', '', 0 }
+end
 
 local under_way = call('HGET', key('outbox'), home)
 local number, packed = string.match(under_way or '', '^(%d+) (.*)$')
@@ -20,10 +24,17 @@ elseif number then
   call('HDEL', key('outbox'), home)
 end
 
---- Whether a job waits for another that is still here and will free it.
+local function is_leaving(lane)
+  return string.match(call('HGET', key('moves'), lane) or '', '^out') ~= nil
+end
+
+--- Whether a job waits for another that is here, and will soon end or leave before it. One that stays
+-- may wait for its next attempt for days.
 local function follows(id, mark)
   local leader = mark.u and mark.m == 'last' and call('GET', unique_key(mark.m, mark.u))
-  return leader and leader ~= id and state_of(leader) ~= nil
+  local state = leader and leader ~= id and state_of(leader)
+  local lane = state and lane_in(call('HGET', key('specs'), leader))
+  return state == 'running' or (lane and is_leaving(lane))
 end
 
 local function must_stay(id, state, spec)
@@ -35,8 +46,12 @@ local function must_stay(id, state, spec)
     and follows(id, marks_of({ id })[id] or {})
 end
 
+--- A lane that is not noted had no live job when those that leave were: a finished one was run again.
 local function may_leave(state, lane)
-  return is_finished(state) or string.match(call('HGET', key('moves'), lane) or '', '^out') ~= nil
+  if epoch > 0 and not is_finished(state) and call('HEXISTS', key('moves'), lane) == 0 then
+    bar(lane, 'out ' .. whole(epoch))
+  end
+  return is_finished(state) or is_leaving(lane)
 end
 
 --- A follower of the same lane goes the same way; one of another would wait here for nobody.
@@ -66,7 +81,7 @@ local function take_out(job, lane)
 end
 
 local jobs, ids, bytes, looked = {}, {}, 0, 0
-for i = 4, #ARGV do
+for i = 5, #ARGV do
   local id, spec = ARGV[i], call('HGET', key('specs'), ARGV[i])
   local state, score = state_of(id)
   local lane = spec and lane_in(spec)

@@ -6,7 +6,9 @@
 -- refuses  UNCONFIGURED
 --@include now, conf, state, place, weigh, wake, tally, luggage, arrival
 local now, home, number, conf = now_us(ARGV[1]), ARGV[2], tonumber(ARGV[3]), conf_now()
-if not conf.version then
+if number < (conf.epoch or 0) * EPOCH then
+  return { 0 }   -- it was sent for an earlier change, which is over: it has been here
+elseif not conf.version then
   return { 'UNCONFIGURED' }
 elseif tonumber(call('HGET', key('inbox'), home) or 0) >= number then
   return { 0 }

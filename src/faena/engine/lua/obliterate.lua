@@ -5,7 +5,7 @@
 -- returns  DONE, MORE, or the refusal
 -- refuses  RUNNING
 --@flags allow-oom
---@include state, mark, forget, place
+--@include state, mark, forget, place, raze
 local slice = tonumber(ARGV[1])
 if ARGV[2] ~= '1' and call('ZCARD', key('running')) > 0 then
   return 'RUNNING'
@@ -23,14 +23,5 @@ for _, state in ipairs(STATES) do
     return 'MORE'
   end
 end
--- A window whose sum is forgotten would lend its claims to the next limit of its length.
-for _, name in ipairs(call('HKEYS', key('clock'))) do
-  if string.find(name, '^window:') then
-    call('UNLINK', key(name))
-  end
-end
-call('UNLINK', key('lanes'), key('ring'), key('parked'), key('debts'), key('heads'), key('tenants'), key('learned'),
-  key('homes'), key('moves'), key('outbox'), key('inbox'), key('late'), key('throttled'))
-call('UNLINK', key('conf'), key('clock'), key('specs'), key('marks'), key('leases'), key('results'),
-  key('holds'), key('waiters'), key('workers'), key('events'), key('wake'))
+raze()
 return 'DONE'

@@ -9,6 +9,7 @@
 --@include key, lane, share
 local function is_sealed(epoch)
   return tonumber(call('HGET', key('clock'), 'sealed') or 0) >= tonumber(epoch)
+    or tonumber(call('HGET', key('conf'), 'epoch') or 0) > tonumber(epoch)
 end
 
 --- Serve a lane no more.

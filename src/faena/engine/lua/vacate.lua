@@ -1,0 +1,20 @@
+--- Give up a home that no lane lives in any more.
+-- states   none
+-- keys     all
+-- args     now · epoch (of the change that left it)
+-- returns  OK
+-- refuses  STALE (it is needed again) · LIVE (a job is here all the same)
+-- Its epoch stays for a day: whoever has not heard that it is gone must not be believed here.
+--@flags allow-oom
+--@include key, raze
+local EPOCH_TTL_S = 86400
+local conf = key('conf')
+if call('HGET', conf, 'epoch') ~= ARGV[2] then
+  return 'STALE'
+elseif call('EXISTS', key('specs'), key('outbox')) > 0 then
+  return 'LIVE'
+end
+raze()
+call('HSET', conf, 'epoch', ARGV[2], 'digest', redis.sha1hex('epoch=' .. ARGV[2]))
+call('EXPIRE', conf, EPOCH_TTL_S)
+return 'OK'
