@@ -26,6 +26,7 @@ end
 
 if is_current and verb == 'begin' and not phase then
   call('HSET', homes, 'epoch', epoch, 'phase', 'announced', 'change', ARGV[4], 'by', ARGV[5], 'at', whole(now))
+  call('PERSIST', homes)   -- of a queue that was obliterated only the epoch is left, for a day
 elseif is_current and verb == 'publish' and phase == 'announced' then
   apply(call('HGET', homes, 'change'))
   call('HSET', homes, 'epoch', whole(tonumber(epoch) + 1), 'phase', 'moving')

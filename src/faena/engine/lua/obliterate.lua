@@ -23,5 +23,11 @@ for _, state in ipairs(STATES) do
     return 'MORE'
   end
 end
+-- Homes that were given up remember their epochs for a day: those of a queue of this name go on.
+local epoch = call('HGET', key('homes'), 'epoch')
 raze()
+if epoch then
+  call('HSET', key('homes'), 'epoch', epoch)
+  call('EXPIRE', key('homes'), 86400)
+end
 return 'DONE'

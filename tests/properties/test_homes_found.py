@@ -1,0 +1,149 @@
+"""What the machine has found of homes, each as the shortest story that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from faena import steward
+from faena.engine import Address
+from faena.engine.moving import Moving
+from faena.engine.scripts import Turn
+from faena.engine.settings import declaration
+from faena.errors import HomesChanged
+from faena.homes import Table
+from faena.options import QueueOptions
+from faena.steward import Steward
+from tests._support.rig import Rig
+from tests._support.valkey import Server
+from tests.properties.homes_gate import GatedWire, Hired
+
+OWN = "q/@a"
+
+
+class Town:
+    """A queue whose lane @a moves, and stewards that stop where a test wants them to."""
+
+    def __init__(self, rig: Rig, server: Server) -> None:
+        self.rig = rig
+        self.moving = Moving(rig.engine)
+        self._server = server
+        self._wires: list[GatedWire] = []
+        self._hired: list[Hired] = []
+
+    async def steward(self) -> Hired:
+        wire = GatedWire(Address.parse(self._server.url))
+        self._wires.append(wire)
+        hired = Hired(wire, self.rig.engine.namespace, self.rig.clock)
+        await hired.begin("q", declaration(QueueOptions(fair=True)), is_strict=True)
+        self._hired.append(hired)
+        return hired
+
+    async def table(self) -> Table:
+        return await Steward(self.rig.engine, "q", is_strict=True).table()
+
+    async def begin(self, change: str) -> None:
+        keeper = Steward(self.rig.engine, "q", is_strict=True)
+        assert await keeper.begin(change, await keeper.table(), "ops")
+
+    async def change(self, what: str) -> None:
+        """All of it, by one steward."""
+        await self.begin(what)
+        await self.go_on(await self.steward())
+
+    async def go_on(self, hired: Hired, *, until: str = "") -> None:
+        """Until the steward is done, or is about to make the call that is meant."""
+        for _ in range(200):
+            if hired.is_done or (until and until in hired.next_call):
+                return
+            await hired.step()
+        raise AssertionError(f"the steward must come to {until or 'its end'}")
+
+    async def enqueue(self, home: str, epoch: int, *ids: str) -> None:
+        jobs = [(job, b"010 lane=@a\n{}") for job in ids]
+        engine = self.rig.engine
+        await engine.enqueue(home, "producer", self.rig.next_call(), jobs, epoch=epoch)
+
+    async def claimed(self, home: str) -> list[str]:
+        turn = Turn(self.rig.next_call(), 9)
+        answer = await self.rig.engine.exchange(home, "worker", "worker", turn)
+        return [claim.id for claim in answer.claimed]
+
+    async def close(self) -> None:
+        for hired in self._hired:
+            await hired.abandon()
+        for wire in self._wires:
+            await wire.close()
+        for home in ("q/1", OWN):
+            while await self.rig.engine.obliterate(home, 1000, force=True) != "DONE":
+                pass
+
+
+@pytest.fixture
+async def town(rig: Rig, valkey: Server, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Town]:
+    async def always(*_: object) -> bool:
+        return True
+
+    monkeypatch.setattr(Moving, "lock", always)
+    monkeypatch.setattr(Moving, "unlock", always)
+    monkeypatch.setattr(steward, "_PAUSE_S", 0)
+    await rig.declare(fair=True)
+    town = Town(rig, valkey)
+    yield town
+    await town.close()
+
+
+async def test_a_change_is_published_though_who_sealed_the_homes_has_died(town: Town) -> None:
+    await town.begin("own @a")
+    first = await town.steward()
+    await town.go_on(first, until=" homes")  # both homes are sealed
+    await first.abandon()
+    await town.go_on(await town.steward())
+    assert (await town.table()).own == {"@a"}
+
+
+async def test_a_producer_brings_no_home_back_that_was_given_up(town: Town) -> None:
+    await town.change("own @a")
+    await town.enqueue(OWN, 1, "a")
+    await town.change("shared @a")
+    with pytest.raises(HomesChanged):
+        await town.enqueue(OWN, 1, "b")
+    assert await town.rig.states() == {"a": "ready"}
+
+
+async def test_a_steward_that_slept_takes_no_new_home_for_an_old_one(town: Town) -> None:
+    await town.change("own @a")
+    await town.begin("shared @a")
+    slow = await town.steward()
+    await town.go_on(slow, until="vacate")
+    await town.change("own @a")
+    await town.enqueue(OWN, 3, "a")
+    await town.go_on(slow)
+    assert await town.claimed(OWN) == ["a"]
+
+
+async def test_a_batch_that_arrives_too_late_is_not_taken_in_again(town: Town) -> None:
+    await town.enqueue("q", 0, "a")
+    await town.begin("own @a")
+    slow = await town.steward()
+    await town.go_on(slow, until="import")
+    await town.go_on(await town.steward())
+    await town.change("shared @a")  # the home that had taken the batch in is no more
+    await town.go_on(slow)
+    assert await town.claimed("q") == ["a"]
+    assert await town.claimed(OWN) == []
+
+
+async def test_a_steward_that_slept_sends_no_job_where_its_lane_lived_before(town: Town) -> None:
+    await town.enqueue("q", 0, "a")
+    await town.begin("own @a")
+    slow = await town.steward()
+    await town.go_on(slow, until="export")
+    await town.go_on(await town.steward())
+    await town.change("shared @a")
+    await town.begin("shards 2")
+    await town.go_on(await town.steward(), until="export")
+    await town.go_on(slow)
+    await town.go_on(await town.steward())
+    assert [*await town.claimed("q"), *await town.claimed("q/1")] == ["a"]
