@@ -21,6 +21,7 @@ class Removal:
         self.target.engine, self.target.clock = source.engine, source.clock
         self.target.declare_as()
         self.moving = Moving(source.engine)
+        self._homes = source.queue, home
         self._arrived = 0
 
     async def declare(self, **options: object) -> None:
@@ -34,18 +35,24 @@ class Removal:
         expected = dict(zip(lanes, baggage, strict=True))
         await self.moving.expect(self.target.queue, epoch, stamp, expected)
 
-    async def take_out(self, *ids: str, arrived: int | None = None) -> Batch:
-        known = self._arrived if arrived is None else arrived
-        return await self.moving.take_out(self.source.queue, self.target.queue, known, ids)
+    async def place(self, epoch: int = EPOCH) -> None:
+        """Both homes know that a change is under way."""
+        for home in (self.source, self.target):
+            await home.engine.declare(home.queue)
+            await self.moving.place(home.queue, {"epoch": str(epoch)})
+
+    async def take_out(self, *ids: str, arrived: int | None = None, epoch: int = 0) -> Batch:
+        known, homes = self._arrived if arrived is None else arrived, self._homes
+        return await self.moving.take_out(*homes, known, ids, epoch=epoch)
 
     async def take_in(self, batch: Batch) -> int:
         came = await self.moving.take_in(self.target.queue, self.source.queue, batch)
         self._arrived = batch.number
         return came
 
-    async def carry(self, *ids: str) -> int:
+    async def carry(self, *ids: str, epoch: int = 0) -> int:
         """Take jobs over and strike them off; how many came."""
-        batch = await self.take_out(*ids)
+        batch = await self.take_out(*ids, epoch=epoch)
         came = await self.take_in(batch) if batch.number else 0
         await self.take_out()
         return came

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from faena.errors import HomesChanged
 from faena.limits import Limit
 from faena.options import Retain
 from faena.outcomes import Buried, Completed, Retried
@@ -144,6 +145,59 @@ async def test_a_follower_of_another_lane_is_not_left_waiting_for_nobody(
     assert (await rig.dump())["unique:last:u"] == "follower"
     assert (await removal.target.dump())["unique:last:u"] == "leader"
     await removal.check()
+
+
+async def test_a_follower_does_not_wait_for_a_job_that_stays_and_may_stay_for_long(
+    rig: Rig, removal: Removal
+) -> None:
+    await rig.run("leader", Retried(5 * SECOND, BOOM), **LAST_OF_B)
+    await rig.add("follower", **LAST)
+    await removal.move(["@a"], "follower")
+    assert await removal.states() == ({"leader": "delayed"}, {"follower": "ready"})
+    await removal.check()
+
+
+async def test_it_waits_for_one_that_runs(rig: Rig, removal: Removal) -> None:
+    await rig.add("leader", **LAST_OF_B)
+    lease = await rig.claim()
+    await rig.add("follower", **LAST)
+    await removal.hand_over("@a")
+    assert await removal.carry("follower") == 0
+    await rig.turn(0, ("leader", lease, Completed()))
+    assert await removal.carry("follower") == 1
+    assert await removal.admit("@a") == []
+    await removal.check()
+
+
+async def test_a_job_that_was_run_again_after_lanes_were_noted_leaves_too(
+    rig: Rig, removal: Removal
+) -> None:
+    for job in ("waits", "runs"):
+        await rig.run(job, Buried(BOOM), lane=f"@{job}")
+    await removal.place()
+    for job in ("runs", "waits"):
+        await rig.engine.retry("q", [job])
+    lease = await rig.claim()
+    assert await removal.carry("waits", "runs", epoch=1) == 1
+    assert await removal.states() == ({"runs": "running"}, {"waits": "ready"})
+    assert (await rig.dump())["moves"] == {"@waits": "out 1", "@runs": "out 1"}
+    assert await removal.admit("@waits", "@runs") == ["@waits", "@runs"]
+    await rig.turn(0, ("runs", lease, Completed()))
+    assert await removal.carry("runs", epoch=1) == 1
+    assert await removal.admit("@waits", "@runs") == []
+    assert await removal.states() == ({}, {"waits": "ready", "runs": "completed"})
+    await removal.check()
+
+
+async def test_a_change_that_is_over_takes_nothing_out(rig: Rig, removal: Removal) -> None:
+    await rig.run("a", Completed(), lane="@a")
+    await removal.place(epoch=3)
+    await rig.remember()
+    for epoch in (2, 4):
+        with pytest.raises(HomesChanged):
+            await removal.take_out("a", epoch=epoch)
+    assert await rig.is_untouched()
+    assert await removal.carry("a", epoch=3) == 1
 
 
 async def test_when_a_head_leaves_the_next_one_has_the_turn_and_is_not_served(

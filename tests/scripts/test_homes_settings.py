@@ -185,10 +185,12 @@ async def test_what_was_enqueued_before_is_answered_again_as_it_was(rig: Rig) ->
         await rig.add("a", call="two", lane="@a")
 
 
-async def test_jobs_are_carried_into_a_home_of_any_epoch(rig: Rig, removal: Removal) -> None:
-    await rig.add("a", lane="@a")
-    await removal.target.declare()
-    await stand(removal.target, 1, epoch=7)
-    await removal.move(["@a"], "a")
-    assert await removal.target.states() == {"a": "ready"}
-    await removal.check()
+async def test_who_announces_an_earlier_change_bars_nothing(removal: Removal) -> None:
+    await removal.place(epoch=2)
+    await removal.target.remember()
+    with pytest.raises(HomesChanged):
+        await removal.moving.depart("q/1", 1, ["@a"])
+    with pytest.raises(HomesChanged):
+        await removal.moving.expect("q/1", 1, "0", {"@a": b""})
+    assert await removal.target.is_untouched()
+    await removal.hand_over("@a", epoch=2)

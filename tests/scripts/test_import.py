@@ -140,6 +140,17 @@ async def test_batches_of_two_homes_are_counted_apart(rig: Rig, removal: Removal
     assert (await removal.target.dump())["inbox"] == {"q": "2", "q/2": "1"}
 
 
+async def test_a_batch_of_an_earlier_change_has_been_here(rig: Rig, removal: Removal) -> None:
+    await rig.run("a", Completed(), **A)
+    await removal.place(epoch=1)
+    batch = await removal.take_out("a", epoch=1)
+    assert await removal.take_in(batch) == 1
+    await removal.target.obliterate()  # and is made again
+    await removal.place(epoch=2)
+    assert await removal.take_in(batch) == 0
+    assert await removal.target.states() == {}
+
+
 async def test_an_id_that_is_there_already_is_not_written_over(rig: Rig, removal: Removal) -> None:
     await rig.add("a", "b", body=b"old", **A)
     await removal.target.add("a", body=b"new", lane="@x")

@@ -52,11 +52,13 @@ end
 
 --- A follower waits on behind the job that has the claim now; it has the claim when nobody has.
 local function enter_blocked(job, conf, now, item)
-  local mark = cmsgpack.unpack(job[MARK])
-  local claim = unique_key(mark.m, mark.u)
-  local leader = call('GET', claim)
+  local mark = job[MARK] ~= '' and cmsgpack.unpack(job[MARK]) or {}
+  local claim = mark.u and unique_key(mark.m, mark.u)
+  local leader = claim and call('GET', claim)
   if not (leader and state_of(leader)) then
-    call('SET', claim, item.id)
+    if claim then
+      call('SET', claim, item.id)
+    end
     return free_follower(item.id, tonumber(item.score), conf, now)
   end
   local its = marks_of({ leader })[leader] or { u = mark.u, m = mark.m }
