@@ -19,11 +19,11 @@ from tests._support.rig import Rig
 from tests._support.valkey import Server
 from tests.properties.homes_gate import GatedWire, Hired
 
-OWN = "q/@a"
+OWN = "q/@b"
 
 
 class Town:
-    """A queue whose lane @a moves, and stewards that stop where a test wants them to."""
+    """A queue whose lane @b moves, and stewards that stop where a test wants them to."""
 
     def __init__(self, rig: Rig, server: Server) -> None:
         self.rig = rig
@@ -61,7 +61,7 @@ class Town:
         raise AssertionError(f"the steward must come to {until or 'its end'}")
 
     async def enqueue(self, home: str, epoch: int, *ids: str) -> None:
-        jobs = [(job, b"010 lane=@a\n{}") for job in ids]
+        jobs = [(job, b"010 lane=@b\n{}") for job in ids]
         engine = self.rig.engine
         await engine.enqueue(home, "producer", self.rig.next_call(), jobs, epoch=epoch)
 
@@ -95,29 +95,29 @@ async def town(rig: Rig, valkey: Server, monkeypatch: pytest.MonkeyPatch) -> Asy
 
 
 async def test_a_change_is_published_though_who_sealed_the_homes_has_died(town: Town) -> None:
-    await town.begin("own @a")
+    await town.begin("own @b")
     first = await town.steward()
-    await town.go_on(first, until=" homes")  # both homes are sealed
+    await town.go_on(first, until="'publish'")  # both homes are sealed
     await first.abandon()
     await town.go_on(await town.steward())
-    assert (await town.table()).own == {"@a"}
+    assert (await town.table()).own == {"@b"}
 
 
 async def test_a_producer_brings_no_home_back_that_was_given_up(town: Town) -> None:
-    await town.change("own @a")
+    await town.change("own @b")
     await town.enqueue(OWN, 1, "a")
-    await town.change("shared @a")
+    await town.change("shared @b")
     with pytest.raises(HomesChanged):
         await town.enqueue(OWN, 1, "b")
     assert await town.rig.states() == {"a": "ready"}
 
 
 async def test_a_steward_that_slept_takes_no_new_home_for_an_old_one(town: Town) -> None:
-    await town.change("own @a")
-    await town.begin("shared @a")
+    await town.change("own @b")
+    await town.begin("shared @b")
     slow = await town.steward()
     await town.go_on(slow, until="vacate")
-    await town.change("own @a")
+    await town.change("own @b")
     await town.enqueue(OWN, 3, "a")
     await town.go_on(slow)
     assert await town.claimed(OWN) == ["a"]
@@ -125,11 +125,11 @@ async def test_a_steward_that_slept_takes_no_new_home_for_an_old_one(town: Town)
 
 async def test_a_batch_that_arrives_too_late_is_not_taken_in_again(town: Town) -> None:
     await town.enqueue("q", 0, "a")
-    await town.begin("own @a")
+    await town.begin("own @b")
     slow = await town.steward()
     await town.go_on(slow, until="import")
     await town.go_on(await town.steward())
-    await town.change("shared @a")  # the home that had taken the batch in is no more
+    await town.change("shared @b")  # the home that had taken the batch in is no more
     await town.go_on(slow)
     assert await town.claimed("q") == ["a"]
     assert await town.claimed(OWN) == []
@@ -137,11 +137,11 @@ async def test_a_batch_that_arrives_too_late_is_not_taken_in_again(town: Town) -
 
 async def test_a_steward_that_slept_sends_no_job_where_its_lane_lived_before(town: Town) -> None:
     await town.enqueue("q", 0, "a")
-    await town.begin("own @a")
+    await town.begin("own @b")
     slow = await town.steward()
     await town.go_on(slow, until="export")
     await town.go_on(await town.steward())
-    await town.change("shared @a")
+    await town.change("shared @b")
     await town.begin("shards 2")
     await town.go_on(await town.steward(), until="export")
     await town.go_on(slow)
