@@ -103,6 +103,8 @@ class Steward:
         """Have every home know what will be, and the lanes that will leave be expected."""
         for name in homes[len(before) :]:
             await self._furnish(name)
+        for name in before:
+            await self._hand_over_quiet(name, coming)
         if coming.shards < table.shards:  # nobody is given more before it counts what was claimed
             await self._burden(table, coming)
         for name in reversed(homes):
@@ -146,6 +148,22 @@ class Steward:
             takers = {name: room for name, room in rooms.items() if room > 0}
             for name, claims in share_out(owed, takers).items():
                 await self._moving.burden(name, coming.epoch, per, claims)
+
+    async def _hand_over_quiet(self, home: str, coming: Table) -> None:
+        """Lanes of finished jobs leave too: one that is run again must not be served here.
+
+        There may be many, and producers need not wait for them: that is why they go first.
+        """
+        if coming.lane:
+            return
+        quiet: set[str] = set()
+        async for jobs in self._moving.roll(home, ""):
+            quiet |= {lane for _, lane in jobs if coming.home_of(self._queue, lane) != home}
+        async for live in Survey(self._engine, home).ids("lanes", is_hash=True):
+            quiet -= set(live)
+        lanes = sorted(quiet)
+        for start in range(0, len(lanes), LANES):
+            await self._hand_over(home, lanes[start : start + LANES], coming)
 
     async def _leaving(self, home: str, coming: Table) -> AsyncIterator[list[str]]:
         """The lanes that must leave a home, in parts for one call each."""
@@ -255,10 +273,12 @@ class _Removal:
             await self._carry(home.name, waiting.pop(home.name, []))
 
     async def run_late(self) -> None:
-        """Take away those that ran, as far as they have ended."""
+        """Take away those that ran, as far as they have ended, and what others left on its way."""
         waiting: dict[str, list[str]] = defaultdict(list)
         async for late in self._survey.texts("late"):
             self._sort(late.items(), waiting)
+        for to in await self._moving.under_way(self._home):
+            waiting[to] += []  # somebody took them out, and may have died since
         for to, ids in waiting.items():
             await self._carry(to, ids)
 

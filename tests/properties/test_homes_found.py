@@ -14,6 +14,7 @@ from faena.engine.settings import declaration
 from faena.errors import HomesChanged
 from faena.homes import Table
 from faena.options import QueueOptions
+from faena.outcomes import Completed, Released
 from faena.steward import Steward
 from tests._support.rig import Rig
 from tests._support.valkey import Server
@@ -147,3 +148,30 @@ async def test_a_steward_that_slept_sends_no_job_where_its_lane_lived_before(tow
     await town.go_on(slow)
     await town.go_on(await town.steward())
     assert [*await town.claimed("q"), *await town.claimed("q/1")] == ["a"]
+
+
+async def test_a_steward_carries_on_with_what_another_took_out_last(town: Town) -> None:
+    await town.enqueue("q", 0, "a")
+    lease = await town.rig.claim()
+    await town.begin("own @b")
+    first, second = await town.steward(), await town.steward()
+    await town.go_on(first, until="'look'")
+    await town.go_on(second, until="export")
+    await town.rig.turn(0, ("a", lease, Released()))
+    await second.step()
+    await second.abandon()
+    await town.go_on(first)
+    assert await town.claimed(OWN) == ["a"]
+
+
+async def test_a_lane_of_finished_jobs_is_not_served_where_it_lived(town: Town) -> None:
+    await town.enqueue("q", 0, "a")
+    await town.rig.turn(0, ("a", await town.rig.claim(), Completed()))
+    await town.begin("shards 2")
+    steward = await town.steward()
+    await town.go_on(steward, until="'publish'")
+    await steward.step()
+    await town.rig.engine.retry("q", ["a"])
+    assert await town.claimed("q") == []
+    await town.go_on(steward)
+    assert await town.claimed("q/1") == ["a"]

@@ -135,6 +135,10 @@ class Moving:
         _check_fresh(number)
         return Batch(number, jobs, looked)
 
+    async def under_way(self, home: str) -> list[str]:
+        """The homes to which batches are on their way, or were when somebody last looked."""
+        return texts(await self._engine.command("HKEYS", home, "outbox"))
+
     async def take_in(self, home: str, source: str, batch: Batch) -> int:
         """Have a batch arrive, once; how many jobs came."""
         args = [source, batch.number, batch.jobs]
