@@ -122,16 +122,29 @@ async def test_one_that_is_late_and_whose_lane_stays_is_not_waited_for(
     assert "late" not in await rig.dump()
 
 
-async def test_a_follower_leaves_behind_the_job_it_waits_for(rig: Rig, removal: Removal) -> None:
+@pytest.mark.parametrize("ids", [("follower", "leader"), ("leader", "follower"), ("leader",)])
+async def test_a_follower_leaves_with_the_job_it_waits_for(
+    rig: Rig, removal: Removal, ids: tuple[str, ...]
+) -> None:
+    await rig.run("leader", Retried(5 * SECOND, BOOM), **LAST)
+    await rig.add("follower", delay=60 * SECOND, **LAST)
+    wanted = (await rig.dump())["blocked"]
+    await removal.move(["@a"], *ids)
+    assert await removal.states() == ({}, {"leader": "delayed", "follower": "blocked"})
+    assert (await removal.target.dump())["blocked"] == wanted
+    assert "late" not in await rig.dump()
+    await removal.check()
+
+
+async def test_a_follower_that_is_asked_alone_waits_for_it(rig: Rig, removal: Removal) -> None:
     await rig.run("leader", Retried(5 * SECOND, BOOM), **LAST)
     await rig.add("follower", **LAST)
     await removal.hand_over("@a")
-    assert await removal.carry("follower", "leader") == 1
-    assert await removal.states() == ({"follower": "blocked"}, {"leader": "delayed"})
+    assert await removal.carry("follower") == 0
     assert (await rig.dump())["late"] == {"follower": "@a"}
-    assert await removal.carry("follower") == 1
-    assert await removal.states() == ({}, {"leader": "delayed", "follower": "blocked"})
     await removal.check()
+    assert await removal.carry("leader") == 2
+    assert "late" not in await rig.dump()
 
 
 async def test_a_follower_of_another_lane_is_not_left_waiting_for_nobody(

@@ -11,13 +11,8 @@ from tests._support.removal import Removal, run_all
 from tests._support.rig import BOOM, SECOND, T0, Rig
 
 LAST: dict[str, Any] = {"lane": "@a", "unique": "u", "mode": "last"}
+LAST_OF_B: dict[str, Any] = LAST | {"lane": "@b"}
 CLAIM = "unique:last:u"
-
-
-async def lead(rig: Rig) -> None:
-    """`leader` has started and waits for its next attempt, `follower` behind it."""
-    await rig.run("leader", Retried(5 * SECOND, BOOM), **LAST)
-    await rig.add("follower", **LAST)
 
 
 @pytest.mark.parametrize("mode", ["live", "waiting", "debounce", "last"])
@@ -75,11 +70,9 @@ async def test_a_claim_that_was_made_meanwhile_is_not_taken_away(
 
 
 async def test_a_follower_waits_on_behind_its_leader(rig: Rig, removal: Removal) -> None:
-    await lead(rig)
-    await removal.hand_over("@a")
-    await removal.carry("leader")
-    await removal.carry("follower")
-    await removal.admit("@a")
+    await rig.run("leader", Retried(5 * SECOND, BOOM), **LAST)
+    await rig.add("follower", **LAST)
+    await removal.move(["@a"], "leader")
     await removal.check()
     assert (await removal.target.turn(9)).claimed == []
     rig.clock.go(5)
@@ -88,61 +81,56 @@ async def test_a_follower_waits_on_behind_its_leader(rig: Rig, removal: Removal)
     await removal.check()
 
 
-async def end_leader_early(rig: Rig, removal: Removal) -> None:
-    """The leader has come and ended before its follower comes."""
+async def leave_leader(rig: Rig, removal: Removal, **facts: Any) -> None:
+    """The leader is of another lane, which stays: its follower leaves it."""
+    await rig.run("leader", Retried(5 * SECOND, BOOM), **LAST_OF_B)
+    await rig.add("follower", **LAST, **facts)
     await removal.hand_over("@a")
-    await removal.carry("leader")
-    await removal.moving.admit("q/1", "in", 1, ["@a"])
-    rig.clock.go(5)
-    assert await run_all(removal.target, Completed()) == ["leader"]
 
 
-async def test_a_follower_whose_leader_has_ended_has_the_claim_and_runs(
+async def test_a_follower_that_leaves_its_leader_has_a_claim_and_runs(
     rig: Rig, removal: Removal
 ) -> None:
-    await lead(rig)
-    await end_leader_early(rig, removal)
+    await leave_leader(rig, removal)
     await removal.carry("follower")
-    come = await removal.target.dump()
-    assert come[CLAIM] == "follower"
-    assert (await removal.target.states())["follower"] == "ready"
+    assert (await removal.target.dump())[CLAIM] == "follower"
+    assert (await rig.dump())[CLAIM] == "leader"
+    assert await removal.states() == ({"leader": "delayed"}, {"follower": "ready"})
     (answer,) = await removal.target.add("dup", **LAST)
     assert (answer.code, answer.detail) == ("DUPLICATE", "follower")
     await removal.check()
 
 
 async def test_its_own_delay_is_kept(rig: Rig, removal: Removal) -> None:
-    await rig.run("leader", Retried(5 * SECOND, BOOM), **LAST)
-    await rig.add("follower", delay=60 * SECOND, **LAST)
-    await end_leader_early(rig, removal)
+    await leave_leader(rig, removal, delay=60 * SECOND)
     await removal.carry("follower")
     assert (await removal.target.dump())["delayed"] == [("follower", float(T0 + 60 * SECOND))]
     await removal.check()
 
 
-async def test_behind_a_new_holder_it_is_the_one_that_follows(rig: Rig, removal: Removal) -> None:
-    await lead(rig)
-    await end_leader_early(rig, removal)
+async def test_it_follows_whoever_has_the_claim_where_it_comes(rig: Rig, removal: Removal) -> None:
+    await leave_leader(rig, removal)
     await removal.target.add("holder", **LAST)
     await removal.carry("follower")
-    assert (await removal.target.states())["follower"] == "blocked"
+    assert await removal.target.states() == {"holder": "ready", "follower": "blocked"}
     await removal.check()
+    assert await removal.admit("@a") == []
     assert await run_all(removal.target, Completed()) == ["holder", "follower"]
     assert CLAIM not in await removal.target.dump()
 
 
 async def test_a_newer_follower_has_taken_its_place(rig: Rig, removal: Removal) -> None:
-    await lead(rig)
-    await removal.hand_over("@a")
-    await removal.carry("leader")
+    await leave_leader(rig, removal)
+    await removal.target.add("holder", **LAST_OF_B)
+    lease = await removal.target.claim()
     await removal.target.add("newer", **LAST)
     await removal.carry("follower")
-    assert await removal.target.states() == {"leader": "delayed", "newer": "blocked"}
+    assert await removal.target.states() == {"holder": "running", "newer": "blocked"}
     assert (await removal.target.counters())["replaced"] == 1
-    assert (await removal.target.dump())["lanes"] == {"@a": "2000000"}
+    assert (await removal.target.dump())["lanes"] == {"@a": "1000000", "@b": "1000001"}
     assert await removal.admit("@a") == []
-    rig.clock.go(5)
-    assert await run_all(removal.target, Completed()) == ["leader", "newer"]
+    await removal.target.turn(0, ("holder", lease, Completed()))
+    assert await run_all(removal.target, Completed()) == ["newer"]
     await removal.check()
 
 
@@ -153,7 +141,6 @@ async def test_a_follower_of_a_chain_takes_its_place_in_it(rig: Rig, removal: Re
     await rig.add("other", lane="@a", chain="t/a")
     await removal.hand_over("@a")
     await removal.carry("other", "leader")
-    await removal.carry("follower")
     await removal.admit("@a")
     await removal.check()
     rig.clock.go(5)
