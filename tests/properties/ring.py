@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 FULL = 1e18
-QUANTUM, ROUNDS = 25, 12
+QUANTUM, ROUNDS, WIDEST = 25, 12, 32
 SETTINGS = ("limits", "max_running", "weight", "size")
 
 Control = dict[str, Any]
@@ -142,8 +142,9 @@ class Ring:
         how many there were, and whether the lane is empty now.
         """
         before = self.virtual
+        least = 1
         for _ in range(ROUNDS):
-            asked = math.ceil(number / quantum)
+            asked = max(least, math.ceil(number / quantum)) if number > 0 else 0
             first = sorted(self.turns, key=lambda lane: (self.turns[lane], lane.encode()))[:asked]
             if not first:
                 break
@@ -152,9 +153,11 @@ class Ring:
                 _allot(visits, number)
             else:
                 _allot_quanta(visits, number, quantum)
-            number -= sum(self._take(one, take) for one in visits)
+            taken = sum(self._take(one, take) for one in visits)
+            number -= taken
             if number <= 0:
                 break
+            least = 1 if taken else min(WIDEST, 2 * asked)
         if self.virtual > before:
             self.debts = {lane: turn for lane, turn in self.debts.items() if turn > self.virtual}
 

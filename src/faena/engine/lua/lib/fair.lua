@@ -155,9 +155,10 @@ local function serve_ring(number, conf, now, cost)
   local taken, before = { popped = {}, ids = {}, endings = {}, asked = {}, number = 0 }, virtual_time()
   local quantum = conf.fifo and 1 or math.max(1, math.min(QUANTUM, math.ceil(number / 3)))
   local is_gated = conf.tenant_limits or conf.tenant_max_running or call('EXISTS', key('tenants')) == 1
-  for _ = 1, 12 do   -- rounds, of which each may find nothing but lanes that it must park
-    local left = number - taken.number
-    local asked = math.ceil(left / quantum)
+  local least = 1
+  for _ = 1, 12 do   -- rounds; one that finds nothing but lanes to park is followed by a wider one
+    local left, former = number - taken.number, taken.number
+    local asked = left > 0 and math.max(least, math.ceil(left / quantum)) or 0
     local visits, seen = next_visits(asked, left, conf, now, is_gated)
     if seen == 0 then
       break
@@ -171,6 +172,7 @@ local function serve_ring(number, conf, now, cost)
     if taken.number >= number then
       break
     end
+    least = taken.number > former and 1 or math.min(32, 2 * asked)
   end
   laned_change = laned_change - taken.number
   if virtual_time() > before then
