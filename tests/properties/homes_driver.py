@@ -15,7 +15,7 @@ from faena.engine.settings import declaration
 from faena.errors import HomesChanged
 from faena.homes import ANNOUNCED, MOVING, Table, own_home, read_table
 from faena.options import Order, QueueOptions
-from faena.outcomes import Completed, Outcome
+from faena.outcomes import Completed, Limited, Outcome
 from faena.services.audit import audit
 from faena.steward import Steward, standing
 from tests._support.dump import READ_ALL, Dump, read_dump
@@ -209,6 +209,8 @@ class HomesDriver:
         return leases
 
     def settle(self, lease: Lease, outcome: Outcome, want: int = 0) -> None:
+        if isinstance(outcome, Limited) and self.ledger.holds(lease.job, lease.id):
+            self.ledger.hold(lease.job, self.clock.now + outcome.delay_us)
         self.exchange(lease.home, want, [Settlement(lease.job, lease.id, outcome)])
 
     # -- operators --------------------------------------------------------------------------------
@@ -218,6 +220,8 @@ class HomesDriver:
         at = [home for home, seen in self.ledger.view.jobs() if seen.id == job]
         if at:
             (state,) = self.wait(getattr(self.engine, verb)(at[0], [job]))
+            if verb == "cancel" and state == "asked":
+                self.ledger.entries[job].is_asked = True
             if verb == "retry" and state in ("ready", "blocked"):
                 self.ledger.redriven(job)
             self.look()

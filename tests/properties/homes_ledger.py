@@ -29,6 +29,8 @@ class Entry:
     claim: str
     """What it is the last of, where only the last one counts."""
     has_started: bool = False
+    is_asked: bool = False
+    """Whether it is to stop, whatever becomes of it."""
     is_removed: bool = False
     """Whether another has replaced it."""
 
@@ -73,6 +75,7 @@ class Ledger:
         self.rules = rules
         self.entries: dict[str, Entry] = {}
         self.view = View(queue, 0, {})
+        self._held_until: dict[str, int] = defaultdict(int)
         self._claims: dict[str, list[int]] = defaultdict(list)
 
     def take_in(self, job: str, facts: Mapping[str, str]) -> None:
@@ -151,7 +154,17 @@ class Ledger:
     def redriven(self, job: str) -> None:
         """It begins anew at the end of its chain, and nobody knows behind whom."""
         entry = self.entries[job]
-        entry.is_plain = entry.has_started = False
+        entry.is_plain = entry.has_started = entry.is_asked = False
+
+    def holds(self, job: str, lease: str) -> bool:
+        """Whether somebody runs a job under this lease."""
+        return any(seen.id == job and seen.lease == lease for _, seen in self.view.jobs())
+
+    def hold(self, job: str, until: int) -> None:
+        """A provider has said that a job's lane may not be served before an instant."""
+        entry = self.entries[job]
+        if not entry.is_asked:
+            self._held_until[entry.lane] = max(self._held_until[entry.lane], until)
 
     # -- bounds -----------------------------------------------------------------------------------
 
@@ -159,6 +172,8 @@ class Ledger:
         for _, job in claimed:
             self._claims[job.lane or ""].append(view.now)
         for lane in {job.lane or "" for _, job in claimed}:
+            if view.now < self._held_until[lane]:
+                yield f"{lane} was served before {self._held_until[lane]}, as a provider forbade"
             for per, most in self.rules.limits.items():
                 number = sum(at > view.now - per for at in self._claims[lane])
                 if number > most:

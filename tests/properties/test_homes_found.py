@@ -14,9 +14,9 @@ from faena.engine.settings import declaration
 from faena.errors import HomesChanged
 from faena.homes import Table
 from faena.options import QueueOptions
-from faena.outcomes import Completed, Released
+from faena.outcomes import Completed, Limited, Released
 from faena.steward import Steward
-from tests._support.rig import Rig
+from tests._support.rig import SECOND, Rig
 from tests._support.valkey import Server
 from tests.properties.homes_gate import GatedWire, Hired
 
@@ -175,3 +175,18 @@ async def test_a_lane_of_finished_jobs_is_not_served_where_it_lived(town: Town) 
     assert await town.claimed("q") == []
     await town.go_on(steward)
     assert await town.claimed("q/1") == ["a"]
+
+
+async def test_a_lane_is_held_where_it_goes_for_what_a_provider_said_where_it_was(
+    town: Town,
+) -> None:
+    await town.enqueue("q", 0, "a")
+    lease = await town.rig.claim()
+    await town.begin("own @b")
+    steward = await town.steward()
+    await town.go_on(steward, until="'look'")
+    await town.rig.turn(0, ("a", lease, Limited(10 * SECOND, "tenant")))
+    await town.go_on(steward)
+    assert await town.claimed(OWN) == []
+    town.rig.clock.go(10)
+    assert await town.claimed(OWN) == ["a"]

@@ -20,6 +20,9 @@ for _, job in ipairs(cmsgpack.unpack(ARGV[4])) do
   if call('HEXISTS', key('specs'), job[ID]) == 0 then
     unpack_job(job)
     ids[#ids + 1] = job[ID]
+    if lane and job[HELD] then
+      hold_too(lane, job[HELD], now)
+    end
     if is_waiting(job[STATE]) then
       enter_waiting(job, conf, now, { id = job[ID], score = job[SCORE], lane = lane, chain = chain })
     else

@@ -1,5 +1,5 @@
 --- A job that goes to another home leaves its place.
---@include key, state, mark, fact, place, unique, forget, weigh, moves, luggage, pass_claims
+--@include key, state, mark, fact, place, unique, forget, weigh, moves, luggage, pass_claims, tenant
 local function is_leaving(lane)
   return string.match(call('HGET', key('moves'), lane) or '', '^out') ~= nil
 end
@@ -46,11 +46,18 @@ local function take_out(job, conf)
   call('HDEL', key('late'), id)
 end
 
+--- Until when a provider has had a lane held. A job that ran while its lane left may have been told
+-- so, and what was decided for the lane had gone before.
+local function held_by_provider(lane, now)
+  local control = controls_of({ lane }, now)[lane] or {}
+  return control.reason == 'rate_limited' and control.held_until or nil
+end
+
 --- Put a job into the batch. Its follower would wait here for nobody: it goes with it, or is free
 -- where its lane is another.
 local function send(batch, id, spec, state, score, conf, now)
   local mark, job = marks_of({ id })[id] or {}, pack_job(id, spec, state, score)
-  batch[#batch + 1] = job
+  batch[#batch + 1], job[HELD] = job, held_by_provider(lane_in(spec), now)
   take_out(job, conf)
   local follower, at = nil, nil
   if job[CLAIM][1] then
