@@ -250,6 +250,31 @@ async def test_shards_are_given_up_only_when_no_job_waits_there(app: Faena) -> N
         await queue.reshard(0)
 
 
+async def test_code_whose_bounds_cannot_be_divided_is_told_so(
+    app: Faena, valkey: Any, namespace: str
+) -> None:
+    queue = app.queue("mail", shards=4)
+
+    @queue.task
+    async def send(number: int) -> int:
+        return number
+
+    await send.enqueue(1, tenant="acme")
+    with pytest.raises(ConfigError, match="leave each of them at least one, got '2'"):
+        await queue.configure(max_running=2)
+    newer = Faena("shop", valkey.url, namespace=namespace)
+    later = newer.queue("mail", fair=True, max_running=3)
+
+    @later.task(name="send")
+    async def send_later(number: int) -> int:
+        return number
+
+    with pytest.raises(ConfigError, match="leave each of them at least one, got '3'"):
+        await send_later.enqueue(1, tenant="acme")
+    await newer.close()
+    assert "max_running" not in (await queue.overview()).settings
+
+
 def test_what_cannot_be_divided_is_refused(app: Faena) -> None:
     with pytest.raises(ConfigError, match="keeps an order"):
         app.queue("a", shards=2, order="queue")
