@@ -140,7 +140,8 @@ class Ledger:
             its = self.entries[other]
             if its.chain != entry.chain:
                 continue
-            if self.rules.blocks and its.has_started:
+            # one that came otherwise than plainly may stand before a job that was given back
+            if self.rules.blocks and its.has_started and entry.is_plain:
                 yield f"{job} started while {other} had the turn of chain {its.chain}"
             is_new = not entry.has_started and not its.has_started
             if is_new and entry.is_plain and its.is_plain and its.number < entry.number:
