@@ -121,6 +121,8 @@ class HomesDriver:
         self.leases: list[Lease] = []
         self.is_broken = False
         self._calls = itertools.count(1)
+        self._stem = f"{namespace}:{{{QUEUE}"
+        self._seen: list[Any] = []
         self.story: list[str] = []
         self.do(self.engine.declare(QUEUE))
 
@@ -141,7 +143,11 @@ class HomesDriver:
         return answer
 
     def look(self) -> None:
-        homes = self.wait(_dump_all(self.wire, self.namespace))
+        reply = self.wait(self.wire.run(READ_ALL, [self._stem], [], patience_s=5))
+        if reply == self._seen:  # a call that only read
+            return
+        self._seen = reply
+        homes = self.wait(_read_all(self.wire, reply))
         problems = self.ledger.look(self.clock.now, homes)
         self.is_broken = bool(problems)
         assert not problems, f"{problems} after {self.story[-12:]} in {homes}"
@@ -336,9 +342,8 @@ def _rules(options: QueueOptions) -> Rules:
     return Rules(options.on_failure == "block", limits, options.tenant_max_running)
 
 
-async def _dump_all(wire: Wire, namespace: str) -> dict[str, Dump]:
-    """Every home at one instant."""
-    reply = await wire.run(READ_ALL, [f"{namespace}:{{{QUEUE}"], [], patience_s=5)
+async def _read_all(wire: Wire, reply: list[Any]) -> dict[str, Dump]:
+    """Every home by its name, out of all that was found under the beginning they share."""
     rows: dict[str, list[Any]] = {}
     for name, *rest in sorted(reply):
         home, _, short = name.partition(b"}:")

@@ -265,8 +265,8 @@ def test_lanes_keep_their_promises_while_they_move(valkey: Server, part: int) ->
     run_state_machine_as_test(
         HomesMachine,
         settings=settings(
-            max_examples=1000 if IS_LONG else 25,
-            stateful_step_count=40,
+            max_examples=1000 if IS_LONG else 12,
+            stateful_step_count=40 if IS_LONG else 30,
             deadline=None,
             suppress_health_check=list(HealthCheck),
         ),
