@@ -9,7 +9,8 @@
                jobs that run are left to end first
     admit      a lane is served at its new home: in an order when nothing of it is left at the old
                one, else as soon as nothing of it waits there
-    finish     the change is struck off
+    finish     the change is struck off; a home that nobody lives in any more is given up, and only
+               its epoch stays there for a day, to refuse whoever has not heard of it
 
 Every step may be done twice and by several at once; who dies leaves the rest to whoever looks next.
 """
