@@ -65,8 +65,11 @@ class Homes:
             task.exception()  # told to those who wait for it
 
     async def _look(self) -> Table:
-        is_first = self.known is None
-        table = await self.steward.table()
+        known, table = self.known, await self.steward.table()
+        is_first = known is None
+        if known is not None and table.epoch < known.epoch:
+            await self.steward.restore(known)
+            table = await self.steward.table()
         if is_first and table.shards < self._options.shards and not table.phase:
             if await self.steward.begin(f"shards {self._options.shards}", table, "code"):
                 self.carry_on()

@@ -62,6 +62,11 @@ class Steward:
         """Write a change down; False when the table is another by now."""
         return await self._moving.decide(self._queue, "begin", table.epoch, change, by)
 
+    async def restore(self, table: Table) -> None:
+        """Tell a server that has lost its data where the queue lived."""
+        lanes = sorted(table.own)
+        await self._moving.decide(self._queue, "restore", table.epoch, str(table.shards), *lanes)
+
     async def work(self, *, until_published: bool = False) -> bool:
         """Carry on with the change that is under way; False while another program does."""
         async with self._at_work:
@@ -206,11 +211,21 @@ class Steward:
             await asyncio.sleep(_PAUSE_S)
             for removal in removals:
                 await removal.run_late()
+        await self._admit_rest(table)
         await self._moving.decide(self._queue, "finish", table.epoch)
         kept = {home.name for home in table.homes(self._queue)}
         for home in homes:
             if home not in kept:
                 await self._moving.vacate(home, table.epoch)
+
+    async def _admit_rest(self, table: Table) -> None:
+        """Nothing is on its way any more, also where an old home has lost what it knew of it."""
+        for home in table.homes(self._queue):
+            async for lanes in Survey(self._engine, home.name).texts("moves"):
+                come = [lane for lane, why in lanes.items() if why == f"in {table.epoch}"]
+                for start in range(0, len(come), LANES):
+                    some = come[start : start + LANES]
+                    await self._moving.admit(home.name, "in", table.epoch, some)
 
     async def _is_over(self, homes: Sequence[str], table: Table) -> bool:
         """Admit what has come, strike off what has gone; whether all of it has."""

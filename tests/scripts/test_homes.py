@@ -107,3 +107,12 @@ async def test_of_two_at_once_one_begins(rig: Rig) -> None:
         *(decide(rig, "begin", 0, f"shards {number}", "ops") for number in range(2, 6))
     )
     assert sorted(begun) == [False, False, False, True]
+
+
+async def test_a_table_that_was_lost_is_restored_by_whoever_knows_it(rig: Rig) -> None:
+    assert await decide(rig, "restore", 5, "3", "@acme")
+    known = Table(epoch=5, shards=3, own=frozenset({"@acme"}))
+    assert await table(rig) == known
+    for epoch in (4, 5):  # nobody who knows less, or the same, is believed
+        assert not await decide(rig, "restore", epoch, "9")
+    assert await table(rig) == known

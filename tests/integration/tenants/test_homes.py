@@ -250,6 +250,28 @@ async def test_shards_are_given_up_only_when_no_job_waits_there(app: Faena) -> N
         await queue.reshard(0)
 
 
+async def test_a_server_that_lost_everything_is_told_where_the_queue_lived(
+    app: Faena, valkey: Any, namespace: str, working: Working
+) -> None:
+    queue = app.queue("mail", fair=True)
+
+    @queue.task
+    async def send(number: int) -> int:
+        return number
+
+    await queue.reshard(3)
+    await queue.tenant("t1").dedicate()
+    with valkey.client() as client:
+        for key in client.scan_iter(match=f"{namespace}:*"):
+            client.delete(key)
+    async with working():
+        receipts = [await send.enqueue(1, tenant=tenant) for tenant in TENANTS]
+        for receipt in receipts:
+            assert await receipt.handle.result("10s") == 1
+    view = await queue.homes()
+    assert (view.shards, view.dedicated) == (3, ("t1",))
+
+
 async def test_code_whose_bounds_cannot_be_divided_is_told_so(
     app: Faena, valkey: Any, namespace: str
 ) -> None:

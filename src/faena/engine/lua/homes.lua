@@ -2,10 +2,12 @@
 -- states   none
 -- keys     homes hash
 -- args     now · begin · epoch · change · by  |  now · publish · epoch  |  now · finish · epoch
+--          |  now · restore · epoch · shards · lane …
 -- returns  the whole of `homes` as name, value …
 -- refuses  STALE (somebody was faster: the answer tells how it stands)
 -- A change is `shards <n>`, `own <lane>` or `shared <lane>`. It is announced, then published under
--- the next epoch, then jobs move, then it is finished; `before` keeps what the shards were.
+-- the next epoch, then jobs move, then it is finished; `before` keeps what the shards were. A table
+-- of a later epoch than the server's is restored by whoever knows it: the server has lost data.
 --@flags allow-oom
 --@include now, key
 local now, verb, epoch, homes = now_us(ARGV[1]), ARGV[2], ARGV[3], key('homes')
@@ -24,9 +26,21 @@ local function apply(change)
   end
 end
 
-if is_current and verb == 'begin' and not phase then
+local function restore()
+  call('DEL', homes)
+  call('HSET', homes, 'epoch', epoch, 'shards', ARGV[4])
+  for i = 5, #ARGV do
+    call('HSET', homes, ARGV[i], '1')
+  end
+end
+
+if verb == 'restore' and tonumber(epoch) > tonumber(call('HGET', homes, 'epoch') or 0) then
+  restore()
+  publish('homes', '')
+elseif is_current and verb == 'begin' and not phase then
   call('HSET', homes, 'epoch', epoch, 'phase', 'announced', 'change', ARGV[4], 'by', ARGV[5], 'at', whole(now))
   call('PERSIST', homes)   -- of a queue that was obliterated only the epoch is left, for a day
+  publish('homes', '')
 elseif is_current and verb == 'publish' and phase == 'announced' then
   apply(call('HGET', homes, 'change'))
   call('HSET', homes, 'epoch', whole(tonumber(epoch) + 1), 'phase', 'moving')
