@@ -152,12 +152,13 @@ class Ring:
             if len(first) < asked or not self.turns:
                 _allot(visits, number)
             else:
-                _allot_quanta(visits, number, quantum)
+                _allot_quanta(visits, number, min(quantum, math.ceil(number / asked)))
             taken = sum(self._take(one, take) for one in visits)
             number -= taken
             if number <= 0:
                 break
-            least = 1 if taken else min(WIDEST, 2 * asked)
+            each = max(1, taken // len(first))
+            least = math.ceil(number / each) if taken else min(WIDEST, 2 * asked)
         if self.virtual > before:
             self.debts = {lane: turn for lane, turn in self.debts.items() if turn > self.virtual}
 

@@ -205,3 +205,11 @@ async def test_sweeps_look_at_every_lane_that_is_full(rig: Rig) -> None:
     for _ in range(60):
         claimed |= {claim.id for claim in (await rig.turn(100, is_sweep=True)).claimed}
     assert claimed == {f"{lane}b" for lane in lanes[100:]}
+
+
+async def test_a_large_claim_is_filled_from_shallow_lanes(rig: Rig) -> None:
+    await rig.declare(fair=True)
+    for number in range(150):
+        await rig.add(f"j{number}", lane=f"@t{number}")
+    assert len((await rig.turn(100)).claimed) == 100
+    assert len((await rig.turn(100)).claimed) == 50

@@ -156,7 +156,7 @@ local function serve_ring(number, conf, now, cost)
   local quantum = conf.fifo and 1 or math.max(1, math.min(QUANTUM, math.ceil(number / 3)))
   local is_gated = conf.tenant_limits or conf.tenant_max_running or call('EXISTS', key('tenants')) == 1
   local least = 1
-  for _ = 1, 12 do   -- rounds; one that finds nothing but lanes to park is followed by a wider one
+  for _ = 1, 12 do   -- rounds; one that finds few jobs in its lanes is followed by a wider one
     local left, former = number - taken.number, taken.number
     local asked = left > 0 and math.max(least, math.ceil(left / quantum)) or 0
     local visits, seen = next_visits(asked, left, conf, now, is_gated)
@@ -166,13 +166,15 @@ local function serve_ring(number, conf, now, cost)
     if seen < asked or call('EXISTS', key('ring')) == 0 then
       allot(visits, left, cost)
     else
-      allot_quanta(visits, left, cost, quantum)
+      allot_quanta(visits, left, cost, math.min(quantum, math.ceil(left / asked)))
     end
     take(visits, taken, now, cost)
     if taken.number >= number then
       break
     end
-    least = taken.number > former and 1 or math.min(32, 2 * asked)
+    local got = taken.number - former
+    least = got == 0 and math.min(32, 2 * asked)
+      or math.ceil((number - taken.number) / math.max(1, math.floor(got / seen)))
   end
   laned_change = laned_change - taken.number
   if virtual_time() > before then
