@@ -21,7 +21,7 @@ from rich.console import Console
 
 from bench.lanes_claims import measure
 from bench.lanes_drain import Case, compare
-from bench.lanes_fairness import EQUALS, WEIGHTS, quiet_waits, shares
+from bench.lanes_fairness import EQUALS, WEIGHTS, Waits, median_of, quiet_waits, shares
 from bench.lanes_fill import decades
 from bench.lanes_report import Findings, figures, print_tables, write_files
 from bench.report import machine
@@ -41,7 +41,8 @@ class Plan:
     lanes: int = 100_000
     claim_rounds: int = 25
     noise: int = 1_000_000
-    quiet: int = 800
+    quiet: int = 300
+    quiet_rounds: int = 5
     shared: int = 300_000
 
 
@@ -52,7 +53,8 @@ QUICK = Plan(
     between=1,
     claim_rounds=15,
     noise=50_000,
-    quiet=180,
+    quiet=120,
+    quiet_rounds=7,
     shared=60_000,
 )
 
@@ -97,8 +99,11 @@ def _measure_claims(found: Findings, server: Server, scratch: Path, plan: Plan) 
 
 
 def _measure_neighbours(found: Findings, server: Server, scratch: Path, plan: Plan) -> None:
-    for noise in (0, plan.noise):
-        found.waits[noise] = quiet_waits(server, scratch, noise=noise, samples=plan.quiet)
+    rounds: dict[int, list[Waits]] = {0: [], plan.noise: []}
+    for _ in range(plan.quiet_rounds):
+        for noise, waits in rounds.items():
+            waits.append(quiet_waits(server, scratch, noise=noise, samples=plan.quiet))
+    found.waits.update({noise: median_of(waits) for noise, waits in rounds.items()})
 
 
 def _measure_shares(found: Findings, server: Server, scratch: Path, plan: Plan) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import statistics
 import sys
 import time
 from collections.abc import Sequence
@@ -60,6 +61,16 @@ def quiet_waits(server: Server, scratch: Path, *, noise: int, samples: int) -> W
     print(f"neighbours: {samples} quiet jobs beside {noise:,} waiting ones", file=sys.stderr)
     server.flush()
     return asyncio.run(_quiet_waits(server.url, scratch, noise, samples))
+
+
+def median_of(rounds: Sequence[Waits]) -> Waits:
+    """The median round in each respect: a machine that stands still for a moment spoils one."""
+    return Waits(
+        statistics.median(one.p50 for one in rounds),
+        statistics.median(one.p99 for one in rounds),
+        sum(one.samples for one in rounds),
+        min(one.noise_left for one in rounds),
+    )
 
 
 async def _quiet_waits(url: str, scratch: Path, noise: int, samples: int) -> Waits:
