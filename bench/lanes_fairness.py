@@ -23,7 +23,8 @@ from faena.lanes import lane_of
 WEIGHTS = (1, 2, 4)
 EQUALS = 20
 
-_NOISE_MS, _NOISE_SLOTS = 5, 50
+_NOISE_MS, _NOISE_SLOTS = 20, 50
+_REST_S = 2.0  # a server goes on for a while with what was flushed
 _QUIET_EVERY_S = 0.025
 _QUIET = 1  # the noisy tenant is 0
 _WARM = 20
@@ -60,6 +61,7 @@ def quiet_waits(server: Server, scratch: Path, *, noise: int, samples: int) -> W
     """A job now and then, while a neighbour's `noise` jobs keep every slot busy."""
     print(f"neighbours: {samples} quiet jobs beside {noise:,} waiting ones", file=sys.stderr)
     server.flush()
+    time.sleep(_REST_S)
     return asyncio.run(_quiet_waits(server.url, scratch, noise, samples))
 
 

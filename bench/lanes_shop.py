@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import mmap
 import os
+import random
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -48,7 +49,7 @@ KINDS: Mapping[str, Mapping[str, Any]] = {
 
 
 class Work(msgspec.Struct):
-    """A job: of which tenant by number, how long it takes, and when it was sent if that counts."""
+    """A job: whose by number, about how long it takes, and when it was sent if that counts."""
 
     tenant: int = 0
     nap_ms: int = 0
@@ -90,7 +91,7 @@ class Books(NamedTuple):
         if work.sent_ns:
             self.ledger.sample(started_ns - work.sent_ns)
         if work.nap_ms:
-            await asyncio.sleep(work.nap_ms / 1000)
+            await asyncio.sleep(random.uniform(0.5, 1.5) * work.nap_ms / 1000)
         self.ledger.end()
 
 
