@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from faena.errors import ConfigError
+
 
 class Claims(NamedTuple):
     """Claims made at one instant."""
@@ -21,6 +23,20 @@ class Claims(NamedTuple):
 def part(whole: int, shards: int, shard: int) -> int:
     """What a shard has of a bound; as the scripts divide it."""
     return whole // shards + (shard < whole % shards) if shard < shards else 0
+
+
+def check_divisible(settings: Mapping[str, str], shards: int) -> None:
+    """Refuse when a bound on the queue, as it stands on the server, leaves a shard nothing."""
+    bounds = [(name, settings[name]) for name in ("max_running", "hard") if name in settings]
+    limits = settings.get("limits", "").split()
+    bounds += [("limits", limit.partition("/")[0]) for limit in limits]
+    for name, most in bounds:
+        if 0 < float(most) < shards:
+            raise ConfigError(
+                f"{name} must leave each of {shards} shards at least one, got {most}",
+                field="shards",
+                value=shards,
+            )
 
 
 def beyond(claims: Sequence[Claims], most: int) -> list[Claims]:

@@ -9,9 +9,11 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeVar
 
+from faena.burdens import check_divisible
 from faena.engine import Engine
+from faena.engine.scripts import pairs
 from faena.engine.settings import declaration
-from faena.errors import FaenaError, StoreUnavailable
+from faena.errors import ConfigError, FaenaError, StoreUnavailable
 from faena.homes import ANNOUNCED, Home, Table
 from faena.options import Order, QueueOptions
 from faena.steward import Steward, standing
@@ -71,13 +73,24 @@ class Homes:
             await self.steward.restore(known)
             table = await self.steward.table()
         if is_first and table.shards < self._options.shards and not table.phase:
-            if await self.steward.begin(f"shards {self._options.shards}", table, "code"):
-                self.carry_on()
-            table = await self.steward.table()
+            table = await self._grow(table)
         if table.phase == ANNOUNCED:
             table = await self._published(table)
         self._learn(table)
         return table
+
+    async def _grow(self, table: Table) -> Table:
+        """Have as many shards as code asks for, unless operators have set bounds too small."""
+        shards = self._options.shards
+        conf = pairs((await self._engine.overview(self.queue))[3])
+        try:
+            check_divisible({name: value.decode() for name, value in conf.items()}, shards)
+        except ConfigError as error:
+            _log.warning("queue %s keeps %d shards: %s", self.queue, table.shards, error)
+            return table
+        if await self.steward.begin(f"shards {shards}", table, "code"):
+            self.carry_on()
+        return await self.steward.table()
 
     def _learn(self, table: Table) -> None:
         """Know how each home is declared, should its settings be gone one day."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from faena.errors import ConfigError, InvalidTransition
+from faena.burdens import check_divisible
+from faena.errors import InvalidTransition
 from faena.lanes import tenant_of
 from faena.naming import check_name
 from faena.runtime import Runtime
 
-_SHARED = ("max_running", "hard")
 _LIVE = ("ready", "delayed", "blocked", "running")
 
 
@@ -51,26 +51,11 @@ async def reshard(
     check_name("by", by)
     homes = runtime.estate.of(queue)
     await homes.settled(wait_s)
-    await _check_bounds(runtime, queue, shards)
+    check_divisible((await runtime.inspector.overview(queue)).settings, shards)
     await _check_empty(runtime, queue, shards)
     await homes.change(f"shards {shards}", by)
     await homes.settled(wait_s)
     return await view_homes(runtime, queue)
-
-
-async def _check_bounds(runtime: Runtime, queue: str, shards: int) -> None:
-    """Refuse when a bound, as it was edited at run time, leaves nothing for some shard."""
-    settings = (await runtime.inspector.overview(queue)).settings
-    bounds = [(name, settings[name]) for name in _SHARED if name in settings]
-    limits = settings.get("limits", "").split()
-    bounds += [("limits", limit.partition("/")[0]) for limit in limits]
-    for name, most in bounds:
-        if float(most) < shards:
-            raise ConfigError(
-                f"{name} must leave each of {shards} shards at least one, got {most}",
-                field="shards",
-                value=shards,
-            )
 
 
 async def _check_empty(runtime: Runtime, queue: str, shards: int) -> None:

@@ -231,6 +231,26 @@ async def test_code_that_asks_for_more_shards_grows_the_queue(
     await newer.close()
 
 
+async def test_code_gets_no_shards_that_bounds_of_operators_cannot_be_divided_between(
+    app: Faena, valkey: Any, namespace: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    queue = app.queue("mail", fair=True)
+
+    @queue.task
+    async def send(number: int) -> int:
+        return number
+
+    await send.enqueue(1, tenant="acme")
+    await queue.configure(max_running=2)
+    with pytest.raises(ConfigError, match="max_running must leave each of 3 shards"):
+        await queue.reshard(3)
+    newer = Faena("shop", valkey.url, namespace=namespace)
+    later = newer.queue("mail", shards=3)
+    assert (await later.homes()).shards == 1
+    assert "keeps 1 shards: max_running must leave" in caplog.text
+    await newer.close()
+
+
 async def test_shards_are_given_up_only_when_no_job_waits_there(app: Faena) -> None:
     queue = app.queue("mail", shards=4)
 
