@@ -100,7 +100,7 @@ class Engine:
         Raises HomesChanged, with nothing taken in, when the queue's homes are of a later epoch.
         """
         args = _enqueue_args(caller, call, epoch, jobs)
-        return scripts.read_enqueue(await self._configured("enqueue", queue, args), len(jobs))
+        return scripts.read_enqueue(await self.ask_declared("enqueue", queue, args), len(jobs))
 
     async def enqueue_durably(
         self,
@@ -131,7 +131,7 @@ class Engine:
     async def exchange(self, queue: str, caller: str, worker: str, turn: Turn) -> Exchanged:
         """Settle and claim in one round trip."""
         args = scripts.exchange_args(caller, worker, turn)
-        return scripts.read_exchange(await self._configured("exchange", queue, args), turn.call)
+        return scripts.read_exchange(await self.ask_declared("exchange", queue, args), turn.call)
 
     async def exchange_when_woken(
         self, queue: str, caller: str, worker: str, turn: Turn, block_s: float
@@ -189,7 +189,7 @@ class Engine:
         stopping: list[str] = []
         for part in _parts(leases):
             args = [least_lease_us, *(text for pair in part for text in pair)]
-            gone, asked = await self._configured("renew", queue, args)
+            gone, asked = await self.ask_declared("renew", queue, args)
             lost += scripts.texts(gone)
             stopping += scripts.texts(asked)
         return lost, stopping
@@ -208,7 +208,7 @@ class Engine:
         """For each: cancelled, asked (it runs), its finished state, or unknown."""
         answers: list[str] = []
         for part in _parts(ids):
-            answers += scripts.texts(await self._configured("cancel", queue, part))
+            answers += scripts.texts(await self.ask_declared("cancel", queue, part))
         return answers
 
     async def retry(self, queue: str, ids: Sequence[str]) -> list[str]:
@@ -224,7 +224,7 @@ class Engine:
     ) -> str:
         """The state afterwards, or the one that forbids it, or unknown."""
         args = [*_once("change"), job, _optional(delay_us), _optional(priority)]
-        return str((await self._configured("change", queue, args)).decode())
+        return str((await self.ask_declared("change", queue, args)).decode())
 
     # -- operations on queues -----------------------------------------------------------------
 
@@ -299,10 +299,10 @@ class Engine:
     async def _once_each(self, name: str, queue: str, ids: Sequence[str]) -> list[str]:
         answers: list[str] = []
         for part in _parts(ids):
-            answers += scripts.texts(await self._configured(name, queue, [*_once(name), *part]))
+            answers += scripts.texts(await self.ask_declared(name, queue, [*_once(name), *part]))
         return answers
 
-    async def _configured(self, name: str, queue: str, args: Sequence[Argument]) -> Any:
+    async def ask_declared(self, name: str, queue: str, args: Sequence[Argument]) -> Any:
         """Send, declaring the queue before its first call and whenever the server forgot it."""
         for _ in range(3):
             if queue not in self._declared:
@@ -317,10 +317,6 @@ class Engine:
     def ask(self, name: str, queue: str, args: Sequence[Argument]) -> Awaitable[Any]:
         """Call a script by its name; the clock's instant is its first argument."""
         return self._send(name, queue, [self._now(), *args])
-
-    def ask_declared(self, name: str, queue: str, args: Sequence[Argument]) -> Awaitable[Any]:
-        """The same for a script that needs the queue's settings."""
-        return self._configured(name, queue, args)
 
     async def command(self, verb: str, queue: str, name: str, *args: Argument) -> Any:
         """One command, which may safely run twice, on one key of a queue."""

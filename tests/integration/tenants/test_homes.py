@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -24,6 +26,14 @@ async def sound(app: Faena, queue: str) -> None:
     runtime = await app.runtime()
     for home in await runtime.estate.of(queue).names():
         assert await audit(runtime.engine, home) == []
+
+
+async def listed(queue: Any) -> list[str]:
+    """The ids of its ready jobs, page by page."""
+    pages = [await queue.jobs("ready", limit=20)]
+    while pages[-1].cursor:
+        pages.append(await queue.jobs("ready", limit=20, cursor=pages[-1].cursor))
+    return [job.id for page in pages for job in page.jobs]
 
 
 def spread(shards: int) -> int:
@@ -52,12 +62,7 @@ async def test_a_queue_of_shards_is_one_queue(app: Faena, working: Working) -> N
     assert (await queue.homes()).homes.keys() == {"mail", "mail/1", "mail/2", "mail/3"}
     assert (await queue.counts())["ready"] == 48
     assert (await queue.counts())["delayed"] == 12
-    pages = [await queue.jobs("ready", limit=20)]
-    while pages[-1].cursor:
-        pages.append(await queue.jobs("ready", limit=20, cursor=pages[-1].cursor))
-    listed = [job.id for page in pages for job in page.jobs]
-    assert sorted(listed) == sorted(one.id for one in receipts[:48])
-    assert listed == [one.id for one in receipts[:48]]
+    assert await listed(queue) == [one.id for one in receipts[:48]]
 
     assert await receipts[0].handle.cancel() == "cancelled"
     await receipts[50].handle.promote()
@@ -152,6 +157,25 @@ async def has_completed(queue: Any, number: int) -> bool:
     return bool((await queue.counts())["completed"] >= number)
 
 
+@asynccontextmanager
+async def producing(task: Any) -> AsyncGenerator[list[Any]]:
+    """Jobs of every tenant in order, through the block and forty of each at least."""
+    stop = asyncio.Event()
+    receipts: list[Any] = []
+
+    async def produce(tenant: str) -> None:
+        number = 0
+        while not stop.is_set() or number < 40:
+            receipts.append(await task.enqueue(number, tenant=tenant, key="k"))
+            number += 1
+            await asyncio.sleep(0.005)
+
+    work = [asyncio.create_task(produce(tenant)) for tenant in TENANTS]
+    yield receipts
+    stop.set()
+    await asyncio.gather(*work)
+
+
 @pytest.mark.parametrize("order", [Order.NONE, Order.TENANT, Order.KEY])
 async def test_a_queue_grows_while_it_runs_and_nothing_is_lost_or_out_of_order(
     app: Faena, working: Working, order: Order
@@ -175,26 +199,12 @@ async def test_a_queue_grows_while_it_runs_and_nothing_is_lost_or_out_of_order(
         seen[job.tenant].append(number)
         return number
 
-    stop = asyncio.Event()
-    receipts: list[Any] = []
-
-    async def produce(tenant: str) -> None:
-        number = 0
-        while not stop.is_set() or number < 40:
-            number += 1
-            receipts.append(await send.enqueue(number, tenant=tenant, key="k"))
-            await asyncio.sleep(0.005)
-
-    for tenant in TENANTS:
-        receipts += await send.enqueue_many([0] * 3, tenant=tenant, key="k")
     async with working(), working():
-        producing = [asyncio.create_task(produce(tenant)) for tenant in TENANTS]
-        await asyncio.sleep(0.2)
-        assert not (await queue.reshard(3)).is_moving
-        await asyncio.sleep(0.1)
-        assert not (await queue.reshard(5)).is_moving
-        stop.set()
-        await asyncio.gather(*producing)
+        async with producing(send) as receipts:
+            await asyncio.sleep(0.2)
+            assert not (await queue.reshard(3)).is_moving
+            await asyncio.sleep(0.1)
+            assert not (await queue.reshard(5)).is_moving
         for receipt in receipts:
             await receipt.handle.result("20s")
     assert sum(map(len, seen.values())) == len(receipts)
