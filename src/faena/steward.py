@@ -23,6 +23,7 @@ import secrets
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from faena.burdens import Claims, beyond, part, share_out
@@ -110,7 +111,7 @@ class Steward:
         for name in homes[len(before) :]:
             await self._furnish(name)
         for name in before:
-            await self._hand_over_quiet(name, coming)
+            await self._moving.steady(name, partial(self._hand_over_quiet, name, coming))
         if coming.shards < table.shards:  # nobody is given more before it counts what was claimed
             await self._burden(table, coming)
         for name in reversed(homes):
@@ -118,8 +119,7 @@ class Steward:
         if coming.shards > table.shards:  # nor is it counted before the others are given less
             await self._burden(table, coming)
         for name in before:
-            async for lanes in self._leaving(name, coming):
-                await self._hand_over(name, lanes, coming)
+            await self._moving.steady(name, partial(self._hand_over_all, name, coming))
 
     async def _furnish(self, home: str) -> None:
         """Give a new home what the first one has: settings, edits, holds."""
@@ -171,6 +171,10 @@ class Steward:
         for start in range(0, len(lanes), LANES):
             await self._hand_over(home, lanes[start : start + LANES], coming)
 
+    async def _hand_over_all(self, home: str, coming: Table) -> None:
+        async for lanes in self._leaving(home, coming):
+            await self._hand_over(home, lanes, coming)
+
     async def _leaving(self, home: str, coming: Table) -> AsyncIterator[list[str]]:
         """The lanes that must leave a home, in parts for one call each."""
         if coming.lane:
@@ -221,22 +225,30 @@ class Steward:
     async def _admit_rest(self, table: Table) -> None:
         """Nothing is on its way any more, also where an old home has lost what it knew of it."""
         for home in table.homes(self._queue):
-            async for lanes in Survey(self._engine, home.name).texts("moves"):
-                come = [lane for lane, why in lanes.items() if why == f"in {table.epoch}"]
-                for start in range(0, len(come), LANES):
-                    some = come[start : start + LANES]
-                    await self._moving.admit(home.name, "in", table.epoch, some)
+            await self._moving.steady(home.name, partial(self._admit_at, home.name, table))
+
+    async def _admit_at(self, home: str, table: Table) -> None:
+        async for lanes in Survey(self._engine, home).texts("moves"):
+            come = [lane for lane, why in lanes.items() if why == f"in {table.epoch}"]
+            for start in range(0, len(come), LANES):
+                await self._moving.admit(home, "in", table.epoch, come[start : start + LANES])
 
     async def _is_over(self, homes: Sequence[str], table: Table) -> bool:
         """Admit what has come, strike off what has gone; whether all of it has."""
         await self._stay()
         waits = False
         for home in homes:
-            async for lanes in Survey(self._engine, home).texts("moves"):
-                out = [lane for lane, why in lanes.items() if why == f"out {table.epoch}"]
-                for start in range(0, len(out), LANES):
-                    waits |= await self._settle(home, out[start : start + LANES], table)
+            waits |= await self._moving.steady(home, partial(self._settle_all, home, table))
         return not waits
+
+    async def _settle_all(self, home: str, table: Table) -> bool:
+        """Whether some lane that leaves a home is still there."""
+        waits = False
+        async for lanes in Survey(self._engine, home).texts("moves"):
+            out = [lane for lane, why in lanes.items() if why == f"out {table.epoch}"]
+            for start in range(0, len(out), LANES):
+                waits |= await self._settle(home, out[start : start + LANES], table)
+        return waits
 
     async def _settle(self, home: str, lanes: Sequence[str], table: Table) -> bool:
         """Whether some of the lanes that leave a home are still there."""
@@ -279,6 +291,9 @@ class _Removal:
 
     async def run(self) -> None:
         """Take away every job of a lane that leaves; those that run are noted by the server."""
+        await self._moving.steady(self._home, self._run)
+
+    async def _run(self) -> None:
         waiting: dict[str, list[str]] = defaultdict(list)
         async for jobs in self._moving.roll(self._home, self._table.lane):
             self._sort(jobs, waiting)

@@ -120,6 +120,7 @@ async def _has_no_phase(homes: Any) -> bool:
     return not (await homes.steward.table()).phase
 
 
+@pytest.mark.timeout(120)
 async def test_jobs_move_while_the_broker_is_killed_again_and_again(
     plan_for: Callable[..., LanePlan], server: Server
 ) -> None:

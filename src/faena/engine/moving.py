@@ -5,8 +5,8 @@ What they mean for a whole queue, and in which order they must be called, is the
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
 
 from faena.burdens import Claims
 from faena.engine.engine import Engine
@@ -18,6 +18,8 @@ LANES: Final = 200
 
 JOBS: Final = 30
 """Jobs in one batch: the server waits for nothing else while it packs or unpacks them."""
+
+T = TypeVar("T")
 
 _ROLL: Final = 200
 _LOCK_MS: Final = 10_000
@@ -73,6 +75,19 @@ class Moving:
         """Let somebody else move."""
         if await self._engine.command("GET", queue, "steward") == owner.encode():
             await self._engine.command("DEL", queue, "steward")
+
+    async def server(self, home: str) -> bytes:
+        """Which run of which server has a home. A cursor of one means nothing to another."""
+        info = await self._engine.info(home, "server")
+        return info.partition(b"run_id:")[2].split()[0]
+
+    async def steady(self, home: str, look: Callable[[], Awaitable[T]]) -> T:
+        """What a look at the whole of a home comes to, done again where its server began anew."""
+        while True:
+            server = await self.server(home)
+            found = await look()
+            if await self.server(home) == server:
+                return found
 
     async def place(self, home: str, fields: Mapping[str, str]) -> None:
         """Tell a home its epoch and its part of the whole."""
