@@ -24,6 +24,8 @@ from tests._support.valkey import Server
 TENANTS = [f"t{number}" for number in range(8)]
 NAMING = {"tenant": tenant_of, "key": key_of}
 
+pytestmark = pytest.mark.timeout(180)  # whoever moves and is killed is missed for ten seconds
+
 
 @pytest.fixture
 def server() -> Iterator[Server]:
@@ -110,7 +112,7 @@ async def test_whoever_serves_the_queue_carries_on_for_whoever_began_and_died(
                 assert not table.phase
                 assert await homes.steward.begin(change, table, "somebody")  # and is gone
                 crew.replace_busiest()
-                await eventually(lambda: _has_no_phase(homes), within=20)
+                await eventually(lambda: _has_no_phase(homes), within=40)
         assert (await homes.steward.table()).shards == 5
         await all_ended(app, completed=len(accepted))
         judge(crew, accepted, "tenant")
@@ -120,7 +122,6 @@ async def _has_no_phase(homes: Any) -> bool:
     return not (await homes.steward.table()).phase
 
 
-@pytest.mark.timeout(120)
 async def test_jobs_move_while_the_broker_is_killed_again_and_again(
     plan_for: Callable[..., LanePlan], server: Server
 ) -> None:
