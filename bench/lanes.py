@@ -21,7 +21,7 @@ from rich.console import Console
 
 from bench.lanes_claims import measure
 from bench.lanes_drain import Case, compare
-from bench.lanes_fairness import EQUALS, WEIGHTS, Waits, median_of, quiet_waits, shares
+from bench.lanes_fairness import EQUALS, WEIGHTS, neighbours, shares
 from bench.lanes_fill import decades
 from bench.lanes_report import Findings, figures, print_tables, write_files
 from bench.report import machine
@@ -41,8 +41,8 @@ class Plan:
     lanes: int = 100_000
     claim_rounds: int = 25
     noise: int = 1_000_000
-    quiet: int = 300
-    quiet_rounds: int = 5
+    quiet: int = 100
+    quiet_spells: int = 20
     shared: int = 300_000
 
 
@@ -52,9 +52,9 @@ QUICK = Plan(
     rounds=2,
     between=1,
     claim_rounds=15,
-    noise=50_000,
-    quiet=120,
-    quiet_rounds=7,
+    noise=200_000,
+    quiet=50,
+    quiet_spells=10,
     shared=60_000,
 )
 
@@ -99,11 +99,9 @@ def _measure_claims(found: Findings, server: Server, scratch: Path, plan: Plan) 
 
 
 def _measure_neighbours(found: Findings, server: Server, scratch: Path, plan: Plan) -> None:
-    rounds: dict[int, list[Waits]] = {0: [], plan.noise: []}
-    for _ in range(plan.quiet_rounds):
-        for noise, waits in rounds.items():
-            waits.append(quiet_waits(server, scratch, noise=noise, samples=plan.quiet))
-    found.waits.update({noise: median_of(waits) for noise, waits in rounds.items()})
+    found.neighbours = neighbours(
+        server, scratch, noise=plan.noise, spells=plan.quiet_spells, samples=plan.quiet
+    )
 
 
 def _measure_shares(found: Findings, server: Server, scratch: Path, plan: Plan) -> None:

@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 
 from bench.lanes_claims import Curve
 from bench.lanes_drain import Rated
-from bench.lanes_fairness import Shares, Waits
+from bench.lanes_fairness import Neighbours, Shares
 
 _PANEL_W, _PANEL_H, _GAP, _TOP = 480, 320, 24, 64
 _LABEL_W, _VALUE_W, _BAR_H, _HEAD_H = 130, 130, 18, 34
@@ -29,7 +29,7 @@ class Bar(NamedTuple):
 def draw(
     drains: Sequence[Rated],
     curves: Sequence[Curve],
-    waits: dict[int, Waits],
+    neighbours: Neighbours | None,
     shares: Sequence[Shares],
     subtitle: str,
 ) -> str:
@@ -37,7 +37,7 @@ def draw(
     panels = (
         _bars("drain (jobs/s, more is better)", _drain_bars(drains)),
         _curves("server time of a claim by lanes (times that without)", curves),
-        _bars("wait of a quiet tenant (ms, less is better)", _wait_bars(waits)),
+        _bars("wait of a quiet tenant (ms, less is better)", _wait_bars(neighbours)),
         _bars("jobs served, by weight (as much each is fair)", _share_bars(shares)),
     )
     width, height = 2 * (_PANEL_W + _GAP) + _GAP, _TOP + 2 * _PANEL_H
@@ -66,13 +66,14 @@ def _drain_bars(drains: Sequence[Rated]) -> list[Bar]:
     ]
 
 
-def _wait_bars(waits: dict[int, Waits]) -> list[Bar]:
-    bars: list[Bar] = []
-    for noise, one in waits.items():
-        name = f"beside {noise:,}" if noise else "alone"
-        bars.append(Bar(f"{name}, p50", one.p50, f"{one.p50:.2f}", noise > 0))
-        bars.append(Bar(f"{name}, p99", one.p99, f"{one.p99:.2f}", noise > 0))
-    return bars
+def _wait_bars(found: Neighbours | None) -> list[Bar]:
+    if found is None:
+        return []
+    return [
+        Bar(f"{name}, {share}", ms, f"{ms:.2f}", waits is found.beside)
+        for name, waits in (("alone", found.alone), (f"beside {found.noise:,}", found.beside))
+        for share, ms in (("p50", waits.p50), ("p99", waits.p99))
+    ]
 
 
 def _share_bars(shares: Sequence[Shares]) -> list[Bar]:

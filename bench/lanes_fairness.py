@@ -10,7 +10,7 @@ import math
 import statistics
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,16 +27,16 @@ _NOISE_MS, _NOISE_SLOTS = 20, 50
 _REST_S = 2.0  # a server goes on for a while with what was flushed
 _QUIET_EVERY_S = 0.025
 _QUIET = 1  # the noisy tenant is 0
-_WARM = 20
+_WARM = 200
 
 
 class Waits(NamedTuple):
     """Milliseconds from the enqueue call of a quiet tenant's job to its first line."""
 
     p50: float
+    p90: float
     p99: float
     samples: int
-    noise_left: int
 
 
 class Shares(NamedTuple):
@@ -57,58 +57,90 @@ class Shares(NamedTuple):
         return [jobs / self.served[0] for jobs in self.served]
 
 
-def quiet_waits(server: Server, scratch: Path, *, noise: int, samples: int) -> Waits:
-    """A job now and then, while a neighbour's `noise` jobs keep every slot busy."""
-    print(f"neighbours: {samples} quiet jobs beside {noise:,} waiting ones", file=sys.stderr)
+class Neighbours(NamedTuple):
+    """What a quiet tenant waits alone, and beside a noisy one."""
+
+    alone: Waits
+    beside: Waits
+    noise: int
+    """Jobs the noisy tenant had waiting at first."""
+    noise_left: int
+
+
+def neighbours(
+    server: Server, scratch: Path, *, noise: int, spells: int, samples: int
+) -> Neighbours:
+    """A job now and then from a quiet tenant, while another's `noise` jobs keep every slot busy.
+
+    The noisy tenant is held every other spell, which is when the quiet one is alone: a machine that
+    is slow for a minute is so for both.
+    """
+    print(f"neighbours: {spells} spells of each, {noise:,} noisy jobs", file=sys.stderr)
     server.flush()
     time.sleep(_REST_S)
-    return asyncio.run(_quiet_waits(server.url, scratch, noise, samples))
+    return asyncio.run(_neighbours(server.url, scratch, noise, spells, samples))
 
 
-def median_of(rounds: Sequence[Waits]) -> Waits:
-    """The median round in each respect: a machine that stands still for a moment spoils one."""
-    return Waits(
-        statistics.median(one.p50 for one in rounds),
-        statistics.median(one.p99 for one in rounds),
-        sum(one.samples for one in rounds),
-        min(one.noise_left for one in rounds),
-    )
-
-
-async def _quiet_waits(url: str, scratch: Path, noise: int, samples: int) -> Waits:
+async def _neighbours(url: str, scratch: Path, noise: int, spells: int, samples: int) -> Neighbours:
+    alone: list[list[int]] = []
+    beside: list[list[int]] = []
     async with producing(url, "laned") as producer:
         await producer.fill(noise, 1, nap_ms=_NOISE_MS)
+        noisy = producer.tenant(tenant_name(0))
         with working(url, scratch, "laned", _NOISE_SLOTS) as served:
-            await _until_warm(served, producer.task, noise)
-            await _send_now_and_then(producer.task, samples)
-            await _wait_for(lambda: len(served.ledger.samples) >= samples)
+            await _until_busy(served)
+            for _ in range(spells):
+                await noisy.hold("a quiet spell")
+                await _until_idle(served)
+                alone.append(await _spell(served, producer.task, samples))
+                await noisy.release()
+                await _until_busy(served)
+                beside.append(await _spell(served, producer.task, samples))
             left = noise - served.counters.first(1)[0]
-    if noise and left <= 0:
-        raise PeerFailed(f"{noise:,} noisy jobs must outlast {samples} quiet ones, none were left")
-    found = sorted(served.ledger.samples)
-    return Waits(_ms(found, 0.5), _ms(found, 0.99), len(found), max(left, 0))
+    if left <= 0:
+        raise PeerFailed(f"{noise:,} noisy jobs must outlast the quiet ones, none were left")
+    return Neighbours(_waits(alone), _waits(beside), noise, left)
 
 
-async def _until_warm(served: Served, task: Any, noise: int) -> None:
-    if not noise:
-        await task.enqueue_many([Work() for _ in range(_WARM)], tenant=tenant_name(0))
-    await _wait_for(lambda: served.ledger.finished >= _WARM)
+async def _until_busy(served: Served) -> None:
+    """Until the noise has run for a while."""
+    enough = served.ledger.finished + _WARM
+    await _wait_for(lambda: served.ledger.finished >= enough)
 
 
-async def _send_now_and_then(task: Any, samples: int) -> None:
+async def _until_idle(served: Served) -> None:
+    """Until all the noise that was running has ended, and the worker waits for work."""
+    await asyncio.sleep(2 * _NOISE_MS / 1000)
+    await _wait_for(lambda: served.ledger.finished >= sum(served.counters.first(2)))
+    await asyncio.sleep(_REST_S / 10)
+
+
+async def _spell(served: Served, task: Any, samples: int) -> list[int]:
+    before = len(served.ledger.samples)
     began = time.monotonic()
     for number in range(samples):
         await asyncio.sleep(began + number * _QUIET_EVERY_S - time.monotonic())
         work = Work(_QUIET, sent_ns=time.monotonic_ns())
         await task.enqueue(work, tenant=tenant_name(_QUIET))
+    await _wait_for(lambda: len(served.ledger.samples) >= before + samples)
+    return served.ledger.samples[before:]
 
 
-async def _wait_for(is_done: Any, within_s: float = 60.0) -> None:
+async def _wait_for(is_done: Callable[[], bool], within_s: float = 60.0) -> None:
     until = time.monotonic() + within_s
     while not is_done():
         if time.monotonic() > until:
             raise PeerFailed(f"the worker was not done after {within_s:g} s")
         await asyncio.sleep(0.002)
+
+
+def _waits(spells: list[list[int]]) -> Waits:
+    """Of each share the median spell's: a machine that stands still for a moment spoils one."""
+    ordered = [sorted(one) for one in spells]
+    p50, p90, p99 = (
+        statistics.median(_ms(one, share) for one in ordered) for share in (0.5, 0.9, 0.99)
+    )
+    return Waits(p50, p90, p99, sum(map(len, spells)))
 
 
 def _ms(ordered: Sequence[int], share: float) -> float:

@@ -20,6 +20,7 @@ from faena.engine.settings import declaration
 from faena.lanes import place_facts
 from faena.options import EnqueueOptions
 from faena.producer import CallIds
+from faena.tenants import Tenant
 
 _CHUNK = 300
 
@@ -42,6 +43,10 @@ class Producer:
             ids = self._app.new_ids(min(_CHUNK, jobs - start))
             pairs = [(one, specs[(start + i) % tenants]) for i, one in enumerate(ids)]
             await self.engine.enqueue(self._queue, self._caller, self._calls(), pairs)
+
+    def tenant(self, name: str) -> Tenant:
+        """A tenant of the queue, to hold and release."""
+        return self._app.queues[self._queue].tenant(name)
 
     def _sealed(self, work: Work) -> bytes:
         options = EnqueueOptions(tenant=tenant_name(work.tenant))

@@ -15,7 +15,7 @@ from rich.table import Table
 from bench.lanes_chart import draw
 from bench.lanes_claims import Curve
 from bench.lanes_drain import Rated
-from bench.lanes_fairness import Shares, Waits
+from bench.lanes_fairness import Neighbours, Shares
 
 _RESULTS = Path(__file__).resolve().parent / "results"
 
@@ -27,7 +27,7 @@ class Findings:
     jobs: int
     drains: Sequence[Rated] = ()
     curves: Sequence[Curve] = ()
-    waits: dict[int, Waits] = field(default_factory=dict[int, Waits])
+    neighbours: Neighbours | None = None
     shares: list[Shares] = field(default_factory=list[Shares])
 
     broken: dict[str, str] = field(default_factory=dict[str, str])
@@ -62,11 +62,20 @@ def figures(found: Findings) -> dict[str, Any]:
         },
         "failed": found.failed,
         "claims": {str(curve.size): _curve_figures(curve) for curve in found.curves},
-        "neighbours": {str(noise): waits._asdict() for noise, waits in found.waits.items()},
+        "neighbours": found.neighbours and _neighbour_figures(found.neighbours),
         "shares": [
             {"weights": list(one.weights), "served": list(one.served), "jain": round(one.jain, 6)}
             for one in found.shares
         ],
+    }
+
+
+def _neighbour_figures(found: Neighbours) -> dict[str, Any]:
+    return {
+        "alone": found.alone._asdict(),
+        "beside": found.beside._asdict(),
+        "noise": found.noise,
+        "noise_left": found.noise_left,
     }
 
 
@@ -84,7 +93,7 @@ def write_files(found: Findings, about: str) -> list[Path]:
     stem = _RESULTS / f"lanes-{time.strftime('%Y%m%dT%H%M%S')}"
     data, chart = stem.with_suffix(".json"), stem.with_suffix(".svg")
     data.write_text(json.dumps({"about": about, **figures(found)}, indent=1))
-    chart.write_text(draw(found.stood, found.curves, found.waits, found.shares, about))
+    chart.write_text(draw(found.stood, found.curves, found.neighbours, found.shares, about))
     return [data, chart]
 
 
@@ -93,7 +102,7 @@ def print_tables(found: Findings, console: Console) -> None:
     tables = (
         found.drains and _drain_table(found),
         found.curves and _claims_table(found.curves),
-        found.waits and _waits_table(found.waits),
+        found.neighbours and _neighbours_table(found.neighbours),
         found.shares and _shares_table(found.shares),
     )
     for table in filter(None, tables):
@@ -136,14 +145,15 @@ def _claim_cells(curve: Curve, at: int) -> tuple[str, str]:
     return f"{curve.points[at][1]:.1f}", f"{curve.fit.at(curve.points[at][0]):.1f}"
 
 
-def _waits_table(waits: dict[int, Waits]) -> Table:
-    names = ("p50 ms", "p99 ms", "jobs", "noise left")
+def _neighbours_table(found: Neighbours) -> Table:
+    names = ("p50 ms", "p90 ms", "p99 ms", "jobs")
     table = _table("wait of a quiet tenant's job", "beside", names)
-    for noise, one in waits.items():
-        beside = f"{noise:,} waiting jobs" if noise else "nobody"
+    for beside, one in (("nobody", found.alone), (f"{found.noise:,} waiting jobs", found.beside)):
         table.add_row(
-            beside, f"{one.p50:.2f}", f"{one.p99:.2f}", str(one.samples), f"{one.noise_left:,}"
+            beside, f"{one.p50:.2f}", f"{one.p90:.2f}", f"{one.p99:.2f}", str(one.samples)
         )
+    ratios = (both[1] / both[0] for both in zip(found.alone[:3], found.beside[:3], strict=True))
+    table.add_row("times as long", *(f"{ratio:.2f}" for ratio in ratios), "")
     return table
 
 
