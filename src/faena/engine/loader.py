@@ -4,6 +4,9 @@ Every file of `lua/` becomes a function, in a block with the library parts it in
 order. The server makes a library's closures when it is loaded, not at every call. What a part must
 have new at each call stands in its `--@each` line, an assignment that the function begins with.
 
+A function of Lua has at most 200 local variables, so a part is a block of its own: of what it
+declares, only the names that others use are declared outside.
+
 The library and its functions bear a digest of the source in their names, so that programs of
 different versions can share a server. A server at its maxmemory takes in no library, and must be
 worked empty all the same: for that a script has its plain source as well.
@@ -23,6 +26,8 @@ from typing import NamedTuple
 _INCLUDE = re.compile(r"^--@include (.+)$", re.MULTILINE)
 _EACH = re.compile(r"^--@each (.+)$", re.MULTILINE)
 _FLAGS = re.compile(r"^--@flags (.+)$", re.MULTILINE)
+_DECLARED = re.compile(r"^local (?:function (\w+)|([\w, ]+))", re.MULTILINE)
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _SLOT = "faena_0"
 """Stands for the library's name until its digest is known."""
 
@@ -78,7 +83,45 @@ def _read(root: Traversable, name: str) -> _Piece:
     parts = list(_parts(root, body, set()))
     each = [line for part in parts for line in _EACH.findall(part)]
     flags = [flag for line in _FLAGS.findall(body) for flag in line.split()]
-    return _Piece([_code(part) for part in parts], each, _code(body), flags)
+    codes = [_code(part) for part in parts]
+    return _Piece(_nested(codes, [*each, _code(body)]), each, _code(body), flags)
+
+
+def _nested(parts: list[str], rest: list[str]) -> list[str]:
+    """Each part in a block, behind the names of it that another part, or the rest, uses."""
+    declared = [_declared(part) for part in parts]
+    words = [set(_WORD.findall(part)) - names for part, names in zip(parts, declared, strict=True)]
+    words.append({word for text in rest for word in _WORD.findall(text)})
+    return [
+        _nest(part, names & set().union(*words[i + 1 :]))
+        for i, (part, names) in enumerate(zip(parts, declared, strict=True))
+    ]
+
+
+def _declared(part: str) -> set[str]:
+    return {
+        name
+        for function, variables in _DECLARED.findall(part)
+        for name in _WORD.findall(function or variables)
+    }
+
+
+def _nest(part: str, exported: set[str]) -> str:
+    def assigned(found: re.Match[str]) -> str:
+        """A declaration as an assignment, where the names in it are declared outside."""
+        function, variables = found.groups()
+        names = [function] if function else _WORD.findall(variables)
+        if exported.isdisjoint(names):
+            return found.group()
+        own = ", ".join(name for name in names if name not in exported)
+        before = f"local {own}; " if own else ""
+        if function:
+            return f"function {function}"
+        has_value = part.startswith("=", found.end())
+        return before + (f"{variables} " if has_value else "")
+
+    outside = f"local {', '.join(sorted(exported))}" if exported else ""
+    return "\n".join([outside, "do", _DECLARED.sub(assigned, part), "end"])
 
 
 def _block(name: str, piece: _Piece) -> str:
