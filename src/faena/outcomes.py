@@ -102,6 +102,23 @@ class ErrorRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     fields: tuple[tuple[str, str], ...] = ()
 
 
+class DeathNote(msgspec.Struct, frozen=True, array_like=True):
+    """What the dead-letter desk is told of a job that is buried, in the order its script reads."""
+
+    task: str = ""
+    """Empty when the job could not be read."""
+    tenant: str = ""
+    name: str = ""
+    code: str = ""
+    fingerprint: str = ""
+    sample: str = ""
+    """The message, without what differs between errors of a kind."""
+    retry_us: int = 0
+    """After how long the job is retried by itself; 0 for never."""
+    most: int = 0
+    """How often at most, along the whole line of retries."""
+
+
 class Completed(msgspec.Struct, frozen=True):
     """The handler returned; `result` is its encoded value, empty for None."""
 
@@ -124,6 +141,7 @@ class Buried(msgspec.Struct, frozen=True):
     error: ErrorRecord
     has_run: bool = True
     """False when no handler was called, so that no attempt is used."""
+    note: DeathNote | None = None
 
 
 class Cancelled(msgspec.Struct, frozen=True):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from faena.engine.desk import DeskCalls
 from faena.engine.moving import Moving
 from faena.limits import Limit
-from faena.outcomes import Buried, Completed, Limited, Retried
+from faena.outcomes import Buried, Completed, DeathNote, Limited, Retried
+from tests._support.morgue import new_redrive
 from tests._support.rig import BOOM, SECOND, Rig
 
 NO_JOBS = b"\x90"
@@ -15,7 +17,7 @@ async def furnish(rig: Rig) -> None:
     """Jobs `done`, `dead`, `cancelled`, `throttled`, `leader` with its `follower`; held."""
     await rig.declare(limits=[Limit("100/min")])
     await rig.run("done", Completed(b"1"))
-    await rig.run("dead", Buried(BOOM))
+    await rig.run("dead", Buried(BOOM, note=DeathNote("t", "", "Boom", "", "f", "", SECOND, 2)))
     await rig.add("cancelled")
     await rig.engine.cancel(rig.queue, ["cancelled"])
     await rig.run("leader", Retried(SECOND, BOOM), unique="u", mode="last")
@@ -25,6 +27,9 @@ async def furnish(rig: Rig) -> None:
     await rig.engine.idem(rig.queue, ["k", "begin", "job", 60_000, b""])
     await rig.turn(is_sweep=True)
     await rig.engine.hold(rig.queue, "pause", None, "ops")
+    desk = DeskCalls(rig.engine)
+    await desk.alert(rig.queue, {"dead_many": "1"})
+    await desk.redrives(rig.queue, "begin", "r", new_redrive())
 
 
 async def run_one(rig: Rig) -> str:

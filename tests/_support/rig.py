@@ -15,7 +15,7 @@ from faena.engine.scripts import Answer, Exchanged, Settlement, Turn
 from faena.engine.settings import declaration
 from faena.options import QueueOptions, Retain
 from faena.outcomes import ErrorRecord, Outcome
-from tests._support.dump import Dump, changes, dump
+from tests._support.dump import Dump, changes, sound_dump
 
 T0 = 1_700_000_000_000_000
 """The instant every rig starts at: of the size that real instants have."""
@@ -114,7 +114,7 @@ class Rig:
         await self.turn(0, (job, lease, outcome))
 
     async def dump(self) -> Dump:
-        return await dump(self.engine, self.queue)
+        return await sound_dump(self.engine, self.queue)
 
     async def remember(self) -> None:
         """Take the dump that `changed` compares with."""

@@ -95,7 +95,7 @@ def test_no_script_reads_what_has_no_bound(path: Path) -> None:
 
 @pytest.mark.parametrize("name", names())
 def test_scripts_that_must_drain_a_full_broker_may_run_on_one(name: str) -> None:
-    adds_work = {"enqueue", "retry", "import"}
+    adds_work = {"enqueue", "retry", "import", "revive", "redrive"}
     assert ("\n--@flags " in (LUA / f"{name}.lua").read_text()) == (name not in adds_work)
 
 

@@ -11,7 +11,16 @@ from typing import Any, NamedTuple
 import msgspec
 
 from faena.engine.wire import Argument
-from faena.outcomes import Buried, Cancelled, Completed, Limited, Outcome, Retried, Snoozed
+from faena.outcomes import (
+    Buried,
+    Cancelled,
+    Completed,
+    DeathNote,
+    Limited,
+    Outcome,
+    Retried,
+    Snoozed,
+)
 
 UNCONFIGURED = b"UNCONFIGURED"
 OVERTAKEN = b"OVERTAKEN"
@@ -99,14 +108,22 @@ def _weight(outcome: Outcome) -> tuple[int, bytes]:
     match outcome:
         case Retried(delay_us=delay_us, error=error):
             return delay_us, _json.encode(error)
-        case Buried(error=error, has_run=has_run):
-            return int(has_run), _json.encode(error)
+        case Buried(error=error, has_run=has_run, note=note):
+            return int(has_run), _noted(note, _json.encode(error))
         case Cancelled(error=error):
             return 0, _json.encode(error)
         case Snoozed(delay_us=delay_us) | Limited(delay_us=delay_us):
             return delay_us, b""
         case _:
             return 0, b""
+
+
+def _noted(note: DeathNote | None, error: bytes) -> bytes:
+    """The note for the dead-letter desk stands before the error, behind its own length."""
+    if note is None:
+        return error
+    packed = _msgpack.encode(note)
+    return b"%d %b%b" % (len(packed), packed, error)
 
 
 def read_exchange(reply: Sequence[Any], lease: str) -> Exchanged:

@@ -5,6 +5,7 @@ form, a field beside it holds it (`lease`, `lease_us`). Nothing here knows how a
 """
 
 from faena.options.backpressure import Backpressure
+from faena.options.dead_letters import DeadLetters
 from faena.options.durability import Durability, DurabilityLevel
 from faena.options.enqueue import EnqueueOptions
 from faena.options.fields import build
@@ -18,6 +19,7 @@ from faena.options.unique import Unique, UniqueMode
 __all__ = [
     "PRIORITY_TIMEOUT_US",
     "Backpressure",
+    "DeadLetters",
     "Durability",
     "DurabilityLevel",
     "EnqueueOptions",

@@ -22,12 +22,14 @@ from typing import Any, Protocol
 
 import msgspec
 
+from faena.deadletter.note import death_note
 from faena.engine import envelope
 from faena.engine.scripts import Claim
 from faena.errors import PayloadError
 from faena.handler import Handler
 from faena.job import Job, Notes, Spec
 from faena.middleware import Middleware, wrap_execute
+from faena.options import DeadLetters
 from faena.outcomes import (
     Buried,
     Cancelled,
@@ -71,7 +73,7 @@ class Place(Protocol):
 class Executor:
     """Runs the jobs of one queue."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - its parts, given by name
         self,
         queue: str,
         handlers: Mapping[str, Handler],
@@ -82,6 +84,7 @@ class Executor:
         worker: str,
         on_done: Done,
         on_free: Callable[[], None],
+        dead_letters: DeadLetters | None = None,
     ) -> None:
         self._queue = queue
         self._handlers = handlers
@@ -91,6 +94,7 @@ class Executor:
         self._worker = worker
         self._on_done = on_done
         self._on_free = on_free
+        self._dead_letters = dead_letters or DeadLetters()
         self._running: dict[str, Attempt] = {}
         self._pending: deque[Attempt] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -134,7 +138,7 @@ class Executor:
         try:
             attempt = self._prepare(claim)
         except Exception as error:  # noqa: BLE001 - whatever a spec or a codec does
-            return self._refuse(claim, Buried(self._record(claim, error), has_run=False))
+            return self._refuse(claim, self._bury(claim, error, None, has_run=False))
         if attempt is None:
             return self._refuse(claim, Snoozed(_PARK_US))
         self._running[claim.id] = attempt
@@ -257,11 +261,11 @@ class Executor:
                 value if attempt.handler.run == "process" else attempt.handler.result.encode(value)
             )
         except PayloadError as error:
-            return Buried(self._record(attempt.claim, error))
+            return self._bury(attempt.claim, error, attempt.job)
         if len(result) > attempt.handler.payload_limit:
             limit = attempt.handler.payload_limit
             error = PayloadError(f"result must be at most {limit} bytes, got {len(result)}")
-            return Buried(self._record(attempt.claim, error))
+            return self._bury(attempt.claim, error, attempt.job)
         return Completed(result)
 
     # -- after the handler ----------------------------------------------------------------------
@@ -293,7 +297,7 @@ class Executor:
             case _, Snooze():
                 return Snoozed(error.delay_us)
             case _, Discard():
-                return Buried(self._record(claim, error))
+                return self._bury(claim, error, attempt.job)
             case _, RateLimited():
                 delay_us = retry.promised_us(error.retry_after_us, random=random.random)
                 return Limited(delay_us, error.scope)
@@ -302,16 +306,22 @@ class Executor:
 
     def _fail(self, attempt: Attempt, error: BaseException) -> Outcome:
         retry, number = attempt.handler.retry, attempt.job.attempt
-        record = self._record(attempt.claim, error)
         is_poison = isinstance(error, WorkerDied) and number >= attempt.handler.max_deliveries
         if is_poison or retry.gives_up(error) or retry.exhausted(number):
-            return Buried(record)
+            return self._bury(attempt.claim, error, attempt.job)
         delay = retry.delay(number, error, random=random.random)
         if delay.fault:
             _log.warning("retry policy of task %s: %s", attempt.handler.name, delay.fault)
-        return Retried(delay.us, record)
+        return Retried(delay.us, self._record(attempt.claim, error))
 
-    def _record(self, claim: Claim, error: BaseException) -> Any:
+    def _bury(
+        self, claim: Claim, error: BaseException, job: Job | None, *, has_run: bool = True
+    ) -> Buried:
+        record = self._record(claim, error)
+        note = death_note(record, error, job, self._dead_letters)
+        return Buried(record, has_run, note)
+
+    def _record(self, claim: Claim, error: BaseException) -> ErrorRecord:
         return record_of(error, attempt=claim.attempts + 1, worker=self._worker, at=self._now)
 
     def _end(

@@ -4,7 +4,7 @@
 -- args     now · home · number of the batch · packed jobs
 -- returns  how many came (0 when the batch was here before)
 -- refuses  UNCONFIGURED
---@include now, conf, state, place, weigh, wake, tally, luggage, arrival
+--@include now, conf, state, place, weigh, wake, tally, luggage, desk_luggage, arrival
 local now, home, number, conf = now_us(ARGV[1]), ARGV[2], tonumber(ARGV[3]), conf_now()
 if number < (conf.epoch or 0) * EPOCH then
   return { 0 }   -- it was sent for an earlier change, which is over: it has been here
@@ -27,6 +27,9 @@ for _, job in ipairs(cmsgpack.unpack(ARGV[4])) do
       enter_waiting(job, conf, now, { id = job[ID], score = job[SCORE], lane = lane, chain = chain })
     else
       call('ZADD', key(job[STATE]), job[SCORE], job[ID])
+      if job[DESK] then
+        unpack_desk(job[ID], job[SCORE], job[DESK])
+      end
       if conf[job[STATE] .. '_bytes'] then
         weigh_in(job[STATE], { job[ID] }, #job[RESULT], tonumber(job[SCORE]))
       end

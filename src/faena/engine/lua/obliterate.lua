@@ -5,7 +5,7 @@
 -- returns  DONE, MORE, or the refusal
 -- refuses  RUNNING
 --@flags allow-oom
---@include state, mark, forget, place, raze
+--@include state, mark, forget, place, raze, shelf
 local slice = tonumber(ARGV[1])
 if ARGV[2] ~= '1' and call('ZCARD', key('running')) > 0 then
   return 'RUNNING'
@@ -16,6 +16,8 @@ for _, state in ipairs(STATES) do
     call('ZREM', key(state), unpack(ids))
     if is_waiting(state) then
       leave_places(ids, state)
+    elseif state == 'dead' then
+      unshelve(ids)
     end
     call('HDEL', key('leases'), unpack(ids))
     forget(ids)

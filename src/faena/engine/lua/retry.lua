@@ -5,7 +5,7 @@
 -- returns  for each: ready (also when it was before) | blocked (in its chain) | the state that forbids
 --          it | unknown
 -- refuses  UNCONFIGURED
---@include now, conf, replay, state, score, mark, wake, tally, weigh, place
+--@include now, conf, replay, state, score, mark, wake, tally, weigh, place, shelf
 local now, conf = now_us(ARGV[1]), conf_now()
 local answered = replayed(ARGV[2], ARGV[3])
 if answered then
@@ -15,19 +15,33 @@ elseif not conf.version then
 end
 local answers, retried = {}, {}
 
---- Errors, log and changed priority stay with the job; attempts, losses and claims do not.
+--- What stays with a job: errors and log, changed priority, and where it comes from.
+local KEPT = { 'i', 'p', 'o', 'b', 'x', 'w' }
+
+--- Attempts, losses and claims are new.
+local function renew_mark(id, mark)
+  local kept = {}
+  for _, name in ipairs(KEPT) do
+    kept[name] = mark and mark[name]
+  end
+  if next(kept) then
+    save_mark(id, kept)
+  elseif mark then
+    call('HDEL', key('marks'), id)
+  end
+end
+
 local function start_over(id, state)
   local mark, spec = marks_of({ id })[id], call('HGET', key('specs'), id)
   if conf[state .. '_bytes'] then
     weigh_out(state, { id })
   end
+  if state == 'dead' then
+    unshelve({ id })
+  end
   call('ZREM', key(state), id)
   call('HDEL', key('results'), id)
-  if mark and (mark.i or mark.p) then
-    save_mark(id, { i = mark.i, p = mark.p })
-  elseif mark then
-    call('HDEL', key('marks'), id)
-  end
+  renew_mark(id, mark)
   local lane, chain = lane_in(spec)
   if lane then
     count_lane(lane, 1, 0)

@@ -1,5 +1,5 @@
 --- A job that goes to another home leaves its place.
---@include key, state, mark, fact, place, unique, forget, weigh, moves, luggage, pass_claims, tenant
+--@include key, state, mark, fact, place, unique, forget, weigh, shelf, moves, luggage, desk_luggage, pass_claims, tenant
 local function is_leaving(lane)
   return string.match(call('HGET', key('moves'), lane) or '', '^out') ~= nil
 end
@@ -35,6 +35,9 @@ local function take_out(job, conf)
   if is_finished(state) and conf[state .. '_bytes'] then
     weigh_out(state, { id })
   end
+  if state == 'dead' then
+    unshelve({ id })
+  end
   call('ZREM', key(state), id)
   if is_waiting(state) then
     leave_places({ id }, state)
@@ -58,6 +61,9 @@ end
 local function send(batch, id, spec, state, score, conf, now)
   local mark, job = marks_of({ id })[id] or {}, pack_job(id, spec, state, score)
   batch[#batch + 1], job[HELD] = job, held_by_provider(lane_in(spec), now)
+  if state == 'dead' then
+    job[HELD], job[DESK] = job[HELD] or false, desk_luggage(id)
+  end
   take_out(job, conf)
   local follower, at = nil, nil
   if job[CLAIM][1] then

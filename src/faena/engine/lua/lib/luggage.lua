@@ -1,10 +1,12 @@
 --- A job as it travels from one home to another: everything that is known of it.
 --   1 id · 2 spec · 3 state · 4 score · 5 mark, packed · 6 info as name, value … · 7 result · 8 `head` or
 --   `tail` of its chain, or '' · 9 its unique claim: key, value, ttl_ms (0: with the job) · 10 until when a
---   provider has its lane held, if it has
+--   provider has its lane held, if it has, or false · 11 its record at the dead-letter desk, if it has one: packed
+--   record, packed sample of its group, when it is due or ''
 --@include key, state, mark, fact, unique
 local EPOCH = 1e8   -- numbers of batches begin with the epoch they were sent under
-local ID, SPEC, STATE, SCORE, MARK, INFO, RESULT, TURN, CLAIM, HELD = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+local ID, SPEC, STATE, SCORE, MARK, INFO, RESULT, TURN, CLAIM, HELD, DESK = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
+  11
 
 --- The name, value and time left of the claim that a job holds, or nothing.
 local function claim_of(id, spec, mark)

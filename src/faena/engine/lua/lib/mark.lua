@@ -2,6 +2,8 @@
 --   a  attempts used        l  deliveries lost with their worker     i  the job has an info hash
 --   p  changed priority     c  cancellation asked while running
 --   u  its unique hash      m  mode of the unique claim              n  the job that follows it
+--   o  first of its line    b  the dead job that it was made of      x  automatic retries of the line
+--   d  the redrive that made it
 -- `z` makes a mark longer than 64 bytes: a small hash of shorter values is a listpack, where finding
 -- each of a batch of ids is O(n).
 --@include key

@@ -1,8 +1,11 @@
 --- Retention by age, count and bytes, in slices: whatever is left over waits for the next call.
---@include key, forget, bytes, weigh
+--@include key, forget, bytes, weigh, shelf
 local function drop(state, ids, conf)
   if conf[state .. '_bytes'] then
     weigh_out(state, ids)
+  end
+  if state == 'dead' then
+    unshelve(ids)
   end
   call('ZREM', key(state), unpack(ids))
   forget(ids)

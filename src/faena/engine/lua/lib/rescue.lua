@@ -18,10 +18,12 @@ local function rescue_one(batch, id, record, mark, conf, now)
   table.insert(batch.left, id)
   note_place(batch, id, record)
   mark.l, mark.i = (mark.l or 0) + 1, 1
-  append_info(id, 'error', loss_json(death_of(record, now), mark.l))
+  local loss = loss_json(death_of(record, now), mark.l)
+  append_info(id, 'error', loss)
   if mark.c then
     table.insert(batch.cancelled, id)
   elseif mark.l >= conf.max_deliveries then
+    batch.notes[id] = loss
     table.insert(batch.dead, id)
   else
     put_back(batch, id, record)

@@ -1,9 +1,9 @@
 --- End leases. An item whose lease no longer matches changes nothing and is reported as lost.
---@include key, spread, tally, mark, record, ending, finish, settle_items, settle_lanes
+--@include key, spread, tally, mark, record, ending, finish, bury, settle_items, settle_lanes
 local function new_batch()
   return { completed = {}, dead = {}, cancelled = {}, retried = {}, snoozed = {}, released = {},
            limited = {}, delayed = {}, ready = {}, back = {}, results = {},
-           lost = {}, left = {}, lanes = {}, chains = {}, held = {}, ended = {}, chained = {} }
+           lost = {}, left = {}, notes = {}, lanes = {}, chains = {}, held = {}, ended = {}, chained = {} }
 end
 
 --- Write what a batch of endings came to.
@@ -26,6 +26,7 @@ local function apply(batch, marks, conf, now)
   end
   finish('completed', batch.completed, marks, conf, now, batch.kept)
   finish('dead', batch.dead, marks, conf, now)
+  bury(batch.dead, batch.notes, marks, conf, now)
   finish('cancelled', batch.cancelled, marks, conf, now)
   tell('retried', batch.retried)
   tell('snoozed', batch.snoozed)

@@ -1,8 +1,8 @@
 --- Every ending but the ordinary one.
---   retry delay error   snooze delay   bury attempts error   cancel error   release
+--   retry delay error   snooze delay   bury attempts note-and-error   cancel error   release
 --   limited delay: a provider's "not before", so the whole queue is held and the job put back
 --   tenant_limited delay: the same for the job's tenant; without lanes the job alone is put off
---@include key, mark, record, ending, info, hold, learn
+--@include key, mark, record, ending, info, hold, learn, bury
 local function fail(batch, id, mark, error, attempts)
   if attempts > 0 then
     mark.a = (mark.a or 0) + attempts
@@ -34,6 +34,7 @@ local settle_as = {
   end,
   bury = function(batch, id, mark, _, attempts, error)
     fail(batch, id, mark, error, attempts)
+    batch.notes[id] = batch.notes[id] or error
     table.insert(batch.dead, id)
   end,
   cancel = function(batch, id, mark, _, _, error)
@@ -44,6 +45,9 @@ local settle_as = {
 
 local function settle_one(batch, item, record, mark, conf, now)
   local kind = item.kind
+  if kind == 'bury' then
+    batch.notes[item.id], item.blob = split_note(item.blob)
+  end
   note_place(batch, item.id, record)
   if batch.chains[item.id] then
     mark.s = score_in(record)   -- it comes back to its place

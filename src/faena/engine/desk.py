@@ -1,0 +1,221 @@
+"""The scripts of the dead-letter desk, each one call to one home of a queue.
+
+What they mean for a whole app is `faena.deadletter`'s to know.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from faena.engine.engine import Engine
+from faena.engine.scripts import pairs, texts
+
+SLICE: Final = 50
+"""Dead jobs retried, discarded or resolved in one call: the server waits for nothing else."""
+
+LOOKED: Final = 200
+"""Dead jobs that one call for a page looks at."""
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Decision(NamedTuple):
+    """What was decided of a dead job, and who did."""
+
+    action: str
+    reason: str
+    by: str
+
+
+class Record(msgspec.Struct, frozen=True, rename={"reached": "to"}):
+    """A dead job as the desk has it; the names are the script's."""
+
+    s: str
+    t: str
+    o: str
+    e: str
+    c: str
+    f: str
+    reached: str | None = None
+    r: tuple[str, str, str, float] | None = None
+
+
+class Filter(NamedTuple):
+    """Which dead jobs are asked for; '' for any."""
+
+    status: str = ""
+    task: str = ""
+    tenant: str = ""
+    error: str = ""
+    fingerprint: str = ""
+    died_from: int | None = None
+    died_to: int | None = None
+
+
+class Place(NamedTuple):
+    """A place in the order of death: before the first with an empty id."""
+
+    score: str = ""
+    id: str = ""
+
+    def key(self) -> tuple[float, bytes]:
+        """What places are compared by, as the server does."""
+        return float(self.score or 0), self.id.encode()
+
+
+class Found(NamedTuple):
+    """A dead job at its place."""
+
+    place: Place
+    record: Record
+
+
+class Slice(NamedTuple):
+    """What a look behind a place has found."""
+
+    reached: Place
+    is_over: bool
+    found: list[Found]
+
+
+class Numbers(NamedTuple):
+    """One home's part of the desk."""
+
+    now: int
+    statuses: dict[str, int]
+    oldest: Place | None
+    """Of the pending ones."""
+    new: int
+    groups: int
+    due: int
+    due_now: list[str]
+
+
+class Step(NamedTuple):
+    """What one slice of a redrive came to."""
+
+    state: str
+    moved: int
+    wait_us: int
+    is_over: bool
+    waiting: int
+    """Canaries that are not finished."""
+    record: dict[str, Any]
+
+
+class DeskCalls:
+    """The calls, for any home."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def page(
+        self,
+        home: str,
+        wanted: Filter,
+        *,
+        after: Place,
+        is_reverse: bool,
+        limit: int,
+        looked: int = LOOKED,
+    ) -> Slice:
+        """Dead jobs behind a place, and how far the look came."""
+        bounds = ["" if bound is None else bound for bound in wanted[5:]]
+        args = ["1" if is_reverse else "", looked, limit, *after, *bounds, *wanted[:5]]
+        score, job, is_over, flat = await self._engine.ask("desk", home, args)
+        found = [
+            Found(Place(flat[i + 1].decode(), flat[i].decode()), _record(flat[i + 2]))
+            for i in range(0, len(flat), 3)
+        ]
+        return Slice(Place(score.decode(), job.decode()), is_over == 1, found)
+
+    async def records(self, home: str, ids: Sequence[str]) -> dict[str, Record]:
+        """What the desk knows of jobs."""
+        packed = await self._engine.command("HMGET", home, "desk", *ids) if ids else []
+        return {job: _record(one) for job, one in zip(ids, packed, strict=True) if one}
+
+    async def revive(
+        self,
+        home: str,
+        decision: Decision,
+        priority: int,
+        jobs: Sequence[tuple[str, str]],
+        *,
+        epoch: int = 0,
+    ) -> list[str]:
+        """Retry (id, new id) pairs; for each ready, or the word that forbids it.
+
+        Raises HomesChanged, with nothing changed, when the homes are of another epoch.
+        """
+        flat = [part for pair in jobs for part in pair]
+        args = [*_once("revive"), epoch or "", *decision, priority, *flat]
+        return texts(await self._engine.ask_declared("revive", home, args))
+
+    async def dismiss(
+        self, home: str, status: str, decision: Decision, ids: Sequence[str]
+    ) -> list[str]:
+        """Discard or resolve jobs; for each OK, or the word that forbids it."""
+        args = [*_once("dismiss"), status, *decision, *ids]
+        return texts(await self._engine.ask_declared("dismiss", home, args))
+
+    async def numbers(self, home: str, *, new_us: int, due: int = 0) -> Numbers:
+        """The desk in numbers; `new_us` says which deaths are new."""
+        reply = await self._engine.ask("desk_stats", home, [new_us, due])
+        now, statuses, oldest, new, groups, waiting, due_now = reply
+        place = Place(oldest[1].decode(), oldest[0].decode()) if oldest else None
+        return Numbers(now, pairs(statuses), place, new, groups, waiting, texts(due_now))
+
+    async def groups(self, home: str, limit: int) -> list[Any]:
+        """The groups with the most pending jobs, unparsed."""
+        return list(await self._engine.ask("desk_groups", home, [limit]))
+
+    async def alert(self, home: str, conditions: Mapping[str, str]) -> list[str]:
+        """Tell of conditions unless it was done within the hour; which were told."""
+        flat = [part for pair in conditions.items() for part in pair]
+        return texts(await self._engine.ask("alert", home, flat))
+
+    # -- redrives -------------------------------------------------------------------------------
+
+    async def redrive(
+        self,
+        home: str,
+        redrive: str,
+        call: tuple[str, str],
+        priority: int,
+        ids: Sequence[str],
+        *,
+        epoch: int = 0,
+    ) -> Step | None:
+        """Advance by as many jobs as there are new ids; None for an unknown redrive.
+
+        `call` is the caller's name and the id of this call, which grows from one to the next.
+        """
+        args = [*call, epoch or "", redrive, priority, *ids]
+        reply = await self._engine.ask_declared("redrive", home, args)
+        if reply == [b"unknown"]:
+            return None
+        state, moved, wait_us, is_over, waiting, packed = reply
+        record = _redrive(packed)
+        return Step(state.decode(), moved, wait_us, is_over == 1, waiting, record)
+
+    async def redrives(
+        self, home: str, verb: str, redrive: str = "", begun: Mapping[str, Any] | None = None
+    ) -> dict[str, dict[str, Any]]:
+        """Redrives by id: all of them (list), or the one that was changed."""
+        words = [redrive] if redrive else []
+        packed = [_encode(begun)] if begun is not None else []
+        reply = await self._engine.ask_declared("redrives", home, [verb, *words, *packed])
+        return {job: _redrive(one) for job, one in pairs(reply).items()}
+
+
+def _once(name: str) -> tuple[str, str]:
+    """Caller and call of a request that is sent again only while its answer is outstanding."""
+    return secrets.token_hex(8), name
+
+
+_record = msgspec.msgpack.Decoder(Record).decode
+_redrive = msgspec.msgpack.Decoder(dict[str, Any]).decode

@@ -1,0 +1,19 @@
+--- Tell of conditions at the dead-letter desk, each once an hour, whoever has noticed.
+-- states   none
+-- keys     desk_alerts hash · events stream
+-- args     now · (name · what is to be told) …
+-- returns  the names that were told now
+--@flags allow-oom
+--@include now, conf, tally
+local HOUR_US = 3600000000
+local now, conf, names = now_us(ARGV[1]), conf_now(), {}
+for i = 2, #ARGV, 2 do
+  local name, last = ARGV[i], call('HGET', key('desk_alerts'), ARGV[i])
+  if not last or now - last >= HOUR_US or now < tonumber(last) then
+    call('HSET', key('desk_alerts'), name, now)
+    tell(name, { ARGV[i + 1] })
+    names[#names + 1] = name
+  end
+end
+flush_tally(now, conf.events_kept, '')
+return names

@@ -1,0 +1,33 @@
+--- Deal with dead jobs otherwise than by a retry: they stay until retention ends.
+-- states   none
+-- keys     desk hash · desk: zsets
+-- args     now · caller (of this call only) · call · status discarded|resolved · action · reason · by · id …
+-- returns  for each: OK | the status that forbids it | the state of a job that is not dead | unknown
+-- refuses  UNCONFIGURED
+--@flags allow-oom
+--@include now, conf, replay, state, tally, shelf
+local now, status, conf = now_us(ARGV[1]), ARGV[4], conf_now()
+local answered = replayed(ARGV[2], ARGV[3])
+if answered then
+  return cmsgpack.unpack(answered)
+elseif not conf.version then
+  return { 'UNCONFIGURED' }
+end
+local answers, done = {}, {}
+for i = 8, #ARGV do
+  local id = ARGV[i]
+  local record = records_of({ id })[id]
+  if not record then
+    answers[#answers + 1] = state_of(id) or 'unknown'
+  elseif record.s ~= 'pending' then
+    answers[#answers + 1] = record.s
+  else
+    record.r = { ARGV[5], ARGV[6], ARGV[7], now }
+    close_record(id, record, status)
+    done[#done + 1], answers[#answers + 1] = id, 'OK'
+  end
+end
+remember(ARGV[2], ARGV[3], cmsgpack.pack(answers), ONCE_TTL_S)
+tell('dead_' .. status, done)
+flush_tally(now, conf.events_kept, '')
+return answers

@@ -1,0 +1,64 @@
+--- Jobs that have just died come to the dead-letter desk.
+-- A worker sends a note with the job that it buries: 1 task · 2 tenant · 3 error's name · 4 code ·
+-- 5 fingerprint · 6 message, as a sample of its kind · 7 after how long to retry by itself (0: never) ·
+-- 8 how often at most. Of one that is buried here, or without a note, the spec and the error tell.
+--@include key, fact, mark, shelf, finish, redrive_record
+local READ_AT_MOST = 16384   -- bytes of a spec that are looked through for a tenant
+
+--- What stands before the error in a blob: the note's length, a space, the note.
+local function split_note(blob)
+  local size, at = string.match(blob, '^(%d+) ()')
+  if not size then
+    return nil, blob
+  end
+  return string.sub(blob, at, at + size - 1), string.sub(blob, at + size)
+end
+
+--- The task and the tenant of a job, or ''. Nothing that a producer wrote can make this fail.
+local function told_by(spec)
+  local body = string.match(spec, '\n(.*)$') or ''
+  local is_read, told = pcall(cjson.decode, #body <= READ_AT_MOST and body or '{}')
+  told = is_read and type(told) == 'table' and told or {}
+  local task = type(told.task) == 'string' and told.task or string.match(body, '^{"task":"([^"\\]+)"')
+  local lane = lane_in(spec)
+  return task or '', lane and string.sub(lane, 2) or type(told.tenant) == 'string' and told.tenant or ''
+end
+
+--- A note made here, out of an error's JSON, whose quoted parts have no bare quotes.
+local function own_note(error)
+  local name = string.match(error, '^{"name":"([^"\\]+)"') or 'Unknown'
+  local code = string.match(error, ',"code":"([^"\\]+)"') or ''
+  local message = string.match(error, ',"message":"([^"\\]*)') or ''
+  local print = string.sub(redis.sha1hex(name .. ' ' .. code), 1, 12)
+  return { '', '', name, code, print, string.sub(message, 1, 200), 0, 0 }
+end
+
+local function record_of(id, note, spec)
+  local task, tenant = note[1], note[2]
+  if task == '' then
+    task, tenant = told_by(spec or '')
+  end
+  call('HSETNX', key('desk_samples'), note[5], cmsgpack.pack({ note[3], note[4], note[6] }))
+  return { s = 'pending', t = task, o = tenant, e = note[3], c = note[4], f = note[5] }
+end
+
+--- `ids` have died at `now`; `notes` are theirs: packed notes, or the JSON of their errors.
+local function bury(ids, notes, marks, conf, now)
+  if #ids == 0 or not keeps('dead', conf) then
+    return
+  end
+  local records, instants, specs = {}, {}, call('HMGET', key('specs'), unpack(ids))
+  for i, id in ipairs(ids) do
+    local given, mark = notes[id] or '', marks[id] or {}
+    local is_packed = given ~= '' and string.byte(given) ~= 123   -- {
+    local note = is_packed and cmsgpack.unpack(given) or own_note(given)
+    records[id], instants[id] = record_of(id, note, specs[i]), whole(now)
+    if note[7] > 0 and (mark.x or 0) < note[8] then
+      call('ZADD', key('desk_due'), now + note[7], id)
+    end
+    if mark.d then
+      note_death(mark.d, now)
+    end
+  end
+  shelve(records, instants)
+end

@@ -1,0 +1,115 @@
+--- The dead-letter desk: a record of every dead job, and the shelves on which it is found.
+--   desk          id -> packed record; of every job in `dead`, and of no other
+--   desk:         status:<status> task:<task> tenant:<tenant> error:<name or code> print:<fingerprint>:
+--                 ids by the instant of death
+--   desk_groups   fingerprint -> how many of its jobs are pending
+--   desk_samples  fingerprint -> packed name, code and message of its first error
+--   desk_due      ids of pending jobs that are to be retried by themselves, by when
+-- A record: s status · t task · o tenant · e error's name · c its code · f fingerprint · to the job that was
+-- made of it · r resolution {action, reason, by, at}; a `z` makes a short one long, see mark.lua.
+--@include key, desk_key, mark
+
+local function pack_record(record)
+  record.z = nil
+  local packed = cmsgpack.pack(record)
+  if #packed <= 64 then
+    record.z = PADDING
+    packed = cmsgpack.pack(record)
+  end
+  return packed
+end
+
+--- The records of jobs, by id.
+local function records_of(ids)
+  local records = {}
+  for i, packed in ipairs(#ids > 0 and call('HMGET', key('desk'), unpack(ids)) or {}) do
+    records[ids[i]] = packed and cmsgpack.unpack(packed) or nil
+  end
+  return records
+end
+
+local function shelves_of(record)
+  local shelves = { 'status:' .. record.s, 'task:' .. record.t, 'print:' .. record.f, 'error:' .. record.e }
+  if record.o ~= '' then
+    shelves[#shelves + 1] = 'tenant:' .. record.o
+  end
+  if record.c ~= '' and record.c ~= record.e then
+    shelves[#shelves + 1] = 'error:' .. record.c
+  end
+  return shelves
+end
+
+--- The words of all records by shelf: `words_of` gives what each has to say there.
+local function sort_out(records, words_of)
+  local shelves = {}
+  for id, record in pairs(records) do
+    for _, name in ipairs(shelves_of(record)) do
+      local words = shelves[name] or {}
+      shelves[name] = words
+      words_of(words, id)
+    end
+  end
+  return shelves
+end
+
+--- How many pending jobs each group of `records` has.
+local function pending_in(records)
+  local groups = {}
+  for _, record in pairs(records) do
+    groups[record.f] = (groups[record.f] or 0) + (record.s == 'pending' and 1 or 0)
+  end
+  return groups
+end
+
+--- Put records on their shelves; `instants` are those of the deaths.
+local function shelve(records, instants)
+  local packed = {}
+  for id, record in pairs(records) do
+    packed[#packed + 1], packed[#packed + 2] = id, pack_record(record)
+  end
+  call('HSET', key('desk'), unpack(packed))
+  local shelves = sort_out(records, function(words, id)
+    words[#words + 1], words[#words + 2] = instants[id], id
+  end)
+  for name, words in pairs(shelves) do
+    call('ZADD', shelf(name), unpack(words))
+  end
+  for print, number in pairs(pending_in(records)) do
+    call('ZINCRBY', key('desk_groups'), number, print)
+  end
+end
+
+--- Take the records of jobs away, with all that knows them.
+local function unshelve(ids)
+  local records = records_of(ids)
+  if not next(records) then
+    return
+  end
+  local shelves = sort_out(records, function(words, id)
+    words[#words + 1] = id
+  end)
+  for name, words in pairs(shelves) do
+    call('ZREM', shelf(name), unpack(words))
+  end
+  for print, number in pairs(pending_in(records)) do
+    if call('EXISTS', shelf('print:' .. print)) == 1 then
+      call('ZINCRBY', key('desk_groups'), -number, print)
+    else
+      call('ZREM', key('desk_groups'), print)
+      call('HDEL', key('desk_samples'), print)
+    end
+  end
+  call('HDEL', key('desk'), unpack(ids))
+  call('ZREM', key('desk_due'), unpack(ids))
+end
+
+--- A pending job of the desk is dealt with; `r` and `to` of its record are the caller's to write.
+local function close_record(id, record, status)
+  local at = call('ZSCORE', shelf('status:pending'), id)
+  record.s = status
+  call('HSET', key('desk'), id, pack_record(record))
+  call('ZREM', shelf('status:pending'), id)
+  call('ZADD', shelf('status:' .. status), at, id)
+  call('ZINCRBY', key('desk_groups'), -1, record.f)
+  call('ZREM', key('desk_due'), id)
+end

@@ -1,0 +1,36 @@
+--- Begin, look at, go on with or end a redrive; nothing is retried here.
+-- states   none
+-- keys     redrives hash
+-- args     now · list | look id | begin id packed-record | go id (its canaries are well) | stop id | fail id |
+--          resume id
+-- returns  (id · packed record) … of those that are there afterwards
+-- refuses  UNCONFIGURED
+--@flags allow-oom
+--@include now, conf, redrive_record
+local now, verb, id, conf = now_us(ARGV[1]), ARGV[2], ARGV[3], conf_now()
+if verb == 'list' then
+  return call('HGETALL', key('redrives'))
+elseif verb == 'begin' and not conf.version then
+  return { 'UNCONFIGURED' }
+end
+
+local redrive = redrive_of(id)
+if verb == 'begin' and not redrive then
+  forget_redrives()
+  redrive = cmsgpack.unpack(ARGV[4])
+  redrive.state = redrive.canary > 0 and 'canary' or 'running'
+  redrive.at, redrive.until_at = now, math.min(redrive.until_at or now, now)
+  redrive.score, redrive.last, redrive.due_at, redrive.moved, redrive.died, redrive.first = '', '', 0, 0, 0, {}
+  save_redrive(id, redrive)
+elseif redrive and verb == 'go' and redrive.state == 'canary' then
+  redrive.state = 'running'
+  save_redrive(id, redrive)
+elseif redrive and (verb == 'stop' or verb == 'fail') and is_under_way(redrive) then
+  end_redrive(redrive, verb == 'stop' and 'stopped' or 'failed', now)
+  save_redrive(id, redrive)
+elseif redrive and verb == 'resume' and (redrive.state == 'stopped' or redrive.state == 'failed') then
+  -- what it waited for was looked at by whoever lets it go on
+  redrive.state, redrive.ended_at, redrive.died = 'running', nil, 0
+  save_redrive(id, redrive)
+end
+return redrive and { id, call('HGET', key('redrives'), id) } or {}

@@ -1,0 +1,24 @@
+--- Retry dead jobs as new ones that are linked to them.
+-- states   -> ready | blocked; the old ones stay dead
+-- keys     desk, specs, marks hashes · desk: zsets · ready zset
+-- args     now · caller (of this call only) · call · epoch of the homes ('' for the first) · action · reason ·
+--          by · priority (at most) · (id · new id) …
+-- returns  for each: ready | retried, discarded or resolved (no longer pending) | the state of a job that
+--          is not dead | unknown | taken (the new id)
+-- refuses  UNCONFIGURED · MOVED (the homes are of another epoch)
+--@include now, conf, replay, tally, mark, revive
+local now, conf = now_us(ARGV[1]), conf_now()
+local answered = replayed(ARGV[2], ARGV[3])
+if answered then
+  return cmsgpack.unpack(answered)
+elseif (conf.epoch or 0) ~= (tonumber(ARGV[4]) or 0) then
+  return { 'MOVED' }
+elseif not conf.version then
+  return { 'UNCONFIGURED' }
+end
+local why = { action = ARGV[5], reason = ARGV[6], by = ARGV[7], priority = tonumber(ARGV[8]) }
+local answers = revive({ unpack(ARGV, 9) }, why, conf, now)
+remember(ARGV[2], ARGV[3], cmsgpack.pack(answers), ONCE_TTL_S)
+flush_lanes()
+flush_tally(now, conf.events_kept, '')
+return answers

@@ -1,0 +1,112 @@
+"""What becomes of dead jobs by itself: automatic retries, and what operators are told of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, Self
+
+from faena.duration import Duration, to_us
+from faena.errors import ConfigError
+from faena.number import check_whole
+from faena.options.fields import derive
+
+CODES: Final = ("ECONNREFUSED", "ETIMEDOUT", "RATE_LIMIT", "SERVICE_UNAVAILABLE")
+"""Errors that mostly pass: a provider that was down, slow or busy."""
+
+VARIABLE: Final = "ENABLE_DLQ_AUTO_RETRY"
+
+_MANY: Final = 1_000_000_000
+_WORDS: Final = {"true": True, "1": True, "yes": True, "on": True} | {
+    "false": False, "0": False, "no": False, "off": False,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetters:
+    """How the dead-letter desk of an app looks after itself."""
+
+    auto_retry: bool | None = None
+    """Whether workers retry dead jobs whose error is retryable; None says yes. The variable
+    ENABLE_DLQ_AUTO_RETRY (true, false) overrides it."""
+
+    codes: tuple[str, ...] = CODES
+    """Error codes that are retryable."""
+
+    errors: tuple[type[BaseException], ...] = ()
+    """Exception classes that are retryable too, whatever their code."""
+
+    retry_after: Duration = "1h"
+    """How long after its death a job is retried."""
+
+    most_retries: int = 2
+    """Automatic retries at most, counted along the whole line of a job and those made of it."""
+
+    alert_new: int | None = 10
+    """More deaths than this in an hour are told as `dead_surge`; None for never."""
+
+    alert_age: Duration | None = "24h"
+    """A job that is pending for longer is told as `dead_old`; None for never."""
+
+    alert_waiting: int | None = 100
+    """More pending jobs than this are told as `dead_many`; None for never."""
+
+    retry_after_us: int = field(init=False, repr=False, compare=False)
+    alert_age_us: int | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        _check_flag(self.auto_retry)
+        _check_all("codes", self.codes, str)
+        _check_classes(self.errors)
+        check_whole("most_retries", self.most_retries, least=0, most=1000)
+        for name in ("alert_new", "alert_waiting"):
+            number = getattr(self, name)
+            if number is not None:
+                check_whole(name, number, least=0, most=_MANY)
+        derive(self, "codes", tuple(self.codes))
+        derive(self, "errors", tuple(self.errors))
+        derive(self, "retry_after_us", to_us("retry_after", self.retry_after, least_us=1_000))
+        age = self.alert_age
+        derive(self, "alert_age_us", None if age is None else to_us("alert_age", age, least_us=1))
+
+    def retries(self, code: str | None, error: BaseException | None) -> bool:
+        """Whether a job that died of this is to be retried by itself."""
+        is_retryable = code in self.codes or isinstance(error, self.errors)
+        return is_retryable and self.auto_retry is not False and self.most_retries > 0
+
+    def settled(self, environ: Mapping[str, str]) -> Self:
+        """With `auto_retry` decided: by the environment where it says so, else by the program."""
+        word = environ.get(VARIABLE, "").strip().lower()
+        if not word:
+            return replace(self, auto_retry=self.auto_retry is not False)
+        if word not in _WORDS:
+            raise ConfigError(
+                f"{VARIABLE} must be true or false, got {word!r}", field=VARIABLE, value=word
+            )
+        return replace(self, auto_retry=_WORDS[word])
+
+
+def _check_flag(value: object) -> None:
+    if value is not None and not isinstance(value, bool):
+        raise ConfigError(
+            f"auto_retry must be True, False or None, got {value!r}",
+            field="auto_retry",
+            value=value,
+        )
+
+
+def _check_all(name: str, values: object, kind: type) -> None:
+    is_list = isinstance(values, list | tuple)
+    if not is_list or not all(isinstance(one, kind) for one in values):
+        raise ConfigError(
+            f"{name} must be a tuple of {kind.__name__}, got {values!r}", field=name, value=values
+        )
+
+
+def _check_classes(values: object) -> None:
+    _check_all("errors", values, type)
+    for one in values:  # pyright: ignore[reportGeneralTypeIssues] - a list or a tuple, as checked
+        if not issubclass(one, BaseException):
+            raise ConfigError(
+                f"errors must be exception classes, got {one!r}", field="errors", value=one
+            )

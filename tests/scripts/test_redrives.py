@@ -1,0 +1,51 @@
+"""redrives.lua"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests._support.morgue import Morgue, new_redrive
+from tests._support.rig import T0, Rig
+
+
+@pytest.fixture
+async def morgue(rig: Rig) -> Morgue:
+    await rig.declare()
+    return Morgue(rig)
+
+
+async def test_a_redrive_begins_once(rig: Rig, morgue: Morgue) -> None:
+    begun = await morgue.calls.redrives("q", "begin", "r", new_redrive(canary=3))
+    assert begun["r"]["state"] == "canary"
+    assert (begun["r"]["at"], begun["r"]["until_at"], begun["r"]["moved"]) == (T0, T0, 0)
+    await rig.remember()
+    rig.clock.go(1)
+    again = await morgue.calls.redrives("q", "begin", "r", new_redrive(canary=9))
+    assert again == begun
+    assert await rig.is_untouched()
+    assert await morgue.calls.redrives("q", "list") == begun
+    assert await morgue.calls.redrives("q", "look", "other") == {}
+
+
+async def test_what_is_under_way_can_be_stopped_and_goes_on_when_told(morgue: Morgue) -> None:
+    ask = morgue.calls.redrives
+    await ask("q", "begin", "r", new_redrive(canary=1))
+    assert (await ask("q", "resume", "r"))["r"]["state"] == "canary"
+    assert (await ask("q", "go", "r"))["r"]["state"] == "running"
+    stopped = (await ask("q", "stop", "r"))["r"]
+    assert (stopped["state"], stopped["ended_at"]) == ("stopped", T0)
+    assert (await ask("q", "fail", "r"))["r"]["state"] == "stopped"
+    assert (await ask("q", "go", "r"))["r"]["state"] == "stopped"
+    assert (await ask("q", "resume", "r"))["r"]["state"] == "running"
+    assert (await ask("q", "fail", "r"))["r"]["state"] == "failed"
+
+
+async def test_the_oldest_that_ended_are_forgotten(rig: Rig, morgue: Morgue) -> None:
+    ask = morgue.calls.redrives
+    for number in range(102):
+        rig.clock.go(1)
+        await ask("q", "begin", f"r{number}", new_redrive())
+        if number % 50:
+            await ask("q", "stop", f"r{number}")
+    kept = set(await ask("q", "list"))
+    assert {f"r{number}" for number in range(102)} - kept == {"r1", "r2"}
