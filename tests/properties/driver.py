@@ -11,7 +11,7 @@ from faena.engine import Address, Engine
 from faena.engine.scripts import Turn
 from faena.errors import InternalError, LeaseLost, StoreUnavailable
 from faena.services.audit import audit
-from tests._support.dump import BOOKKEEPING, changes, dump
+from tests._support.dump import BOOKKEEPING, changes, dump, sound_dump
 from tests._support.faulty import Copy, Fault, FaultyWire
 from tests._support.rig import T0, Clock
 from tests._support.valkey import Server
@@ -175,7 +175,7 @@ class Driver:
 
     def check(self) -> None:
         """Every key is as the model says, and the audit finds nothing."""
-        taken = self.wait(dump(self.engine, QUEUE))
+        taken = self.wait(sound_dump(self.engine, QUEUE))
         held = {name: of for name, of in taken.items() if not name.startswith(UNSAID)}
         differing = changes(self.world.dump(), held)
         assert not differing, f"the model says {self.world.dump()}, the server has {differing}"

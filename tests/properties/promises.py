@@ -7,14 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tests._support.shelves import wrong
 from tests.properties.model import PER_LIVE_JOB, STATES
 from tests.properties.sight import Sight
 
 
 def broken(sight: Sight) -> list[str]:
     """Every promise that this dump breaks."""
-    checks = (_lanes_stand_once, _lanes_hold_the_ready, _lanes_are_counted, _chains, _jobs_add_up)
+    checks = (
+        *(_lanes_stand_once, _lanes_hold_the_ready, _lanes_are_counted, _chains, _jobs_add_up),
+        _desk,
+    )
     return [problem for check in checks for problem in check(sight)]
+
+
+def _desk(sight: Sight) -> Iterator[str]:
+    """Every dead job is found at the desk, and nothing else is."""
+    yield from wrong(sight.keys)
 
 
 def _lanes_stand_once(sight: Sight) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
 import pytest
 
 from faena.engine.scripts import Claim
@@ -72,7 +73,29 @@ async def test_a_queue_that_is_not_there_is_in_order(rig: Rig) -> None:
     assert await audit(rig.engine, "never") == []
 
 
+DESK_RECORD = msgspec.msgpack.encode(
+    {"s": "pending", "t": "t", "o": "", "e": "Boom", "c": "", "f": "f"}
+)
+NO_LETTER = [b"", [], []]
+
 DAMAGES = [
+    (["HDEL", "desk", "dead"], "job dead: is dead and must be at the dead-letter desk"),
+    (["HSET", "desk", "done", DESK_RECORD], "total desk: must be the 1 dead, is 2"),
+    (
+        ["HSET", "desk", "done", DESK_RECORD],
+        "job done: is completed and must not be at the dead-letter desk",
+    ),
+    (["ZREM", "desk:task:t", "dead"], "job dead: is dead and must stand in desk:task:t"),
+    (["ZADD", "desk:task:t", 1, "dead"], "job dead: is dead and must stand in desk:task:t"),
+    (
+        ["ZADD", "desk:task:other", 1, "dead"],
+        "key desk:task:other: job dead stands there and must not",
+    ),
+    (
+        ["ZADD", "desk:status:pending", 1, "ghost"],
+        "key desk:status:pending: job ghost stands there and must not",
+    ),
+    (["ZADD", "desk_due", 1, "done"], "job done: is completed and must not be due for a retry"),
     (
         ["ZADD", "delayed", 1, "running"],
         "job running: must be in one state, is in delayed and running",
@@ -159,6 +182,7 @@ async def test_pages_are_small_and_together_complete(rig: Rig) -> None:
     assert [violation.name for violation in await audit(rig.engine, "q")] == [
         ids[777],
         "conservation",
+        "desk",
         "specs",
     ]
     await rig.engine.wire.call("ZREM", key("dead"), ids[777])
@@ -169,9 +193,9 @@ async def test_a_job_is_read_with_every_place_that_knows_it(rig: Rig) -> None:
     await run_one(rig)
     reply = await rig.engine._send("audit", "q", ["jobs", "running", "follower", "never"])
     running, follower, never = reply
-    assert running == [[b"running"], b"", b"", [b"specs", b"leases"], b"", b""]
+    assert running == [[b"running"], b"", b"", [b"specs", b"leases"], b"", b"", *NO_LETTER]
     assert (follower[0], follower[2:]) == (
         [b"blocked"],
-        [b"leader", [b"specs", b"marks", b"waiters"], b"", b""],
+        [b"leader", [b"specs", b"marks", b"waiters"], b"", b"", *NO_LETTER],
     )
-    assert never == [[], b"", b"", [], b"", b""]
+    assert never == [[], b"", b"", [], b"", b"", *NO_LETTER]

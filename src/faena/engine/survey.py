@@ -29,9 +29,15 @@ class JobFacts(NamedTuple):
     leader: str
     """The live job it waits for, when it is blocked."""
     places: list[str]
-    """Of specs, leases, marks, results, waiters, info, lane, tail, head."""
+    """Of specs, leases, marks, results, waiters, desk, info, lane, tail, head, due."""
     lane: str
     chain: str
+    status: str
+    """At the dead-letter desk; empty when that does not know it."""
+    shelves: list[str]
+    """Keys of the desk where it is found."""
+    missing: list[str]
+    """Keys of the desk where it should be found as well."""
 
 
 class LaneFacts(NamedTuple):
@@ -147,7 +153,8 @@ class Survey:
 
 
 def _job_facts(row: Sequence[Any]) -> JobFacts:
-    states, packed, leader, places, lane, chain = row
+    states, packed, leader, places, lane, chain, status, shelves, missing = row
     mark: dict[str, Any] = msgspec.msgpack.decode(packed) if packed else {}
     where = leader.decode(), texts(places), lane.decode(), chain.decode()
-    return JobFacts(texts(states), mark, *where)
+    desk = status.decode(), texts(shelves), texts(missing)
+    return JobFacts(texts(states), mark, *where, *desk)

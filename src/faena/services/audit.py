@@ -18,7 +18,7 @@ from faena.states import FINISHED, State
 
 _STATES: Final = tuple(str(state) for state in State)
 _FINISHED: Final = frozenset(str(state) for state in FINISHED)
-_HASHES: Final = ("leases", "marks", "results", "waiters")
+_HASHES: Final = ("leases", "marks", "results", "waiters", "desk")
 _PAGE: Final = 500
 
 
@@ -47,7 +47,8 @@ async def audit(engine: Engine, queue: str) -> list[Violation]:
 
 async def _look_at_all(survey: Survey) -> set[Violation]:
     found = set(_judge_totals(await survey.totals()))
-    columns = [(state, False) for state in _STATES] + [(name, True) for name in _HASHES]
+    columns = [(state, False) for state in (*_STATES, "desk_due")]
+    columns += [(name, True) for name in _HASHES]
     if any(one.name == "specs" for one in found):
         columns.append(("specs", True))  # heavy, and only needed to name the job that is wrong
     for column, is_hash in columns:
@@ -105,7 +106,18 @@ async def _look_at_keys(survey: Survey, names: Sequence[str]) -> set[Violation]:
         found |= {Violation("key", name, problem) for problem in _judge_key(name, facts)}
     async for violation in _look_at_owners(survey, keys):
         found.add(violation)
+    for name in (name for name in names if name.startswith("desk:")):
+        async for violation in _look_at_shelf(survey, name):
+            found.add(violation)
     return found
+
+
+async def _look_at_shelf(survey: Survey, name: str) -> AsyncIterator[Violation]:
+    """Whoever stands on a shelf of the dead-letter desk has a record that says so."""
+    async for ids in survey.ids(name, is_hash=False):
+        jobs = await survey.jobs(ids) if ids else {}
+        for job in (job for job, facts in jobs.items() if name not in facts.shelves):
+            yield Violation("key", name, f"job {job} stands there and must not")
 
 
 async def _look_at_owners(survey: Survey, keys: dict[str, KeyFacts]) -> AsyncIterator[Violation]:
@@ -154,8 +166,18 @@ def _judge_job(facts: JobFacts) -> Iterator[str]:
         yield "has information that its mark does not know of"
     if state == "blocked" and not facts.leader:
         yield "is blocked and must have a job to wait for"
-
     yield from _judge_place(facts, state)
+    yield from _judge_letter(facts, state)
+
+
+def _judge_letter(facts: JobFacts, state: str) -> Iterator[str]:
+    """Dead jobs, and only those, are at the dead-letter desk, and found there by everything."""
+    if (state == "dead") != bool(facts.status):
+        yield f"is {state} and must{'' if state == 'dead' else ' not'} be at the dead-letter desk"
+    for shelf in facts.missing if state == "dead" else ():
+        yield f"is dead and must stand in {shelf}"
+    if "due" in facts.places and facts.status != "pending":
+        yield f"is {facts.status or state} and must not be due for a retry"
 
 
 def _judge_place(facts: JobFacts, state: str) -> Iterator[str]:
@@ -212,6 +234,8 @@ def _judge_totals(totals: Totals) -> Iterator[Violation]:
     if sizes["leases"] != sizes["running"]:
         problem = f"must be the {sizes['running']} running, is {sizes['leases']}"
         yield Violation("total", "leases", problem)
+    if sizes["desk"] != sizes["dead"]:
+        yield Violation("total", "desk", f"must be the {sizes['dead']} dead, is {sizes['desk']}")
     come = clock.get("enqueued", 0) + clock.get("moved_in", 0)
     balance = come - clock.get("removed", 0) - clock.get("moved_out", 0)
     if balance != jobs:

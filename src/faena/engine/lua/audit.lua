@@ -3,13 +3,13 @@
 -- keys     all
 -- args     jobs · id …  |  lanes · lane …  |  keys · name …  |  totals
 -- returns  jobs: for each (state …) · mark or '' · leader or '' · (place …) that knows the id · lane or
---          '' · chain or ''
+--          '' · chain or '' · status at the desk or '' · (shelf …) it stands on · (shelf …) it should
 --          lanes: for each live jobs · running ones · ready ones · (set …) it stands in
 --          keys: for each type · ttl_ms, negative without one · text or ''
 --          totals: (column · number) … · clock as name, value … · (window · sum of its list) …
 --@flags no-writes
---@include state, mark, fact, lane
-local PLACES = { 'specs', 'leases', 'marks', 'results', 'waiters' }
+--@include state, mark, fact, lane, shelf
+local PLACES = { 'specs', 'leases', 'marks', 'results', 'waiters', 'desk' }
 
 --- The live job behind which `id` waits blocked.
 local function leader_of(id, mark, chain)
@@ -19,6 +19,17 @@ local function leader_of(id, mark, chain)
   local leader = mark.u and call('GET', key('unique:' .. mark.m .. ':' .. mark.u))
   local its = leader and marks_of({ leader })[leader]
   return its and its.n == id and leader or ''
+end
+
+--- Its status at the desk, and the shelves on which it stands and does not.
+local function desk_facts(id)
+  local record, there, missing = records_of({ id })[id], {}, {}
+  local at = call('ZSCORE', key('dead'), id)
+  for _, name in ipairs(record and shelves_of(record) or {}) do
+    local list = call('ZSCORE', shelf(name), id) == at and there or missing
+    list[#list + 1] = 'desk:' .. name
+  end
+  return record and record.s or '', there, missing
 end
 
 local function job(id)
@@ -46,8 +57,11 @@ local function job(id)
   if chain and call('HGET', key('heads'), chain) == id then
     places[#places + 1] = 'head'
   end
+  if call('ZSCORE', key('desk_due'), id) then
+    places[#places + 1] = 'due'
+  end
   local leader = leader_of(id, packed and cmsgpack.unpack(packed) or {}, chain)
-  return { states, packed or '', leader, places, lane or '', chain or '' }
+  return { states, packed or '', leader, places, lane or '', chain or '', desk_facts(id) }
 end
 
 local function lane_facts(lane)
