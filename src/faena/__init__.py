@@ -1,12 +1,14 @@
 """Background jobs for multi-tenant services: durable, fair, fast."""
 
 from faena.app import Faena
+from faena.deadletter.item import DeadGroup, DeadLetter, DeadPage, DeadStats
+from faena.deadletter.redrive import RedriveView
 from faena.errors import FaenaError
 from faena.identity import IdempotencyKey, WebhookKey
 from faena.job import Job, JobView
 from faena.limits import Limit
 from faena.middleware import Middleware
-from faena.options import Backpressure, Durability, Order, Priority, Retain, Unique
+from faena.options import Backpressure, DeadLetters, Durability, Order, Priority, Retain, Unique
 from faena.outcomes import Discard, RateLimited, Snooze
 from faena.pool import Pool
 from faena.queue import Queue
@@ -19,6 +21,11 @@ from faena.worker.worker import Worker, WorkerOptions
 
 __all__ = [
     "Backpressure",
+    "DeadGroup",
+    "DeadLetter",
+    "DeadLetters",
+    "DeadPage",
+    "DeadStats",
     "Discard",
     "Draft",
     "Durability",
@@ -36,6 +43,7 @@ __all__ = [
     "Queue",
     "RateLimited",
     "Receipt",
+    "RedriveView",
     "Retain",
     "Retry",
     "Shares",

@@ -12,7 +12,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypedDict, Unpack
 
+from faena.deadletter.desk import Desk
+from faena.deadletter.reach import Reach
+from faena.deadletter.upkeep import Upkeep
 from faena.duration import Duration
+from faena.engine import Engine
 from faena.engine.engine import Clock
 from faena.errors import ConfigError, nearest
 from faena.estate import Estate, Homes
@@ -20,7 +24,8 @@ from faena.identity import IdFactory
 from faena.limits import Limit
 from faena.middleware import Middleware
 from faena.naming import check_name
-from faena.options import Backpressure, Order, QueueOptions, Retain, build
+from faena.options import Backpressure, DeadLetters, Order, QueueOptions, Retain, build
+from faena.options.fields import check_is
 from faena.pool import Pool
 from faena.portal import Portal
 from faena.queue import Queue
@@ -67,13 +72,15 @@ class Faena:
         middleware: Sequence[Middleware] = (),
         allow_eviction: bool = False,
         clock: Clock | None = None,
+        dead_letters: DeadLetters | None = None,
     ) -> None:
         """Nothing is connected yet.
 
         Without `url` the environment decides (FAENA_URL, REDIS_URL, REDIS_HOST …), and without that
         an embedded Valkey keeps its data under `directory`. `namespace` begins every key: apps that
         share a server and must not meet take different ones. `allow_eviction` accepts a server that
-        may throw jobs away. `clock` replaces the server's time, in tests only.
+        may throw jobs away. `clock` replaces the server's time, in tests only. `dead_letters` says
+        which dead jobs are retried by themselves, and what operators are told of.
         """
         self.name = check_name("app", name)
         self.queues: dict[str, Queue] = {}
@@ -91,6 +98,9 @@ class Faena:
             )
         )
         self._portal = Portal(self._links, self._renew_ids)
+        self._dead_letters = dead_letters or DeadLetters()
+        check_is("dead_letters", self._dead_letters, DeadLetters)
+        self._reach = Reach(self._connected, lambda: self.queues, self.new_ids)
         self._renew_ids()
 
     # -- what the program declares --------------------------------------------------------------
@@ -161,6 +171,15 @@ class Faena:
     ) -> None:
         await self.close()
 
+    async def _connected(self) -> tuple[Engine, Estate]:
+        runtime = await self.runtime()
+        return runtime.engine, runtime.estate
+
+    @property
+    def dead_letters(self) -> Desk:
+        """The dead-letter desk: dead jobs of all queues, to look at, retry and deal with."""
+        return Desk(self._reach)
+
     @property
     def sync(self) -> Portal:
         """The same operations for code without an event loop: Django, Flask, scripts."""
@@ -221,12 +240,15 @@ class Faena:
         for name in names:
             self._check_known(name)
         runtime = await self.runtime()
+        dead_letters = self._dead_letters.settled(os.environ)
         return Worker(
             runtime.engine,
             runtime.new_engine(await self._links.address()),
             self._served(names, runtime.estate),
             options=options,
             middleware=self.middleware,
+            dead_letters=dead_letters,
+            upkeep=Upkeep(self._reach, dead_letters, names),
         )
 
     async def run_worker(self, queues: Iterable[Queue | str] | None = None, **options: Any) -> None:

@@ -270,6 +270,9 @@ def read_job(queue: str, job_id: str, look: Sequence[Any]) -> JobView:
         errors=tuple(_error_decoder.decode(text) for text in _numbered(info, "error")),
         progress=msgspec.json.decode(info["progress"]) if "progress" in info else None,
         log=tuple(text.decode() for text in _numbered(info, "log")),
+        origin=mark.get("o"),
+        retry_of=mark.get("b"),
+        auto_retries=mark.get("x", 0),
     )
 
 

@@ -115,3 +115,9 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     errors: tuple[ErrorRecord, ...]
     progress: Any
     log: tuple[str, ...]
+    origin: str | None = None
+    """Of a job that was made of a dead one: the first of that line."""
+    retry_of: str | None = None
+    """The dead job that it was made of."""
+    auto_retries: int = 0
+    """How often its line was retried by itself."""

@@ -111,7 +111,7 @@ class DeskCalls:
     """The calls, for any home."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+        self.engine = engine
 
     async def page(
         self,
@@ -126,7 +126,7 @@ class DeskCalls:
         """Dead jobs behind a place, and how far the look came."""
         bounds = ["" if bound is None else bound for bound in wanted[5:]]
         args = ["1" if is_reverse else "", looked, limit, *after, *bounds, *wanted[:5]]
-        score, job, is_over, flat = await self._engine.ask("desk", home, args)
+        score, job, is_over, flat = await self.engine.ask("desk", home, args)
         found = [
             Found(Place(flat[i + 1].decode(), flat[i].decode()), _record(flat[i + 2]))
             for i in range(0, len(flat), 3)
@@ -135,7 +135,7 @@ class DeskCalls:
 
     async def records(self, home: str, ids: Sequence[str]) -> dict[str, Record]:
         """What the desk knows of jobs."""
-        packed = await self._engine.command("HMGET", home, "desk", *ids) if ids else []
+        packed = await self.engine.command("HMGET", home, "desk", *ids) if ids else []
         return {job: _record(one) for job, one in zip(ids, packed, strict=True) if one}
 
     async def revive(
@@ -153,30 +153,30 @@ class DeskCalls:
         """
         flat = [part for pair in jobs for part in pair]
         args = [*_once("revive"), epoch or "", *decision, priority, *flat]
-        return texts(await self._engine.ask_declared("revive", home, args))
+        return texts(await self.engine.ask_declared("revive", home, args))
 
     async def dismiss(
         self, home: str, status: str, decision: Decision, ids: Sequence[str]
     ) -> list[str]:
         """Discard or resolve jobs; for each OK, or the word that forbids it."""
         args = [*_once("dismiss"), status, *decision, *ids]
-        return texts(await self._engine.ask_declared("dismiss", home, args))
+        return texts(await self.engine.ask_declared("dismiss", home, args))
 
     async def numbers(self, home: str, *, new_us: int, due: int = 0) -> Numbers:
         """The desk in numbers; `new_us` says which deaths are new."""
-        reply = await self._engine.ask("desk_stats", home, [new_us, due])
+        reply = await self.engine.ask("desk_stats", home, [new_us, due])
         now, statuses, oldest, new, groups, waiting, due_now = reply
         place = Place(oldest[1].decode(), oldest[0].decode()) if oldest else None
         return Numbers(now, pairs(statuses), place, new, groups, waiting, texts(due_now))
 
     async def groups(self, home: str, limit: int) -> list[Any]:
         """The groups with the most pending jobs, unparsed."""
-        return list(await self._engine.ask("desk_groups", home, [limit]))
+        return list(await self.engine.ask("desk_groups", home, [limit]))
 
     async def alert(self, home: str, conditions: Mapping[str, str]) -> list[str]:
         """Tell of conditions unless it was done within the hour; which were told."""
         flat = [part for pair in conditions.items() for part in pair]
-        return texts(await self._engine.ask("alert", home, flat))
+        return texts(await self.engine.ask("alert", home, flat))
 
     # -- redrives -------------------------------------------------------------------------------
 
@@ -195,7 +195,7 @@ class DeskCalls:
         `call` is the caller's name and the id of this call, which grows from one to the next.
         """
         args = [*call, epoch or "", redrive, priority, *ids]
-        reply = await self._engine.ask_declared("redrive", home, args)
+        reply = await self.engine.ask_declared("redrive", home, args)
         if reply == [b"unknown"]:
             return None
         state, moved, wait_us, is_over, waiting, packed = reply
@@ -208,7 +208,7 @@ class DeskCalls:
         """Redrives by id: all of them (list), or the one that was changed."""
         words = [redrive] if redrive else []
         packed = [_encode(begun)] if begun is not None else []
-        reply = await self._engine.ask_declared("redrives", home, [verb, *words, *packed])
+        reply = await self.engine.ask_declared("redrives", home, [verb, *words, *packed])
         return {job: _redrive(one) for job, one in pairs(reply).items()}
 
 

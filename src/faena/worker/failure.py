@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import traceback
 
 from faena.errors import PayloadError
@@ -11,6 +12,8 @@ _LONGEST_MESSAGE = 2_000
 _LONGEST_STACK = 8_000
 _MOST_FIELDS = 100
 
+_LONGEST_CHAIN = 5
+
 _CODES: tuple[tuple[type[BaseException], str], ...] = (
     (ConnectionRefusedError, "ECONNREFUSED"),
     (ConnectionResetError, "ECONNRESET"),
@@ -18,6 +21,9 @@ _CODES: tuple[tuple[type[BaseException], str], ...] = (
     (PayloadError, "PAYLOAD"),
     (MemoryError, "MEMORY"),
 )
+
+_HTTP = {"429": "RATE_LIMIT", "503": "SERVICE_UNAVAILABLE"}
+"""Answers of providers that mostly pass; clients' libraries call them by number."""
 
 
 class TimedOut(Exception):
@@ -53,16 +59,48 @@ def _message(error: BaseException) -> str:
 
 
 def _code(error: BaseException) -> str | None:
-    """A `code` the exception carries, or the usual word for its kind."""
-    try:
-        own = getattr(error, "code", None)
-    except Exception:  # noqa: BLE001 - a user's property may do anything
-        own = None
-    if isinstance(own, str | int) and not isinstance(own, bool):
-        return _clean(str(own)[:64])
+    """A `code` the exception carries, or the usual word for its kind, or for that of its cause.
+
+    A client's library wraps what the system said: the cause is what tells a refused connection.
+    """
     if isinstance(error, TimedOut):
-        return "TIMEOUT"
-    return next((code for kind, code in _CODES if isinstance(error, kind)), None)
+        return _own_code(error) or "TIMEOUT"
+    cause: BaseException | None = error
+    for _ in range(_LONGEST_CHAIN):
+        if cause is None:
+            break
+        code = _own_code(cause) or _kind_code(cause)
+        if code:
+            return code
+        cause = cause.__cause__
+    return None
+
+
+def _own_code(error: BaseException) -> str | None:
+    """What the exception itself says: its code, or the status of a provider's answer."""
+    own = _attribute(error, "code")
+    if own is not None:
+        return _HTTP.get(own, own)
+    response = getattr(error, "__dict__", {}).get("response", error)
+    status = _attribute(response, "status_code") or _attribute(error, "status")
+    return _HTTP.get(status or "")
+
+
+def _kind_code(error: BaseException) -> str | None:
+    known = next((code for kind, code in _CODES if isinstance(error, kind)), None)
+    if known is None and isinstance(error, OSError) and isinstance(error.errno, int):
+        return errno.errorcode.get(error.errno)
+    return known
+
+
+def _attribute(holder: object, name: str) -> str | None:
+    """A short text or number that somebody's object has under a name."""
+    try:
+        value = getattr(holder, name, None)
+    except Exception:  # noqa: BLE001 - a user's property may do anything
+        return None
+    is_plain = isinstance(value, str | int) and not isinstance(value, bool)
+    return _clean(str(value)[:64]) if is_plain else None
 
 
 def _fields(error: PayloadError) -> tuple[tuple[str, str], ...]:

@@ -20,6 +20,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from faena.deadletter.upkeep import Upkeep
 from faena.engine import Engine
 from faena.errors import ConfigError
 from faena.handler import Handler
@@ -27,7 +28,7 @@ from faena.homes import Home
 from faena.middleware import Middleware
 from faena.naming import check_label
 from faena.number import check_real, check_whole
-from faena.options import QueueOptions
+from faena.options import DeadLetters, QueueOptions
 from faena.options.fields import check_choice
 from faena.pool import SERVES
 from faena.producer import CallIds
@@ -126,7 +127,10 @@ class Worker:
         *,
         options: WorkerOptions | None = None,
         middleware: Sequence[Middleware] = (),
+        dead_letters: DeadLetters | None = None,
+        upkeep: Upkeep | None = None,
     ) -> None:
+        """`upkeep` looks after the dead jobs of the queues meanwhile."""
         if not queues:
             raise ConfigError("a worker must have at least one queue, got none", field="queues")
         self.options = options or WorkerOptions()
@@ -134,6 +138,8 @@ class Worker:
         self._connect = connect
         self._queues = queues
         self._middleware = middleware
+        self._dead_letters = dead_letters
+        self._upkeep = upkeep
         self._slots = Slots(self.options.concurrency)
         self._leases = Leases()
         self._calls = CallIds()
@@ -219,6 +225,8 @@ class Worker:
         looking = [asyncio.create_task(self._watchdog.run(heartbeat))]
         if self._census.is_needed:
             looking.append(asyncio.create_task(self._census.run()))
+        if self._upkeep is not None:
+            looking.append(asyncio.create_task(self._upkeep.run()))
         stopping = asyncio.create_task(self._stop.wait())
         parts = [fetching, waking, *looking]
         self.serving.set()
@@ -330,6 +338,7 @@ class Worker:
             worker=self.options.name,
             on_done=fetcher.done,
             on_free=fetcher.slot_freed,
+            dead_letters=self._dead_letters,
         )
         fetcher.on_idle = self._vigil.idle_changed
         self._slots.add(

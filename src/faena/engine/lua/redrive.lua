@@ -59,7 +59,8 @@ end
 --- Returns how many were retried, and whether nothing is left.
 local function advance(most)
   local pairs_of_ids = {}
-  local from = { score = redrive.score, id = redrive.last, least = 0, most = redrive.until_at }
+  local from = { score = redrive.score, id = redrive.last, least = redrive.from_at or 0,
+                 most = redrive.until_at }
   redrive.filter.status = 'pending'
   local score, last, is_over = walk(redrive.filter, from, LOOKED, function(job)
     if #pairs_of_ids == 2 * most then

@@ -2,7 +2,7 @@
 -- states   none
 -- keys     redrives hash
 -- args     now · list | look id | begin id packed-record | go id (its canaries are well) | stop id | fail id |
---          resume id
+--          resume id | rewind id (look from the oldest on: jobs have moved)
 -- returns  (id · packed record) … of those that are there afterwards
 -- refuses  UNCONFIGURED
 --@flags allow-oom
@@ -31,6 +31,12 @@ elseif redrive and (verb == 'stop' or verb == 'fail') and is_under_way(redrive) 
 elseif redrive and verb == 'resume' and (redrive.state == 'stopped' or redrive.state == 'failed') then
   -- what it waited for was looked at by whoever lets it go on
   redrive.state, redrive.ended_at, redrive.died = 'running', nil, 0
+  save_redrive(id, redrive)
+elseif redrive and verb == 'rewind' then
+  redrive.score, redrive.last = '', ''
+  if redrive.state == 'done' then
+    redrive.state, redrive.ended_at = 'running', nil
+  end
   save_redrive(id, redrive)
 end
 return redrive and { id, call('HGET', key('redrives'), id) } or {}

@@ -79,12 +79,13 @@ end
 --- Look at up to `size` jobs behind a place, {score, id, is_reverse, least, most}. Calls `take(id, score, record)` for those that fit, until it
 -- answers false. Returns the place it has come to, and whether nothing is left behind it.
 local function walk(filter, from, size, take)
+  local score, id = from.score, from.id
   begin_at(from)
   local slice, ids = slice_of(smallest(filter), from, size), {}
   for i = 1, #slice, 2 do
     ids[#ids + 1] = slice[i]
   end
-  local records, score, id = records_of(ids), from.score, from.id
+  local records = records_of(ids)
   for i = 1, #slice, 2 do
     local at = tonumber(slice[i + 1])
     if (from.is_reverse and at < from.least) or (not from.is_reverse and at > from.most) then

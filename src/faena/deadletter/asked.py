@@ -1,0 +1,89 @@
+"""What callers ask of the dead-letter desk, checked before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, TypedDict
+
+from faena.deadletter.item import Dealt, Status
+from faena.duration import Duration, to_us
+from faena.engine.desk import Decision, Filter
+from faena.errors import ConfigError, InvalidTransition, JobNotFound, nearest
+from faena.naming import check_label
+
+_LONGEST_REASON: Final = 500
+
+
+class DeadFilter(TypedDict, total=False):
+    """Which dead jobs are meant; what is not given, or None, is any."""
+
+    status: Status | str | None
+    tenant: str | None
+    task: str | None
+    error: str | None
+    """The name of the exception, or its code."""
+    fingerprint: str | None
+    older_than: Duration | None
+    """Dead for longer than this."""
+    newer_than: Duration | None
+    """Dead for less than this."""
+
+
+def read_filter(given: Mapping[str, Any]) -> tuple[Filter, tuple[int | None, int | None]]:
+    """The filter without its ages, and those in microseconds: older than, newer than."""
+    words = {name: value for name, value in given.items() if value is not None}
+    ages = tuple(_age(name, words.pop(name, None)) for name in ("older_than", "newer_than"))
+    unknown = set(words) - set(_WORDS)
+    if unknown:
+        name = min(unknown)
+        raise ConfigError(
+            f"filter must be a known name, got {name!r}; {nearest(name, _NAMES)}",
+            field=name,
+            value=given[name],
+        )
+    if "status" in words and str(words["status"]) not in set(Status):
+        word = str(words["status"])
+        raise ConfigError(
+            f"status must be a known one, got {word!r}; {nearest(word, list(Status))}",
+            field="status",
+            value=words["status"],
+        )
+    checked = {name: check_label(name, str(value)) for name, value in words.items()}
+    return Filter()._replace(**checked), (ages[0], ages[1])
+
+
+_WORDS: Final = ("status", "task", "tenant", "error", "fingerprint")
+_NAMES: Final = (*_WORDS, "older_than", "newer_than")
+
+
+def _age(name: str, value: Any) -> int | None:
+    return None if value is None else to_us(name, value)
+
+
+def bounded(checked: Filter, ages: tuple[int | None, int | None], now: int) -> Filter:
+    """A filter with ages as instants."""
+    older, newer = ages
+    return checked._replace(
+        died_to=None if older is None else now - older,
+        died_from=None if newer is None else now - newer,
+    )
+
+
+def read_decision(action: str, reason: Any, by: Any) -> Decision:
+    """What is decided, by whom and why."""
+    check_label("by", by)
+    if not isinstance(reason, str) or len(reason) > _LONGEST_REASON:
+        raise ConfigError(
+            f"reason must be a text of at most {_LONGEST_REASON} characters, got {reason!r}",
+            field="reason",
+            value=reason,
+        )
+    return Decision(action, reason, by)
+
+
+def refuse(dealt: Dealt, op: str) -> None:
+    """Raise what became of a single job, if nothing did."""
+    if dealt.refused == "unknown":
+        raise JobNotFound(f"no dead job {dealt.id} in this queue", op=op)
+    if dealt.refused is not None:
+        raise InvalidTransition(f"cannot {op} dead job {dealt.id}: it is {dealt.refused}", op=op)

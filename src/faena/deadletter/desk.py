@@ -1,0 +1,327 @@
+"""The desk itself: lists, looks, retries, discards and resolves dead jobs of all queues.
+
+    page = await app.dead_letters.list(tenant="acme", error="ETIMEDOUT")
+    await app.dead_letters.retry("mail", page.items[0].id, by="ana", reason="provider is back")
+
+Dead jobs stay in their queues. A retry makes a new job of the same bytes and leaves the dead one
+where it is, marked as retried; what is decided of a job is decided once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Unpack
+
+import msgspec
+
+from faena.deadletter.asked import DeadFilter, bounded, read_decision, read_filter, refuse
+from faena.deadletter.item import (
+    DeadGroup,
+    DeadLetter,
+    DeadPage,
+    DeadStats,
+    Dealt,
+    Status,
+    read_letter,
+)
+from faena.deadletter.page import Walker, Wanted, gather, read_cursor, write_cursor
+from faena.deadletter.reach import HOUR_US, Reach
+from faena.deadletter.redrive import Plan, Redrives, RedriveView, Report
+from faena.engine import Engine
+from faena.engine.desk import SLICE, Decision, DeskCalls, Found, Place
+from faena.limits import Limit
+from faena.naming import check_label
+from faena.number import check_whole
+from faena.options import Priority
+
+
+class Desk:
+    """The dead-letter desk of an app."""
+
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+        self._redrives = Redrives(reach)
+
+    # -- looking --------------------------------------------------------------------------------
+
+    async def list(
+        self,
+        *,
+        queues: str | Sequence[str] | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+        is_newest_first: bool = True,
+        **wanted: Unpack[DeadFilter],
+    ) -> DeadPage:
+        """A page of dead jobs of all queues, or of some, in order of death."""
+        check_whole("limit", limit, least=1, most=200)
+        names = self._reach.chosen(queues)
+        calls, estate = await self._reach.open()
+        about, after = await self._wanted(calls, names, wanted, is_newest_first, cursor)
+        walkers = [
+            Walker(calls, queue, home, about)
+            for queue in names
+            for home in await estate.of(queue).names()
+        ]
+        found, reached = await gather(walkers, after, limit, is_newest_first=is_newest_first)
+        more = write_cursor(about, reached) if reached is not None else None
+        return DeadPage(tuple(await _read_all(calls.engine, found)), more)
+
+    async def _wanted(
+        self,
+        calls: DeskCalls,
+        names: tuple[str, ...],
+        given: Mapping[str, Any],
+        is_newest_first: bool,
+        cursor: str | None,
+    ) -> tuple[Wanted, Place]:
+        checked, ages = read_filter(given)
+        about = Wanted(names, checked, ages, is_newest_first)
+        if cursor is not None:
+            return read_cursor(cursor, about)
+        if any(age is not None for age in ages):
+            now = (await calls.numbers(names[0], new_us=HOUR_US)).now
+            about = about._replace(filter=bounded(checked, ages, now))
+        return about, Place()
+
+    async def get(self, queue: str, job_id: str) -> DeadLetter | None:
+        """One dead job with everything known of it; None when the queue has no such dead job."""
+        (name,) = self._reach.chosen(queue)
+        calls, estate = await self._reach.open()
+
+        async def look(home: str) -> DeadLetter | None:
+            record = (await calls.records(home, [check_label("id", job_id)])).get(job_id)
+            (seen,) = await calls.engine.look(home, [job_id]) if record else ((),)
+            if record is None or not seen or seen[0] != b"dead":
+                return None
+            found = Found(Place(seen[1].decode(), job_id), record)
+            return read_letter(name, found, seen)
+
+        return await estate.of(name).first(look, is_found=lambda one: one is not None)
+
+    async def groups(
+        self, *, queues: str | Sequence[str] | None = None, limit: int = 50
+    ) -> list[DeadGroup]:
+        """Dead jobs by kind of error and queue, those with the most pending ones first."""
+        check_whole("limit", limit, least=1, most=200)
+        calls, estate = await self._reach.open()
+        found: dict[tuple[str, str], DeadGroup] = {}
+        for queue in self._reach.chosen(queues):
+            for home in await estate.of(queue).names():
+                for row in await calls.groups(home, limit):
+                    group = _group(queue, row)
+                    known = found.get((queue, group.fingerprint))
+                    found[queue, group.fingerprint] = _joined(known, group) if known else group
+        ranked = sorted(found.values(), key=lambda one: (-one.pending, -one.last_at))
+        return ranked[:limit]
+
+    async def stats(self, *, queues: str | Sequence[str] | None = None) -> DeadStats:
+        """How many are dead, by queue and status, and how long the oldest one waits."""
+        calls, estate = await self._reach.open()
+        by_queue, by_status = dict[str, int](), dict.fromkeys((str(one) for one in Status), 0)
+        new, due, oldest = 0, 0, list[Place]()
+        for queue in self._reach.chosen(queues):
+            by_queue[queue] = 0
+            for home in await estate.of(queue).names():
+                numbers = await calls.numbers(home, new_us=HOUR_US)
+                for status, number in numbers.statuses.items():
+                    by_status[status] += number
+                    by_queue[queue] += number
+                new, due = new + numbers.new, due + numbers.due
+                oldest += [numbers.oldest] if numbers.oldest else []
+        first = min(oldest, key=Place.key, default=None)
+        return DeadStats(
+            total=sum(by_queue.values()),
+            by_queue=by_queue,
+            by_status=by_status,
+            new=new,
+            due=due,
+            oldest_id=first.id if first else None,
+            oldest_at=int(float(first.score)) if first else None,
+        )
+
+    # -- deciding -------------------------------------------------------------------------------
+
+    async def retry(
+        self, queue: str, job_id: str, *, by: str = "operator", reason: str = "manual retry"
+    ) -> str:
+        """Make a new job of a dead one, at high priority with fresh attempts; returns its id."""
+        (dealt,) = await self.retry_many(queue, [job_id], by=by, reason=reason)
+        refuse(dealt, "retry")
+        return str(dealt.new_id)
+
+    async def retry_many(
+        self,
+        queue: str,
+        job_ids: Sequence[str],
+        *,
+        by: str = "operator",
+        reason: str = "manual retry",
+        action: str = "retry",
+    ) -> list[Dealt]:
+        """The same for many, in slices; one that is refused does not keep the others from it."""
+        decision = read_decision(action, reason, by)
+
+        async def revive(
+            calls: DeskCalls, home: str, epoch: int, ids: Sequence[str]
+        ) -> list[Dealt]:
+            jobs = list(zip(ids, self._reach.new_ids(len(ids)), strict=True))
+            answers = await calls.revive(home, decision, Priority.HIGH, jobs, epoch=epoch)
+            return [
+                Dealt(job, new_id) if answer == "ready" else Dealt(job, refused=answer)
+                for (job, new_id), answer in zip(jobs, answers, strict=True)
+            ]
+
+        return await self._deal(queue, job_ids, revive)
+
+    async def discard(
+        self, queue: str, *job_ids: str, by: str = "operator", reason: str = ""
+    ) -> list[Dealt]:
+        """Give dead jobs up; they stay until retention ends."""
+        return await self._dismiss(
+            queue, job_ids, Status.DISCARDED, read_decision("discard", reason, by)
+        )
+
+    async def resolve(
+        self, queue: str, *job_ids: str, by: str = "operator", reason: str = ""
+    ) -> list[Dealt]:
+        """Say that dead jobs were dealt with by hand; they stay until retention ends."""
+        return await self._dismiss(
+            queue, job_ids, Status.RESOLVED, read_decision("manual", reason, by)
+        )
+
+    async def _dismiss(
+        self, queue: str, job_ids: Sequence[str], status: Status, decision: Decision
+    ) -> list[Dealt]:
+        async def dismiss(
+            calls: DeskCalls, home: str, _epoch: int, ids: Sequence[str]
+        ) -> list[Dealt]:
+            answers = await calls.dismiss(home, status.value, decision, ids)
+            return [
+                Dealt(job, refused=None if answer == "OK" else answer)
+                for job, answer in zip(ids, answers, strict=True)
+            ]
+
+        dealt = await self._deal(queue, job_ids, dismiss)
+        if len(dealt) == 1:
+            refuse(dealt[0], "discard" if status is Status.DISCARDED else "resolve")
+        return dealt
+
+    # -- many, by and by ------------------------------------------------------------------------
+
+    async def redrive(
+        self,
+        queue: str,
+        *,
+        rate: str | Limit | None = None,
+        canary: int = 0,
+        failures: int | None = None,
+        by: str = "operator",
+        reason: str = "redrive",
+        report: Report | None = None,
+        **wanted: Unpack[DeadFilter],
+    ) -> RedriveView:
+        """Retry all pending dead jobs that a filter asks for, oldest first, and see to it.
+
+        `rate` says how fast, such as "50/s". The first `canary` jobs must complete before the
+        others follow; one that dies ends it. `failures` is how many may die again before it ends
+        later on; None for any number. `report` hears how it stands after each slice.
+        """
+        plan = Plan(rate=rate, canary=canary, failures=failures, by=by, reason=reason)
+        redrive = await self._redrives.begin(queue, wanted, plan)
+        return await self._redrives.drive(queue, redrive, report)
+
+    async def resume_redrive(
+        self, queue: str, redrive: str, *, report: Report | None = None
+    ) -> RedriveView:
+        """Go on with a redrive whose driver is gone, or that was stopped or has failed."""
+        return await self._redrives.resume(queue, redrive, report)
+
+    async def stop_redrive(self, queue: str, redrive: str) -> RedriveView:
+        """End a redrive, whoever drives it; what is retried stays so."""
+        return await self._redrives.stop(queue, redrive)
+
+    async def redrives(self, queue: str) -> Sequence[RedriveView]:
+        """The last redrives of a queue, the newest first."""
+        return await self._redrives.list(queue)
+
+    # -- at homes -------------------------------------------------------------------------------
+
+    async def _deal(
+        self,
+        queue: str,
+        job_ids: Sequence[str],
+        do: Callable[[DeskCalls, str, int, Sequence[str]], Awaitable[Sequence[Dealt]]],
+    ) -> list[Dealt]:
+        """Do something to each job at its home, in slices."""
+        (name,) = self._reach.chosen(queue)
+        ids = list(dict.fromkeys(check_label("id", job) for job in job_ids))
+        answers: dict[str, Dealt] = {}
+        for start in range(0, len(ids), SLICE):
+            part = ids[start : start + SLICE]
+            for dealt in await self._reach.steady(name, _at_homes(part, do)):
+                answers[dealt.id] = dealt
+        return [answers[job] for job in ids]
+
+
+def _at_homes(
+    ids: Sequence[str],
+    do: Callable[[DeskCalls, str, int, Sequence[str]], Awaitable[Sequence[Dealt]]],
+) -> Callable[[DeskCalls, Sequence[str], int], Awaitable[list[Dealt]]]:
+    """Find the home of each job; the first one answers for those that no desk knows."""
+
+    async def deal(calls: DeskCalls, homes: Sequence[str], epoch: int) -> list[Dealt]:
+        left, dealt = list(ids), list[Dealt]()
+        for home in homes[1:]:
+            here = await calls.records(home, left)
+            if here:
+                dealt += await do(calls, home, epoch, list(here))
+                left = [job for job in left if job not in here]
+        if left:
+            dealt += await do(calls, homes[0], epoch, left)
+        return dealt
+
+    return deal
+
+
+async def _read_all(engine: Engine, found: Sequence[tuple[Walker, Found]]) -> list[DeadLetter]:
+    """The jobs of a page with what they say of themselves; one that has gone is left out."""
+    by_home: dict[str, list[str]] = {}
+    for walker, one in found:
+        by_home.setdefault(walker.home, []).append(one.place.id)
+    seen: dict[tuple[str, str], Sequence[Any]] = {}
+    for home, ids in by_home.items():
+        for job, look in zip(ids, await engine.look(home, ids), strict=True):
+            seen[home, job] = look
+    return [
+        read_letter(walker.queue, one, look)
+        for walker, one in found
+        if (look := seen[walker.home, one.place.id]) and look[0] == b"dead"
+    ]
+
+
+def _group(queue: str, row: Sequence[Any]) -> DeadGroup:
+    fingerprint, pending, total, packed, first_at, last_at, last_id = row
+    name, code, sample = msgspec.msgpack.decode(packed) if packed else ("", "", "")
+    return DeadGroup(
+        queue=queue,
+        fingerprint=fingerprint.decode(),
+        name=name,
+        code=code or None,
+        sample=sample,
+        pending=pending,
+        total=total,
+        first_at=int(float(first_at or 0)),
+        last_at=int(float(last_at or 0)),
+        last_id=last_id.decode(),
+    )
+
+
+def _joined(one: DeadGroup, other: DeadGroup) -> DeadGroup:
+    last = max(one, other, key=lambda group: group.last_at)
+    return msgspec.structs.replace(
+        last,
+        pending=one.pending + other.pending,
+        total=one.total + other.total,
+        first_at=min(one.first_at, other.first_at),
+    )

@@ -1,0 +1,70 @@
+"""What the desk reaches: the queues of an app, wherever they live."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Final, TypeVar
+
+from faena.engine import Engine
+from faena.engine.desk import DeskCalls
+from faena.errors import ConfigError, HomesChanged, StoreUnavailable, nearest
+from faena.estate import Estate
+
+HOUR_US: Final = 3_600_000_000
+_SETTLE_S: Final = 30.0
+"""How long a retry waits for lanes that move to another home."""
+_TRIES: Final = 5
+
+T = TypeVar("T")
+
+
+class Reach:
+    """The queues of an app and the connection to their broker."""
+
+    def __init__(
+        self,
+        connect: Callable[[], Awaitable[tuple[Engine, Estate]]],
+        queues: Callable[[], Iterable[str]],
+        new_ids: Callable[[int], list[str]],
+    ) -> None:
+        self._connect = connect
+        self._queues = queues
+        self.new_ids = new_ids
+
+    async def open(self) -> tuple[DeskCalls, Estate]:
+        """The calls, and where the queues live."""
+        engine, estate = await self._connect()
+        return DeskCalls(engine), estate
+
+    async def steady(
+        self, queue: str, do: Callable[[DeskCalls, Sequence[str], int], Awaitable[T]]
+    ) -> T:
+        """Do something while no lanes of a queue move; again when they have begun to."""
+        calls, estate = await self.open()
+        homes = estate.of(queue)
+        for _ in range(_TRIES):
+            table = await homes.look()
+            if table.phase and not await homes.settled(_SETTLE_S):
+                break
+            names = await homes.names()
+            epoch = (await homes.table()).epoch
+            try:
+                return await do(calls, names, epoch)
+            except HomesChanged:
+                continue
+        raise StoreUnavailable(f"the tenants of queue {queue} are moving; try again", op="retry")
+
+    def chosen(self, queues: str | Sequence[str] | None) -> tuple[str, ...]:
+        """The queues meant, which the app must have declared; all of them for None."""
+        known = tuple(self._queues())
+        names = known if queues is None else (queues,) if isinstance(queues, str) else tuple(queues)
+        for name in names:
+            if name not in known:
+                raise ConfigError(
+                    f"queue must be one of the app's, got {name!r}; {nearest(str(name), known)}",
+                    field="queue",
+                    value=name,
+                )
+        if not names:
+            raise ConfigError("queues must be at least one, got none", field="queues")
+        return names

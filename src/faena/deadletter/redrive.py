@@ -1,0 +1,302 @@
+"""Redrives: many dead jobs of a queue retried by and by, at a rate, after a canary.
+
+    view = await app.dead_letters.redrive("mail", error="ETIMEDOUT", rate="50/s", canary=10)
+
+How far a redrive has come is written on the server with every slice, so whoever drives may die at
+any moment: `resume` goes on from there, nothing lost and nothing doubled. Oldest jobs go first;
+those that die again after it began are not its business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from faena.deadletter.asked import bounded, read_decision, read_filter
+from faena.deadletter.item import Status
+from faena.deadletter.reach import HOUR_US, Reach
+from faena.engine.desk import SLICE, DeskCalls, Filter, Step
+from faena.errors import ConfigError, InvalidTransition, JobNotFound
+from faena.limits import Limit
+from faena.naming import check_label
+from faena.number import check_whole
+from faena.options import Priority
+from faena.producer import CallIds
+
+MOST_CANARIES: Final = 200
+_MANY: Final = 1_000_000_000
+_LONGEST_NAP_S: Final = 1.0
+_UNDER_WAY: Final = ("canary", "running")
+
+Report = Callable[["RedriveView"], None]
+
+
+class Plan(NamedTuple):
+    """How a redrive is to go."""
+
+    rate: str | Limit | None
+    canary: int
+    failures: int | None
+    by: str
+    reason: str
+
+    def record(self, wanted: Filter) -> dict[str, Any]:
+        """What the server is to know of it."""
+        check_whole("canary", self.canary, least=0, most=MOST_CANARIES)
+        if self.failures is not None:
+            check_whole("failures", self.failures, least=0, most=_MANY)
+        _, reason, by = read_decision("redrive", self.reason, self.by)
+        pace = Limit(self.rate) if isinstance(self.rate, str) else self.rate
+        about = {"task": wanted.task, "tenant": wanted.tenant, "error": wanted.error}
+        return {
+            "filter": about | {"print": wanted.fingerprint},
+            "canary": self.canary,
+            "failures": self.failures,
+            "by": by,
+            "reason": reason,
+            "max": pace.max if pace else None,
+            "per_us": pace.per_us if pace else None,
+        }
+
+
+class RedriveView(msgspec.Struct, frozen=True, kw_only=True):
+    """How a redrive stands. Instants are the server's microseconds."""
+
+    id: str
+    queue: str
+    state: str
+    """canary, running, stopped, failed or done."""
+    moved: int
+    """Dead jobs that were retried."""
+    died: int
+    """Jobs made of them that are dead again."""
+    canary: int
+    waiting: int = 0
+    """Canaries that have not finished yet, as far as is known."""
+    rate: str | None
+    by: str
+    reason: str
+    begun_at: int
+    ended_at: int | None
+
+
+class Redrives:
+    """Begins, drives, stops and shows redrives."""
+
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+
+    async def begin(self, queue: str, given: Mapping[str, Any], plan: Plan) -> str:
+        """Write a redrive down, which retries nothing yet; returns its id."""
+        (name,) = self._reach.chosen(queue)
+        checked, ages = read_filter(given)
+        if checked.status not in {"", Status.PENDING}:
+            raise ConfigError(
+                f"status must be pending in a redrive, got {checked.status!r}",
+                field="status",
+                value=checked.status,
+            )
+        redrive, record = secrets.token_hex(6), plan.record(checked)
+
+        async def write(calls: DeskCalls, homes: Sequence[str], _epoch: int) -> None:
+            now = (await calls.numbers(homes[0], new_us=HOUR_US)).now
+            until = bounded(checked, ages, now)
+            record["until_at"] = now if until.died_to is None else until.died_to
+            record["from_at"] = until.died_from
+            for home in homes:
+                await calls.redrives(home, "begin", redrive, record)
+
+        await self._reach.steady(name, write)
+        return redrive
+
+    async def drive(self, queue: str, redrive: str, report: Report | None = None) -> RedriveView:
+        """Go on with a redrive until it is over, stopped or failed."""
+        (name,) = self._reach.chosen(queue)
+        driver = _Driver(self._reach, name, check_label("redrive", redrive), report)
+        await driver.check()
+        return await self._reach.steady(name, driver.drive)
+
+    async def resume(self, queue: str, redrive: str, report: Report | None = None) -> RedriveView:
+        """Go on with one that nobody drives, also after it was stopped or has failed."""
+        await self._tell(queue, redrive, "resume")
+        return await self.drive(queue, redrive, report)
+
+    async def stop(self, queue: str, redrive: str) -> RedriveView:
+        """End a redrive, whoever drives it; what is retried stays so."""
+        return await self._tell(queue, redrive, "stop")
+
+    async def list(self, queue: str) -> list[RedriveView]:
+        """The redrives of a queue that are remembered, the newest first."""
+        (name,) = self._reach.chosen(queue)
+
+        async def look(calls: DeskCalls, homes: Sequence[str], _epoch: int) -> list[RedriveView]:
+            found: dict[str, list[dict[str, Any]]] = {}
+            for home in homes:
+                for redrive, record in (await calls.redrives(home, "list")).items():
+                    found.setdefault(redrive, []).append(record)
+            views = [view_of(name, redrive, parts) for redrive, parts in found.items()]
+            return sorted(views, key=lambda view: -view.begun_at)
+
+        return await self._reach.steady(name, look)
+
+    async def _tell(self, queue: str, redrive: str, verb: str) -> RedriveView:
+        (name,) = self._reach.chosen(queue)
+        check_label("redrive", redrive)
+
+        async def tell(calls: DeskCalls, homes: Sequence[str], _epoch: int) -> RedriveView:
+            parts = [await calls.redrives(home, verb, redrive) for home in homes]
+            records = [part[redrive] for part in parts if part]
+            return view_of(name, redrive, _known(records, name, redrive))
+
+        return await self._reach.steady(name, tell)
+
+
+class _Driver:
+    """Drives one redrive at all homes of its queue, one after the other."""
+
+    def __init__(self, reach: Reach, queue: str, redrive: str, report: Report | None) -> None:
+        self._reach = reach
+        self._queue = queue
+        self._id = redrive
+        self._report = report
+        self._calls_made = CallIds()
+        self._name = self._calls_made()
+        self._records: dict[str, dict[str, Any]] = {}
+        self._waiting: dict[str, int] = {}
+
+    async def check(self) -> None:
+        """Refuse what is not under way."""
+        await self._reach.steady(self._queue, self._look)
+        view = self.view()
+        if view.state not in (*_UNDER_WAY, "done"):
+            raise InvalidTransition(
+                f"redrive {self._id} is {view.state}: resume it to go on", op="redrive"
+            )
+
+    async def _look(self, calls: DeskCalls, homes: Sequence[str], _epoch: int) -> None:
+        self._records = {}
+        for home in homes:
+            await self._ask(calls, home, "look")
+        _known(list(self._records.values()), self._queue, self._id)
+
+    def view(self) -> RedriveView:
+        """How it stands, as far as this driver knows."""
+        view = view_of(self._queue, self._id, list(self._records.values()))
+        return msgspec.structs.replace(view, waiting=sum(self._waiting.values()))
+
+    async def drive(self, calls: DeskCalls, homes: Sequence[str], epoch: int) -> RedriveView:
+        """From the oldest jobs on: homes may have changed since somebody last looked."""
+        await self._look(calls, homes, epoch)
+        await self._be_everywhere(calls, homes)
+        if any(record["state"] in {"running", "done"} for record in self._records.values()):
+            await self._tell(calls, "go")  # the canaries were well, or there are none
+        elif not await self._send_canaries(calls, homes, epoch):
+            return self.view()
+        for home in homes:
+            await self._exhaust(calls, home, epoch)
+        return self.view()
+
+    async def _be_everywhere(self, calls: DeskCalls, homes: Sequence[str]) -> None:
+        """A home that came after the beginning has to know of it."""
+        first = next(iter(self._records.values()))
+        for home in homes:
+            if home not in self._records:
+                await calls.redrives(home, "begin", self._id, first)
+            await self._ask(calls, home, "rewind")
+
+    async def _tell(self, calls: DeskCalls, verb: str) -> None:
+        for home in list(self._records):
+            await self._ask(calls, home, verb)
+
+    async def _ask(self, calls: DeskCalls, home: str, verb: str) -> None:
+        answer = await calls.redrives(home, verb, self._id)
+        if self._id in answer:
+            self._records[home] = answer[self._id]
+
+    async def _step(self, calls: DeskCalls, home: str, epoch: int, most: int) -> Step:
+        ids = self._reach.new_ids(most) if most else []
+        call = (self._name, self._calls_made())
+        step = await calls.redrive(home, self._id, call, Priority.HIGH, ids, epoch=epoch)
+        if step is None:
+            raise _unknown(self._queue, self._id)
+        self._records[home], self._waiting[home] = step.record, step.waiting
+        if self._report:
+            self._report(self.view())
+        return step
+
+    async def _send_canaries(self, calls: DeskCalls, homes: Sequence[str], epoch: int) -> bool:
+        """Retry the first jobs and wait for them; whether all have completed."""
+        for home in homes:
+            while left := self._canaries_left():
+                step = await self._step(calls, home, epoch, min(left, SLICE))
+                if step.state != "canary" or step.is_over:
+                    break
+                await _nap(step.wait_us)
+        while self.view().state == "canary":
+            steps = [await self._step(calls, home, epoch, 0) for home in homes]
+            if any(step.state != "canary" for step in steps):
+                break
+            if not any(step.waiting for step in steps):
+                await self._tell(calls, "go")
+                return True
+            await _nap(max(step.wait_us for step in steps))
+        await self._tell(calls, "fail" if self.view().state == "failed" else "stop")
+        return False
+
+    def _canaries_left(self) -> int:
+        records = list(self._records.values())
+        return records[0]["canary"] - sum(len(record["first"]) for record in records)
+
+    async def _exhaust(self, calls: DeskCalls, home: str, epoch: int) -> None:
+        """Slice by slice until nothing is left here, or somebody or something has ended it."""
+        while True:
+            step = await self._step(calls, home, epoch, SLICE)
+            if step.state != "running":
+                break
+            await _nap(step.wait_us)
+        if step.state in {"failed", "stopped"}:
+            await self._tell(calls, "fail" if step.state == "failed" else "stop")
+
+
+async def _nap(wait_us: int) -> None:
+    await asyncio.sleep(min(wait_us / 1e6, _LONGEST_NAP_S))
+
+
+def view_of(queue: str, redrive: str, records: Sequence[Mapping[str, Any]]) -> RedriveView:
+    """One redrive out of what each home knows of it."""
+    first, states = records[0], {record["state"] for record in records}
+    order = ("failed", "stopped", "canary", "running", "done")
+    state = next(word for word in order if word in states)
+    most, per_us = first.get("max"), first.get("per_us")
+    ended = [record["ended_at"] for record in records if record.get("ended_at")]
+    rate = Limit(max=most, per=timedelta(microseconds=per_us)) if most and per_us else None
+    return RedriveView(
+        id=redrive,
+        queue=queue,
+        state=state,
+        moved=sum(record["moved"] for record in records),
+        died=sum(record["died"] for record in records),
+        canary=first["canary"],
+        rate=str(rate) if rate else None,
+        by=first["by"],
+        reason=first["reason"],
+        begun_at=int(first["at"]),
+        ended_at=int(max(ended)) if ended and state not in _UNDER_WAY else None,
+    )
+
+
+def _known(
+    records: Sequence[Mapping[str, Any]], queue: str, redrive: str
+) -> Sequence[Mapping[str, Any]]:
+    if not records:
+        raise _unknown(queue, redrive)
+    return records
+
+
+def _unknown(queue: str, redrive: str) -> JobNotFound:
+    return JobNotFound(f"no redrive {redrive} in queue {queue}", op="redrive")

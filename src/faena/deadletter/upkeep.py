@@ -1,0 +1,94 @@
+"""What workers do for the dead-letter desk beside their jobs: automatic retries, and alerts.
+
+Any number of workers may do it at once: a dead job is retried once, whoever is first, and a
+condition is told once an hour.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Sequence
+from typing import Final
+
+from faena.deadletter.desk import Desk
+from faena.deadletter.reach import HOUR_US, Reach
+from faena.engine.desk import SLICE, DeskCalls, Numbers, Place
+from faena.errors import FaenaError
+from faena.options import DeadLetters
+
+EVERY_S: Final = 60.0
+_SOON_S: Final = 10.0
+"""Within which a worker that starts looks for the first time."""
+
+_log = logging.getLogger("faena.deadletter")
+
+
+class Upkeep:
+    """Looks after the dead jobs of some queues."""
+
+    def __init__(
+        self, reach: Reach, options: DeadLetters, queues: Sequence[str], *, every_s: float = EVERY_S
+    ) -> None:
+        self._reach = reach
+        self._desk = Desk(reach)
+        self._options = options
+        self._queues = queues
+        self._every_s = every_s
+
+    async def run(self) -> None:
+        """Look again and again; what fails is tried again at the next look."""
+        await asyncio.sleep(min(_SOON_S, self._every_s) * random.random())
+        while True:
+            for queue in self._queues:
+                try:
+                    await self.look_after(queue)
+                except FaenaError as error:
+                    _log.warning("dead jobs of queue %s could not be looked at: %s", queue, error)
+            await asyncio.sleep(self._every_s)
+
+    async def look_after(self, queue: str) -> list[str]:
+        """Retry what is due, and tell what is worth telling; returns the ids of the new jobs."""
+        made: list[str] = []
+        while True:
+            parts = await self._reach.steady(queue, _numbers)
+            due = [job for part in parts for job in part.due_now]
+            if not due or not self._options.auto_retry:
+                break
+            dealt = await self._desk.retry_many(
+                queue, due, by="faena", reason="automatic retry", action="auto"
+            )
+            made += [one.new_id for one in dealt if one.new_id]
+            if not any(one.new_id for one in dealt):
+                break
+        await self._alert(queue, parts)
+        return made
+
+    async def _alert(self, queue: str, parts: Sequence[Numbers]) -> None:
+        conditions = self._conditions(parts)
+
+        async def tell(calls: DeskCalls, homes: Sequence[str], _epoch: int) -> list[str]:
+            return await calls.alert(homes[0], conditions)
+
+        for name in await self._reach.steady(queue, tell) if conditions else ():
+            _log.warning("queue %s: %s %s", queue, name, conditions[name])
+
+    def _conditions(self, parts: Sequence[Numbers]) -> dict[str, str]:
+        """What is the case, by the name of its event."""
+        options, told = self._options, dict[str, str]()
+        new = sum(part.new for part in parts)
+        waiting = sum(part.statuses["pending"] for part in parts)
+        oldest = min((part.oldest for part in parts if part.oldest), key=Place.key, default=None)
+        if options.alert_new is not None and new > options.alert_new:
+            told["dead_surge"] = str(new)
+        if options.alert_waiting is not None and waiting > options.alert_waiting:
+            told["dead_many"] = str(waiting)
+        age_us = options.alert_age_us
+        if age_us is not None and oldest and parts[0].now - float(oldest.score) > age_us:
+            told["dead_old"] = oldest.id
+        return told
+
+
+async def _numbers(calls: DeskCalls, homes: Sequence[str], _epoch: int) -> list[Numbers]:
+    return [await calls.numbers(home, new_us=HOUR_US, due=SLICE) for home in homes]
