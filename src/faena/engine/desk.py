@@ -152,7 +152,7 @@ class DeskCalls:
         Raises HomesChanged, with nothing changed, when the homes are of another epoch.
         """
         flat = [part for pair in jobs for part in pair]
-        args = [*_once("revive"), epoch or "", *decision, priority, *flat]
+        args = [*_once("revive"), epoch or "", *decision, int(priority), *flat]
         return texts(await self.engine.ask_declared("revive", home, args))
 
     async def dismiss(
@@ -194,7 +194,7 @@ class DeskCalls:
 
         `call` is the caller's name and the id of this call, which grows from one to the next.
         """
-        args = [*call, epoch or "", redrive, priority, *ids]
+        args = [*call, epoch or "", redrive, int(priority), *ids]
         reply = await self.engine.ask_declared("redrive", home, args)
         if reply == [b"unknown"]:
             return None
