@@ -71,7 +71,7 @@ TRANSITIONS: Final = (
     Transition("cancel", State.DELAYED, State.CANCELLED, "called off"),
     Transition("cancel", State.READY, State.CANCELLED, "called off"),
     Transition("cancel", State.RUNNING, State.CANCELLED, "called off; the worker is told"),
-    Transition("redrive", State.DEAD, State.READY, "sent back from the dead-letter desk"),
+    Transition("redrive", State.DEAD, State.READY, "run again as the same job"),
     Transition("redrive", State.DEAD, State.BLOCKED, "the same, in an order: not its turn"),
     Transition("prune", State.COMPLETED, None, "retention ended"),
     Transition("prune", State.DEAD, None, "retention ended"),

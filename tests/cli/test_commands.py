@@ -181,9 +181,21 @@ def test_a_job_that_refuses_keeps_no_other_from_it_and_is_told(cli: Cli) -> None
 def test_clean_removes_what_is_old_enough(cli: Cli) -> None:
     enqueue(send, 3)
     work_off()
-    assert document(cli, "clean", TARGET, "mail", "--age", "1h")["removed"] == 0
+    (cleaned,) = document(cli, "clean", TARGET, "mail", "--age", "1h")
+    assert (cleaned["queue"], cleaned["removed"]) == ("mail", 0)
+    code, out, _ = cli("clean", TARGET, "mail", "--state", "dead", "--age", "0s")
+    assert (code, out) == (0, "0 jobs removed from mail\n")
     code, out, _ = cli("clean", TARGET, "mail", "--state", "completed", "--age", "0s")
-    assert (code, out) == (0, "3 completed jobs removed from mail\n")
+    assert (code, out) == (0, "3 jobs removed from mail\n")
+
+
+def test_clean_without_a_queue_cleans_all_of_them(cli: Cli) -> None:
+    enqueue(send, 2)
+    enqueue(fail)
+    work_off()
+    mail_, invoice_ = document(cli, "clean", TARGET, "--age", "0s")
+    assert mail_["states"] == {"cancelled": 0, "completed": 2, "dead": 1}
+    assert (invoice_["queue"], invoice_["removed"]) == ("invoice", 0)
 
 
 def test_drain_and_obliterate_ask_first(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,7 +254,7 @@ def test_doctor_examines_a_broker_that_the_app_itself_refuses(tmp_path: Path) ->
 
 COMMANDS = (
     *("worker", "dev", "queues", "job", "jobs", "pause", "resume", "cancel", "retry", "promote"),
-    *("clean", "drain", "obliterate", "audit", "doctor"),
+    *("clean", "drain", "obliterate", "audit", "doctor", "retry-failed"),
 )
 
 

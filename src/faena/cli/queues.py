@@ -126,25 +126,37 @@ def _names(chosen: Sequence[Queue]) -> str:
 # -- removing -----------------------------------------------------------------------------------
 
 
-@click.command(epilog=example("faena clean shop.tasks:app mail --state completed --age 7d"))
-@words("[MODULE:APP] QUEUE")
+@click.command(
+    epilog=example(
+        "faena clean shop.tasks:app --age 7d",
+        "faena clean shop.tasks:app mail --state completed --age 1h",
+    )
+)
+@words("[MODULE:APP] [QUEUE]...")
 @click.option(
     "--state",
+    "states",
     type=click.Choice(sorted(state.value for state in FINISHED)),
-    default=State.COMPLETED.value,
-    show_default=True,
+    multiple=True,
+    help="Only jobs that are this; all finished ones without.",
 )
 @click.option("--age", type=DURATION, required=True, help="Only jobs finished longer ago: 7d.")
 @common
 @click.pass_obj
-def clean(output: Output, words: tuple[str, ...], state: str, age: str) -> None:
-    """Remove finished jobs that are old enough."""
-    target, (name,) = split(words, "QUEUE")
+def clean(output: Output, words: tuple[str, ...], states: tuple[str, ...], age: str) -> None:
+    """Remove finished jobs that are old enough, of all queues or of some; dead ones too."""
+    target, names = split(words, rest="QUEUE")
     app = find_app(target)
-    queue = find_queue(app, name)
-    removed = session.run(app, lambda: queue.clean(state, age=age))
-    document = {"queue": name, "state": state, "removed": removed}
-    output.say(document, f"{removed} {state} jobs removed from {name}")
+    chosen = [find_queue(app, name) for name in names] or list(app.queues.values())
+    wanted = states or sorted(state.value for state in FINISHED)
+
+    async def sweep(queue: Queue) -> dict[str, Any]:
+        removed = {state: await queue.clean(state, age=age) for state in wanted}
+        return {"queue": queue.name, "removed": sum(removed.values()), "states": removed}
+
+    done = session.run(app, lambda: _each(chosen, sweep))
+    lines = "\n".join(f"{one['removed']} jobs removed from {one['queue']}" for one in done)
+    output.show(done, lambda console: console.print(Text(lines)))
 
 
 @click.command(epilog=example("faena drain shop.tasks:app mail --yes"))

@@ -13,7 +13,7 @@ from typing import Final
 
 import click
 
-from faena.cli import checkup, dev, explain, homes, jobs, queues, tenants, worker
+from faena.cli import checkup, dev, dlq, explain, homes, jobs, queues, tenants, worker
 from faena.cli.output import Output
 from faena.errors import (
     FaenaError,
@@ -66,6 +66,7 @@ for _command in (
     tenants.tenants,
     *homes.COMMANDS,
     *jobs.COMMANDS,
+    *dlq.COMMANDS,
     explain.explain,
     *checkup.COMMANDS,
 ):

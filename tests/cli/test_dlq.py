@@ -1,0 +1,217 @@
+"""The dead-letter desk from the command line."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from faena import Faena, Retry
+from faena.cli import main
+from tests._support.valkey import Server
+
+Capture = pytest.CaptureFixture[str]
+Cli = Callable[..., tuple[int, str, str]]
+SECRET = "4111-1111"
+
+app = Faena("counter", "redis://127.0.0.1:1/0")
+mail = app.queue("mail", retry=Retry.never())
+invoice = app.queue("invoice", retry=Retry.never())
+TARGET = f"{__name__}:app"
+down = True
+
+
+@mail.task
+async def send(card: str) -> None:
+    if down:
+        raise ConnectionRefusedError("\x1b[31mno luck")
+
+
+@invoice.task
+async def bill(card: str) -> None:
+    raise ValueError(f"cannot bill {len(card)}")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server("appendonly no", unix=True) as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def _broker(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with server.client() as client:
+        client.flushall()
+    monkeypatch.setenv("FAENA_APP", TARGET)
+    monkeypatch.setattr(f"{__name__}.down", True)
+    with app.override(url=server.url):
+        yield
+
+
+@pytest.fixture
+def cli(capsys: Capture) -> Cli:
+    def run(*args: str) -> tuple[int, str, str]:
+        code = main(args)
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def bury(task: Any, number: int = 1, **options: Any) -> list[str]:
+    """Jobs that have died."""
+
+    async def work() -> list[str]:
+        async with app:
+            receipts = await task.enqueue_many([SECRET] * number, **options)
+            await app.run_worker(until_empty=True)
+            return [receipt.id for receipt in receipts]
+
+    return asyncio.run(work())
+
+
+def work_off() -> None:
+    async def work() -> None:
+        async with app:
+            await app.run_worker(until_empty=True)
+
+    asyncio.run(work())
+
+
+def document(cli: Cli, *args: str) -> Any:
+    code, out, err = cli("dlq", *args, "--json")
+    assert (code, err) == (0, "")
+    assert out.count("\n") == 1
+    return json.loads(out)
+
+
+def test_dead_jobs_of_all_queues_are_listed_page_by_page(cli: Cli) -> None:
+    first = bury(send, 2, tenant="acme")
+    (second,) = bury(bill)
+    page = document(cli, "list")
+    assert [one["id"] for one in page["items"]] == [second, *reversed(first)]
+    assert SECRET not in json.dumps(page)
+    page = document(cli, "list", "mail", "--limit", "1", "--oldest-first")
+    assert [one["id"] for one in page["items"]] == first[:1]
+    more = ("--limit", "1", "--oldest-first", "--cursor", page["cursor"])
+    rest = document(cli, "list", "mail", *more)
+    assert [one["id"] for one in rest["items"]] == first[1:]
+    code, out, err = cli("dlq", "list", "invoice", *more)
+    assert (code, out) == (1, "")
+    assert err.startswith("faena: cursor must come from a page of the same filter and direction")
+    code, out, _ = cli("dlq", "list", "--error", "ECONNREFUSED", "--tenant", "acme")
+    assert code == 0
+    assert out.count("pending") == 2
+    assert "\x1b" not in out
+    assert document(cli, "list", "--older-than", "1h") == {"items": [], "cursor": None}
+
+
+def test_show_tells_everything_but_what_the_job_carries(cli: Cli) -> None:
+    (job,) = bury(send, tenant="acme")
+    code, out, _ = cli("dlq", "show", "mail", job)
+    assert code == 0
+    assert "ECONNREFUSED" in out
+    assert "Traceback" in out
+    assert SECRET not in out
+    told = document(cli, "show", "mail", job, "--payload")
+    assert (told["payload"], told["status"], told["error"]["code"]) == (
+        SECRET,
+        "pending",
+        "ECONNREFUSED",
+    )
+    code, _, err = cli("dlq", "show", "mail", "nobody")
+    assert (code, err.partition(";")[0]) == (1, "faena: no dead job nobody in queue mail")
+
+
+def test_groups_and_stats_count(cli: Cli) -> None:
+    bury(send, 3)
+    bury(bill)
+    first, second = document(cli, "groups")
+    assert (first["queue"], first["pending"], second["sample"]) == ("mail", 3, "cannot bill #")
+    only = document(cli, "list", "--group", first["fingerprint"])
+    assert len(only["items"]) == 3
+    seen = document(cli, "stats")
+    assert (seen["total"], seen["by_queue"]) == (4, {"mail": 3, "invoice": 1})
+    assert seen["by_status"]["pending"] == 4
+    assert cli("dlq", "groups")[0] == 0
+    assert "oldest pending" in cli("dlq", "stats", "mail")[1]
+
+
+def test_retry_discard_and_resolve_decide_once(cli: Cli) -> None:
+    a, b, c = bury(send, 3)
+    code, out, _ = cli("dlq", "retry", "mail", a, "--by", "ana", "--reason", "it is back")
+    assert (code, "retried" in out) == (0, True)
+    assert cli("dlq", "discard", "mail", b)[0] == 0
+    assert cli("dlq", "resolve", "mail", c, "--reason", "by hand")[0] == 0
+    code, out, err = cli("dlq", "retry", "mail", a, b, c, "--json")
+    assert [one["refused"] for one in json.loads(out)] == ["retried", "discarded", "resolved"]
+    assert (code, err.partition(";")[0]) == (1, f"faena: dead job {a} is retried (and 2 others)")
+    told = document(cli, "show", "mail", a)
+    assert told["resolution"]["by"] == "ana"
+    assert document(cli, "stats")["by_status"] == {
+        "pending": 0,
+        "retried": 1,
+        "discarded": 1,
+        "resolved": 1,
+    }
+
+
+def test_a_redrive_tells_how_it_goes_and_can_be_stopped(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bury(send, 3)
+    bury(send, 60, tenant="acme")
+    code, out, err = cli("dlq", "redrive", "mail", "--tenant", "acme", "--by", "ana")
+    assert code == 0
+    assert out.endswith(": done, 60 retried, 0 dead again\n")
+    assert ": running, 50 retried" in err
+    redrive = out.split()[1].rstrip(":")
+    view = document(cli, "redrive", "mail", "--stop", redrive)
+    assert (view["state"], view["moved"], view["by"]) == ("done", 60, "ana")
+    code, _, err = cli("dlq", "redrive", "mail", "--resume", "nobody")
+    assert (code, err.partition(";")[0]) == (1, "faena: no redrive nobody in queue mail")
+    monkeypatch.setattr(f"{__name__}.down", False)
+    work_off()
+    assert document(cli, "stats")["by_status"]["retried"] == 60
+
+
+def test_retry_failed_retries_everything(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    bury(send, 2)
+    bury(bill)
+    code, out, _ = cli("retry-failed")
+    assert (code, out) == (0, "mail: 2 retried\ninvoice: 1 retried\n")
+    monkeypatch.setattr(f"{__name__}.down", False)
+    work_off()
+    seen = document(cli, "stats")["by_status"]
+    assert (seen["pending"], seen["retried"]) == (1, 3)  # the bill is dead again
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("list", "--status", "mended"),
+        ("list", "--older-than", "soon"),
+        ("redrive", "mail", "--rate", "fast"),
+        ("redrive", "mail", "--canary", "100000"),
+        ("redrive", "mail", "--resume", "a", "--stop", "b"),
+        ("redrive",),
+        ("retry", "mail"),
+        ("show", "mail"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(cli: Cli, args: tuple[str, ...]) -> None:
+    code, out, err = cli("dlq", *args)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "command", ["list", "show", "groups", "retry", "redrive", "discard", "resolve", "stats"]
+)
+def test_help_ends_with_an_example(command: str, cli: Cli) -> None:
+    code, out, err = cli("dlq", command, "--help")
+    assert (code, err) == (0, "")
+    assert f"  faena dlq {command}" in out.partition("Example:")[2]
+    assert "--json" in out

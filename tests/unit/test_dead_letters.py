@@ -1,0 +1,124 @@
+"""Which dead jobs are retried by themselves, and the codes that decide it."""
+
+from __future__ import annotations
+
+import errno
+from typing import Any
+from urllib.error import HTTPError
+
+import httpx
+import pytest
+
+from faena import DeadLetters, Faena
+from faena.errors import ConfigError
+from faena.worker.failure import TimedOut, record_of
+
+
+class Coded(Exception):
+    def __init__(self, **facts: Any) -> None:
+        super().__init__("coded")
+        self.__dict__.update(facts)
+
+
+class Moody(Exception):
+    @property
+    def code(self) -> str:
+        raise RuntimeError("not today")
+
+
+def wrapped(cause: BaseException) -> BaseException:
+    error = Coded()
+    error.__cause__ = cause
+    return error
+
+
+def answer(status: int) -> httpx.HTTPStatusError:
+    request = httpx.Request("GET", "http://provider")
+    return httpx.HTTPStatusError(
+        "no", request=request, response=httpx.Response(status, request=request)
+    )
+
+
+CODES = [
+    (ConnectionRefusedError("no"), "ECONNREFUSED"),
+    (OSError(errno.EHOSTUNREACH, "no"), "EHOSTUNREACH"),
+    (OSError("no"), None),
+    (TimeoutError(), "ETIMEDOUT"),
+    (TimedOut("late"), "TIMEOUT"),
+    (wrapped(wrapped(ConnectionRefusedError("no"))), "ECONNREFUSED"),
+    (wrapped(ValueError("no")), None),
+    (answer(429), "RATE_LIMIT"),
+    (answer(503), "SERVICE_UNAVAILABLE"),
+    (answer(404), None),
+    (HTTPError("http://x", 429, "no", {}, None), "RATE_LIMIT"),  # type: ignore[arg-type]
+    (Coded(status=503), "SERVICE_UNAVAILABLE"),
+    (Coded(code="E_MINE"), "E_MINE"),
+    (Coded(code=7), "7"),
+    (Coded(code=True), None),
+    (Moody(), None),
+]
+
+
+@pytest.mark.parametrize(("error", "code"), CODES, ids=lambda part: str(part)[:40])
+def test_errors_have_the_codes_that_operators_know(error: BaseException, code: str | None) -> None:
+    assert record_of(error, attempt=1, worker="w", at=0).code == code
+
+
+def test_causes_that_go_round_in_circles_end() -> None:
+    error = Coded()
+    error.__cause__ = error
+    assert record_of(error, attempt=1, worker="w", at=0).code is None
+
+
+def test_codes_and_classes_decide() -> None:
+    options = DeadLetters(errors=(Coded,))
+    assert options.retries("ETIMEDOUT", None)
+    assert options.retries(None, Coded())
+    assert not options.retries("TIMEOUT", ValueError())
+    assert not DeadLetters(auto_retry=False).retries("ETIMEDOUT", None)
+    assert not DeadLetters(most_retries=0).retries("ETIMEDOUT", None)
+
+
+@pytest.mark.parametrize(
+    ("given", "environ", "expected"),
+    [
+        (None, {}, True),
+        (False, {}, False),
+        (True, {"ENABLE_DLQ_AUTO_RETRY": "false"}, False),
+        (False, {"ENABLE_DLQ_AUTO_RETRY": " TRUE "}, True),
+        (None, {"ENABLE_DLQ_AUTO_RETRY": ""}, True),
+    ],
+)
+def test_the_environment_has_the_last_word(
+    given: bool | None, environ: dict[str, str], expected: bool
+) -> None:
+    assert DeadLetters(auto_retry=given).settled(environ).auto_retry is expected
+
+
+def test_a_word_that_is_neither_is_refused() -> None:
+    with pytest.raises(ConfigError, match="must be true or false, got 'maybe'"):
+        DeadLetters().settled({"ENABLE_DLQ_AUTO_RETRY": "maybe"})
+
+
+WRONG: list[dict[str, Any]] = [
+    {"auto_retry": "yes"},
+    {"codes": "ETIMEDOUT"},
+    {"codes": (429,)},
+    {"errors": (int,)},
+    {"errors": ValueError},
+    {"retry_after": "soon"},
+    {"most_retries": -1},
+    {"alert_new": 1.5},
+    {"alert_age": 24},
+]
+
+
+@pytest.mark.parametrize("options", WRONG, ids=str)
+def test_options_that_make_no_sense_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="must be"):
+        DeadLetters(**options)
+
+
+def test_an_app_wants_dead_letters() -> None:
+    with pytest.raises(ConfigError, match="dead_letters must be a DeadLetters"):
+        Faena("shop", dead_letters={"auto_retry": False})  # type: ignore[arg-type]
