@@ -20,6 +20,7 @@ from faena.engine import Engine
 from faena.engine.engine import Clock
 from faena.errors import ConfigError, nearest
 from faena.estate import Estate, Homes
+from faena.flows import Flow, Group, Plan, chain, chord
 from faena.identity import IdFactory
 from faena.limits import Limit
 from faena.middleware import Middleware
@@ -31,6 +32,7 @@ from faena.portal import Portal
 from faena.queue import Queue
 from faena.retry import Retry
 from faena.runtime import Connection, Links, Runtime
+from faena.task import Draft
 from faena.worker.worker import Served, Worker, WorkerOptions
 
 
@@ -143,6 +145,41 @@ class Faena:
         )
         return self.pools[name]
 
+    # -- jobs that belong together ----------------------------------------------------------------
+
+    def flow(self, name: str = "flow", *, id: str | None = None) -> Plan:  # noqa: A002
+        """A plan of jobs that wait for each other: add to it, then `start` it."""
+        return Plan(self, name, id=id)
+
+    def chain(self, *drafts: Draft[Any], name: str = "chain") -> Plan:
+        """A plan of jobs one after the other."""
+        return chain(self, drafts, name)
+
+    def chord(
+        self,
+        drafts: Sequence[Draft[Any]],
+        callback: Draft[Any],
+        *,
+        on_failure: str = "fail",
+        name: str = "chord",
+    ) -> Plan:
+        """A plan of jobs side by side, and one more when all of them have ended."""
+        return chord(self, drafts, callback, on_failure=on_failure, name=name)
+
+    def group(
+        self,
+        *,
+        on_complete: Draft[Any] | None = None,
+        on_success: Draft[Any] | None = None,
+        id: str | None = None,  # noqa: A002 - as jobs have one
+    ) -> Group:
+        """Jobs that are counted as they end; see `Group`."""
+        return Group(self, on_complete=on_complete, on_success=on_success, id=id)
+
+    def running_flow(self, flow_id: str) -> Flow:
+        """A flow that has begun, by its id; nothing is looked up."""
+        return Flow(self, flow_id)
+
     # -- connection -------------------------------------------------------------------------------
 
     async def runtime(self) -> Runtime:
@@ -248,7 +285,8 @@ class Faena:
             options=options,
             middleware=self.middleware,
             dead_letters=dead_letters,
-            upkeep=Upkeep(self._reach, dead_letters, names),
+            services=[runtime.postman.run, Upkeep(self._reach, dead_letters, names).run],
+            on_mail=runtime.postman.tell,
         )
 
     async def run_worker(self, queues: Iterable[Queue | str] | None = None, **options: Any) -> None:

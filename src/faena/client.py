@@ -51,6 +51,8 @@ def seal_job(
         facts["digest"] = _digest(spec)
     if isinstance(options.unique, Unique):
         facts |= _unique_facts(options.unique)
+    if options.tells is not None:
+        facts["tells"] = options.tells
     return NewJob(job_id, seal(priority, facts, _encode(spec)))
 
 

@@ -11,6 +11,22 @@ from faena.outcomes import ErrorRecord
 from faena.states import State
 
 
+class Input(msgspec.Struct, omit_defaults=True, frozen=True):
+    """How a job that this one waited for has ended."""
+
+    state: str
+    """completed, dead, cancelled or skipped."""
+    result: msgspec.Raw = msgspec.Raw()
+    """What it returned, encoded; empty when it did not complete, or all together are too large."""
+    error: msgspec.Raw = msgspec.Raw()
+    """What it failed with, encoded; empty when it did not."""
+
+    def value(self, type: Any = Any) -> Any:  # noqa: A002 - as msgspec calls it
+        """What it returned, as plain values or as a type; None when there is nothing."""
+        result = bytes(self.result)
+        return msgspec.json.decode(result, type=type) if result else None
+
+
 class Spec(msgspec.Struct, omit_defaults=True):
     """What the producer wrote, immutable once enqueued; `payload` stays encoded until needed."""
 
@@ -21,6 +37,10 @@ class Spec(msgspec.Struct, omit_defaults=True):
     key: str | None = None
     timeout_us: int | None = None
     headers: dict[str, str] = {}
+    parents: dict[str, Input] = {}
+    """In a flow: the nodes it came after, by name."""
+    group: dict[str, int] = {}
+    """In the callback of a group: how many members it had, and how they ended."""
 
 
 class Notes(Protocol):
@@ -37,10 +57,12 @@ class Job:
         "_notes",
         "attempt",
         "cancelled",
+        "group",
         "headers",
         "id",
         "key",
         "losses",
+        "parents",
         "queue",
         "task",
         "tenant",
@@ -54,6 +76,10 @@ class Job:
         self.tenant = spec.tenant
         self.key = spec.key
         self.headers: Mapping[str, str] = spec.headers
+        self.parents: Mapping[str, Input] = spec.parents
+        """In a flow: how the nodes before it have ended, by their names."""
+        self.group: Mapping[str, int] = spec.group
+        """In a group's callback: its `total`, and how many are completed, dead and cancelled."""
         self.attempt = attempt
         """From 1; a delivery lost with its worker does not count."""
         self.losses = 0

@@ -24,6 +24,7 @@ from faena.errors import StoreUnavailable
 from faena.estate import Estate
 from faena.inspector import Inspector
 from faena.options import QueueOptions
+from faena.postman import Postman
 from faena.services.doctor import refuse_eviction
 
 
@@ -100,6 +101,7 @@ class Runtime:
         self.estate: Estate
         self.client: Client
         self.inspector: Inspector
+        self.postman: Postman
 
     def is_ready(self, queues: Mapping[str, QueueOptions]) -> bool:
         """Whether it is open and knows these queues, none of which is ever taken back."""
@@ -135,6 +137,7 @@ class Runtime:
         self.estate = Estate(self.engine, self._queues)
         self.client = Client(self.engine, self.estate)
         self.inspector = Inspector(self.engine, self.estate)
+        self.postman = Postman(self.engine, self.client)
 
     def new_engine(self, address: Address) -> Callable[[], Engine]:
         """A maker of further engines with connections of their own, for other threads."""

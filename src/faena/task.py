@@ -49,6 +49,7 @@ class EnqueueFields(TypedDict, total=False):
     durability: Durability | str
     headers: Mapping[str, str]
     timeout: Duration
+    tells: str
 
 
 class Handle(Generic[R]):
@@ -153,10 +154,11 @@ class Receipt(msgspec.Struct, Generic[R], frozen=True, kw_only=True):
 
 
 class Draft(msgspec.Struct, Generic[P], frozen=True):
-    """A payload with options of its own, for `enqueue_many`."""
+    """A job yet to be: for `enqueue_many`, for flows and for groups."""
 
     payload: P
     options: EnqueueOptions
+    task: Task[P, Any]
 
 
 class Task(Generic[P, R]):
@@ -222,7 +224,7 @@ class Task(Generic[P, R]):
 
     def draft(self, payload: P = _MISSING, **options: Unpack[EnqueueFields]) -> Draft[P]:
         """An item of `enqueue_many` with options of its own."""
-        return Draft(payload, self._options(options))
+        return Draft(payload, self._options(options), self)
 
     def spec(self, draft: Draft[P]) -> Spec:
         """What a worker would be sent for a draft: its payload is checked and encoded here."""
@@ -241,8 +243,8 @@ class Task(Generic[P, R]):
         job_id = options.id or self.app.new_id()
 
         async def send(_queue: str, ready: Spec) -> Receipt[R]:
-            place = self._place(ready.tenant, ready.key)
-            job = seal_job(job_id, ready, options, self._priority(options), place)
+            place = self.place(ready.tenant, ready.key)
+            job = seal_job(job_id, ready, options, self.priority(options), place)
             (receipt,) = await self._deliver([job], Durability.of(options.durability))
             return receipt
 
@@ -283,22 +285,24 @@ class Task(Generic[P, R]):
         return jobs, max((Durability.of(one.durability) for one in asked), key=_strength)
 
     def _frame(self, options: EnqueueOptions) -> Frame:
-        place = self._place(options.tenant, options.key)
-        return Frame(self._spec(b"null", options), options, self._priority(options), place)
+        place = self.place(options.tenant, options.key)
+        return Frame(self._spec(b"null", options), options, self.priority(options), place)
 
     def _sealed(self, payload: bytes, options: EnqueueOptions, fresh: str) -> NewJob:
-        spec, place = self._spec(payload, options), self._place(options.tenant, options.key)
-        return seal_job(options.id or fresh, spec, options, self._priority(options), place)
+        spec, place = self._spec(payload, options), self.place(options.tenant, options.key)
+        return seal_job(options.id or fresh, spec, options, self.priority(options), place)
 
     @property
     def _is_placed(self) -> bool:
         options = self.app.queues[self.queue].options
         return options.is_fair or options.order is not Order.NONE
 
-    def _place(self, tenant: str | None, key: str | None) -> Mapping[str, str]:
+    def place(self, tenant: str | None, key: str | None) -> Mapping[str, str]:
+        """The lane and the chain of a job."""
         return place_facts(self.queue, self.app.queues[self.queue].options, tenant, key)
 
-    def _priority(self, options: EnqueueOptions) -> int:
+    def priority(self, options: EnqueueOptions) -> int:
+        """Of a job with these options."""
         return options.priority or self.handler.priority
 
     async def _deliver(self, jobs: Sequence[NewJob], durability: Durability) -> list[Receipt[R]]:

@@ -70,6 +70,8 @@ class Exchanged(NamedTuple):
     next_at: int
     gate: str
     more: bool
+    has_mail: bool
+    """Whether letters or errands wait to be carried."""
     lost: list[str]
     claimed: list[Claim]
 
@@ -135,7 +137,9 @@ def read_exchange(reply: Sequence[Any], lease: str) -> Exchanged:
         Claim(job.decode(), lease, spec, float(score), *history.get(job, nothing))
         for job, score, spec in zip(popped[::2], popped[1::2], specs, strict=True)
     ]
-    return Exchanged(now, next_at, gate.decode(), more == 1, texts(lost), claimed)
+    return Exchanged(
+        now, next_at, gate.decode(), bool(more & 1), bool(more & 2), texts(lost), claimed
+    )
 
 
 def read_enqueue(reply: Sequence[Any], number: int) -> list[Answer]:

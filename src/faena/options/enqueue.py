@@ -50,6 +50,9 @@ class EnqueueOptions:
     timeout: Duration | None = None
     """How long one attempt may run; None asks the task, then the queue, then the priority."""
 
+    tells: str | None = None
+    """The flow or group that is told of the job's end; set by those."""
+
     delay_us: int = field(init=False, repr=False, compare=False)
     timeout_us: int | None = field(init=False, repr=False, compare=False)
 

@@ -108,6 +108,8 @@ class Fetcher:
         self.answered_at = time.monotonic()
         """When an exchange was last answered; the watchdog watches it."""
         self.on_idle: Callable[[], None] = lambda: None
+        self.on_mail: Callable[[str], None] = lambda _: None
+        """Told of the home when something waits there to be carried to others."""
         self.executor: Executor
 
     # -- told by others -------------------------------------------------------------------------
@@ -306,6 +308,8 @@ class Fetcher:
         self.is_hungry = exchanged.more or (turn.want > 0 and len(claimed) == turn.want)
         self._slots.want(self.home, is_hungry=self.is_hungry and not self.is_closing)
         self._schedule(exchanged)
+        if exchanged.has_mail:
+            self.on_mail(self.home)
         if claimed:
             self._start(claimed, exchanged.now)
         self._news.set()

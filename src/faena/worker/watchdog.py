@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 
 from faena.engine import Engine
+from faena.engine.mail import Mail
 from faena.errors import FaenaError, InternalError, StoreUnavailable
 from faena.worker.census import Census
 from faena.worker.heartbeat import Heartbeat
@@ -43,6 +44,7 @@ class Watchdog:
     ) -> None:
         """`on_over` is called when memory is over its limit, or the work is over."""
         self._engine = engine
+        self._mail = Mail(engine)
         self._household = household
         self._fetchers = household.fetchers
         self._census = census
@@ -97,11 +99,11 @@ class Watchdog:
         self._on_over()
 
     async def _is_empty(self) -> bool:
-        """Whether nothing waits or runs in any home that is served."""
+        """Whether nothing waits, runs, or is on its way in any home that is served."""
         for home in [one.home for one in self._fetchers.values() if not one.is_closing]:
             counts = (await self._engine.overview(home))[1]
             waiting = dict(zip(counts[::2], counts[1::2], strict=True))
-            if any(waiting[state] for state in _LIVE):
+            if any(waiting[state] for state in _LIVE) or await self._mail.has_mail(home):
                 return False
         return True
 

@@ -17,10 +17,10 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from faena.deadletter.upkeep import Upkeep
 from faena.engine import Engine
 from faena.errors import ConfigError
 from faena.handler import Handler
@@ -128,9 +128,12 @@ class Worker:
         options: WorkerOptions | None = None,
         middleware: Sequence[Middleware] = (),
         dead_letters: DeadLetters | None = None,
-        upkeep: Upkeep | None = None,
+        services: Sequence[Callable[[], Coroutine[Any, Any, None]]] = (),
+        on_mail: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`upkeep` looks after the dead jobs of the queues meanwhile."""
+        """`services` run beside the work until its end; `on_mail` is told of homes from which
+        something is to be carried to others.
+        """
         if not queues:
             raise ConfigError("a worker must have at least one queue, got none", field="queues")
         self.options = options or WorkerOptions()
@@ -139,7 +142,8 @@ class Worker:
         self._queues = queues
         self._middleware = middleware
         self._dead_letters = dead_letters
-        self._upkeep = upkeep
+        self._services = services
+        self._on_mail = on_mail
         self._slots = Slots(self.options.concurrency)
         self._leases = Leases()
         self._calls = CallIds()
@@ -225,10 +229,9 @@ class Worker:
         looking = [asyncio.create_task(self._watchdog.run(heartbeat))]
         if self._census.is_needed:
             looking.append(asyncio.create_task(self._census.run()))
-        if self._upkeep is not None:
-            looking.append(asyncio.create_task(self._upkeep.run()))
         stopping = asyncio.create_task(self._stop.wait())
-        parts = [fetching, waking, *looking]
+        serving = [asyncio.create_task(service()) for service in self._services]
+        parts = [fetching, waking, *looking, *serving]
         self.serving.set()
         try:
             await asyncio.wait([*parts, stopping], return_when=asyncio.FIRST_COMPLETED)
@@ -341,6 +344,7 @@ class Worker:
             dead_letters=self._dead_letters,
         )
         fetcher.on_idle = self._vigil.idle_changed
+        fetcher.on_mail = self._on_mail
         self._slots.add(
             home.name, options.concurrency, options.priority, fetcher.room_made, pool=home.pool
         )

@@ -4,11 +4,11 @@
 -- args     now · caller · call · epoch of the homes ('' for the first) · (id · spec) …
 -- returns  now, then for each item that is not plainly created: number, code, detail, detail
 --          DUPLICATE id state · CONFLICT id state · OVERLOADED retry_us depth · SLOWED delay_us depth
---          · the same two of its tenant, TENANT_… · REPLACED id state
+--          · the same two of its tenant, TENANT_… · REPLACED id state · LATE now
 -- refuses  UNCONFIGURED · OVERTAKEN · MOVED (the homes have changed since that epoch)
 -- A spec begins with its envelope: three digits of priority, then ` name=value` facts (lane, chain,
--- delay, digest, unique, mode, ttl), then a newline. What follows is the producer's and is never read here.
---@include now, conf, replay, tally, mark, intake, answer_known, take_in_unique
+-- delay, digest, unique, mode, ttl, tells, by), then a newline. What follows is the producer's and is never read here.
+--@include now, conf, replay, tally, mark, intake, answer_known, take_in_unique, errand
 local now, caller, id_of_call = now_us(ARGV[1]), ARGV[2], ARGV[3]
 local answered, overtaken = replayed(caller, id_of_call)
 if answered then
@@ -36,7 +36,12 @@ for i = 1, number do
     answer_known(intake, i, id, spec, before)
   else
     local facts = string.byte(spec, 4) ~= 10 and facts_in(spec) or NONE
-    local is_refused = (is_bounded or facts.lane) and refused(intake, i, facts.lane)
+    local is_refused
+    if facts.by then
+      is_refused = come_too_late(intake, i, id, facts)
+    elseif is_bounded or facts.lane then
+      is_refused = refused(intake, i, facts.lane)
+    end
     if not is_refused and facts.unique then
       take_in_unique(intake, i, id, spec, facts)
     elseif not is_refused then

@@ -5,11 +5,11 @@
 -- args     now · caller · call (becomes the lease id) · worker · want · sweep 1|'' · samples (packed
 --          counter -> number) · lease_us at least · plain, then so many id · lease completed without
 --          a result · kept, then so many id · lease · result · id · lease · kind · number · blob …
--- returns  now · next_at (0: nothing to wait for) · gate · more 1|0 · lost ids · (id · score) … ·
+-- returns  now · next_at (0: nothing to wait for) · gate · more 1|0, and 2 for mail · lost ids · (id · score) … ·
 --          specs · (id · attempts · losses · changed priority) … of marked jobs
 -- refuses  UNCONFIGURED · OVERTAKEN
 --@flags allow-oom
---@include now, conf, replay, tally, mark, settle, gate, claim, wake, turn, repeat_answer
+--@include now, conf, replay, tally, mark, settle, gate, claim, wake, turn, letter, repeat_answer
 local PRESENCE_US = 30000000   -- a worker signs in at every sweep, whatever its leases
 local PRUNED = 50               -- beyond as many as end, so that a backlog of finished jobs shrinks
 local CLAIMED_WHEN_BUSY = 50    -- when the call has brought many jobs back as well
@@ -71,6 +71,9 @@ end
 local next_at = math.min(due_at or math.huge, ends_at, left and opens_at or math.huge, lane_at or math.huge)
 next_at = next_at == math.huge and 0 or math.max(next_at, now)
 more = more and (is_cut or #ids == want) and 1 or 0
+if has_mail or ARGV[6] == '1' and call('EXISTS', key('addressees'), key('errands')) > 0 then
+  more = more + 2
+end
 
 for name, number in pairs(ARGV[7] ~= '' and cmsgpack.unpack(ARGV[7]) or {}) do
   count(name, number)

@@ -25,6 +25,16 @@ for _, state in ipairs(STATES) do
     return 'MORE'
   end
 end
+for set, family in pairs({ flows = 'flow:', flows_done = 'flow:', groups = 'group:' }) do
+  local names = call('ZRANGE', key(set), 0, slice - 1)
+  for _, name in ipairs(names) do
+    call('UNLINK', key(family .. name))
+    call('ZREM', key(set), name)
+  end
+  if #names > 0 then
+    return 'MORE'
+  end
+end
 -- Homes that were given up remember their epochs for a day: those of a queue of this name go on.
 local epoch = call('HGET', key('homes'), 'epoch')
 raze()

@@ -15,8 +15,8 @@ elseif not conf.version then
 end
 local answers, retried = {}, {}
 
---- What stays with a job: errors and log, changed priority, and where it comes from.
-local KEPT = { 'i', 'p', 'o', 'b', 'x', 'w' }
+--- What stays with a job: errors and log, changed priority, where it comes from, whom it tells.
+local KEPT = { 'i', 'p', 'o', 'b', 'x', 'w', 't' }
 
 --- Attempts, losses and claims are new.
 local function renew_mark(id, mark)

@@ -11,7 +11,7 @@ local EPOCH_TTL_S = 86400
 local conf = key('conf')
 if call('HGET', conf, 'epoch') ~= ARGV[2] then
   return 'STALE'
-elseif call('EXISTS', key('specs'), key('outbox')) > 0 then
+elseif call('EXISTS', key('specs'), key('outbox'), key('addressees')) > 0 then
   return 'LIVE'
 end
 raze()

@@ -1,17 +1,19 @@
 --- Bring jobs to a finished state: completed, dead or cancelled.
 -- Their specs and marks stay while retention keeps them; unique claims and waiters are served now.
---@include key, tally, mark, wake, score, waiter, forget, pass_claims, weigh
+--@include key, tally, mark, wake, score, waiter, forget, pass_claims, weigh, report
 local function keeps(state, conf)
   return conf[state .. '_count'] ~= 0 and conf[state .. '_us'] ~= 0
 end
 
---- `ids` have left their former state already; `marks` are theirs, `kept` are the bytes of their results.
-local function finish(state, ids, marks, conf, now, kept)
+--- `ids` have left their former state already; `marks` are theirs, `results` as id, result …, and `kept`
+-- the bytes of those.
+local function finish(state, ids, marks, conf, now, results, kept)
   if #ids == 0 then
     return
   end
   if next(marks) then
     pass_claims(ids, marks, conf, now)
+    report(state, ids, marks, results)
   end
   if keeps(state, conf) then
     local scored, at = {}, whole(now)

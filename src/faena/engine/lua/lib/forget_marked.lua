@@ -1,9 +1,12 @@
 --- Remove what only marked jobs own.
---@include key, mark, unique
+--@include key, mark, unique, report
 local function forget_marked(marks)
-  local ids, infos = {}, {}
+  local ids, infos, unheard = {}, {}, {}
   for id, mark in pairs(marks) do
     ids[#ids + 1] = id
+    if mark.w and not mark.t then
+      unheard[#unheard + 1] = id   -- it is removed before its end
+    end
     if mark.i then
       infos[#infos + 1] = key('info:' .. id)
     end
@@ -14,5 +17,6 @@ local function forget_marked(marks)
   if #infos > 0 then
     call('UNLINK', unpack(infos))
   end
+  report('cancelled', unheard, marks)
   call('HDEL', key('marks'), unpack(ids))
 end

@@ -6,7 +6,7 @@
 local MAX_DELAY_US = 5000000   -- for a queue whose bounds were set at run time without a delay
 
 local function empty_pile()
-  return { columns = {}, jobs = 0, ready = {}, readied = 0, delayed = {}, put_off = 0, placed = {} }
+  return { columns = {}, jobs = 0, ready = {}, readied = 0, delayed = {}, put_off = 0, placed = {}, marked = {} }
 end
 
 local function new_intake(conf, now)
@@ -18,7 +18,7 @@ local function new_intake(conf, now)
       + call('ZCARD', key('running'))
   end
   return { conf = conf, now = now, stamp = math.max(stamp, now), enqueued = enqueued, depth = depth,
-           seen = {}, created = {}, admitted = 0, offsets = {}, pile = empty_pile(), lanes = {},
+           seen = {}, created = {}, admitted = 0, offsets = {}, pile = empty_pile(), lanes = {}, marks = {},
            answers = { now } }
 end
 
@@ -37,6 +37,7 @@ local function write_pile(intake)
     return
   end
   call('HSET', key('specs'), unpack(pile.columns))
+  save_marks(pile.marked, intake.marks)
   if pile.readied > 0 then
     call('ZADD', key('ready'), unpack(pile.ready))
     arm_wake()
@@ -88,6 +89,9 @@ local function add(intake, id, spec, delay, facts)
   admit(intake, id, spec)
   if lane then
     count_lane(lane, 1, 0)
+  end
+  if facts.tells and (not facts.unique or facts.mode == 'throttle') then
+    pile.marked[#pile.marked + 1], intake.marks[id] = id, { w = facts.tells }
   end
   local jobs = pile.jobs + 1
   pile.jobs = jobs

@@ -1,6 +1,9 @@
 --- Remove whatever a queue without jobs still owns.
 --@include key
 local function raze()
+  for _, to in ipairs(call('SMEMBERS', key('posts'))) do
+    call('UNLINK', key('letters:' .. to))
+  end
   -- A window whose sum is forgotten would lend its claims to the next limit of its length.
   for _, name in ipairs(call('HKEYS', key('clock'))) do
     if string.find(name, '^window:') then
@@ -9,7 +12,7 @@ local function raze()
   end
   call('UNLINK', key('lanes'), key('ring'), key('parked'), key('debts'), key('heads'), key('tenants'), key('learned'),
     key('homes'), key('moves'), key('outbox'), key('inbox'), key('late'), key('throttled'))
-  call('UNLINK', key('redrives'), key('desk_alerts'))
+  call('UNLINK', key('redrives'), key('desk_alerts'), key('addressees'), key('posts'), key('received'), key('errands'))
   call('UNLINK', key('conf'), key('clock'), key('specs'), key('marks'), key('leases'), key('results'),
     key('holds'), key('waiters'), key('workers'), key('events'), key('wake'))
 end

@@ -24,7 +24,7 @@ local function apply(batch, marks, conf, now)
   if #batch.results > 0 and keeps('completed', conf) then
     spread_out(key('results'), call('HSET', key('results'), unpack(batch.results)))
   end
-  finish('completed', batch.completed, marks, conf, now, batch.kept)
+  finish('completed', batch.completed, marks, conf, now, batch.results, batch.kept)
   finish('dead', batch.dead, marks, conf, now)
   bury(batch.dead, batch.notes, marks, conf, now)
   finish('cancelled', batch.cancelled, marks, conf, now)

@@ -1,0 +1,262 @@
+"""A flow that has begun: how it stands, and what can be done with it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from faena.codec import codec_for
+from faena.duration import to_s
+from faena.engine.mail import Mail
+from faena.errors import ConfigError, InvalidTransition, JobNotFound, ResultTimeout, nearest
+from faena.task import Handle
+
+if TYPE_CHECKING:
+    from faena.app import Faena
+
+SLICE: Final = 100
+"""Nodes written or read in one call."""
+
+_POLL_S: Final = 0.02
+_POLL_MOST_S: Final = 0.5
+_FINAL: Final = frozenset({"completed", "failed", "cancelled"})
+_HEAD: Final = ("state", "nodes", "left", "name", "created", "finished", "runs")
+
+_pack = msgspec.msgpack.encode
+_unpack = msgspec.msgpack.decode
+
+
+def job_of(flow: str, number: int, run: int = 1) -> str:
+    """The id of a node's job, in each run of the flow."""
+    return f"{flow}.{number}" if run == 1 else f"{flow}.{number}.{run}"
+
+
+class NodeView(msgspec.Struct, frozen=True, kw_only=True):
+    """A node as a reader finds it."""
+
+    name: str
+    queue: str
+    task: str
+    job: str
+    state: str
+    """waiting, sent (its job is in its queue), completed, dead, cancelled or skipped."""
+    after: tuple[str, ...]
+    words: bytes | None
+    """Its result, or its error, as it was written."""
+
+
+class FlowView(msgspec.Struct, frozen=True, kw_only=True):
+    """A flow as a reader finds it. Instants are the server's microseconds."""
+
+    id: str
+    name: str
+    state: str
+    """building, running, completed, failed or cancelled; reopened while it is taken up again."""
+    total: int
+    left: int
+    """Nodes that have not ended."""
+    created_at: int | None
+    finished_at: int | None
+    nodes: tuple[NodeView, ...]
+
+    @property
+    def progress(self) -> float:
+        """Which part of its nodes have ended, 0 to 1."""
+        return 1.0 - self.left / self.total if self.total else 0.0
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Nodes by state."""
+        return dict(Counter(node.state for node in self.nodes))
+
+
+@dataclass(slots=True)
+class _Head:
+    state: str
+    total: int
+    left: int
+    name: str
+    created_at: int | None
+    finished_at: int | None
+    runs: int
+
+
+class Flow:
+    """A flow, from outside."""
+
+    def __init__(self, app: Faena, flow_id: str) -> None:
+        self._app = app
+        self.id = flow_id
+        queue, colon, self._flow = flow_id.partition(":")
+        if not (colon and queue and self._flow):
+            raise ConfigError(
+                f"flow must be given as queue:id, got {flow_id!r}", field="flow", value=flow_id
+            )
+        self._queue = queue
+
+    async def state(self) -> str:
+        """running, completed, failed, cancelled, …"""
+        return (await self._head(await self._mail())).state
+
+    async def view(self) -> FlowView:
+        """Everything known of the flow."""
+        mail = await self._mail()
+        head = await self._head(mail)
+        return FlowView(
+            id=self.id,
+            name=head.name,
+            state=head.state,
+            total=head.total,
+            left=head.left,
+            created_at=head.created_at,
+            finished_at=head.finished_at,
+            nodes=tuple([one async for one in self._nodes(mail, head.total)]),
+        )
+
+    async def progress(self) -> float:
+        """Which part of its nodes have ended, 0 to 1."""
+        head = await self._head(await self._mail())
+        return 1.0 - head.left / head.total if head.total else 0.0
+
+    async def wait(self, timeout: timedelta | str | None = None) -> FlowView:
+        """Wait until the flow has ended, well or not, and return how it stands."""
+        wait_s = None if timeout is None else to_s("timeout", timeout)
+        mail = await self._mail()
+        try:
+            async with asyncio.timeout(wait_s):
+                pause_s = _POLL_S
+                while not self._is_over(await self._head(mail)):
+                    await asyncio.sleep(pause_s)
+                    pause_s = min(2 * pause_s, _POLL_MOST_S)
+        except TimeoutError:
+            raise ResultTimeout(
+                f"flow {self.id} has not ended after {wait_s:g} s", op="wait"
+            ) from None
+        return await self.view()
+
+    @staticmethod
+    def _is_over(head: _Head) -> bool:
+        return head.state in _FINAL and not head.left
+
+    async def node(self, name: str) -> Handle[Any]:
+        """The job of a node, to wait for or to change."""
+        view = await self.view()
+        found = {node.name: node for node in view.nodes}
+        if name not in found:
+            raise ConfigError(
+                f"no node {name!r} in flow {self.id}; {nearest(name, found)}", field="node"
+            )
+        return Handle(self._app, found[name].queue, found[name].job, codec_for(Any))
+
+    # -- changing -------------------------------------------------------------------------------
+
+    async def cancel(self) -> None:
+        """Send nothing more of it, and cancel what is in its queues."""
+        await self._do("cancel")
+        await (await self._app.runtime()).postman.carry(self._queue)
+
+    async def retry(self) -> None:
+        """Run again, in new jobs, what has not completed of a flow that failed or was cancelled."""
+        await self._do("reopen")
+        mail = await self._mail()
+        head = await self._head(mail)
+        runs = head.runs + 1
+        nodes = [one async for one in self._read(mail, head.total)]
+        left = {number for number, node in enumerate(nodes, 1) if node.state != "completed"}
+        fields: list[Any] = []
+        for number in sorted(left):
+            fields += _afresh(number, nodes[number - 1], left, job_of(self._flow, number, runs))
+        for start in range(0, len(fields), 6 * SLICE):
+            await mail.flow(self._queue, self._flow, "put", *fields[start : start + 6 * SLICE])
+        await mail.flow(self._queue, self._flow, "put", "runs", runs)
+        await mail.flow(self._queue, self._flow, "start", head.total, len(left), 0)
+        await (await self._app.runtime()).postman.carry(self._queue)
+
+    async def _do(self, verb: str) -> None:
+        answer = await (await self._mail()).flow(self._queue, self._flow, verb)
+        if answer == "unknown":
+            raise _unknown(self.id)
+        if answer != "OK":
+            raise InvalidTransition(f"cannot {verb} flow {self.id}: it is {answer}", op=verb)
+
+    # -- reading --------------------------------------------------------------------------------
+
+    async def _mail(self) -> Mail:
+        return Mail((await self._app.runtime()).engine)
+
+    async def _head(self, mail: Mail) -> _Head:
+        found = await mail.flow_fields(self._queue, self._flow, _HEAD)
+        state, total, left, name, created, finished, runs = found
+        if state is None:
+            raise _unknown(self.id)
+        return _Head(
+            state.decode(),
+            int(total or 0),
+            int(left or 0),
+            (name or b"").decode(),
+            None if created is None else int(created),
+            None if finished is None else int(finished),
+            int(runs or 1),
+        )
+
+    async def _read(self, mail: Mail, total: int) -> AsyncIterator[_Raw]:
+        """Raw nodes, in slices."""
+        for start in range(1, total + 1, SLICE):
+            numbers = range(start, min(start + SLICE, total + 1))
+            names = [f"{part}:{number}" for number in numbers for part in "vspr"]
+            found = await mail.flow_fields(self._queue, self._flow, names)
+            for at in range(0, len(found), 4):
+                yield _Raw.of(found[at : at + 4])
+
+    async def _nodes(self, mail: Mail, total: int) -> AsyncIterator[NodeView]:
+        raw = [one async for one in self._read(mail, total)]
+        for node in raw:
+            yield NodeView(
+                name=node.name,
+                queue=node.queue,
+                task=node.task,
+                job=node.job,
+                state=node.state,
+                after=tuple(raw[abs(parent) - 1].name for parent in node.parents),
+                words=node.words or None,
+            )
+
+    def __repr__(self) -> str:
+        return f"<Flow {self.id}>"
+
+
+@dataclass(slots=True)
+class _Raw:
+    queue: str
+    job: str
+    name: str
+    task: str
+    state: str
+    parents: list[int]
+    words: bytes | None
+
+    @classmethod
+    def of(cls, found: Sequence[bytes | None]) -> _Raw:
+        seen, state, parents, words = found
+        queue, job, name, task = _unpack(seen or b"\x94\xa0\xa0\xa0\xa0")
+        standing = (state or b"waiting").decode().partition(" ")[0]
+        return cls(queue, job, name, task, standing, _unpack(parents or b"\x90"), words)
+
+
+def _afresh(number: int, node: _Raw, left: set[int], job: str) -> list[Any]:
+    waits = sum(abs(parent) in left for parent in node.parents)
+    return [
+        *(f"v:{number}", _pack([node.queue, job, node.name, node.task])),
+        *(f"s:{number}", f"waiting {waits} 0"),
+        *(f"r:{number}", ""),
+    ]
+
+
+def _unknown(flow: str) -> JobNotFound:
+    return JobNotFound(f"no flow {flow} (flows are kept for 7 days after their end)", op="flow")

@@ -1,0 +1,199 @@
+"""Groups: any number of jobs, and a job that is sent when all of them have ended.
+
+    async with app.group(on_complete=report.draft(day), on_success=archive.draft(day)) as group:
+        await group.enqueue_many(send, recipients)
+
+Members are counted as they end, wherever they are. A callback is sent once: `on_complete` when all
+have ended, `on_success` when all have completed, if need be after some were run again. A group
+whose program dies before it is sealed keeps its members running and calls nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import timedelta
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
+
+import msgspec
+
+from faena.duration import to_s
+from faena.engine.mail import Mail
+from faena.errors import ConfigError, JobNotFound, ResultTimeout
+from faena.flows.plan import check_draft, check_id, make
+from faena.task import Draft, EnqueueFields, Receipt, Task
+
+if TYPE_CHECKING:
+    from faena.app import Faena
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+_POLL_S: Final = 0.02
+_POLL_MOST_S: Final = 0.5
+
+
+class GroupView(msgspec.Struct, frozen=True, kw_only=True):
+    """A group as a reader finds it. Instants are the server's microseconds."""
+
+    id: str
+    total: int | None
+    """Its members; None while it is not sealed."""
+    completed: int
+    dead: int
+    cancelled: int
+    created_at: int
+    finished_at: int | None
+    callbacks: dict[str, str]
+    """What became of `complete` and `success`: waiting, sent, completed, dead or cancelled."""
+
+    @property
+    def ended(self) -> int:
+        """Members that have ended."""
+        return self.completed + self.dead + self.cancelled
+
+
+class Group:
+    """A group of jobs, while its members are enqueued and afterwards."""
+
+    def __init__(
+        self,
+        app: Faena,
+        *,
+        on_complete: Draft[Any] | None = None,
+        on_success: Draft[Any] | None = None,
+        id: str | None = None,  # noqa: A002 - as jobs have one
+    ) -> None:
+        self._app = app
+        named, _, given = (id or "").rpartition(":")
+        self._name = check_id(given) if id else app.new_id()
+        self._queue: str | None = named or None
+        drafts = {"complete": on_complete, "success": on_success}
+        self._callbacks = {name: draft for name, draft in drafts.items() if draft is not None}
+        for draft in self._callbacks.values():
+            check_draft(draft)
+            self._queue = self._queue or draft.task.queue
+        self._total = 0
+        self._is_open = False
+
+    @property
+    def id(self) -> str:
+        """By which it is found again, with `app.group(id=…)`; known once it has begun."""
+        if self._queue is None:
+            raise ConfigError("a group without callbacks begins with its first member", field="id")
+        return f"{self._queue}:{self._name}"
+
+    # -- members --------------------------------------------------------------------------------
+
+    async def enqueue(
+        self, task: Task[P, R], /, *payload: P, **options: Unpack[EnqueueFields]
+    ) -> Receipt[R]:
+        """Put one member on its queue; see `Task.enqueue`."""
+        tells = await self._begin(task.queue)
+        options["tells"] = tells
+        receipt = await task.enqueue(*payload, **options)
+        self._total += receipt.status == "created"
+        return receipt
+
+    async def enqueue_many(
+        self,
+        task: Task[P, R],
+        payloads: Iterable[P | Draft[P]],
+        /,
+        **options: Unpack[EnqueueFields],
+    ) -> list[Receipt[R]]:
+        """Put many members on their queue; those that are refused, or duplicates, are none."""
+        options["tells"] = tells = await self._begin(task.queue)
+        members = [
+            Draft(one.payload, replace(one.options, tells=tells), task)
+            if isinstance(one, Draft)
+            else one
+            for one in payloads
+        ]
+        receipts = await task.enqueue_many(members, **options)
+        self._total += sum(receipt.status == "created" for receipt in receipts)
+        return receipts
+
+    async def _begin(self, queue: str) -> str:
+        self._queue = self._queue or queue
+        tells = f"g:{self._queue}:{self._name}:"
+        if not self._is_open:
+            await self._open()
+        return tells
+
+    async def _open(self) -> None:
+        made = {
+            name: make(draft, f"g:{self._queue}:{self._name}:{name}").pack()
+            for name, draft in self._callbacks.items()
+        }
+        await (await self._mail()).open_group(str(self._queue), self._name, made)
+        self._is_open = True
+
+    async def seal(self) -> None:
+        """Say that these were all members: from now on the group can end."""
+        if self._queue is None:
+            raise ConfigError(
+                "a group must have a callback or a member before it is sealed, got none",
+                field="group",
+            )
+        if not self._is_open:
+            await self._open()
+        await (await self._mail()).seal_group(self._queue, self._name, self._total)
+        await (await self._app.runtime()).postman.carry(self._queue)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            await self.seal()
+
+    # -- looking --------------------------------------------------------------------------------
+
+    async def view(self) -> GroupView:
+        """How many there are, and how they have ended so far."""
+        found = await (await self._mail()).group(*self.id.split(":"))
+        if not found:
+            raise JobNotFound(
+                f"no group {self.id} (groups are kept for 7 days after their end)", op="group"
+            )
+        total, finished = found.get("total"), found.get("finished")
+        names = [name.removeprefix("on:") for name in found if name.startswith("on:")]
+        return GroupView(
+            id=self.id,
+            total=None if total is None else int(total),
+            completed=int(found.get("completed", 0)),
+            dead=int(found.get("dead", 0)),
+            cancelled=int(found.get("cancelled", 0)),
+            created_at=int(found["created"]),
+            finished_at=None if finished is None else int(finished),
+            callbacks={name: found.get(f"s:{name}", b"waiting").decode() for name in names},
+        )
+
+    async def wait(self, timeout: timedelta | str | None = None) -> GroupView:
+        """Wait until all members have ended, and return how."""
+        wait_s = None if timeout is None else to_s("timeout", timeout)
+        try:
+            async with asyncio.timeout(wait_s):
+                pause_s = _POLL_S
+                while (view := await self.view()).finished_at is None:
+                    await asyncio.sleep(pause_s)
+                    pause_s = min(2 * pause_s, _POLL_MOST_S)
+        except TimeoutError:
+            raise ResultTimeout(
+                f"group {self.id} has not ended after {wait_s:g} s", op="wait"
+            ) from None
+        return view
+
+    async def _mail(self) -> Mail:
+        return Mail((await self._app.runtime()).engine)
+
+    def __repr__(self) -> str:
+        return f"<Group {self._queue}:{self._name}>"

@@ -1,0 +1,252 @@
+"""Flows: jobs of any queues, each of which begins when those before it have ended.
+
+    flow = app.flow("invoice")
+    cae = flow.add(request_cae.draft(invoice, tenant="org-1"))
+    pdf = flow.add(render_pdf.draft(invoice), after=[cae])
+    flow.add(send.draft(invoice), after={pdf: "fail", stamp: "ignore"})
+    running = await flow.start()
+    await running.wait("5m")
+
+A plan is checked whole and written in parts; nobody sees it, and no job of it is sent, before it is
+begun in one call. What happens then is decided at the queue where the flow lives, that of its first
+node: see the scripts `flow` and `receive`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from faena.engine.mail import Made, Mail
+from faena.errors import ConfigError, nearest
+from faena.flows.flow import SLICE, Flow, job_of
+from faena.naming import check_label
+from faena.options.fields import check_choice
+from faena.task import Draft
+
+if TYPE_CHECKING:
+    from faena.app import Faena
+
+RULES: Final = ("fail", "continue", "ignore")
+MOST_NODES: Final = 10_000
+
+_pack = msgspec.msgpack.encode
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """One job of a plan."""
+
+    name: str
+    draft: Draft[Any]
+    after: Mapping[str, str]
+    """Names of the nodes before it, each with what becomes of this one if that fails."""
+
+
+After = Iterable["Node | str"] | Mapping["Node | str", str] | Mapping[Node, str] | Mapping[str, str]
+
+
+class Plan:
+    """A flow that has not begun."""
+
+    def __init__(self, app: Faena, name: str = "flow", *, id: str | None = None) -> None:  # noqa: A002
+        """With an `id` of one's own, a flow that exists is not begun a second time."""
+        self._app = app
+        self.name = check_label("flow", name)
+        self._id = app.new_id() if id is None else check_id(id)
+        self.nodes: dict[str, Node] = {}
+
+    def add(
+        self,
+        draft: Draft[Any],
+        *,
+        name: str | None = None,
+        after: After = (),
+        on_failure: str = "fail",
+    ) -> Node:
+        """Add a job that begins when all `after` have ended.
+
+        If one of those fails: "fail", the default, skips this job, and so the flow fails;
+        "continue" and "ignore" run it all the same, and with "ignore" it does not see the one that
+        failed. `after` may give each its own rule: `after={cae: "fail", pdf: "ignore"}`.
+        """
+        check_draft(draft)
+        chosen = self._name_for(draft) if name is None else check_label("node", name)
+        if chosen in self.nodes:
+            raise ConfigError(
+                f"a flow must have one node of a name, got two of {chosen!r}", field="name"
+            )
+        check_choice("on_failure", on_failure, RULES)
+        node = Node(chosen, draft, _rules(after, on_failure))
+        self.nodes[chosen] = node
+        return node
+
+    def _name_for(self, draft: Draft[Any]) -> str:
+        stem, number = draft.task.name, 1
+        while (name := stem if number == 1 else f"{stem}-{number}") in self.nodes:
+            number += 1
+        return name
+
+    # -- beginning ------------------------------------------------------------------------------
+
+    async def start(self) -> Flow:
+        """Check the plan, write it and begin it; again after a failure is safe."""
+        drawn = _Drawing(self)
+        queue = drawn.nodes[0].draft.task.queue
+        runtime = await self._app.runtime()
+        mail = Mail(runtime.engine)
+        flow = Flow(self._app, f"{queue}:{self._id}")
+        for fields in drawn.slices(queue, self._id):
+            if await mail.flow(queue, self._id, "put", "name", self.name, *fields) != "OK":
+                return flow  # it has begun: by an earlier call
+        total = len(drawn.nodes)
+        await mail.flow(queue, self._id, "start", total, total, 0)
+        await runtime.postman.carry(queue)
+        return flow
+
+
+class _Drawing:
+    """A plan whose nodes have numbers, in the order in which they were added."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.nodes = list(plan.nodes.values())
+        if not 1 <= len(self.nodes) <= MOST_NODES:
+            raise ConfigError(
+                f"a flow must have 1 to {MOST_NODES} nodes, got {len(self.nodes)}", field="nodes"
+            )
+        self._numbers = {node.name: at for at, node in enumerate(self.nodes, 1)}
+        self._children: dict[str, list[tuple[int, str]]] = {name: [] for name in self._numbers}
+        for node in self.nodes:
+            for parent, rule in node.after.items():
+                if parent not in self._numbers:
+                    raise ConfigError(
+                        f"node {node.name!r} comes after {parent!r}, which is not in the flow; "
+                        f"{nearest(parent, self._numbers)}",
+                        field="after",
+                        value=parent,
+                    )
+                self._children[parent].append((self._numbers[node.name], rule))
+        _check_acyclic(plan.nodes)
+
+    def slices(self, queue: str, flow: str) -> Iterator[list[Any]]:
+        """What is written of the nodes, in parts."""
+        for start in range(0, len(self.nodes), SLICE):
+            fields: list[Any] = []
+            for number, node in enumerate(self.nodes[start : start + SLICE], start + 1):
+                fields += self._fields(number, node, queue, flow)
+            yield fields
+
+    def _fields(self, number: int, node: Node, queue: str, flow: str) -> list[Any]:
+        made = make(node.draft, f"f:{queue}:{flow}:{number}")
+        kin = self._children[node.name]
+        is_tolerated = bool(kin) and all(rule != "fail" for _, rule in kin)
+        parents = [
+            self._numbers[parent] if rule != "ignore" else -self._numbers[parent]
+            for parent, rule in node.after.items()
+        ]
+        flat = [part for pair in kin for part in pair]
+        job = job_of(flow, number)
+        return [
+            *(f"v:{number}", _pack([node.draft.task.queue, job, node.name, node.draft.task.name])),
+            *(f"j:{number}", made.pack()),
+            *(f"k:{number}", _pack([int(is_tolerated), *flat])),
+            *(f"p:{number}", _pack(parents)),
+            *(f"s:{number}", f"waiting {len(parents)} 0"),
+        ]
+
+
+def make(draft: Draft[Any], tells: str) -> Made:
+    """What the job of a draft is made of, sealed when it is sent."""
+    task = draft.task
+    spec = task.spec(draft)
+    facts = {**task.place(spec.tenant, spec.key), "tells": tells}
+    if draft.options.delay_us:
+        facts["delay"] = str(draft.options.delay_us)
+    body = msgspec.json.encode(spec).decode()
+    return Made(task.queue, task.priority(draft.options), facts, body)
+
+
+def check_draft(draft: Draft[Any]) -> None:
+    for name in ("id", "unique"):
+        if getattr(draft.options, name) is not None:
+            raise ConfigError(
+                f"{name} must not be given to a job of a flow or the callback of a group: "
+                "its id is theirs",
+                field=name,
+            )
+    draft.task.spec(draft)  # a payload that cannot be encoded is refused here, not at the start
+
+
+def _rules(after: Any, default: str) -> dict[str, str]:
+    if isinstance(after, Node | str):
+        after = [after]
+    pairs = after.items() if isinstance(after, Mapping) else ((one, default) for one in after)
+    rules: dict[str, str] = {}
+    for node, rule in pairs:
+        check_choice("on_failure", rule, RULES)
+        rules[node.name if isinstance(node, Node) else str(node)] = rule
+    return rules
+
+
+def _check_acyclic(nodes: Mapping[str, Node]) -> None:
+    """Take away what waits for nothing until nothing is left; what is left waits for itself."""
+    waits = {name: len(node.after) for name, node in nodes.items()}
+    children: dict[str, list[str]] = {name: [] for name in nodes}
+    for name, node in nodes.items():
+        for parent in node.after:
+            children[parent].append(name)
+    free = [name for name, number in waits.items() if not number]
+    while free:
+        name = free.pop()
+        del waits[name]
+        for child in children[name]:
+            waits[child] -= 1
+            if not waits[child]:
+                free.append(child)
+    if waits:
+        path = _cycle(nodes, waits)
+        raise ConfigError(
+            f"nodes of a flow must not wait for themselves: {' after '.join(path)}", field="after"
+        )
+
+
+def _cycle(nodes: Mapping[str, Node], left: Mapping[str, int]) -> list[str]:
+    path: list[str] = []
+    name = next(iter(left))
+    while name not in path:
+        path.append(name)
+        name = next(parent for parent in nodes[name].after if parent in left)
+    return [*path[path.index(name) :], name]
+
+
+def check_id(flow: str) -> str:
+    if ":" in check_label("id", flow):
+        raise ConfigError(f"id of a flow must have no colon, got {flow!r}", field="id", value=flow)
+    return flow
+
+
+def chain(app: Faena, drafts: Sequence[Draft[Any]], name: str = "chain") -> Plan:
+    """One after the other."""
+    plan = Plan(app, name)
+    last: Node | None = None
+    for draft in drafts:
+        last = plan.add(draft, after=[] if last is None else [last])
+    return plan
+
+
+def chord(
+    app: Faena,
+    drafts: Sequence[Draft[Any]],
+    finally_: Draft[Any],
+    *,
+    on_failure: str = "fail",
+    name: str = "chord",
+) -> Plan:
+    """Any number side by side, and one when all have ended."""
+    plan = Plan(app, name)
+    heads = [plan.add(draft) for draft in drafts]
+    plan.add(finally_, after=heads, on_failure=on_failure)
+    return plan

@@ -1,0 +1,266 @@
+"""Flows from end to end: order, results, failures, cancelling, running again."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from faena import Discard, Faena, Job, Retain, Retry
+from faena.errors import ConfigError, InvalidTransition, JobNotFound, ResultTimeout
+from faena.task import Task
+from tests._support.eventually import eventually
+from tests.integration.flows.conftest import Working
+
+
+class Shop:
+    """Two queues whose tasks note what they did."""
+
+    def __init__(self, app: Faena) -> None:
+        self.app = app
+        self.done: list[str] = []
+        self.parents: dict[str, dict[str, tuple[str, Any]]] = {}
+        self.failing: set[str] = set()
+        self.gate = asyncio.Event()
+        self.gate.set()
+        keep = Retain(completed_count=0)
+        first = app.queue("first", retry=Retry.never(), retain=keep)
+        second = app.queue("second", retry=Retry.never(), retain=keep, fair=True)
+        self.one: Task[str, str] = first.task(name="one")(self._run)
+        self.two: Task[str, str] = second.task(name="two")(self._run)
+
+    async def _run(self, name: str, job: Job) -> str:
+        self.parents[name] = {k: (v.state, v.value()) for k, v in job.parents.items()}
+        await self.gate.wait()
+        if name in self.failing:
+            raise Discard(f"{name} fails")
+        self.done.append(name)
+        return name.upper()
+
+
+@pytest.fixture
+def shop(app: Faena) -> Shop:
+    return Shop(app)
+
+
+async def test_nodes_of_two_queues_run_in_order_and_see_results(
+    app: Faena, shop: Shop, working: Working
+) -> None:
+    plan = app.flow("diamond")
+    a = plan.add(shop.one.draft("a"), name="a")
+    b = plan.add(shop.two.draft("b", tenant="acme"), name="b", after=[a])
+    c = plan.add(shop.one.draft("c"), name="c", after=[a])
+    plan.add(shop.two.draft("d"), name="d", after=[b, c])
+    async with working(app):
+        flow = await plan.start()
+        view = await flow.wait("10s")
+    assert view.state == "completed", [(n.name, n.state, n.words) for n in view.nodes]
+    assert view.progress == 1.0
+    assert view.counts == {"completed": 4}
+    assert shop.done[0] == "a"
+    assert sorted(shop.done[1:3]) == ["b", "c"]
+    assert shop.done[3:] == ["d"]
+    assert shop.parents["d"] == {"b": ("completed", "B"), "c": ("completed", "C")}
+    assert [node.after for node in view.nodes] == [(), ("a",), ("a",), ("b", "c")]
+
+
+async def test_nothing_of_a_flow_is_sent_before_its_parents_have_ended(
+    app: Faena, shop: Shop
+) -> None:
+    plan = app.chain(shop.one.draft("a"), shop.two.draft("b"))
+    flow = await plan.start()
+    assert (await app.queues["first"].counts())["ready"] == 1
+    assert (await app.queues["second"].counts())["ready"] == 0
+    assert await flow.state() == "running"
+    assert await flow.progress() == 0.0
+
+
+async def test_a_failure_skips_what_comes_after_it(
+    app: Faena, shop: Shop, working: Working
+) -> None:
+    shop.failing = {"b"}
+    plan = app.chain(*(shop.one.draft(name) for name in "abcd"))
+    async with working(app):
+        flow = await plan.start()
+        view = await flow.wait("10s")
+    assert view.state == "failed"
+    assert [node.state for node in view.nodes] == ["completed", "dead", "skipped", "skipped"]
+    assert b"b fails" in (view.nodes[1].words or b"")
+    assert shop.done == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "state", "seen"),
+    [
+        ("continue", "completed", {"a": ("dead", None), "b": ("completed", "B")}),
+        ("ignore", "completed", {"b": ("completed", "B")}),
+        ("fail", "failed", None),
+    ],
+)
+async def test_an_edge_says_what_a_failure_means(
+    app: Faena, shop: Shop, working: Working, rule: str, state: str, seen: Any
+) -> None:
+    shop.failing = {"a"}
+    plan = app.flow()
+    a = plan.add(shop.one.draft("a"), name="a")
+    b = plan.add(shop.one.draft("b"), name="b")
+    plan.add(shop.two.draft("c"), name="c", after={a: rule, b: "fail"})
+    async with working(app):
+        view = await (await plan.start()).wait("10s")
+    assert view.state == state
+    assert shop.parents.get("c") == seen
+
+
+async def test_a_chord_is_told_of_all(app: Faena, shop: Shop, working: Working) -> None:
+    plan = app.chord([shop.one.draft(str(n)) for n in range(30)], shop.two.draft("end"))
+    async with working(app):
+        view = await (await plan.start()).wait("10s")
+    assert view.state == "completed", [(n.name, n.state, n.words) for n in view.nodes]
+    assert shop.done[-1] == "end"
+    assert sorted(value for _, value in shop.parents["end"].values()) == sorted(
+        str(n) for n in range(30)
+    )
+
+
+async def test_a_cancelled_flow_sends_nothing_more(
+    app: Faena, shop: Shop, working: Working
+) -> None:
+    shop.gate.clear()
+    plan = app.chain(*(shop.one.draft(name) for name in "abc"))
+    async with working(app):
+        flow = await plan.start()
+        await eventually(lambda: "a" in shop.parents)
+        await flow.cancel()
+        view = await flow.wait("10s")
+    assert view.state == "cancelled"
+    assert [node.state for node in view.nodes] == ["cancelled"] * 3
+    assert shop.done == []
+
+
+async def test_a_failed_flow_is_taken_up_where_it_failed(
+    app: Faena, shop: Shop, working: Working
+) -> None:
+    shop.failing = {"b"}
+    plan = app.chain(*(shop.one.draft(name) for name in "abc"))
+    async with working(app):
+        flow = await plan.start()
+        assert (await flow.wait("10s")).state == "failed"
+        shop.failing.clear()
+        await flow.retry()
+        view = await flow.wait("10s")
+    assert view.state == "completed", [(n.name, n.state, n.words) for n in view.nodes]
+    assert shop.done == ["a", "b", "c"]
+    assert shop.parents["c"] == {"one-2": ("completed", "B")}
+
+
+async def test_a_dead_job_that_is_run_again_carries_its_flow_on(
+    app: Faena, shop: Shop, working: Working
+) -> None:
+    shop.failing = {"b"}
+    plan = app.chain(*(shop.one.draft(name) for name in "abcd"))
+    async with working(app):
+        flow = await plan.start()
+        assert (await flow.wait("10s")).state == "failed"
+        shop.failing.clear()
+        await (await flow.node("one-2")).retry()
+        await eventually(lambda: shop.done == ["a", "b", "c", "d"])
+        view = await flow.wait("10s")
+    assert view.state == "completed", [(n.name, n.state, n.words) for n in view.nodes]
+
+
+async def test_a_job_removed_by_hand_counts_as_cancelled(
+    app: Faena, shop: Shop, working: Working
+) -> None:
+    flow = await app.chain(shop.one.draft("a"), shop.two.draft("b")).start()
+    await app.queues["first"].drain()
+    async with working(app):
+        view = await flow.wait("20s")
+    assert view.state == "failed"
+    assert [node.state for node in view.nodes] == ["cancelled", "skipped"]
+
+
+async def test_the_same_id_is_the_same_flow(app: Faena, shop: Shop, working: Working) -> None:
+    async with working(app):
+        for _ in range(3):
+            plan = app.flow("once", id="order-7")
+            plan.add(shop.one.draft("a"))
+            flow = await plan.start()
+            await flow.wait("10s")
+    assert flow.id == "first:order-7"
+    assert shop.done == ["a"]
+
+
+async def test_a_wide_flow_is_worked_off_in_parts(
+    app: Faena, shop: Shop, working: Working
+) -> None:
+    plan = app.flow("wide")
+    root = plan.add(shop.one.draft("root"), name="root")
+    middle = [plan.add(shop.one.draft(str(n)), after=[root]) for n in range(700)]
+    plan.add(shop.two.draft("end"), name="end", after=middle)
+    async with working(app):
+        view = await (await plan.start()).wait("30s")
+    assert view.state == "completed", [(n.name, n.state, n.words) for n in view.nodes]
+    assert len(shop.done) == 702
+    assert shop.done[0] == "root"
+    assert shop.done[-1] == "end"
+
+
+async def test_a_failure_is_passed_on_in_parts(app: Faena, shop: Shop, working: Working) -> None:
+    shop.failing = {"root"}
+    plan = app.flow("wide")
+    root = plan.add(shop.one.draft("root"), name="root")
+    middle = [plan.add(shop.one.draft(str(n)), after=[root]) for n in range(700)]
+    plan.add(shop.two.draft("end"), name="end", after=middle)
+    async with working(app):
+        view = await (await plan.start()).wait("30s")
+    assert view.state == "failed"
+    assert view.counts == {"dead": 1, "skipped": 701}
+
+
+async def test_waiting_has_an_end(app: Faena, shop: Shop) -> None:
+    flow = await app.chain(shop.one.draft("a")).start()
+    with pytest.raises(ResultTimeout, match="has not ended after 0.05 s"):
+        await flow.wait("50ms")
+
+
+async def test_bad_plans_are_refused_and_change_nothing(app: Faena, shop: Shop) -> None:
+    plan = app.flow()
+    with pytest.raises(ConfigError, match="1 to 10000 nodes, got 0"):
+        await plan.start()
+    plan.add(shop.one.draft("a"), name="a", after=["c"])
+    plan.add(shop.one.draft("b"), name="b", after=["a"])
+    with pytest.raises(ConfigError, match="comes after 'c', which is not in the flow"):
+        await plan.start()
+    plan.add(shop.one.draft("c"), name="c", after=["b"])
+    with pytest.raises(ConfigError, match="wait for themselves: a after c after b after a"):
+        await plan.start()
+    with pytest.raises(ConfigError, match="one node of a name, got two of 'a'"):
+        plan.add(shop.one.draft("x"), name="a")
+    with pytest.raises(ConfigError, match="on_failure must be"):
+        plan.add(shop.one.draft("x"), after=["a"], on_failure="stop")
+    with pytest.raises(ConfigError, match="id must not be given"):
+        plan.add(shop.one.draft("x", id="mine"))
+    with pytest.raises(ConfigError, match="unique must not be given"):
+        plan.add(shop.one.draft("x", unique="mine"))
+    assert (await app.queues["first"].counts())["ready"] == 0
+
+
+async def test_what_cannot_be_done_with_a_flow_is_said(
+    app: Faena, shop: Shop, working: Working
+) -> None:
+    with pytest.raises(ConfigError, match="queue:id"):
+        app.running_flow("nonsense")
+    with pytest.raises(JobNotFound, match="no flow first:nobody"):
+        await app.running_flow("first:nobody").view()
+    with pytest.raises(JobNotFound):
+        await app.running_flow("first:nobody").cancel()
+    async with working(app):
+        flow = await app.chain(shop.one.draft("a")).start()
+        with pytest.raises(InvalidTransition, match="cannot reopen flow .*: it is running"):
+            await flow.retry()
+        await flow.wait("10s")
+        with pytest.raises(InvalidTransition, match="cannot cancel flow .*: it is completed"):
+            await flow.cancel()
+        with pytest.raises(ConfigError, match="no node 'b'"):
+            await flow.node("b")
