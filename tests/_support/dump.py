@@ -25,6 +25,7 @@ READ_ALL = Lua(
       string = function(name) return redis.call('GET', name) end,
       hash = function(name) return redis.call('HGETALL', name) end,
       zset = function(name) return redis.call('ZRANGE', name, 0, -1, 'WITHSCORES') end,
+      set = function(name) return redis.call('SMEMBERS', name) end,
       list = function(name) return redis.call('LRANGE', name, 0, -1) end,
       stream = function(name) return redis.call('XRANGE', name, '-', '+') end,
     }
@@ -110,12 +111,21 @@ def _doubles(content: bytes) -> list[int]:
 
 
 def _read_hash(name: str, content: Sequence[bytes]) -> dict[str, Any]:
-    decode = _FIELDS.get(name.partition(":")[0], bytes.decode)
+    decode = _FIELDS.get(name.partition(":")[0], _text)
     return {content[i].decode(): decode(content[i + 1]) for i in range(0, len(content), 2)}
 
 
 def _read_zset(_: str, content: Sequence[bytes]) -> list[tuple[str, float]]:
     return [(content[i].decode(), float(content[i + 1])) for i in range(0, len(content), 2)]
+
+
+def _text(content: bytes) -> str:
+    """What is packed stays recognisable."""
+    return content.decode("utf-8", "backslashreplace")
+
+
+def _read_set(_: str, content: Sequence[bytes]) -> list[str]:
+    return sorted(entry.decode() for entry in content)
 
 
 def _read_list(_: str, content: Sequence[bytes]) -> list[str]:
@@ -125,7 +135,7 @@ def _read_list(_: str, content: Sequence[bytes]) -> list[str]:
 def _read_stream(_: str, content: Sequence[Any]) -> list[list[tuple[str, str]]]:
     """Fields in order, since one entry may name a field twice; entry ids are the server's time."""
     return [
-        [(flat[i].decode(), flat[i + 1].decode()) for i in range(0, len(flat), 2)]
+        [(flat[i].decode(), _text(flat[i + 1])) for i in range(0, len(flat), 2)]
         for _, flat in content
     ]
 
@@ -158,6 +168,7 @@ _READERS = {
     b"string": _read_string,
     b"hash": _read_hash,
     b"zset": _read_zset,
+    b"set": _read_set,
     b"list": _read_list,
     b"stream": _read_stream,
 }

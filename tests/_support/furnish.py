@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from faena.engine.desk import DeskCalls
+from faena.engine.mail import Mail
 from faena.engine.moving import Moving
 from faena.limits import Limit
 from faena.outcomes import Buried, Completed, DeathNote, Limited, Retried
@@ -72,4 +75,20 @@ async def furnish_homes(rig: Rig) -> None:
     await moving.depart(rig.queue, 1, ["@e"])
     batch = await moving.take_out(rig.queue, f"{rig.queue}/1", 0, ["slow", "sent"])
     await moving.take_in(rig.queue, f"{rig.queue}/2", batch._replace(jobs=NO_JOBS))
+    await rig.engine.hold(rig.queue, "pause", None, "ops")
+
+
+async def furnish_flows(rig: Rig) -> None:
+    """A flow that is done and one that is not, a group, and letters."""
+    mail = Mail(rig.engine)
+    await rig.engine.release(rig.queue, "pause")
+    for name in ("over", "live"):
+        node = msgspec.msgpack.encode([rig.queue, f"{name}.1", "only", "noop"])
+        await mail.flow(rig.queue, name, "put", "v:1", node, "j:1", b"\x90", "s:1", "waiting 0 0")
+        await mail.flow(rig.queue, name, "start", 1, 1, 0)
+    await mail.open_group(rig.queue, "g", {})
+    await rig.add("over.1", priority=1, tells=f"f:{rig.queue}:over:1")
+    lease = await rig.claim()
+    await rig.turn(0, ("over.1", lease, Completed(b"1")))
+    await mail.receive(rig.queue, rig.queue, await mail.letters(rig.queue, rig.queue))
     await rig.engine.hold(rig.queue, "pause", None, "ops")

@@ -362,4 +362,4 @@ def _look_ahead(
     instants += [until for until in world.ring.parked.values() if until < FULL]
     soonest = min(instants, default=math.inf)
     next_at = 0 if soonest == math.inf else max(int(soonest), world.now)
-    return Exchanged(world.now, next_at, gate, has_more and claimed == want, [], [])
+    return Exchanged(world.now, next_at, gate, has_more and claimed == want, False, [], [])

@@ -61,7 +61,7 @@ CATALOGUE = (
     Key("inbox", "hash", "home → number of the last batch from there", "one a home"),
     Key("late", "hash", "job → lane, of jobs to be moved when they have run", "running jobs"),
     Key("addressees", "set", "queues that letters wait for", "one a queue"),
-    Key("posts", "set", "queues that letters were ever written to", "one a queue"),
+    Key("posts", "hash", "queues that letters were ever written to", "one a queue"),
     Key("letters:", "stream", "what a queue is to be told: ends of jobs, work", "until read"),
     Key("received", "hash", "home → the last letter that came from there", "one a home"),
     Key("errands", "zset", "jobs to be sent or cancelled for flows and groups", "one a node"),

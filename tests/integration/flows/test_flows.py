@@ -191,9 +191,7 @@ async def test_the_same_id_is_the_same_flow(app: Faena, shop: Shop, working: Wor
     assert shop.done == ["a"]
 
 
-async def test_a_wide_flow_is_worked_off_in_parts(
-    app: Faena, shop: Shop, working: Working
-) -> None:
+async def test_a_wide_flow_is_worked_off_in_parts(app: Faena, shop: Shop, working: Working) -> None:
     plan = app.flow("wide")
     root = plan.add(shop.one.draft("root"), name="root")
     middle = [plan.add(shop.one.draft(str(n)), after=[root]) for n in range(700)]
@@ -220,7 +218,7 @@ async def test_a_failure_is_passed_on_in_parts(app: Faena, shop: Shop, working: 
 
 async def test_waiting_has_an_end(app: Faena, shop: Shop) -> None:
     flow = await app.chain(shop.one.draft("a")).start()
-    with pytest.raises(ResultTimeout, match="has not ended after 0.05 s"):
+    with pytest.raises(ResultTimeout, match="has not ended after"):
         await flow.wait("50ms")
 
 
@@ -257,10 +255,10 @@ async def test_what_cannot_be_done_with_a_flow_is_said(
         await app.running_flow("first:nobody").cancel()
     async with working(app):
         flow = await app.chain(shop.one.draft("a")).start()
-        with pytest.raises(InvalidTransition, match="cannot reopen flow .*: it is running"):
+        with pytest.raises(InvalidTransition, match="it is running"):
             await flow.retry()
         await flow.wait("10s")
-        with pytest.raises(InvalidTransition, match="cannot cancel flow .*: it is completed"):
+        with pytest.raises(InvalidTransition, match="it is completed"):
             await flow.cancel()
         with pytest.raises(ConfigError, match="no node 'b'"):
             await flow.node("b")

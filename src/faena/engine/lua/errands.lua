@@ -7,6 +7,7 @@
 -- A job is not cancelled before it was sent.
 --@flags no-writes
 --@include now, key, graph, company
+local COUNTS = { 'total', 'completed', 'dead', 'cancelled' }
 local now = now_us(ARGV[1])
 
 local function parents_of(flow, number)
@@ -26,7 +27,7 @@ end
 
 local function counts_of(group)
   local list = {}
-  for _, name in ipairs({ 'total', 'completed', 'dead', 'cancelled' }) do
+  for _, name in ipairs(COUNTS) do
     list[#list + 1] = name
     list[#list + 1] = tonumber(call('HGET', group_key(group), name) or 0)
   end

@@ -10,7 +10,7 @@ local has_mail   -- whether this call has left something to be carried
 
 local function write_letter(to, letter)
   if call('SADD', key('addressees'), to) == 1 then
-    call('SADD', key('posts'), to)
+    call('HSET', key('posts'), to, '')
   end
   call('XADD', key('letters:' .. to), '*', 'is', cmsgpack.pack(letter))
   has_mail = true

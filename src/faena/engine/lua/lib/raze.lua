@@ -1,7 +1,7 @@
 --- Remove whatever a queue without jobs still owns.
 --@include key
 local function raze()
-  for _, to in ipairs(call('SMEMBERS', key('posts'))) do
+  for _, to in ipairs(call('HKEYS', key('posts'))) do
     call('UNLINK', key('letters:' .. to))
   end
   -- A window whose sum is forgotten would lend its claims to the next limit of its length.

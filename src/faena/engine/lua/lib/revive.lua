@@ -6,7 +6,7 @@
 local function new_mark(id, mark, spec, why)
   local own = priority_of(spec, mark)
   local spent = (mark.x or 0) + (why.action == 'auto' and 1 or 0)
-  return { p = math.min(own, why.priority), o = mark.o or id, b = id, w = mark.w, d = why.redrive,
+  return { p = math.min(own, why.priority), o = mark.o or id, b = id, w = mark.w, t = mark.t, d = why.redrive,
            x = spent > 0 and spent or nil }
 end
 

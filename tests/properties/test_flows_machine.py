@@ -1,0 +1,293 @@
+"""Flows and groups under any interleaving: postmen that sleep, die, and bring everything twice.
+
+A plan is drawn with what becomes of each of its jobs. Workers and up to three postmen make one call
+at a time in any order; a postman may be left for dead between two calls, wake up late and go on
+with what it had read. In the end every node is where the plan says, and no job has come twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import os
+from collections import Counter
+from collections.abc import Coroutine, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from faena import Faena, Retain
+from faena.client import Client
+from faena.engine import Address, Engine, Wire
+from faena.engine.mail import Mail
+from faena.engine.scripts import Settlement, Turn
+from faena.engine.settings import declaration
+from faena.estate import Estate
+from faena.outcomes import Buried, Completed
+from faena.postman import Postman
+from faena.task import Draft
+from tests._support.rig import SECOND, T0, Clock
+from tests._support.valkey import Server
+from tests.properties.homes_gate import GatedWire
+from tests.properties.strategies import ERROR
+
+EXAMPLES = 400 if os.environ.get("FAENA_HYPOTHESIS") == "long" else 25
+QUEUES = ("first", "second")
+RULES = ("fail", "fail", "continue", "ignore")
+_numbers = itertools.count()
+
+pytestmark = pytest.mark.timeout(600 if EXAMPLES > 25 else 60)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server("appendonly no", unix=True) as server:
+        yield server
+
+
+class Carrier:
+    """A postman that makes its next call only when it is let."""
+
+    def __init__(self, world: World) -> None:
+        self.wire = GatedWire(Address.parse(world.url))
+        engine = world.new_engine(self.wire)
+        options = {name: queue.options for name, queue in world.app.queues.items()}
+        self._postman = Postman(engine, Client(engine, Estate(engine, options)))
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        return self._task is not None and not self._task.done()
+
+    async def begin(self, home: str) -> None:
+        await self._start(self._postman.carry(home))
+
+    async def _start(self, carrying: Coroutine[Any, Any, None]) -> None:
+        self.wire.at_gate.clear()
+        self._task = asyncio.create_task(carrying)
+        await self._rest()
+
+    async def step(self, *, is_doubled: bool = False) -> None:
+        self.wire.is_doubled = is_doubled
+        self.wire.let()
+        await self._rest()
+
+    async def _rest(self) -> None:
+        assert self._task is not None
+        waits = asyncio.create_task(self.wire.at_gate.wait())
+        await asyncio.wait({self._task, waits}, return_when=asyncio.FIRST_COMPLETED)
+        waits.cancel()
+        if self._task.done():
+            self._task.result()
+
+    async def finish(self) -> None:
+        while self.is_busy:
+            await self.step()
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+        await self.wire.close()
+
+
+class World:
+    """An app, its jobs and who carries them."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.clock = Clock(T0)
+        self.namespace = f"flows{next(_numbers)}"
+        self.app = Faena("flows", url, namespace=self.namespace, clock=self.clock)
+        self.tasks: dict[str, Any] = {}
+        for name in QUEUES:
+            queue = self.app.queue(name, retain=Retain(completed_count=0))
+            self.tasks[name] = queue.task(name="run")(_nothing)
+        self.engine = self.new_engine(Wire(Address.parse(url)))
+        self.failing: set[str] = set()
+        self.came: Counter[str] = Counter()
+        self._calls = itertools.count()
+
+    def new_engine(self, wire: Wire) -> Engine:
+        engine = Engine(wire, namespace=self.namespace, clock=self.clock, patience_s=5)
+        for name, queue in self.app.queues.items():
+            engine.know(name, declaration(queue.options))
+        return engine
+
+    def draft(self, queue: str) -> Draft[Any]:
+        return self.tasks[queue].draft()
+
+    async def work(self, queue: str, *, is_sweep: bool = False) -> int:
+        """Claim what is ready, at most two, and settle it."""
+        lease = f"call{next(self._calls):06d}"
+        turn = Turn(lease, 2, (), None, is_sweep)
+        claimed = (await self.engine.exchange(queue, "worker", "worker", turn)).claimed
+        for claim in claimed:
+            self.came[claim.id] += 1
+        settled = [
+            Settlement(
+                one.id, lease, Buried(ERROR) if one.id in self.failing else Completed(b'"r"')
+            )
+            for one in claimed
+        ]
+        if settled:
+            turn = Turn(f"call{next(self._calls):06d}", 0, settled)
+            await self.engine.exchange(queue, "worker", "worker", turn)
+        return len(claimed)
+
+    async def settle_down(self) -> None:
+        """Work and carry until nothing is left to do."""
+        postman = (await self.app.runtime()).postman
+        while True:
+            for queue in QUEUES:
+                await postman.carry(queue)
+            if not sum([await self.work(queue) for queue in QUEUES]):
+                mail = Mail(self.engine)
+                if not any([await mail.has_mail(queue) for queue in QUEUES]):
+                    return
+
+    async def close(self) -> None:
+        await self.app.close()
+        await self.engine.wire.close()
+
+
+async def _nothing() -> None: ...
+
+
+Plan = list[tuple[str, dict[int, str], bool]]
+"""For each node its queue, its parents with their rules, and whether it fails."""
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    nodes: Plan = []
+    for number in range(draw(st.integers(1, 9))):
+        parents = draw(st.sets(st.integers(0, number - 1), max_size=4)) if number else set()
+        rules = {parent: draw(st.sampled_from(RULES)) for parent in sorted(parents)}
+        nodes.append((draw(st.sampled_from(QUEUES)), rules, draw(st.integers(0, 3)) == 0))
+    return nodes
+
+
+def expected(plan: Plan) -> list[str]:
+    """Where every node ends, by the rules alone."""
+    states: list[str] = []
+    for _, parents, fails in plan:
+        is_doomed = any(
+            rule == "fail" and states[parent] != "completed" for parent, rule in parents.items()
+        )
+        states.append("skipped" if is_doomed else "dead" if fails else "completed")
+    return states
+
+
+def is_failed(plan: Plan, states: list[str]) -> bool:
+    """A failure counts unless there is somebody after it, and nobody there minds."""
+    for number, state in enumerate(states):
+        rules = [parents[number] for _, parents, _ in plan if number in parents]
+        if state != "completed" and (not rules or "fail" in rules):
+            return True
+    return False
+
+
+async def mix_up(world: World, data: st.DataObject) -> None:
+    """Let workers and postmen make calls in any order; then all of them go on to their ends."""
+    carriers = [Carrier(world) for _ in range(3)]
+    try:
+        for _ in range(data.draw(st.integers(5, 60), label="steps")):
+            await step(world, data, carriers)
+        await world.settle_down()
+        for carrier in carriers:
+            await carrier.finish()
+        await world.settle_down()
+    finally:
+        for carrier in carriers:
+            await carrier.close()
+
+
+async def step(world: World, data: st.DataObject, carriers: list[Carrier]) -> None:
+    kind = data.draw(st.integers(0, 9), label="kind")
+    queue = data.draw(st.sampled_from(QUEUES), label="queue")
+    carrier = carriers[kind % len(carriers)]
+    if kind == 9:
+        world.clock.now += data.draw(st.sampled_from([SECOND, 15 * SECOND, 25 * SECOND]))
+    elif kind >= 7:
+        await world.work(queue, is_sweep=True)
+    elif not carrier.is_busy:
+        await carrier.begin(queue)
+    else:
+        await carrier.step(is_doubled=data.draw(st.booleans(), label="doubled"))
+
+
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(data=st.data())
+def test_every_node_ends_as_the_plan_says_and_comes_once(
+    server: Server, data: st.DataObject
+) -> None:
+    asyncio.run(_flow(server.url, data))
+
+
+async def _flow(url: str, data: st.DataObject) -> None:
+    plan = data.draw(plans(), label="plan")
+    world = World(url)
+    try:
+        drawn = world.app.flow(id="f")
+        for number, (queue, parents, fails) in enumerate(plan):
+            after = {f"n{parent}": rule for parent, rule in parents.items()}
+            drawn.add(world.draft(queue), name=f"n{number}", after=after)
+            if fails:
+                world.failing.add(f"f.{number + 1}")
+        flow = await drawn.start()
+        await mix_up(world, data)
+        view = await flow.view()
+        states = expected(plan)
+        assert [node.state for node in view.nodes] == states
+        assert view.state == ("failed" if is_failed(plan, states) else "completed")
+        assert view.left == 0
+        ran = {f"f.{at}" for at, state in enumerate(states, 1) if state != "skipped"}
+        assert world.came == Counter(ran)
+    finally:
+        await world.close()
+
+
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(data=st.data())
+def test_a_group_counts_each_member_and_calls_back_once(
+    server: Server, data: st.DataObject
+) -> None:
+    asyncio.run(_group(server.url, data))
+
+
+async def _group(url: str, data: st.DataObject) -> None:
+    members = data.draw(st.lists(st.tuples(st.sampled_from(QUEUES), st.integers(0, 5)), max_size=8))
+    world = World(url)
+    try:
+        group = world.app.group(
+            id="g", on_complete=world.draft("first"), on_success=world.draft("second")
+        )
+        for at, (queue, luck) in enumerate(members):
+            await group.enqueue(world.tasks[queue], id=f"m{at}")
+            if luck == 0:
+                world.failing.add(f"m{at}")
+        await group.seal()
+        await mix_up(world, data)
+        view = await group.view()
+        assert (view.completed, view.dead) == (
+            len(members) - len(world.failing),
+            len(world.failing),
+        )
+        callbacks = {"g.complete"} | (set() if world.failing else {"g.success"})
+        assert world.came == Counter({*(f"m{at}" for at in range(len(members))), *callbacks})
+        assert view.callbacks["complete"] == "completed"
+    finally:
+        await world.close()

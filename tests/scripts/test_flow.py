@@ -1,0 +1,92 @@
+"""`flow`: it is written in parts, begins once, can be called off, and taken up again."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from faena.engine.mail import Mail
+from tests._support.rig import Rig
+
+
+@pytest.fixture
+def mail(rig: Rig) -> Mail:
+    return Mail(rig.engine)
+
+
+def node(rig: Rig, number: int, waits: int, *kin: object) -> list[object]:
+    """The fields of a node whose job is `f.<number>`."""
+    seen = msgspec.msgpack.encode([rig.queue, f"f.{number}", f"n{number}", "noop"])
+    return [
+        *(f"v:{number}", seen, f"j:{number}", b"\x90"),
+        *(f"k:{number}", msgspec.msgpack.encode([0, *kin]), f"s:{number}", f"waiting {waits} 0"),
+    ]
+
+
+async def errands(rig: Rig) -> list[str]:
+    return [name for name, _ in (await rig.dump()).get("errands", [])]
+
+
+async def test_nothing_is_sent_before_the_start_and_only_roots_with_it(
+    rig: Rig, mail: Mail
+) -> None:
+    assert await mail.flow("q", "f", "put", *node(rig, 1, 0, 2, "fail")) == "OK"
+    assert await mail.flow("q", "f", "put", *node(rig, 2, 1)) == "OK"
+    assert await errands(rig) == []
+    assert await mail.flow("q", "f", "start", 2, 2, 0) == "OK"
+    assert await errands(rig) == ["f:f:1:f.1"]
+
+
+async def test_a_flow_that_is_not_begun_is_gone_after_an_hour(rig: Rig, mail: Mail) -> None:
+    await mail.flow("q", "f", "put", *node(rig, 1, 0))
+    assert 3500 < await rig.engine.command("TTL", "q", "flow:f") <= 3600
+    await mail.flow("q", "f", "start", 1, 1, 0)
+    assert await rig.engine.command("TTL", "q", "flow:f") == -1
+
+
+async def test_a_start_that_is_sent_twice_begins_once(rig: Rig, mail: Mail) -> None:
+    await mail.flow("q", "f", "put", *node(rig, 1, 0))
+    await mail.flow("q", "f", "start", 1, 1, 0)
+    await mail.done("q", await errands(rig))
+    assert await mail.flow("q", "f", "start", 1, 1, 0) == "running"
+    assert await errands(rig) == []
+
+
+async def test_what_has_begun_is_not_written_again(rig: Rig, mail: Mail) -> None:
+    await mail.flow("q", "f", "put", *node(rig, 1, 0))
+    await mail.flow("q", "f", "start", 1, 1, 0)
+    await rig.remember()
+    assert await mail.flow("q", "f", "put", "s:1", "waiting 0 0") == "running"
+    assert await mail.flow("q", "f", "reopen") == "running"
+    assert await rig.is_untouched()
+
+
+@pytest.mark.parametrize("verb", ["start", "cancel", "reopen"])
+async def test_a_flow_that_nobody_wrote_is_unknown(rig: Rig, mail: Mail, verb: str) -> None:
+    args = (1, 1, 0) if verb == "start" else ()
+    assert await mail.flow("q", "nobody", verb, *args) == "unknown"
+    assert "flow:nobody" not in await rig.dump()
+
+
+async def test_cancelling_ends_what_waits_and_calls_back_what_is_out(rig: Rig, mail: Mail) -> None:
+    await mail.flow("q", "f", "put", *node(rig, 1, 0, 2, "fail"), *node(rig, 2, 1))
+    await mail.flow("q", "f", "start", 2, 2, 0)
+    assert await mail.flow("q", "f", "cancel") == "OK"
+    flow = (await rig.dump())["flow:f"]
+    assert (flow["s:1"], flow["s:2"], flow["left"]) == ("sent 0 0", "cancelled 1 0", "1")
+    assert await errands(rig) == ["f:f:1:f.1", "x:f:1:f.1"]
+    assert await mail.flow("q", "f", "cancel") == "cancelled"
+
+
+async def test_more_nodes_than_a_call_looks_at_are_left_to_letters(rig: Rig, mail: Mail) -> None:
+    for start in range(1, 451, 50):
+        fields = [part for n in range(start, start + 50) for part in node(rig, n, 0)]
+        await mail.flow("q", "f", "put", *fields)
+    await mail.flow("q", "f", "start", 450, 450, 0)
+    assert len(await errands(rig)) == 200
+    for expected in (400, 450):
+        letters = await mail.letters("q", "q")
+        await mail.receive("q", "q", letters)
+        await mail.posted("q", "q", letters[-1].id)
+        assert len(await errands(rig)) == expected
+    assert await mail.letters("q", "q") == []

@@ -1,0 +1,66 @@
+"""`group`: members are counted by letters, and callbacks are sent once."""
+
+from __future__ import annotations
+
+import pytest
+
+from faena.engine.mail import Made, Mail
+from faena.outcomes import Buried, Completed
+from tests._support.rig import BOOM, KEEP_NONE, Rig
+
+CALLBACK = Made("q", 10, {}, "{}").pack()
+
+
+@pytest.fixture
+def mail(rig: Rig) -> Mail:
+    return Mail(rig.engine)
+
+
+async def read_all(rig: Rig, mail: Mail) -> None:
+    letters = await mail.letters("q", "q")
+    await mail.receive("q", "q", letters)
+    await mail.posted("q", "q", letters[-1].id)
+
+
+async def errands(rig: Rig) -> list[str]:
+    return [name for name, _ in (await rig.dump()).get("errands", [])]
+
+
+async def test_a_group_without_members_calls_back_when_it_is_sealed(rig: Rig, mail: Mail) -> None:
+    await mail.open_group("q", "g", {"complete": CALLBACK, "success": CALLBACK})
+    assert await errands(rig) == []
+    assert await mail.seal_group("q", "g", 0)
+    assert await errands(rig) == ["g:g:complete:g.complete", "g:g:success:g.success"]
+    await mail.done("q", await errands(rig))
+    assert await mail.seal_group("q", "g", 0)
+    assert await errands(rig) == []
+
+
+async def test_members_that_end_together_write_one_letter(rig: Rig, mail: Mail) -> None:
+    await rig.declare(retain=KEEP_NONE)
+    await mail.open_group("q", "g", {"complete": CALLBACK})
+    await rig.add("a", "b", "c", tells="g:q:g:")
+    lease = await rig.claim(3)
+    ends = [("a", lease, Completed(b"1")), ("b", lease, Completed()), ("c", lease, Buried(BOOM))]
+    exchanged = await rig.turn(0, *ends)
+    assert exchanged.has_mail
+    assert len(await mail.letters("q", "q")) == 2  # those completed, and the dead one
+    await read_all(rig, mail)
+    assert await errands(rig) == []
+    await mail.seal_group("q", "g", 3)
+    assert await errands(rig) == ["g:g:complete:g.complete"]
+    group = await mail.group("q", "g")
+    assert (group["completed"], group["dead"]) == (b"2", b"1")
+
+
+async def test_a_group_that_nobody_opened_is_not_sealed(rig: Rig, mail: Mail) -> None:
+    assert not await mail.seal_group("q", "nobody", 3)
+    assert "group:nobody" not in await rig.dump()
+
+
+async def test_a_group_that_has_ended_is_kept_for_a_week(rig: Rig, mail: Mail) -> None:
+    await mail.open_group("q", "g", {})
+    assert await rig.engine.command("TTL", "q", "group:g") == -1
+    await mail.seal_group("q", "g", 0)
+    assert await rig.engine.command("TTL", "q", "group:g") > 6 * 86400
+    assert "groups" not in await rig.dump()
