@@ -27,6 +27,8 @@ class QueuePlan(msgspec.Struct, omit_defaults=True):
     max_deliveries: int = 100
     attempts: int = 3
     retry_wait: str = "50ms"
+    kept: int | None = None
+    """Completed jobs that are kept; all of them by default."""
 
 
 class Plan(msgspec.Struct, omit_defaults=True):
@@ -59,7 +61,7 @@ def open_shop(plan: Plan, ledger: Ledger, *, name: str = "shop") -> Faena:
             max_running=options.max_running,
             max_deliveries=options.max_deliveries,
             retry=Retry.fixed(options.retry_wait, attempts=options.attempts, floor="0s", jitter=0),
-            retain=Retain(completed_count=None, dead_count=None, cancelled_count=None),
+            retain=Retain(completed_count=options.kept, dead_count=None, cancelled_count=None),
         )
 
         @made.task(name="work")

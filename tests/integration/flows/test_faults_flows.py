@@ -1,0 +1,134 @@
+"""Workers of flows and groups are killed and frozen: all ends, and nothing comes twice."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from faena import Faena
+from tests._support.crew import Crew
+from tests._support.eventually import eventually
+from tests._support.shop import Plan, QueuePlan, Work, open_shop, task_of
+from tests._support.valkey import Server
+
+IS_LONG = os.environ.get("FAENA_CHAOS") == "long"
+LAYERS, WIDTH = (10, 100) if IS_LONG else (6, 25)
+MEMBERS = 100_000 if IS_LONG else 3_000
+
+pytestmark = pytest.mark.timeout(1800 if IS_LONG else 150)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server(unix=True) as server:
+        yield server
+
+
+@pytest.fixture
+def crew(server: Server, tmp_path: Path) -> Iterator[Crew]:
+    queues = {name: QueuePlan(kept=0, concurrency=25) for name in ("q", "r")}
+    with Crew(Plan(url=server.url, ledger=str(tmp_path / "ledger"), queues=queues)) as crew:
+        yield crew
+
+
+@pytest.fixture
+async def app(crew: Crew) -> AsyncIterator[Faena]:
+    async with open_shop(crew.plan, crew.ledger) as app:
+        yield app
+
+
+@asynccontextmanager
+async def harm(crew: Crew) -> AsyncIterator[list[int]]:
+    """Kill a worker now and then, and freeze another for longer than its leases."""
+    killed: list[int] = []
+
+    async def go_on() -> None:
+        while True:
+            await asyncio.sleep(random.uniform(0.1, 0.6))
+            alive = [hand for hand in crew.hands if hand.is_alive]
+            victim, sleeper = random.sample(alive, 2)
+            sleeper.freeze()
+            killed.append(crew.kill(victim))
+            crew.hire()
+            await asyncio.sleep(random.uniform(0.1, 1.5))
+            sleeper.thaw()
+
+    harming = asyncio.create_task(go_on())
+    try:
+        yield killed
+    finally:
+        harming.cancel()
+        await asyncio.gather(harming, return_exceptions=True)
+        for hand in crew.hands:
+            if hand.is_alive:
+                hand.thaw()
+
+
+async def test_a_flow_ends_and_none_of_its_jobs_comes_twice(app: Faena, crew: Crew) -> None:
+    crew.hire(3)
+    await eventually(crew.are_up)
+    chance = random.Random(7)
+    plan = app.flow("layers")
+    before: list[str] = []
+    parents: dict[str, list[str]] = {}
+    for layer in range(LAYERS):
+        row = [f"{layer}-{at}" for at in range(WIDTH)]
+        for name in row:
+            task = task_of(app, chance.choice("qr"))
+            parents[name] = chance.sample(before, k=min(len(before), chance.randint(1, 3)))
+            plan.add(task.draft(Work(ms=chance.randint(20, 90))), name=name, after=parents[name])
+        before = row
+    plan.add(task_of(app, "r").draft(Work(note="last")), name="last", after=before)
+    parents["last"] = before
+    async with harm(crew) as killed:
+        flow = await plan.start()
+        view = await flow.wait("20m" if IS_LONG else "120s")
+    assert view.state == "completed"
+    assert killed
+    assert crew.ledger.unexplained() == []
+    jobs = {node.name: node.job for node in view.nodes}
+    assert set(crew.ledger.jobs("start")) == set(jobs.values())
+    first_start: dict[str, int] = {}
+    first_finish: dict[str, int] = {}
+    for entry in crew.ledger.entries("start"):
+        first_start.setdefault(entry.job, entry.at_ns)
+    for entry in crew.ledger.entries("finish"):
+        first_finish.setdefault(entry.job, entry.at_ns)
+    for name, above in parents.items():
+        for parent in above:
+            assert first_finish[jobs[parent]] <= first_start[jobs[name]]
+
+
+async def test_a_group_counts_every_member_and_calls_back_once(app: Faena, crew: Crew) -> None:
+    crew.hire(3)
+    await eventually(crew.are_up)
+    group = app.group(
+        on_complete=task_of(app, "r").draft(Work(note="complete")),
+        on_success=task_of(app, "r").draft(Work(note="success")),
+    )
+    async with harm(crew) as killed:
+        async with group:
+            for queue in ("q", "r"):
+                works = [Work(ms=at % 3) for at in range(MEMBERS // 2)]
+                await group.enqueue_many(task_of(app, queue), works)
+        await group.wait("20m" if IS_LONG else "120s")
+
+        async def are_called() -> bool:
+            view = await group.view()
+            return set(view.callbacks.values()) == {"completed"}
+
+        await eventually(are_called, within=60)
+    view = await group.view()
+    assert (view.total, view.completed) == (MEMBERS, MEMBERS)
+    assert killed
+    assert crew.ledger.unexplained() == []
+    started = crew.ledger.jobs("start")
+    assert len(started) == MEMBERS + 2
+    name = group.id.partition(":")[2]
+    assert {f"{name}.complete", f"{name}.success"} <= set(started)
