@@ -131,9 +131,7 @@ class Worker:
         services: Sequence[Callable[[], Coroutine[Any, Any, None]]] = (),
         on_mail: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`services` run beside the work until its end; `on_mail` is told of homes from which
-        something is to be carried to others.
-        """
+        """`services` run beside the work; `on_mail` hears of homes with something to be carried."""
         if not queues:
             raise ConfigError("a worker must have at least one queue, got none", field="queues")
         self.options = options or WorkerOptions()
