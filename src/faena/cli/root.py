@@ -13,7 +13,7 @@ from typing import Final
 
 import click
 
-from faena.cli import checkup, dev, dlq, explain, homes, jobs, queues, tenants, worker
+from faena.cli import checkup, dev, dlq, explain, flow, homes, jobs, queues, tenants, worker
 from faena.cli.output import Output
 from faena.errors import (
     FaenaError,
@@ -67,6 +67,7 @@ for _command in (
     *homes.COMMANDS,
     *jobs.COMMANDS,
     *dlq.COMMANDS,
+    flow.flow,
     explain.explain,
     *checkup.COMMANDS,
 ):

@@ -93,10 +93,10 @@ class Flow:
     def __init__(self, app: Faena, flow_id: str) -> None:
         self._app = app
         self.id = flow_id
-        queue, colon, self._flow = flow_id.partition(":")
-        if not (colon and queue and self._flow):
+        queue, slash, self._flow = flow_id.partition("/")
+        if not (slash and queue and self._flow):
             raise ConfigError(
-                f"flow must be given as queue:id, got {flow_id!r}", field="flow", value=flow_id
+                f"flow must be given as queue/id, got {flow_id!r}", field="flow", value=flow_id
             )
         self._queue = queue
 
@@ -104,8 +104,8 @@ class Flow:
         """running, completed, failed, cancelled, …"""
         return (await self._head(await self._mail())).state
 
-    async def view(self) -> FlowView:
-        """Everything known of the flow."""
+    async def view(self, *, has_nodes: bool = True) -> FlowView:
+        """Everything known of the flow, with its nodes or without."""
         mail = await self._mail()
         head = await self._head(mail)
         return FlowView(
@@ -116,7 +116,7 @@ class Flow:
             left=head.left,
             created_at=head.created_at,
             finished_at=head.finished_at,
-            nodes=tuple([one async for one in self._nodes(mail, head.total)]),
+            nodes=tuple([one async for one in self._nodes(mail, head.total)] if has_nodes else ()),
         )
 
     async def progress(self) -> float:

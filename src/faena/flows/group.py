@@ -67,7 +67,7 @@ class Group:
         id: str | None = None,  # noqa: A002 - as jobs have one
     ) -> None:
         self._app = app
-        named, _, given = (id or "").rpartition(":")
+        named, _, given = (id or "").rpartition("/")
         self._name = check_id(given) if id else app.new_id()
         self._queue: str | None = named or None
         drafts = {"complete": on_complete, "success": on_success}
@@ -83,7 +83,7 @@ class Group:
         """By which it is found again, with `app.group(id=…)`; known once it has begun."""
         if self._queue is None:
             raise ConfigError("a group without callbacks begins with its first member", field="id")
-        return f"{self._queue}:{self._name}"
+        return f"{self._queue}/{self._name}"
 
     # -- members --------------------------------------------------------------------------------
 
@@ -159,7 +159,7 @@ class Group:
 
     async def view(self) -> GroupView:
         """How many there are, and how they have ended so far."""
-        found = await (await self._mail()).group(*self.id.split(":"))
+        found = await (await self._mail()).group(*self.id.split("/"))
         if not found:
             raise JobNotFound(
                 f"no group {self.id} (groups are kept for 7 days after their end)", op="group"
@@ -196,4 +196,4 @@ class Group:
         return Mail((await self._app.runtime()).engine)
 
     def __repr__(self) -> str:
-        return f"<Group {self._queue}:{self._name}>"
+        return f"<Group {self._queue}/{self._name}>"

@@ -98,7 +98,7 @@ class Plan:
         queue = drawn.nodes[0].draft.task.queue
         runtime = await self._app.runtime()
         mail = Mail(runtime.engine)
-        flow = Flow(self._app, f"{queue}:{self._id}")
+        flow = Flow(self._app, f"{queue}/{self._id}")
         for fields in drawn.slices(queue, self._id):
             if await mail.flow(queue, self._id, "put", "name", self.name, *fields) != "OK":
                 return flow  # it has begun: by an earlier call
@@ -223,8 +223,13 @@ def _cycle(nodes: Mapping[str, Node], left: Mapping[str, int]) -> list[str]:
 
 
 def check_id(flow: str) -> str:
-    if ":" in check_label("id", flow):
-        raise ConfigError(f"id of a flow must have no colon, got {flow!r}", field="id", value=flow)
+    """An id that can be part of others."""
+    if ":" in check_label("id", flow) or "/" in flow:
+        raise ConfigError(
+            f"id of a flow or a group must have no colon and no slash, got {flow!r}",
+            field="id",
+            value=flow,
+        )
     return flow
 
 

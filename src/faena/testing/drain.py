@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from faena.engine import Engine, envelope
-from faena.engine.scripts import Claim, Settlement, Turn
+from faena.engine.scripts import Claim, Exchanged, Settlement, Turn
 from faena.estate import Estate
 from faena.job import Spec
 from faena.middleware import Middleware
 from faena.outcomes import Outcome, Snoozed
+from faena.postman import Postman
 from faena.producer import CallIds
 from faena.queue import Queue
 from faena.testing.clock import Clock
@@ -45,6 +46,7 @@ class Drain:
         self,
         engine: Engine,
         estate: Estate,
+        postman: Postman,
         clock: Clock,
         middleware: Sequence[Middleware],
         *,
@@ -53,6 +55,7 @@ class Drain:
     ) -> None:
         self._engine = engine
         self._estate = estate
+        self._postman = postman
         self._clock = clock
         self._middleware = middleware
         self._at_once = at_once
@@ -97,13 +100,16 @@ class Drain:
         return sum(len(line.executor.running) for line in self._lines.values())
 
     async def _claim(self) -> bool:
-        """One exchange with each queue that has something to say; whether anything was claimed."""
-        claimed = 0
-        for line in self._lines.values():
+        """One exchange with each queue that has something to say; whether anything came of it."""
+        has_news = False
+        for home, line in self._lines.items():
             free = self._at_once - self._running
             if free or line.settled:
-                claimed += await line.exchange(free)
-        return claimed > 0
+                answer = await line.exchange(free)
+                if answer.has_mail:
+                    await self._postman.carry(home)
+                has_news = has_news or answer.has_mail or bool(answer.claimed)
+        return has_news
 
     def _ended(self, ran: Ran) -> None:
         self.runs.append(ran)
@@ -184,8 +190,8 @@ class _Line:
             on_free=lambda: None,
         )
 
-    async def exchange(self, want: int) -> int:
-        """Settle what has ended and start up to `want` jobs; returns how many."""
+    async def exchange(self, want: int) -> Exchanged:
+        """Settle what has ended and start up to `want` jobs."""
         settled, self.settled = self.settled, []
         for one in settled:
             await self._notes.flush(one.id)
@@ -198,7 +204,7 @@ class _Line:
             self._leases.take(self._home, claim.id, claim.lease, until)
         self.next_at = answer.next_at
         self.executor.start(answer.claimed, answer.now)
-        return len(answer.claimed)
+        return answer
 
     def _done(self, claim: Claim, outcome: Outcome | None, attempt: Attempt | None) -> None:
         if outcome is None:  # another worker has it

@@ -130,6 +130,7 @@ class Harness:
         drain = Drain(
             runtime.engine,
             runtime.estate,
+            runtime.postman,
             self.clock,
             self.app.middleware,
             at_once=at_once,

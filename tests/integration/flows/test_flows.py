@@ -10,7 +10,9 @@ import pytest
 from faena import Discard, Faena, Job, Retain, Retry
 from faena.errors import ConfigError, InvalidTransition, JobNotFound, ResultTimeout
 from faena.task import Task
+from faena.testing import harness
 from tests._support.eventually import eventually
+from tests._support.valkey import Server
 from tests.integration.flows.conftest import Working
 
 
@@ -187,7 +189,7 @@ async def test_the_same_id_is_the_same_flow(app: Faena, shop: Shop, working: Wor
             plan.add(shop.one.draft("a"))
             flow = await plan.start()
             await flow.wait("10s")
-    assert flow.id == "first:order-7"
+    assert flow.id == "first/order-7"
     assert shop.done == ["a"]
 
 
@@ -247,12 +249,12 @@ async def test_bad_plans_are_refused_and_change_nothing(app: Faena, shop: Shop) 
 async def test_what_cannot_be_done_with_a_flow_is_said(
     app: Faena, shop: Shop, working: Working
 ) -> None:
-    with pytest.raises(ConfigError, match="queue:id"):
+    with pytest.raises(ConfigError, match="queue/id"):
         app.running_flow("nonsense")
-    with pytest.raises(JobNotFound, match="no flow first:nobody"):
-        await app.running_flow("first:nobody").view()
+    with pytest.raises(JobNotFound, match="no flow first/nobody"):
+        await app.running_flow("first/nobody").view()
     with pytest.raises(JobNotFound):
-        await app.running_flow("first:nobody").cancel()
+        await app.running_flow("first/nobody").cancel()
     async with working(app):
         flow = await app.chain(shop.one.draft("a")).start()
         with pytest.raises(InvalidTransition, match="it is running"):
@@ -262,3 +264,34 @@ async def test_what_cannot_be_done_with_a_flow_is_said(
             await flow.cancel()
         with pytest.raises(ConfigError, match="no node 'b'"):
             await flow.node("b")
+
+
+async def test_a_linked_retry_from_the_desk_carries_the_flow_on(
+    app: Faena, shop: Shop, working: Working
+) -> None:
+    shop.failing = {"b"}
+    plan = app.chain(*(shop.one.draft(name) for name in "abc"))
+    async with working(app):
+        flow = await plan.start()
+        view = await flow.wait("10s")
+        assert view.state == "failed"
+        shop.failing.clear()
+        await app.dead_letters.retry("first", view.nodes[1].job, by="ana", reason="mended")
+        await eventually(lambda: shop.done == ["a", "b", "c"])
+        view = await flow.wait("10s")
+    assert view.state == "completed"
+    assert view.counts == {"completed": 3}
+
+
+async def test_a_test_can_drain_flows_and_groups(server: Server) -> None:
+    shop = Shop(Faena("drained", "redis://127.0.0.1:1/0"))
+    async with harness(shop.app, url=server.url) as h:
+        flow = await shop.app.chain(shop.one.draft("a"), shop.two.draft("b")).start()
+        async with shop.app.group(on_complete=shop.two.draft("end")) as group:
+            await group.enqueue_many(shop.one, ["x", "y"])
+        report = await h.drain()
+        assert (await flow.view()).state == "completed"
+        assert (await group.view()).callbacks == {"complete": "completed"}
+    assert shop.done.index("a") < shop.done.index("b")
+    assert sorted(shop.done) == ["a", "b", "end", "x", "y"]
+    assert len(report.runs) == 5

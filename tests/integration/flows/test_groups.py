@@ -155,5 +155,5 @@ async def test_a_group_is_found_by_its_id(app: Faena, shop: Shop) -> None:
     await group.enqueue(shop.member, 1)
     found = app.group(id=group.id)
     assert (await found.view()).total is None
-    with pytest.raises(JobNotFound, match="no group members:nobody"):
-        await app.group(id="members:nobody").view()
+    with pytest.raises(JobNotFound, match="no group members/nobody"):
+        await app.group(id="members/nobody").view()

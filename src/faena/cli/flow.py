@@ -1,0 +1,145 @@
+"""`faena flow`: jobs that wait for each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from rich.console import Console
+
+from faena.cli import session
+from faena.cli.argument import common, example, split, words
+from faena.cli.output import Output, facts, instant, plain, table
+from faena.cli.target import find_app, find_queue
+from faena.engine.mail import Mail
+from faena.flows import Flow, FlowView, NodeView
+
+_LONGEST = 80
+
+
+@click.group()
+def flow() -> None:
+    """Flows: jobs that wait for each other. A flow is named QUEUE/ID."""
+
+
+@flow.command("list", epilog=example("faena flow list shop.tasks:app", "faena flow list --ended"))
+@words("[MODULE:APP] [QUEUE]...")
+@click.option("--ended", is_flag=True, help="Those that have ended, instead of those under way.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
+@common
+@click.pass_obj
+def list_(output: Output, words: tuple[str, ...], *, ended: bool, limit: int) -> None:
+    """List flows of all queues, or of some, the newest first."""
+    target, names = split(words, rest="QUEUE")
+    app = find_app(target)
+    queues = [find_queue(app, name).name for name in names] or list(app.queues)
+
+    async def look() -> list[FlowView]:
+        mail = Mail((await app.runtime()).engine)
+        return [
+            await app.running_flow(f"{queue}/{one}").view(has_nodes=False)
+            for queue in queues
+            for one in await mail.flows(queue, is_live=not ended, limit=limit)
+        ]
+
+    found = session.run(app, look)
+    rows = [
+        (view.id, view.name, view.state, f"{view.total - view.left}/{view.total}", _since(view))
+        for view in found
+    ]
+    heads = ("flow", "name", "state", "ended", "since")
+    output.show([_summary(view) for view in found], lambda one: one.print(table(heads, rows)))
+
+
+@flow.command(epilog=example("faena flow show shop.tasks:app mail/0Q7Xez7i3lQmA8w7fYOA"))
+@words("[MODULE:APP] FLOW")
+@click.option("--payload", is_flag=True, help="Show what completed nodes returned as well.")
+@common
+@click.pass_obj
+def show(output: Output, words: tuple[str, ...], *, payload: bool) -> None:
+    """Show a flow: how far it is, and every node with its job."""
+    found, app = _find(words)
+    view = session.run(app, found.view)
+
+    def draw(console: Console) -> None:
+        console.print(
+            facts(
+                [
+                    ("flow", view.id),
+                    ("name", view.name),
+                    ("state", view.state),
+                    ("ended", f"{view.total - view.left} of {view.total}"),
+                    ("began", instant(view.created_at)),
+                    ("finished", instant(view.finished_at)),
+                ]
+            )
+        )
+        rows = [
+            (node.name, node.state, node.queue, node.task, node.job, _after(node.after), said)
+            for node in view.nodes
+            for said in [_short(_words(node, is_open=payload))]
+        ]
+        console.print(table(("node", "state", "queue", "task", "job", "after", "said"), rows))
+
+    nodes = [{**_plain(node), "words": _words(node, is_open=payload)} for node in view.nodes]
+    output.show({**_summary(view), "nodes": nodes}, draw)
+
+
+@flow.command(epilog=example("faena flow cancel shop.tasks:app mail/0Q7Xez7i3lQmA8w7fYOA"))
+@words("[MODULE:APP] FLOW")
+@common
+@click.pass_obj
+def cancel(output: Output, words: tuple[str, ...]) -> None:
+    """Send nothing more of a flow, and cancel the jobs of it that wait or run."""
+    found, app = _find(words)
+    session.run(app, found.cancel)
+    output.say({"flow": found.id, "state": "cancelled"}, f"{found.id} is called off")
+
+
+@flow.command(epilog=example("faena flow retry shop.tasks:app mail/0Q7Xez7i3lQmA8w7fYOA"))
+@words("[MODULE:APP] FLOW")
+@common
+@click.pass_obj
+def retry(output: Output, words: tuple[str, ...]) -> None:
+    """Run again, in new jobs, what has not completed of a flow that failed or was cancelled."""
+    found, app = _find(words)
+    session.run(app, found.retry)
+    output.say({"flow": found.id, "state": "running"}, f"{found.id} runs again")
+
+
+def _find(given: tuple[str, ...]) -> tuple[Flow, Any]:
+    target, (name,) = split(given, "FLOW")
+    app = find_app(target)
+    found = app.running_flow(name)
+    find_queue(app, name.partition("/")[0])
+    return found, app
+
+
+def _since(view: FlowView) -> str:
+    return instant(view.finished_at or view.created_at) or ""
+
+
+def _after(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:5]) + (f", … ({len(names)})" if len(names) > 5 else "")
+
+
+def _short(text: str | None) -> str:
+    line = plain(text or "")
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+
+
+def _words(node: NodeView, *, is_open: bool) -> str | None:
+    """What a node returned is its program's own; what it failed with is the operator's too."""
+    if node.words is None or (node.state == "completed" and not is_open):
+        return None
+    return node.words.decode("utf-8", "backslashreplace")
+
+
+def _plain(node: NodeView) -> dict[str, Any]:
+    names = ("name", "state", "queue", "task", "job", "after")
+    return {name: getattr(node, name) for name in names}
+
+
+def _summary(view: FlowView) -> dict[str, Any]:
+    names = ("id", "name", "state", "total", "left", "created_at", "finished_at")
+    return {name: getattr(view, name) for name in names}
