@@ -56,7 +56,7 @@ class KeyFacts(NamedTuple):
     type: str
     has_ttl: bool
     text: str
-    """Its content, when it is a text."""
+    """Its content, when it is a text; its size, when it is a sorted set."""
 
 
 class Totals(NamedTuple):

@@ -7,6 +7,7 @@ finding is looked at a second time and reported only when it is still there. Cha
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -18,7 +19,7 @@ from faena.states import FINISHED, State
 
 _STATES: Final = tuple(str(state) for state in State)
 _FINISHED: Final = frozenset(str(state) for state in FINISHED)
-_HASHES: Final = ("leases", "marks", "results", "waiters", "desk")
+_HASHES: Final = ("leases", "marks", "results", "waiters")
 _PAGE: Final = 500
 
 
@@ -49,16 +50,19 @@ async def _look_at_all(survey: Survey) -> set[Violation]:
     found = set(_judge_totals(await survey.totals()))
     columns = [(state, False) for state in (*_STATES, "desk_due")]
     columns += [(name, True) for name in _HASHES]
-    if any(one.name == "specs" for one in found):
-        columns.append(("specs", True))  # heavy, and only needed to name the job that is wrong
+    # heavy, and only needed to name the job that is wrong
+    columns += [
+        (name, True) for name in ("specs", "desk") if any(name == one.name for one in found)
+    ]
+    shelves: Counter[str] = Counter()
     for column, is_hash in columns:
         async for ids in survey.ids(column, is_hash=is_hash):
-            found |= await _look_at_jobs(survey, ids)
+            found |= await _look_at_jobs(survey, ids, shelves if column == "dead" else None)
     for column, is_hash in (("lanes", True), ("ring", False), ("parked", False)):
         async for lanes in survey.ids(column, is_hash=is_hash):
             found |= await _look_at_lanes(survey, lanes)
     async for names in survey.names():
-        found |= await _look_at_keys(survey, names)
+        found |= await _look_at_keys(survey, names, shelves)
     return found
 
 
@@ -79,10 +83,15 @@ def _pages(suspected: set[Violation], kind: str) -> Iterator[Sequence[str]]:
         yield names[start : start + _PAGE]
 
 
-async def _look_at_jobs(survey: Survey, ids: Sequence[str]) -> set[Violation]:
+async def _look_at_jobs(
+    survey: Survey, ids: Sequence[str], shelves: Counter[str] | None = None
+) -> set[Violation]:
+    """`shelves` counts the places of the dead-letter desk where the jobs are found."""
     if not ids:
         return set()
     found = await survey.jobs(ids)
+    if shelves is not None:
+        shelves.update(shelf for facts in found.values() for shelf in facts.shelves)
     return {
         Violation("job", job, problem)
         for job, facts in found.items()
@@ -99,16 +108,20 @@ async def _look_at_lanes(survey: Survey, lanes: Sequence[str]) -> set[Violation]
     }
 
 
-async def _look_at_keys(survey: Survey, names: Sequence[str]) -> set[Violation]:
+async def _look_at_keys(
+    survey: Survey, names: Sequence[str], shelves: Counter[str] | None = None
+) -> set[Violation]:
+    """`shelves` are the numbers of jobs that shelves must have: those are not looked through."""
     found: set[Violation] = set()
     keys = await survey.keys(names) if names else {}
     for name, facts in keys.items():
         found |= {Violation("key", name, problem) for problem in _judge_key(name, facts)}
     async for violation in _look_at_owners(survey, keys):
         found.add(violation)
-    for name in (name for name in names if name.startswith("desk:")):
-        async for violation in _look_at_shelf(survey, name):
-            found.add(violation)
+    for name, facts in keys.items():
+        is_counted = shelves is not None and facts.text == str(shelves[name])
+        if name.startswith("desk:") and facts.type == "zset" and not is_counted:
+            found |= {one async for one in _look_at_shelf(survey, name)}
     return found
 
 

@@ -5,7 +5,7 @@
 -- returns  jobs: for each (state …) · mark or '' · leader or '' · (place …) that knows the id · lane or
 --          '' · chain or '' · status at the desk or '' · (shelf …) it stands on · (shelf …) it should
 --          lanes: for each live jobs · running ones · ready ones · (set …) it stands in
---          keys: for each type · ttl_ms, negative without one · text or ''
+--          keys: for each type · ttl_ms, negative without one · text, or a sorted set's size, or ''
 --          totals: (column · number) … · clock as name, value … · (window · sum of its list) …
 --@flags no-writes
 --@include state, mark, fact, lane, shelf
@@ -76,7 +76,8 @@ end
 
 local function describe(name)
   local kind = call('TYPE', key(name)).ok
-  return { kind, call('PTTL', key(name)), kind == 'string' and call('GET', key(name)) or '' }
+  local text = kind == 'string' and call('GET', key(name)) or kind == 'zset' and whole(call('ZCARD', key(name)))
+  return { kind, call('PTTL', key(name)), text or '' }
 end
 
 local function totals()

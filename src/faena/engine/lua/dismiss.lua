@@ -13,20 +13,20 @@ if answered then
 elseif not conf.version then
   return { 'UNCONFIGURED' }
 end
-local answers, done = {}, {}
-for i = 8, #ARGV do
-  local id = ARGV[i]
-  local record = records_of({ id })[id]
+local answers, done, ids = {}, {}, { unpack(ARGV, 8) }
+local records = records_of(ids)
+for _, id in ipairs(ids) do
+  local record = records[id]
   if not record then
     answers[#answers + 1] = state_of(id) or 'unknown'
   elseif record.s ~= 'pending' then
     answers[#answers + 1] = record.s
   else
-    record.r = { ARGV[5], ARGV[6], ARGV[7], now }
-    close_record(id, record, status)
+    record.s, record.r = status, { ARGV[5], ARGV[6], ARGV[7], now }
     done[#done + 1], answers[#answers + 1] = id, 'OK'
   end
 end
+close_records(done, records, status)
 remember(ARGV[2], ARGV[3], cmsgpack.pack(answers), ONCE_TTL_S)
 tell('dead_' .. status, done)
 flush_tally(now, conf.events_kept, '')

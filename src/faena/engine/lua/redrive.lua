@@ -58,25 +58,25 @@ end
 
 --- Returns how many were retried, and whether nothing is left.
 local function advance(most)
-  local pairs_of_ids = {}
+  local ids, fresh, records = {}, {}, {}
   local from = { score = redrive.score, id = redrive.last, least = redrive.from_at or 0,
                  most = redrive.until_at }
   redrive.filter.status = 'pending'
-  local score, last, is_over = walk(redrive.filter, from, LOOKED, function(job)
-    if #pairs_of_ids == 2 * most then
+  local score, last, is_over = walk(redrive.filter, from, LOOKED, function(job, _, record)
+    if #ids == most then
       return false
     end
-    pairs_of_ids[#pairs_of_ids + 1], pairs_of_ids[#pairs_of_ids + 2] = job, ARGV[7 + #pairs_of_ids / 2]
+    ids[#ids + 1], fresh[#fresh + 1], records[job] = job, ARGV[7 + #ids], record
   end)
   local why = { action = 'redrive', reason = redrive.reason, by = redrive.by, priority = tonumber(ARGV[6]),
                 redrive = id }
-  local _, made = revive(pairs_of_ids, why, conf, now)
+  local _, made = revive(ids, fresh, records, why, conf, now)
   redrive.score, redrive.last, redrive.moved = score, last, redrive.moved + #made
   if redrive.max then
     redrive.due_at = math.max(now, redrive.due_at) + math.ceil(#made * redrive.per_us / redrive.max)
   end
   for _, first in ipairs(redrive.state == 'canary' and made or {}) do
-    table.insert(redrive.first, first)
+    table.insert(redrive.first, first.fresh)
   end
   return #made, is_over
 end

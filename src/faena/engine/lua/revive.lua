@@ -17,7 +17,11 @@ elseif not conf.version then
   return { 'UNCONFIGURED' }
 end
 local why = { action = ARGV[5], reason = ARGV[6], by = ARGV[7], priority = tonumber(ARGV[8]) }
-local answers = revive({ unpack(ARGV, 9) }, why, conf, now)
+local ids, fresh = {}, {}
+for i = 9, #ARGV, 2 do
+  ids[#ids + 1], fresh[#fresh + 1] = ARGV[i], ARGV[i + 1]
+end
+local answers = revive(ids, fresh, records_of(ids), why, conf, now)
 remember(ARGV[2], ARGV[3], cmsgpack.pack(answers), ONCE_TTL_S)
 flush_lanes()
 flush_tally(now, conf.events_kept, '')

@@ -1,6 +1,7 @@
 --- Going through the desk in order of death, from a place that may not be there any more.
 -- A filter: `status`, `task`, `tenant`, `error`, `print`, each '' for any.
 --@include key, shelf
+local READ_AT_ONCE = 50   -- records: whoever has enough needs no more of them
 local FILTERS = { 'status', 'task', 'tenant', 'error', 'print' }
 
 --- The smallest set that has all that a filter asks for.
@@ -81,21 +82,23 @@ end
 local function walk(filter, from, size, take)
   local score, id = from.score, from.id
   begin_at(from)
-  local slice, ids = slice_of(smallest(filter), from, size), {}
+  local slice, ids, records = slice_of(smallest(filter), from, size), {}, {}
   for i = 1, #slice, 2 do
     ids[#ids + 1] = slice[i]
   end
-  local records = records_of(ids)
-  for i = 1, #slice, 2 do
-    local at = tonumber(slice[i + 1])
+  for i, job in ipairs(ids) do
+    local at = tonumber(slice[2 * i])
     if (from.is_reverse and at < from.least) or (not from.is_reverse and at > from.most) then
       return score, id, true
     end
-    if at >= from.least and at <= from.most and fits(records[slice[i]], filter)
-      and take(slice[i], slice[i + 1], records[slice[i]]) == false then
+    if i % READ_AT_ONCE == 1 then
+      records = records_of({ unpack(ids, i, i + READ_AT_ONCE - 1) })
+    end
+    if at >= from.least and at <= from.most and fits(records[job], filter)
+      and take(job, slice[2 * i], records[job]) == false then
       return score, id, false
     end
-    score, id = slice[i + 1], slice[i]
+    score, id = slice[2 * i], job
   end
   return score, id, #ids < size
 end

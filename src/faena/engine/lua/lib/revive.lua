@@ -10,44 +10,61 @@ local function new_mark(id, mark, spec, why)
            x = spent > 0 and spent or nil }
 end
 
---- Retry pending jobs of the desk, (id · new id) …, because of `why`: {action, reason, by, priority,
--- redrive}. Returns for each the state of the new job, or what forbids it: retried, discarded, resolved,
--- the state of a job that is not dead, unknown, taken (the new id).
-local function revive(pairs_of_ids, why, conf, now)
-  local answers, items, made, done = {}, {}, {}, {}
-  for i = 1, #pairs_of_ids, 2 do
-    local id, fresh = pairs_of_ids[i], pairs_of_ids[i + 1]
-    local record = records_of({ id })[id]
-    local at = #answers + 1
-    if not record then
-      answers[at] = state_of(id) or 'unknown'
-    elseif record.s ~= 'pending' then
-      answers[at] = record.s
-    elseif call('HEXISTS', key('specs'), fresh) == 1 then
-      answers[at] = 'taken'
-    else
-      local mark, spec = marks_of({ id })[id] or {}, call('HGET', key('specs'), id)
-      local lane, chain = lane_in(spec)
-      local fresh_mark = new_mark(id, mark, spec, why)
-      local score = chain and fresh_stamp(now) or score_of(conf, now, fresh_mark.p, 0)
-      call('HSET', key('specs'), fresh, spec)
-      save_mark(fresh, fresh_mark)
-      record.to = fresh
-      record.r = { why.action, why.reason, why.by, now }
-      close_record(id, record, 'retried')
-      if lane then
-        count_lane(lane, 1, 0)
-      end
-      items[#items + 1] = { id = fresh, score = score, lane = lane, chain = chain }
-      made[#made + 1], done[#done + 1], answers[at] = fresh, id, 'ready'
+--- What forbids that a job is retried under a new id, or nil.
+local function forbids(id, record, is_taken)
+  if not record then
+    return state_of(id) or 'unknown'
+  elseif record.s ~= 'pending' then
+    return record.s
+  end
+  return is_taken and 'taken' or nil
+end
+
+--- Write new jobs of {fresh, spec, mark} and put them into their places.
+local function bring_in(new, conf, now)
+  local specs, fresh, marks, items = {}, {}, {}, {}
+  for i, job in ipairs(new) do
+    local lane, chain = lane_in(job.spec)
+    local score = chain and fresh_stamp(now) or score_of(conf, now, job.mark.p, 0)
+    specs[2 * i - 1], specs[2 * i] = job.fresh, job.spec
+    fresh[i], marks[job.fresh] = job.fresh, job.mark
+    items[i] = { id = job.fresh, score = score, lane = lane, chain = chain }
+    if lane then
+      count_lane(lane, 1, 0)
     end
   end
-  if #made > 0 then
-    place(items)
-    call('HINCRBY', key('clock'), 'enqueued', #made)
-    arm_wake()
+  call('HSET', key('specs'), unpack(specs))
+  save_marks(fresh, marks)
+  place(items)
+  call('HINCRBY', key('clock'), 'enqueued', #new)
+  arm_wake()
+  tell('enqueued', fresh)
+end
+
+--- Retry pending jobs of the desk, each `ids[i]` as `fresh[i]`, because of `why`: {action, reason, by,
+-- priority, redrive}; `records` are theirs. Returns for each ready, or what forbids it: retried,
+-- discarded, resolved, the state of a job that is not dead, unknown, taken (the new id).
+local function revive(ids, fresh, records, why, conf, now)
+  local answers, new, done = {}, {}, {}
+  if #ids == 0 then
+    return answers, new
   end
-  tell('enqueued', made)
-  tell('dead_retried', done)
-  return answers, made
+  local specs, marks = call('HMGET', key('specs'), unpack(ids)), marks_of(ids)
+  local taken = call('HMGET', key('specs'), unpack(fresh))
+  for i, id in ipairs(ids) do
+    local record = records[id]
+    answers[i] = forbids(id, record, taken[i]) or 'ready'
+    if answers[i] == 'ready' then
+      -- an id that is named twice is refused the second time
+      record.s, record.to, record.r = 'retried', fresh[i], { why.action, why.reason, why.by, now }
+      new[#new + 1] = { fresh = fresh[i], spec = specs[i], mark = new_mark(id, marks[id] or {}, specs[i], why) }
+      done[#done + 1] = id
+    end
+  end
+  if #new > 0 then
+    bring_in(new, conf, now)
+    close_records(done, records, 'retried')
+    tell('dead_retried', done)
+  end
+  return answers, new
 end

@@ -103,13 +103,24 @@ local function unshelve(ids)
   call('ZREM', key('desk_due'), unpack(ids))
 end
 
---- A pending job of the desk is dealt with; `r` and `to` of its record are the caller's to write.
-local function close_record(id, record, status)
-  local at = call('ZSCORE', shelf('status:pending'), id)
-  record.s = status
-  call('HSET', key('desk'), id, pack_record(record))
-  call('ZREM', shelf('status:pending'), id)
-  call('ZADD', shelf('status:' .. status), at, id)
-  call('ZINCRBY', key('desk_groups'), -1, record.f)
-  call('ZREM', key('desk_due'), id)
+--- Pending jobs of the desk are dealt with; `r` and `to` of their records are the caller's to write.
+local function close_records(ids, records, status)
+  if #ids == 0 then
+    return
+  end
+  local packed, scored, groups = {}, {}, {}
+  for i, at in ipairs(call('ZMSCORE', shelf('status:pending'), unpack(ids))) do
+    local id, record = ids[i], records[ids[i]]
+    record.s = status
+    packed[2 * i - 1], packed[2 * i] = id, pack_record(record)
+    scored[2 * i - 1], scored[2 * i] = at, id
+    groups[record.f] = (groups[record.f] or 0) + 1
+  end
+  call('HSET', key('desk'), unpack(packed))
+  call('ZREM', shelf('status:pending'), unpack(ids))
+  call('ZADD', shelf('status:' .. status), unpack(scored))
+  call('ZREM', key('desk_due'), unpack(ids))
+  for print, number in pairs(groups) do
+    call('ZINCRBY', key('desk_groups'), -number, print)
+  end
 end

@@ -1,0 +1,44 @@
+"""An app with dead jobs by the thousand, for redrives that the command line drives.
+
+The broker is in FAENA_URL.
+"""
+
+from __future__ import annotations
+
+from faena import Faena, Retain, Retry
+from faena.client import seal_job
+from faena.engine import Engine
+from faena.engine.scripts import Settlement, Turn
+from faena.options import EnqueueOptions
+from faena.outcomes import Buried, DeathNote, ErrorRecord
+
+app = Faena("graveyard")
+mail = app.queue("mail", retry=Retry.never(), retain=Retain(dead_count=None))
+
+_AT_ONCE = 500
+_ERROR = ErrorRecord(name="ReadTimeout", message="no answer", code="ETIMEDOUT", attempt=1)
+_NOTE = DeathNote("send", "", "ReadTimeout", "ETIMEDOUT", "0123456789ab", "no answer")
+
+
+@mail.task
+async def send(number: int) -> int:
+    return number
+
+
+async def fill(engine: Engine, number: int) -> list[str]:
+    """So many dead jobs, as workers leave them behind; their ids, oldest first."""
+    ids: list[str] = []
+    for start in range(0, number, _AT_ONCE):
+        fresh = app.new_ids(min(_AT_ONCE, number - start))
+        jobs = [
+            (job, seal_job(job, send.spec(send.draft(start + i)), EnqueueOptions(), 10).spec)
+            for i, job in enumerate(fresh)
+        ]
+        await engine.enqueue("mail", "undertaker", f"call{start:09d}", jobs)
+        claimed = await engine.exchange("mail", "w", "w", Turn(f"call{start:09d}a", _AT_ONCE))
+        endings = [
+            Settlement(one.id, one.lease, Buried(_ERROR, note=_NOTE)) for one in claimed.claimed
+        ]
+        await engine.exchange("mail", "w", "w", Turn(f"call{start:09d}b", 0, endings))
+        ids += fresh
+    return ids
