@@ -34,6 +34,19 @@ def wrong(keys: Mapping[str, Any]) -> Iterator[str]:
     if found != expected:
         yield f"shelves must be {expected}, are {found}"
     yield from _groups(keys, desk)
+    yield from _lines(keys, desk)
+
+
+def _lines(keys: Mapping[str, Any], desk: Mapping[str, Any]) -> Iterator[str]:
+    """Of a dead job at most one other is made, and both say so."""
+    specs, marks = keys.get("specs", {}), keys.get("marks", {})
+    made = Counter(mark["b"] for mark in marks.values() if "b" in mark)
+    if any(number > 1 for number in made.values()):
+        yield f"more than one job was made of some: {made}"
+    for job, record in desk.items():
+        new = record.get("to")
+        if new in specs and (marks[new].get("b"), specs[new]) != (job, specs[job]):
+            yield f"{new} must be made of {job}, and is made of {marks[new].get('b')}"
 
 
 def _groups(keys: Mapping[str, Any], desk: Mapping[str, Any]) -> Iterator[str]:

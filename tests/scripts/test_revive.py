@@ -22,7 +22,7 @@ async def test_a_dead_job_becomes_a_new_one_and_both_know_of_each_other(
     await rig.engine.wire.call("DEL", rig.engine.wake_key("q"))
     rig.clock.go(5)
     await rig.remember()
-    assert await morgue.revive("a") == ["ready"]
+    assert await morgue.revive("a") == ["OK"]
     changed = await rig.changed()
     assert changed.pop("clock")["enqueued"] == 2
     spec = b'010\n{"n":18446744073709551615}'
@@ -41,7 +41,7 @@ async def test_a_line_remembers_its_first_job(rig: Rig, morgue: Morgue) -> None:
     await morgue.bury("a")
     await morgue.revive("a")
     await morgue.end("a2")
-    assert await morgue.revive("a2", action="auto") == ["ready"]
+    assert await morgue.revive("a2", action="auto") == ["OK"]
     mark = (await rig.dump())["marks"]["a22"]
     assert mark == {"p": 5, "o": "a", "b": "a2", "x": 1}
 
@@ -57,7 +57,7 @@ async def test_delays_and_unique_claims_have_been(rig: Rig, morgue: Morgue) -> N
     await rig.engine.promote("q", ["a"])
     await morgue.end("a")
     await rig.add("b", unique="u", mode="live")
-    assert await morgue.revive("a") == ["ready"]
+    assert await morgue.revive("a") == ["OK"]
     taken = await rig.dump()
     assert taken["unique:live:u"] == "b"
     assert "u" not in taken["marks"]["a2"]
@@ -69,7 +69,7 @@ async def test_a_new_job_takes_its_turn_in_lane_and_chain(rig: Rig, morgue: Morg
     place = {"lane": "@acme", "chain": "t/acme"}
     await morgue.bury("a", facts=place)
     await rig.add("b", **place)
-    assert await morgue.revive("a") == ["ready"]
+    assert await morgue.revive("a") == ["OK"]
     taken = await rig.dump()
     assert taken["heads"] == {"t/acme": "b"}
     assert [job for job, _ in taken["tail:t/acme"]] == ["a2"]
@@ -83,8 +83,8 @@ async def test_what_is_not_pending_is_refused_and_nothing_changes(rig: Rig, morg
     await morgue.revive("again")
     await rig.add("waits", delay=SECOND)
     await rig.remember()
-    answers = await morgue.revive("done", "thrown", "again", "waits", "never")
-    assert answers == ["resolved", "discarded", "retried", "delayed", "unknown"]
+    answers = await morgue.revive("done", "thrown", "again", "waits", "again2", "never")
+    assert answers == ["resolved", "discarded", "retried", "delayed", "ready", "unknown"]
     assert await rig.changed() == {}
 
 
@@ -98,9 +98,9 @@ async def test_an_id_that_is_taken_is_not_overwritten(rig: Rig, morgue: Morgue) 
 async def test_a_call_that_is_sent_again_is_answered_alike(rig: Rig, morgue: Morgue) -> None:
     await morgue.bury("a")
     args = [T0, "me", "call", "", *WHY, 5, "a", "a2"]
-    assert await rig.engine._send("revive", "q", args) == [b"ready"]
+    assert await rig.engine._send("revive", "q", args) == [b"OK"]
     await rig.remember()
-    assert await rig.engine._send("revive", "q", args) == [b"ready"]
+    assert await rig.engine._send("revive", "q", args) == [b"OK"]
     assert await rig.is_untouched()
 
 

@@ -168,7 +168,7 @@ class Desk:
             jobs = list(zip(ids, self._reach.new_ids(len(ids)), strict=True))
             answers = await calls.revive(home, decision, Priority.HIGH, jobs, epoch=epoch)
             return [
-                Dealt(job, new_id) if answer == "ready" else Dealt(job, refused=answer)
+                Dealt(job, new_id) if answer == "OK" else Dealt(job, refused=answer)
                 for (job, new_id), answer in zip(jobs, answers, strict=True)
             ]
 

@@ -14,7 +14,7 @@ import msgspec
 from faena.engine.engine import Engine
 from faena.engine.scripts import pairs, texts
 
-SLICE: Final = 50
+SLICE: Final = 25
 """Dead jobs retried, discarded or resolved in one call: the server waits for nothing else."""
 
 LOOKED: Final = 200
@@ -147,7 +147,7 @@ class DeskCalls:
         *,
         epoch: int = 0,
     ) -> list[str]:
-        """Retry (id, new id) pairs; for each ready, or the word that forbids it.
+        """Retry (id, new id) pairs; for each OK, or the word that forbids it.
 
         Raises HomesChanged, with nothing changed, when the homes are of another epoch.
         """

@@ -3,7 +3,7 @@
 -- keys     desk, specs, marks hashes · desk: zsets · ready zset
 -- args     now · caller (of this call only) · call · epoch of the homes ('' for the first) · action · reason ·
 --          by · priority (at most) · (id · new id) …
--- returns  for each: ready | retried, discarded or resolved (no longer pending) | the state of a job that
+-- returns  for each: OK | retried, discarded or resolved (no longer pending) | the state of a job that
 --          is not dead | unknown | taken (the new id)
 -- refuses  UNCONFIGURED · MOVED (the homes are of another epoch)
 --@include now, conf, replay, tally, mark, revive

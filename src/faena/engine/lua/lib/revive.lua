@@ -42,7 +42,7 @@ local function bring_in(new, conf, now)
 end
 
 --- Retry pending jobs of the desk, each `ids[i]` as `fresh[i]`, because of `why`: {action, reason, by,
--- priority, redrive}; `records` are theirs. Returns for each ready, or what forbids it: retried,
+-- priority, redrive}; `records` are theirs. Returns for each OK, or what forbids it: retried,
 -- discarded, resolved, the state of a job that is not dead, unknown, taken (the new id).
 local function revive(ids, fresh, records, why, conf, now)
   local answers, new, done = {}, {}, {}
@@ -53,8 +53,8 @@ local function revive(ids, fresh, records, why, conf, now)
   local taken = call('HMGET', key('specs'), unpack(fresh))
   for i, id in ipairs(ids) do
     local record = records[id]
-    answers[i] = forbids(id, record, taken[i]) or 'ready'
-    if answers[i] == 'ready' then
+    answers[i] = forbids(id, record, taken[i]) or 'OK'
+    if answers[i] == 'OK' then
       -- an id that is named twice is refused the second time
       record.s, record.to, record.r = 'retried', fresh[i], { why.action, why.reason, why.by, now }
       new[#new + 1] = { fresh = fresh[i], spec = specs[i], mark = new_mark(id, marks[id] or {}, specs[i], why) }

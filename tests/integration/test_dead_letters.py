@@ -1,0 +1,245 @@
+"""The dead-letter desk with real workers: canaries, homes, automatic retries, alerts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from faena import DeadLetters, Faena, RedriveView, Retry
+from faena.deadletter.upkeep import Upkeep
+from faena.errors import ConfigError, InvalidTransition, JobNotFound
+from tests._support.eventually import eventually
+from tests._support.valkey import Server
+
+
+class Shop:
+    """An app whose handler fails as long as it is told to."""
+
+    def __init__(self, url: str, namespace: str, **options: Any) -> None:
+        self.app = Faena("shop", url, namespace=namespace, dead_letters=options.pop("dead", None))
+        self.mail = self.app.queue("mail", retry=Retry.never(), **options)
+        self.is_down = True
+        self.bad: set[int] = set()
+        self.ran: list[int] = []
+
+        @self.mail.task
+        async def send(number: int) -> None:
+            if self.is_down or number in self.bad:
+                raise ConnectionRefusedError(f"cannot reach {number}")
+            self.ran.append(number)
+
+        self.send = send
+
+    @property
+    def desk(self) -> Any:
+        return self.app.dead_letters
+
+    async def bury(self, *numbers: int, tenants: int = 1) -> list[str]:
+        """Dead jobs, one after the other."""
+        ids: list[str] = []
+        for tenant in range(tenants):
+            mine = [number for number in numbers if number % tenants == tenant]
+            receipts = await self.send.enqueue_many(mine, tenant=f"t{tenant}")
+            ids += [receipt.id for receipt in receipts]
+        await self.app.run_worker(until_empty=True)
+        return ids
+
+    @asynccontextmanager
+    async def working(self) -> AsyncIterator[None]:
+        running = asyncio.create_task(self.app.run_worker())
+        try:
+            yield
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+
+@asynccontextmanager
+async def shop(valkey: Server, namespace: str, **options: Any) -> AsyncIterator[Shop]:
+    made = Shop(valkey.url, namespace, **options)
+    try:
+        yield made
+    finally:
+        await made.mail.obliterate(force=True)
+        await made.app.close()
+
+
+async def test_a_redrive_waits_for_its_canary_and_then_goes_on(
+    valkey: Server, namespace: str
+) -> None:
+    async with shop(valkey, namespace) as one:
+        await one.bury(*range(20))
+        one.is_down = False
+        states: list[str] = []
+
+        def report(view: RedriveView) -> None:
+            states.append(view.state)
+
+        async with one.working():
+            view = await one.desk.redrive("mail", canary=3, rate="1000/s", report=report)
+        assert (view.state, view.moved, view.died) == ("done", 20, 0)
+        assert states[0] == "canary"
+        assert sorted(one.ran)[:3] == [0, 1, 2]
+
+
+async def test_a_canary_that_dies_again_ends_the_redrive_and_a_resume_goes_on(
+    valkey: Server, namespace: str
+) -> None:
+    async with shop(valkey, namespace) as one:
+        await one.bury(*range(10))
+        one.is_down, one.bad = False, {1}
+        async with one.working():
+            view = await one.desk.redrive("mail", canary=3)
+            assert (view.state, view.moved, view.died) == ("failed", 3, 1)
+            stats = await one.desk.stats()
+            assert stats.by_status["pending"] == 8  # seven, and the one that died again
+            view = await one.desk.resume_redrive("mail", view.id)
+            assert (view.state, view.moved) == ("done", 10)
+        seen = await one.desk.redrives("mail")
+        assert [(each.id, each.state) for each in seen] == [(view.id, "done")]
+
+
+async def test_a_redrive_that_somebody_stops_ends_for_its_driver_too(
+    valkey: Server, namespace: str
+) -> None:
+    async with shop(valkey, namespace) as one:
+        await one.bury(*range(10))
+        seen: list[RedriveView] = []
+        driving = asyncio.create_task(one.desk.redrive("mail", rate="1/s", report=seen.append))
+        await eventually(lambda: seen)
+        stopped = await one.desk.stop_redrive("mail", seen[0].id)
+        view = await driving
+        assert (stopped.state, view.state) == ("stopped", "stopped")
+        assert 1 <= view.moved < 10
+        with pytest.raises(JobNotFound, match="no redrive never in queue mail"):
+            await one.desk.stop_redrive("mail", "never")
+
+
+async def test_a_queue_of_shards_and_dedicated_tenants_has_one_desk(
+    valkey: Server, namespace: str
+) -> None:
+    async with shop(valkey, namespace, shards=3) as one:
+        ids = await one.bury(*range(40), tenants=8)
+        await one.mail.tenant("t3").dedicate()
+        found: list[str] = []
+        cursor = None
+        while True:
+            page = await one.desk.list(limit=7, cursor=cursor)
+            found += [letter.id for letter in page.items]
+            times = [letter.died_at for letter in page.items]
+            assert times == sorted(times, reverse=True)
+            cursor = page.cursor
+            if cursor is None:
+                break
+        assert sorted(found) == sorted(ids)
+        mine = (await one.desk.list(tenant="t3")).items
+        assert [letter.tenant for letter in mine] == ["t3"] * 5
+        assert (await one.desk.groups())[0].pending == 40
+        assert await one.desk.get("mail", mine[0].id) == mine[0]
+        one.is_down = False
+        dealt = await one.desk.retry_many("mail", [mine[0].id, found[0], found[-1], "never"])
+        assert [each.refused for each in dealt][-1] == "unknown"
+        await one.desk.discard("mail", mine[1].id)
+        view = await one.desk.redrive("mail")
+        kept = len({mine[0].id, found[0], found[-1]})
+        assert (view.state, view.moved) == ("done", 40 - kept - 1)
+        await one.mail.tenant("t3").rejoin()
+        await one.app.run_worker(until_empty=True)
+        assert len(one.ran) == len(set(one.ran)) == 39
+        assert (await one.desk.stats()).by_status["retried"] == 39
+
+
+async def test_a_retry_while_tenants_move_is_neither_lost_nor_doubled(
+    valkey: Server, namespace: str
+) -> None:
+    async with shop(valkey, namespace, fair=True) as one:
+        ids = await one.bury(*range(60), tenants=6)
+        one.is_down = False
+        growing = asyncio.create_task(one.mail.reshard(3))
+        for job in ids:
+            await one.desk.retry("mail", job)
+        await growing
+        await one.app.run_worker(until_empty=True)
+        assert sorted(one.ran) == list(range(60))
+
+
+async def test_workers_retry_what_may_have_passed_and_tell_of_a_surge(
+    valkey: Server, namespace: str
+) -> None:
+    dead = DeadLetters(retry_after="1ms", most_retries=2, alert_new=2, alert_age="1ms")
+    async with shop(valkey, namespace, dead=dead) as one:
+        await one.bury(7, 8, 9)
+        upkeep = Upkeep(one.app._reach, dead.settled({}), ["mail"], every_s=0.01)
+        looking = asyncio.create_task(upkeep.run())
+        async with one.working():
+
+            async def is_spent() -> bool:
+                stats = await one.desk.stats()
+                return stats.by_status["retried"] == 6 and stats.by_status["pending"] == 3
+
+            await eventually(is_spent)
+        looking.cancel()
+        assert (await one.desk.stats()).due == 0
+        engine = (await one.app.runtime()).engine
+        events = await engine.command("XRANGE", "mail", "events", "-", "+")
+        told = [dict(zip(flat[::2], flat[1::2], strict=True)) for _, flat in events]
+        names = [name for entry in told for name in entry if name.startswith(b"dead_")]
+        assert names.count(b"dead_surge") == names.count(b"dead_old") == 1
+        assert b"dead_many" not in names
+
+
+async def test_automatic_retries_can_be_switched_off(
+    valkey: Server, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ENABLE_DLQ_AUTO_RETRY", "false")
+    async with shop(valkey, namespace) as one:
+        await one.bury(7)
+        assert (await one.desk.stats()).due == 0
+    monkeypatch.setenv("ENABLE_DLQ_AUTO_RETRY", "perhaps")
+    async with shop(valkey, namespace) as one:
+        with pytest.raises(ConfigError, match="ENABLE_DLQ_AUTO_RETRY must be true or false"):
+            await one.app.worker()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ({"queues": "mial"}, "queue must be one of the app's"),
+        ({"status": "mended"}, "status must be a known one"),
+        ({"tenannt": "acme"}, "did you mean 'tenant'"),
+        ({"tenant": "two words"}, "tenant must be 1 to 128"),
+        ({"limit": 0}, "limit must be a whole number"),
+        ({"limit": 10_000}, "limit must be a whole number"),
+        ({"older_than": "soon"}, "older_than must be"),
+        ({"cursor": "nonsense"}, "cursor must come from"),
+        ({"cursor": "%%%"}, "cursor must come from"),
+        ({"cursor": ""}, "cursor must come from"),
+    ],
+)
+async def test_bad_filters_are_refused(
+    valkey: Server, namespace: str, wanted: dict[str, Any], words: str
+) -> None:
+    async with shop(valkey, namespace) as one:
+        with pytest.raises(ConfigError, match=words):
+            await one.desk.list(**wanted)
+
+
+async def test_bad_decisions_are_refused(valkey: Server, namespace: str) -> None:
+    async with shop(valkey, namespace) as one:
+        (job,) = await one.bury(1)
+        with pytest.raises(ConfigError, match="by must be"):
+            await one.desk.retry("mail", job, by="two words")
+        with pytest.raises(ConfigError, match="reason must be a text of at most 500"):
+            await one.desk.discard("mail", job, reason="x" * 501)
+        for options in ({"rate": "fast"}, {"canary": -1}, {"failures": -1}, {"status": "retried"}):
+            with pytest.raises(ConfigError, match="must be"):
+                await one.desk.redrive("mail", **options)
+        letter = await one.desk.get("mail", job)
+        assert letter.status == "pending"
+        await one.desk.resolve("mail", job)
+        with pytest.raises(InvalidTransition, match=f"cannot retry dead job {job}: it is resolved"):
+            await one.desk.retry("mail", job)
