@@ -4,6 +4,7 @@ from faena.app import Faena
 from faena.deadletter.item import DeadGroup, DeadLetter, DeadPage, DeadStats
 from faena.deadletter.redrive import RedriveView
 from faena.errors import FaenaError
+from faena.flows import Flow, FlowView, Group, GroupView, NodeView, Plan
 from faena.identity import IdempotencyKey, WebhookKey
 from faena.job import Job, JobView
 from faena.limits import Limit
@@ -31,13 +32,19 @@ __all__ = [
     "Durability",
     "Faena",
     "FaenaError",
+    "Flow",
+    "FlowView",
+    "Group",
+    "GroupView",
     "Handle",
     "IdempotencyKey",
     "Job",
     "JobView",
     "Limit",
     "Middleware",
+    "NodeView",
     "Order",
+    "Plan",
     "Pool",
     "Priority",
     "Queue",

@@ -25,7 +25,9 @@ from faena.engine import Address, Engine, Wire
 from faena.engine.mail import Mail
 from faena.engine.scripts import Settlement, Turn
 from faena.engine.settings import declaration
+from faena.errors import InvalidTransition
 from faena.estate import Estate
+from faena.flows import Flow
 from faena.outcomes import Buried, Completed
 from faena.postman import Postman
 from faena.task import Draft
@@ -38,6 +40,7 @@ EXAMPLES = 400 if os.environ.get("FAENA_HYPOTHESIS") == "long" else 25
 QUEUES = ("first", "second")
 RULES = ("fail", "fail", "continue", "ignore")
 _numbers = itertools.count()
+_MOST_ROUNDS = 50
 
 pytestmark = pytest.mark.timeout(600 if EXAMPLES > 25 else 60)
 
@@ -142,13 +145,15 @@ class World:
     async def settle_down(self) -> None:
         """Work and carry until nothing is left to do."""
         postman = (await self.app.runtime()).postman
-        while True:
+        mail = Mail(self.engine)
+        for _ in range(_MOST_ROUNDS):
             for queue in QUEUES:
                 await postman.carry(queue)
-            if not sum([await self.work(queue) for queue in QUEUES]):
-                mail = Mail(self.engine)
-                if not any([await mail.has_mail(queue) for queue in QUEUES]):
-                    return
+            if not sum([await self.work(queue) for queue in QUEUES]) and not any(
+                [await mail.has_mail(queue) for queue in QUEUES]
+            ):
+                return
+        raise AssertionError(f"it does not come to an end: {await mail.errands('first', 0)}")
 
     async def close(self) -> None:
         await self.app.close()
@@ -233,17 +238,21 @@ def test_every_node_ends_as_the_plan_says_and_comes_once(
     asyncio.run(_flow(server.url, data))
 
 
+async def begin(world: World, plan: Plan) -> Flow:
+    drawn = world.app.flow(id="f")
+    for number, (queue, parents, fails) in enumerate(plan):
+        after = {f"n{parent}": rule for parent, rule in parents.items()}
+        drawn.add(world.draft(queue), name=f"n{number}", after=after)
+        if fails:
+            world.failing.add(f"f.{number + 1}")
+    return await drawn.start()
+
+
 async def _flow(url: str, data: st.DataObject) -> None:
     plan = data.draw(plans(), label="plan")
     world = World(url)
     try:
-        drawn = world.app.flow(id="f")
-        for number, (queue, parents, fails) in enumerate(plan):
-            after = {f"n{parent}": rule for parent, rule in parents.items()}
-            drawn.add(world.draft(queue), name=f"n{number}", after=after)
-            if fails:
-                world.failing.add(f"f.{number + 1}")
-        flow = await drawn.start()
+        flow = await begin(world, plan)
         await mix_up(world, data)
         view = await flow.view()
         states = expected(plan)
@@ -252,6 +261,69 @@ async def _flow(url: str, data: st.DataObject) -> None:
         assert view.left == 0
         ran = {f"f.{at}" for at, state in enumerate(states, 1) if state != "skipped"}
         assert world.came == Counter(ran)
+        await _mend(world, data, flow, plan)
+    finally:
+        await world.close()
+
+
+async def _mend(world: World, data: st.DataObject, flow: Flow, plan: Plan) -> None:
+    """Run some dead jobs again, which complete now: what they had stopped goes on, and no more."""
+    dead = sorted(at for at, state in enumerate(expected(plan)) if state == "dead")
+    mended = data.draw(st.sets(st.sampled_from(dead)), label="mended") if dead else set[int]()
+    before = Counter(world.came)
+    for at in mended:
+        world.failing.discard(f"f.{at + 1}")
+        assert await world.engine.retry(plan[at][0], [f"f.{at + 1}"]) == ["ready"]
+    await mix_up(world, data)
+    now = [
+        (queue, parents, fails and at not in mended)
+        for at, (queue, parents, fails) in enumerate(plan)
+    ]
+    view = await flow.view()
+    states = expected(now)
+    assert [node.state for node in view.nodes] == states
+    assert view.state == ("failed" if is_failed(now, states) else "completed")
+    assert view.left == 0
+    came = {f"f.{at}" for at, state in enumerate(states, 1) if state != "skipped"} - set(before)
+    assert world.came - before == Counter({*came, *(f"f.{at + 1}" for at in mended)})
+
+
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(data=st.data())
+def test_a_flow_that_is_called_off_ends_and_can_be_taken_up(
+    server: Server, data: st.DataObject
+) -> None:
+    asyncio.run(_cancel(server.url, data))
+
+
+async def _cancel(url: str, data: st.DataObject) -> None:
+    plan = data.draw(plans(), label="plan")
+    world = World(url)
+    try:
+        flow = await begin(world, plan)
+        for _ in range(data.draw(st.integers(0, 10), label="before")):
+            await world.work(data.draw(st.sampled_from(QUEUES)))
+        with contextlib.suppress(InvalidTransition):
+            await flow.cancel()
+        await mix_up(world, data)
+        view = await flow.view()
+        assert view.left == 0
+        assert {node.state for node in view.nodes} <= {"completed", "dead", "cancelled", "skipped"}
+        if view.state == "completed":
+            return
+        world.failing.clear()
+        done = {node.job for node in view.nodes if node.state == "completed"}
+        before = Counter(world.came)
+        await flow.retry()
+        await mix_up(world, data)
+        view = await flow.view()
+        assert (view.state, view.left) == ("completed", 0)
+        again = Counter(node.job for node in view.nodes if node.job not in done)
+        assert world.came - before == again
     finally:
         await world.close()
 

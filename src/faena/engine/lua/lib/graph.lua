@@ -138,21 +138,37 @@ local function prune_flows(now)
   end
 end
 
+local function has_ended(state)
+  return state == 'failed' or state == 'completed'
+end
+
+local function end_flow(flow, state, now)
+  flow.state = state
+  call('HSET', flow_key(flow.id), 'finished', whole(now))
+  call('ZREM', key('flows'), flow.id)
+  call('ZADD', key('flows_done'), now, flow.id)
+  tell('flow_' .. state, { flow.id })
+  prune_flows(now)
+end
+
+--- A job that had failed was run again.
+local function go_on(flow, now)
+  flow.state = 'running'
+  call('HDEL', flow_key(flow.id), 'finished')
+  call('ZREM', key('flows_done'), flow.id)
+  call('ZADD', key('flows'), now, flow.id)
+end
+
 local function finish_flow(flow, now)
-  if flow.left == 0 and (flow.state == 'running' or flow.state == 'cancelled') then
-    if flow.state == 'running' then
-      flow.state = flow.bad > 0 and 'failed' or 'completed'
+  if flow.left > 0 and has_ended(flow.state) then
+    go_on(flow, now)
+  elseif flow.left == 0 and (flow.state == 'running' or has_ended(flow.state)) then
+    local state = flow.bad > 0 and 'failed' or 'completed'
+    if state ~= flow.state then
+      end_flow(flow, state, now)
     end
-    call('HSET', flow_key(flow.id), 'finished', whole(now))
-    call('ZREM', key('flows'), flow.id)
-    call('ZADD', key('flows_done'), now, flow.id)
-    tell('flow_' .. flow.state, { flow.id })
-    prune_flows(now)
-  elseif flow.left > 0 and (flow.state == 'failed' or flow.state == 'completed') then
-    flow.state = 'running'   -- a job that had failed was run again
-    call('HDEL', flow_key(flow.id), 'finished')
-    call('ZREM', key('flows_done'), flow.id)
-    call('ZADD', key('flows'), now, flow.id)
+  elseif flow.left == 0 and flow.state == 'cancelled' and call('HEXISTS', flow_key(flow.id), 'finished') == 0 then
+    end_flow(flow, 'cancelled', now)
   end
 end
 
