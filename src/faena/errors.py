@@ -8,6 +8,7 @@
     │   ├── HomesChanged        a queue's jobs live elsewhere now; the client asks again by itself
     │   └── ScriptError         a script failed in a way no code path expects
     ├── PayloadError            cannot be encoded, decoded or validated, or is too large
+    ├── BatchError              a batch handler returned no list with an entry for each payload
     ├── Overloaded              back-pressure refused the job: .retry_after .reason
     ├── JobError
     │   ├── JobNotFound
@@ -79,6 +80,10 @@ class PayloadError(FaenaError):
     ) -> None:
         super().__init__(message, op=op)
         self.fields = tuple(fields)
+
+
+class BatchError(FaenaError):
+    """A handler that was called for many jobs did not say what became of each."""
 
 
 class Overloaded(FaenaError):

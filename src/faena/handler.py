@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import inspect
-import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from faena.codec import Codec, codec_for
 from faena.errors import ConfigError
 from faena.job import Job
-from faena.options import QueueOptions, Run, TaskOptions, default_timeout_us
+from faena.options import BatchOptions, QueueOptions, Run, TaskOptions, default_timeout_us
 from faena.retry import Retry
+from faena.signature import read_batch, read_plain
 
-_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+Place: TypeAlias = Run | Literal["batch"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +25,13 @@ class Handler:
     queue: str
     function: Callable[..., Any]
     run: Run
+    """Where the function is called."""
+    place: Place
+    """Where its jobs go: to the same, or first to wait for others."""
+    batch: BatchOptions | None
+    """How jobs are gathered; None for a function that is called for each."""
     payload: Codec[Any] | None
-    """None when the function takes no payload."""
+    """Of one job; None when the function takes no payload."""
     result: Codec[Any]
     payload_at: int
     """Position of the payload among the arguments; -1 for none."""
@@ -40,13 +45,18 @@ class Handler:
     payload_limit: int
     max_deliveries: int
 
-    def arguments(self, payload: Any, job: Job) -> tuple[Any, ...]:
-        """The arguments in the order the function wants them."""
+    def arguments(self, payload: Any, job: Job | Sequence[Job]) -> tuple[Any, ...]:
+        """The arguments in the order the function wants them; lists of both for a batch."""
         if self.job_at < 0:
             return () if self.payload_at < 0 else (payload,)
         if self.payload_at < 0:
             return (job,)
         return (payload, job) if self.payload_at < self.job_at else (job, payload)
+
+    @property
+    def wait_s(self) -> float:
+        """How long a job may wait for others."""
+        return self.batch.wait_us / 1e6 if self.batch else 0.0
 
     def timeout_of(self, asked_us: int | None, priority: int) -> int:
         """How long an attempt may run: the job's word, the task's, or the priority's default."""
@@ -73,22 +83,21 @@ def make_handler(
     names: Mapping[str, Any],
 ) -> Handler:
     """Read the function's signature; `names` helps to resolve annotations of local classes."""
-    hints = _hints(function, names)
-    payload, job = _positions(function, task.name, hints)
-    parameters = list(inspect.signature(function).parameters)
+    batch = task if isinstance(task, BatchOptions) else None
+    signature = (read_batch if batch else read_plain)(function, task.name, names)
+    has_payload = signature.payload_at >= 0
+    run = _where(function, task)
     return Handler(
         name=task.name,
         queue=queue,
         function=function,
-        run=_where(function, task),
-        payload=(
-            _codec(task.name, "payload", hints.get(parameters[payload], Any))
-            if payload >= 0
-            else None
-        ),
-        result=_codec(task.name, "result", hints.get("return", Any)),
-        payload_at=payload,
-        job_at=job,
+        run=run,
+        place="batch" if batch else run,
+        batch=batch,
+        payload=_codec(task.name, "payload", signature.payload) if has_payload else None,
+        result=_codec(task.name, "result", signature.result),
+        payload_at=signature.payload_at,
+        job_at=signature.job_at,
         retry=task.retry or options.retry,
         priority=task.priority or options.priority,
         timeout_us=task.timeout_us or options.timeout_us,
@@ -130,40 +139,3 @@ def _where(function: Callable[..., Any], task: TaskOptions) -> Run:
 
 def _is_findable(function: Callable[..., Any]) -> bool:
     return not inspect.ismethod(function) and "<locals>" not in function.__qualname__
-
-
-def _hints(function: Callable[..., Any], names: Mapping[str, Any]) -> dict[str, Any]:
-    try:
-        return typing.get_type_hints(function, include_extras=True)
-    except NameError:
-        pass
-    try:
-        return typing.get_type_hints(function, localns=dict(names), include_extras=True)
-    except NameError as error:
-        raise ConfigError(
-            f"annotations of handler {function.__name__} must be names that can be found: {error}",
-            field="task",
-        ) from None
-
-
-def _positions(
-    function: Callable[..., Any], task: str, hints: Mapping[str, Any]
-) -> tuple[int, int]:
-    """Where the payload and the job stand; anything else in the signature is refused."""
-    payload = job = -1
-    for position, parameter in enumerate(inspect.signature(function).parameters.values()):
-        is_job = hints.get(parameter.name) is Job or (
-            parameter.name == "job" and parameter.name not in hints
-        )
-        if parameter.kind not in _POSITIONAL or (job if is_job else payload) >= 0:
-            raise ConfigError(
-                f"handler of task {task} must take a payload, a job, both or none, "
-                f"got a parameter {parameter}",
-                field="task",
-                value=str(inspect.signature(function)),
-            )
-        if is_job:
-            job = position
-        else:
-            payload = position
-    return payload, job

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from faena.codec import codec_for
 from faena.duration import Duration, to_s, to_us
@@ -16,9 +16,9 @@ from faena.inspector import Overview, Page
 from faena.limits import Limit, check_stack
 from faena.naming import check_label, check_name
 from faena.number import check_whole
-from faena.options import Order, QueueOptions, TaskOptions, build
+from faena.options import BatchOptions, Order, QueueOptions, TaskOptions, build
 from faena.options.queue import MOST_SHARDS, check_parts
-from faena.registrar import Registrar, TaskFields
+from faena.registrar import BatchFields, BatchRegistrar, Registrar
 from faena.sharding import HomesView, reshard, view_homes
 from faena.shares import Shares, shares_of
 from faena.states import FINISHED, State
@@ -55,19 +55,50 @@ class Queue:
         """Registers a function: `@queue.task`, or `@queue.task(timeout=…, run="process")`."""
         return Registrar(self._register, {})
 
-    def _register(
-        self, function: Callable[..., Any], options: TaskFields, names: Mapping[str, Any]
-    ) -> Task[Any, Any]:
-        default = name_of(function)
-        task_options = build(TaskOptions, "task", {"name": default, **options})
-        if task_options.name in self.tasks:
+    def batch(
+        self, size: int = 50, wait: Duration = "200ms", **options: Unpack[BatchFields]
+    ) -> BatchRegistrar:
+        """Registers a function that is called once for many jobs: `@queue.batch(size=50)`.
+
+        Jobs are enqueued, limited, retried and finished one by one as ever; see `BatchOptions`.
+        """
+        given = {**options, "size": size, "wait": wait}
+        self._check_batch(build(BatchOptions, "batch", {"name": "unnamed", **given}))
+        return BatchRegistrar(self._register_batch, given)
+
+    def _check_batch(self, batch: BatchOptions) -> None:
+        most = self.options.concurrency
+        if batch.size > most:
             raise ConfigError(
-                f"task {task_options.name!r} is registered twice on queue {self.name}: "
+                f"size of a batch must be at most the concurrency of queue {self.name}, "
+                f"which is {most}, got {batch.size}",
+                field="size",
+                value=batch.size,
+            )
+
+    def _register(
+        self, function: Callable[..., Any], options: Mapping[str, Any], names: Mapping[str, Any]
+    ) -> Task[Any, Any]:
+        given = {"name": name_of(function), **options}
+        return self._add(function, build(TaskOptions, "task", given), names)
+
+    def _register_batch(
+        self, function: Callable[..., Any], options: Mapping[str, Any], names: Mapping[str, Any]
+    ) -> Task[Any, Any]:
+        given = {"name": name_of(function), **options}
+        return self._add(function, build(BatchOptions, "batch", given), names)
+
+    def _add(
+        self, function: Callable[..., Any], options: TaskOptions, names: Mapping[str, Any]
+    ) -> Task[Any, Any]:
+        if options.name in self.tasks:
+            raise ConfigError(
+                f"task {options.name!r} is registered twice on queue {self.name}: "
                 f"give one of them another name",
                 field="name",
-                value=task_options.name,
+                value=options.name,
             )
-        handler = make_handler(function, self.name, task_options, self.options, names)
+        handler = make_handler(function, self.name, options, self.options, names)
         task: Task[Any, Any] = Task(self._app, handler)
         self.tasks[handler.name] = task
         return task

@@ -1,19 +1,21 @@
-"""`@queue.task`: turns a function into a task and keeps its types.
+"""`@queue.task` and `@queue.batch`: turn a function into a task and keep its types.
 
 What `enqueue` takes and what `result()` returns are read from the function's own signature, by type
-checkers here and at run time in `faena.handler`. A handler takes its payload, the job, both in
-either order, or nothing; it may be a `def` or an `async def`.
+checkers here and at run time in `faena.signature`. A handler takes its payload, the job, both in
+either order, or nothing; one for a batch takes a list of payloads, and may take that of their jobs.
+Either may be a `def` or an `async def`.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypedDict, TypeVar, Unpack, overload
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 from faena.duration import Duration
 from faena.job import Job
 from faena.options import Run
+from faena.outcomes import Discard, RateLimited, Snooze
 from faena.retry import Retry
 from faena.task import Task
 
@@ -32,8 +34,20 @@ class TaskFields(TypedDict, total=False):
     version: int
 
 
-Register = Callable[[Callable[..., Any], TaskFields, Mapping[str, Any]], Task[Any, Any]]
+class BatchFields(TaskFields, total=False):
+    """The options of a batch task beside its size and its wait; see `BatchOptions`."""
+
+    per_tenant: bool
+
+
+Register = Callable[[Callable[..., Any], Mapping[str, Any], Mapping[str, Any]], Task[Any, Any]]
 """What a queue does with a function, its options and the names its annotations may use."""
+
+Ending: TypeAlias = Exception | BaseException | Snooze | Discard | RateLimited
+"""Named one by one, for a type checker takes out of a union only what is named there."""
+
+Entries: TypeAlias = Sequence[R | Ending] | None
+"""What a batch handler returns: for each payload its result, or what became of it instead."""
 
 
 class Registrar:
@@ -66,3 +80,36 @@ class Registrar:
         # Annotations may name classes that are local to the decorating function.
         names = sys._getframe(1).f_locals  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
         return self._register(function, {**self._options, **options}, names)
+
+
+class BatchRegistrar:
+    """The decorator of one queue for a handler of many jobs, its options given.
+
+    The task is typed by one job: what `enqueue` takes is an element of the handler's list, and a
+    result is an entry of the list that it returns.
+    """
+
+    def __init__(self, register: Register, options: Mapping[str, Any]) -> None:
+        self._register = register
+        self._options = options
+
+    @overload
+    def __call__(
+        self, function: Callable[[list[P], list[Job]], Awaitable[None] | None], /
+    ) -> Task[P, None]: ...
+    @overload
+    def __call__(
+        self, function: Callable[[list[P]], Awaitable[None] | None], /
+    ) -> Task[P, None]: ...
+    @overload
+    def __call__(
+        self, function: Callable[[list[P], list[Job]], Awaitable[Entries[R]] | Entries[R]], /
+    ) -> Task[P, R]: ...
+    @overload
+    def __call__(
+        self, function: Callable[[list[P]], Awaitable[Entries[R]] | Entries[R]], /
+    ) -> Task[P, R]: ...
+    def __call__(self, function: Callable[..., Any], /) -> Any:
+        """Register the function."""
+        names = sys._getframe(1).f_locals  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+        return self._register(function, self._options, names)

@@ -5,6 +5,7 @@ form, a field beside it holds it (`lease`, `lease_us`). Nothing here knows how a
 """
 
 from faena.options.backpressure import Backpressure
+from faena.options.batch import BatchOptions
 from faena.options.dead_letters import DeadLetters
 from faena.options.durability import Durability, DurabilityLevel
 from faena.options.enqueue import EnqueueOptions
@@ -19,6 +20,7 @@ from faena.options.unique import Unique, UniqueMode
 __all__ = [
     "PRIORITY_TIMEOUT_US",
     "Backpressure",
+    "BatchOptions",
     "DeadLetters",
     "Durability",
     "DurabilityLevel",

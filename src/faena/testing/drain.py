@@ -23,10 +23,11 @@ from faena.postman import Postman
 from faena.producer import CallIds
 from faena.queue import Queue
 from faena.testing.clock import Clock
-from faena.testing.inline import WORKER, Places, Witness, result_of
+from faena.testing.inline import WORKER, Places, Stage, Witness, result_of
 from faena.testing.report import Ran, ending_of
 from faena.worker.attempt import Attempt, Stop
 from faena.worker.executor import Executor
+from faena.worker.gatherer import Gatherer
 from faena.worker.leases import Leases
 from faena.worker.notes import QueueNotes
 
@@ -62,11 +63,13 @@ class Drain:
         self._most = most
         self._lines: dict[str, _Line] = {}
         self._news = asyncio.Event()
+        self._gatherer: Gatherer
         self.runs: list[Ran] = []
 
     async def run(self, queues: Iterable[Queue], until_us: int) -> None:
         """Drain the queues, letting time pass up to `until_us` whenever nothing is ready."""
-        with Places(self._at_once) as places:
+        with Places(self._at_once, lambda _batch: self._news.set()) as places:
+            self._gatherer = places.gatherer
             for queue in queues:
                 for home in await self._estate.of(queue.name).names():
                     self._lines[home] = _Line(
@@ -90,6 +93,8 @@ class Drain:
             if await self._claim():
                 self._refuse_endlessness()
                 continue
+            if self._running < self._at_once and self._gatherer.begin_next():
+                continue
             if self._running:
                 await self._wait()
             elif not self._skip_ahead(until_us):
@@ -97,13 +102,15 @@ class Drain:
 
     @property
     def _running(self) -> int:
-        return sum(len(line.executor.running) for line in self._lines.values())
+        """Handlers side by side: a batch is one, and jobs that wait for others are none."""
+        jobs = sum(len(line.executor.running) for line in self._lines.values())
+        return jobs - self._gatherer.held + self._gatherer.calls
 
     async def _claim(self) -> bool:
         """One exchange with each queue that has something to say; whether anything came of it."""
         has_news = False
         for home, line in self._lines.items():
-            free = self._at_once - self._running
+            free = max(0, self._at_once - self._running)
             if free or line.settled:
                 answer = await line.exchange(free)
                 if answer.has_mail:
@@ -153,7 +160,7 @@ class Drain:
                 await line.exchange(0)
 
 
-class _Line:
+class _Line(Stage):
     """One home of a queue in a drain."""
 
     def __init__(
@@ -166,6 +173,7 @@ class _Line:
         middleware: Sequence[Middleware],
         on_ran: Callable[[Ran], None],
     ) -> None:
+        super().__init__(places, queue.name)
         self._engine = engine
         self._queue = queue
         self._home = home
@@ -182,7 +190,7 @@ class _Line:
         self.executor = Executor(
             queue.name,
             queue.handlers,
-            places=places.by_name,
+            places=self.places,
             notes=self._notes,
             middleware=(self._witness, *middleware),
             worker=WORKER,

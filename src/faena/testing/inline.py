@@ -7,7 +7,7 @@ own server.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self, TypeVar, Unpack, overload
 
 from faena.client import seal_job
@@ -20,7 +20,9 @@ from faena.outcomes import Completed, Outcome
 from faena.task import EnqueueFields, Receipt, Task
 from faena.testing.report import Ran, ending_of
 from faena.worker.attempt import Attempt
+from faena.worker.batch import Batch, Place
 from faena.worker.executor import Executor
+from faena.worker.gatherer import Gatherer
 from faena.worker.processes import Processes
 from faena.worker.threads import Threads
 
@@ -62,10 +64,11 @@ async def attempt(
         ended.set_result(outcome)
 
     with Places() as places:
-        executor = Executor(
+        stage = Stage(places, task.queue)
+        stage.executor = Executor(
             task.queue,
             {task.name: task.handler},
-            places=places.by_name,
+            places=stage.places,
             notes=notes,
             middleware=(witness, *task.app.middleware),
             worker=WORKER,
@@ -73,7 +76,7 @@ async def attempt(
             on_free=lambda: None,
         )
         claim = Claim(job_id, "inline", spec, 0.0, number - 1, 0, 0)
-        executor.start([claim], 0)
+        stage.executor.start([claim], 0)
         outcome = await ended
     return Ran(
         queue=task.queue,
@@ -90,12 +93,19 @@ async def attempt(
 
 
 class Places:
-    """Threads and processes for handlers that want them, ended with the `with` block."""
+    """Threads and processes for handlers that want them, ended with the `with` block.
 
-    def __init__(self, threads: int = 1) -> None:
+    Real time decides nothing here: a job of a batch waits for no other, or for `on_waiting`.
+    """
+
+    def __init__(self, threads: int = 1, on_waiting: Callable[[Batch], None] | None = None) -> None:
         self._threads = Threads(threads)
         self._processes = Processes(asyncio.get_running_loop())
-        self.by_name = {"thread": self._threads, "process": self._processes}
+        self.by_name: dict[str, Place] = {"thread": self._threads, "process": self._processes}
+        self.gatherer = Gatherer(self.by_name, on_waiting or self._wait_for_none)
+
+    def _wait_for_none(self, batch: Batch) -> None:
+        self.gatherer.begin(batch)
 
     def __enter__(self) -> Self:
         return self
@@ -103,6 +113,23 @@ class Places:
     def __exit__(self, *_: object) -> None:
         self._threads.close()
         self._processes.close()
+
+
+class Stage:
+    """An executor of a test, and what batches ask of it."""
+
+    executor: Executor
+
+    def __init__(self, places: Places, queue: str) -> None:
+        self.places = {**places.by_name, "batch": places.gatherer.door(queue, self)}
+
+    def call_begins(self, attempt: Attempt, timeout_s: float) -> None:
+        """The time of a batch's jobs counts from here."""
+        self.executor.restart(attempt, timeout_s)
+
+    def call_stops(self, attempt: Attempt) -> None:
+        """The call of a batch was told to stop."""
+        self.executor.expect_end(attempt)
 
 
 class Witness(Middleware):

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from enum import Enum
-from typing import Any
+from typing import Any, Protocol
 
 from faena.engine.scripts import Claim
 from faena.handler import Handler
@@ -20,6 +20,16 @@ class Stop(Enum):
     CANCEL = "cancel"
     LOST = "lost"
     SHUTDOWN = "shutdown"
+
+
+class Call(Protocol):
+    """A function that is to be called: for one attempt, or for those of a batch."""
+
+    handler: Handler
+    payload: Any
+    """What the function is given; a list of it for a batch."""
+    job: Any
+    """The same of the job."""
 
 
 class Attempt:
@@ -43,33 +53,35 @@ class Attempt:
         self.handler = handler
         self.job = job
         self.timeout_s = timeout_s
-        self.payload: object = None
+        self.payload: Any = None
         self.started = time.monotonic()
         self.stop: Stop | None = None
         """Set once, by whoever was first to end it early."""
         self.task: asyncio.Task[Any] | None = None
         """The task that runs it, once one does."""
         self.timer: asyncio.TimerHandle | None = None
-        self.interrupt: Callable[[], None] | None = None
-        """How a thread or a process is stopped; None for a coroutine, whose task is cancelled."""
+        self.interrupt: Callable[[], object] | None = None
+        """How a thread or a process is stopped; None for a coroutine, whose task is cancelled.
+        False is its answer when the function goes on for other jobs."""
 
     def begin(self) -> None:
         """Called at its first step; raises when it was told to stop before."""
         if self.stop is not None:
             raise asyncio.CancelledError
 
-    def end_early(self, why: Stop) -> None:
-        """Tell the handler to stop. The first reason stands."""
+    def end_early(self, why: Stop) -> bool:
+        """Tell the handler to stop, and whether that is to end it. The first reason stands."""
         if self.stop is not None:
-            return
+            return False
         self.stop = why
         self.job.cancelled = True
         if why is Stop.LOST:
             self.job.detach()
         if self.interrupt is not None:
-            self.interrupt()
-        elif self.task is not None:
+            return self.interrupt() is not False
+        if self.task is not None:
             self.task.cancel()
+        return True
 
     def disarm(self) -> None:
         """The attempt is over: its time limit no longer matters."""

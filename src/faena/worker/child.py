@@ -14,6 +14,7 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ import msgspec
 from faena.errors import ConfigError, PayloadError
 from faena.handler import Handler
 from faena.job import Job, Spec
+from faena.worker.batch import endings_of
 
 LONGEST_DATAGRAM = 65_536
 """Bytes that the worker reads of one note; what is below fits with room for its frame."""
@@ -31,26 +33,22 @@ _LONGEST_LINE = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """One call, in values that any process can read."""
+class Item:
+    """One job of a call."""
 
-    module: str
-    qualname: str
     queue: str
     job_id: str
     payload: bytes
     spec: bytes
     attempt: int
     token: int
-    """What the worker knows this call by: a job's id may be that of two attempts at once."""
+    """What the worker knows it by: a job's id may be that of two attempts at once."""
 
     @classmethod
-    def of(cls, handler: Handler, job: Job, payload: Any, token: int) -> Order:
-        """Describe a call."""
+    def of(cls, job: Job, payload: Any, token: int) -> Item:
+        """Describe a job."""
         spec = Spec(task=job.task, tenant=job.tenant, key=job.key, headers=dict(job.headers))
         return cls(
-            module=handler.function.__module__,
-            qualname=handler.function.__qualname__,
             queue=job.queue,
             job_id=job.id,
             payload=payload or b"null",
@@ -58,6 +56,22 @@ class Order:
             attempt=job.attempt,
             token=token,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One call, in values that any process can read."""
+
+    module: str
+    qualname: str
+    items: tuple[Item, ...]
+    """One, but for a batch."""
+
+    @classmethod
+    def of(cls, handler: Handler, items: Sequence[Item]) -> Order:
+        """Describe a call."""
+        function = handler.function
+        return cls(function.__module__, function.__qualname__, tuple(items))
 
 
 class Note(NamedTuple):
@@ -127,21 +141,44 @@ def _follow(parent: int) -> None:
 
 
 def call(order: Order) -> tuple[bool, Any]:
-    """(True, result bytes or None), or (False, exception)."""
+    """(True, result bytes or None, a list of endings for a batch), or (False, exception)."""
     try:
         handler = _find(order)
-        job = Job(
-            order.queue,
-            order.job_id,
-            msgspec.json.decode(order.spec, type=Spec),
-            attempt=order.attempt,
-        )
-        job.attach(_CallNotes(_post[0], order.token))
-        payload = handler.payload.decode(order.payload) if handler.payload is not None else None
-        value = handler.function(*handler.arguments(payload, job))
-        return True, None if value is None else handler.result.encode(value)
+        jobs = [_job(item) for item in order.items]
+        payloads = [_payload(handler, item) for item in order.items]
+        if handler.batch is None:
+            return True, _encoded(handler, _called(handler, payloads[0], jobs[0]))
+        endings = endings_of(_called(handler, payloads, jobs), len(jobs))
+        return True, [_ending(handler, one) for one in endings]
     except BaseException as error:  # noqa: BLE001 - sent to the worker, which judges it
         return False, _portable(error)
+
+
+def _job(item: Item) -> Job:
+    spec = msgspec.json.decode(item.spec, type=Spec)
+    job = Job(item.queue, item.job_id, spec, attempt=item.attempt)
+    job.attach(_CallNotes(_post[0], item.token))
+    return job
+
+
+def _payload(handler: Handler, item: Item) -> Any:
+    return handler.payload.decode(item.payload) if handler.payload is not None else None
+
+
+def _called(handler: Handler, payload: Any, job: Job | Sequence[Job]) -> Any:
+    return handler.function(*handler.arguments(payload, job))
+
+
+def _encoded(handler: Handler, value: Any) -> bytes | None:
+    return None if value is None else handler.result.encode(value)
+
+
+def _ending(handler: Handler, value: Any) -> bytes | BaseException | None:
+    """Of one job of a batch: a result that cannot travel is a failure of that one alone."""
+    try:
+        return _portable(value) if isinstance(value, BaseException) else _encoded(handler, value)
+    except PayloadError as error:
+        return error
 
 
 def read_reply(reply: tuple[bool, Any]) -> Any:

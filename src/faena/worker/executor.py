@@ -16,7 +16,7 @@ import logging
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextvars import copy_context
 from typing import Any, Protocol
 
@@ -63,9 +63,9 @@ Done = Callable[[Claim, Outcome | None, Attempt | None], None]
 
 
 class Place(Protocol):
-    """Somewhere that runs plain functions: threads or processes."""
+    """Somewhere that runs plain functions: threads, processes, or both for many jobs at once."""
 
-    def call(self, attempt: Attempt) -> tuple[asyncio.Future[Any], Callable[[], None]]:
+    def call(self, attempt: Attempt, /) -> tuple[asyncio.Future[Any], Callable[[], object]]:
         """Start the handler; returns its future and what interrupts it."""
         ...
 
@@ -99,6 +99,7 @@ class Executor:
         self._pending: deque[Attempt] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_runner_due = False
+        self._has_batches = any(handler.batch for handler in handlers.values())
         self._now = 0
 
     @property
@@ -115,6 +116,8 @@ class Executor:
         """Begin an attempt for each claim; outcomes arrive through `on_done`."""
         self._now = now
         begun = [attempt for claim in claims if (attempt := self._begin(claim))]
+        if self._has_batches:
+            begun = self._set_apart(begun)
         if begun:
             self._pending += begun
             self._call_runner()
@@ -127,9 +130,21 @@ class Executor:
             return
         if why is Stop.LOST:
             attempt.job.detach()
-        if attempt.stop is None:  # a reason that is repeated grants no more time
-            attempt.end_early(why)
-            self._expect_end(attempt)
+        if attempt.end_early(why):  # a reason that is repeated grants no more time
+            self.expect_end(attempt)
+
+    def restart(self, attempt: Attempt, timeout_s: float) -> None:
+        """Its call begins now: what went before was waiting for others."""
+        attempt.disarm()
+        attempt.started, attempt.timeout_s = time.monotonic(), timeout_s
+        self._arm([attempt])
+
+    def expect_end(self, attempt: Attempt) -> None:
+        """A handler that ignores its end does not keep its job: it is settled without it."""
+        if self._running.get(attempt.claim.id) is attempt:
+            attempt.disarm()
+            loop = asyncio.get_running_loop()
+            attempt.timer = loop.call_later(_STUCK_AFTER_S, self._abandon, attempt)
 
     # -- before the handler -------------------------------------------------------------------
 
@@ -163,7 +178,7 @@ class Executor:
         priority = claim.priority or envelope.priority_of(claim.spec)
         timeout_s = handler.timeout_of(spec.timeout_us, priority) / 1e6
         attempt = Attempt(claim, handler, job, timeout_s)
-        if handler.run == "process":
+        if handler.place == "process":
             attempt.payload = bytes(spec.payload)
             if handler.payload is not None:
                 handler.payload.decode(attempt.payload)
@@ -182,12 +197,6 @@ class Executor:
         attempt.timer = None
         self.stop(attempt.claim.id, Stop.TIMEOUT, attempt.claim.lease)
 
-    def _expect_end(self, attempt: Attempt) -> None:
-        """A handler that ignores its end does not keep its job: it is settled without it."""
-        loop = asyncio.get_running_loop()
-        attempt.disarm()
-        attempt.timer = loop.call_later(_STUCK_AFTER_S, self._abandon, attempt)
-
     def _abandon(self, attempt: Attempt) -> None:
         _log.error(
             "job %s (%s) goes on after it was told to stop; its slot stays taken until it ends",
@@ -203,10 +212,29 @@ class Executor:
         """See that a task is about to look at what is pending."""
         if not self._is_runner_due:
             self._is_runner_due = True
-            # Made by hand, for an eager task factory would run it here and now, job inside job.
-            task = asyncio.Task(self._serve_pending(), loop=asyncio.get_running_loop())
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._spawn(self._serve_pending())
+
+    def _spawn(self, running: Coroutine[Any, Any, None]) -> None:
+        # Made by hand, for an eager task factory would run it here and now, job inside job.
+        task = asyncio.Task(running, loop=asyncio.get_running_loop())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _set_apart(self, begun: Sequence[Attempt]) -> list[Attempt]:
+        """Start those of batches, each in a task of its own, for they wait for one another.
+
+        Until their call begins, their time has the wait for others in it. Returns the rest.
+        """
+        apart = [attempt for attempt in begun if attempt.handler.batch]
+        for attempt in apart:
+            attempt.timeout_s += attempt.handler.wait_s
+            self._spawn(self._run_apart(attempt))
+        self._arm(apart)
+        return [attempt for attempt in begun if not attempt.handler.batch]
+
+    async def _run_apart(self, attempt: Attempt) -> None:
+        attempt.task = asyncio.current_task()
+        await self._run(attempt)
 
     async def _serve_pending(self) -> None:
         self._is_runner_due = False
@@ -244,9 +272,9 @@ class Executor:
 
     async def _invoke(self, attempt: Attempt) -> Any:
         handler = attempt.handler
-        if handler.run == "async":
+        if handler.place == "async":
             return await handler.function(*handler.arguments(attempt.payload, attempt.job))
-        future, attempt.interrupt = self._places[handler.run].call(attempt)
+        future, attempt.interrupt = self._places[handler.place].call(attempt)
         if attempt.stop is not None:
             attempt.interrupt()
         return await future
@@ -257,9 +285,8 @@ class Executor:
         if value is None:
             return Completed()
         try:
-            result = (
-                value if attempt.handler.run == "process" else attempt.handler.result.encode(value)
-            )
+            handler = attempt.handler
+            result = value if handler.place == "process" else handler.result.encode(value)
         except PayloadError as error:
             return self._bury(attempt.claim, error, attempt.job)
         if len(result) > attempt.handler.payload_limit:

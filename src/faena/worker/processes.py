@@ -28,7 +28,7 @@ import msgspec
 from faena.errors import ConfigError, FaenaError
 from faena.job import Job
 from faena.worker import child
-from faena.worker.attempt import Attempt
+from faena.worker.attempt import Call
 from faena.worker.failure import WorkerDied
 
 _READ_AT_ONCE = 1000
@@ -59,9 +59,10 @@ class _Inbox:
         self._jobs[token] = job
         return token
 
-    def forget(self, token: int) -> None:
+    def forget(self, order: child.Order) -> None:
         """The call is over: nothing more is heard of it."""
-        self._jobs.pop(token, None)
+        for item in order.items:
+            self._jobs.pop(item.token, None)
 
     def read(self) -> None:
         """Hand on what children have said so far."""
@@ -105,16 +106,15 @@ class Processes:
         self._idle: list[Any] = []
         self._ending: list[threading.Thread] = []
 
-    def call(self, attempt: Attempt) -> tuple[asyncio.Future[Any], Callable[[], None]]:
+    def call(self, call: Call) -> tuple[asyncio.Future[Any], Callable[[], None]]:
         """Start the handler in a child; interrupting it kills the child."""
         inbox = self._inbox = self._inbox or _Inbox(self._loop)
         pool = self._take(inbox)
-        token = inbox.expect(attempt.job)
-        order = child.Order.of(attempt.handler, attempt.job, attempt.payload, token)
+        order = child.Order.of(call.handler, _items(call, inbox))
         try:
             scheduled: Future[Any] = pool.schedule(child.call, args=(order,))
         except BaseException:  # the system lets no process start
-            inbox.forget(token)
+            inbox.forget(order)
             self._retire(pool)
             raise
         result: asyncio.Future[Any] = self._loop.create_future()
@@ -123,7 +123,7 @@ class Processes:
             try:
                 inbox.read()  # its last words come before its end
             finally:
-                inbox.forget(token)
+                inbox.forget(order)
                 self._give_back(pool, is_killed=scheduled.cancelled())
                 _settle(scheduled, result)
 
@@ -166,6 +166,17 @@ class Processes:
             thread.join()
         if self._inbox is not None:
             self._inbox.close()
+
+
+def _items(call: Call, inbox: _Inbox) -> list[child.Item]:
+    """The jobs of a call; a batch has its payloads decoded, to travel they are bytes again."""
+    codec = call.handler.payload
+    if call.handler.batch is None or codec is None:
+        return [child.Item.of(call.job, call.payload, inbox.expect(call.job))]
+    return [
+        child.Item.of(job, codec.encode(payload), inbox.expect(job))
+        for job, payload in zip(call.job, call.payload, strict=True)
+    ]
 
 
 def _open(path: str) -> Any:

@@ -16,7 +16,7 @@ from contextvars import Context, copy_context
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
-from faena.worker.attempt import Attempt
+from faena.worker.attempt import Call
 
 
 class Interrupted(BaseException):
@@ -100,16 +100,16 @@ class Threads:
         """Let there be so many; those that have been started stay."""
         self._size = size
 
-    def call(self, attempt: Attempt) -> tuple[asyncio.Future[Any], Callable[[], None]]:
+    def call(self, call: Call) -> tuple[asyncio.Future[Any], Callable[[], None]]:
         """Start the handler; returns its future and what interrupts it."""
-        handler = attempt.handler
-        call = _Call(handler.function, handler.arguments(attempt.payload, attempt.job))
+        handler = call.handler
+        under_way = _Call(handler.function, handler.arguments(call.payload, call.job))
         result: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         if self._started <= self._busy and self._started < self._size:
             self._start()
         self._busy += 1
-        self._errands.put(_Errand(call, copy_context(), result))
-        return result, call.interrupt
+        self._errands.put(_Errand(under_way, copy_context(), result))
+        return result, under_way.interrupt
 
     def _start(self) -> None:
         name = f"faena-job-{self._started}"

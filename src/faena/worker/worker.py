@@ -33,9 +33,11 @@ from faena.options.fields import check_choice
 from faena.pool import SERVES
 from faena.producer import CallIds
 from faena.worker.attempt import Stop
+from faena.worker.batch import Place
 from faena.worker.census import Census
-from faena.worker.executor import Executor, Place
+from faena.worker.executor import Executor
 from faena.worker.fetcher import Fetcher, Shared, queue_of
+from faena.worker.gatherer import Gatherer
 from faena.worker.heartbeat import Heartbeat, place_of
 from faena.worker.household import Household
 from faena.worker.leases import Leases
@@ -147,6 +149,7 @@ class Worker:
         self._calls = CallIds()
         self._threads = Threads(1)
         self._places: dict[str, Place] = {"thread": self._threads}
+        self._gatherer = Gatherer(self._places)
         self._stop = asyncio.Event()
         self._hurry = asyncio.Event()
         self._thread = 0
@@ -256,6 +259,7 @@ class Worker:
             task.cancel()
         household = self._household
         household.close()
+        self._gatherer.close()
         waking.cancel()
         await asyncio.wait({waking}, timeout=_LAST_WORDS_S)
         household.poke()
@@ -333,7 +337,7 @@ class Worker:
         fetcher.executor = Executor(
             queue,
             served.handlers,
-            places=self._places,
+            places={**self._places, "batch": self._gatherer.door(home.pool, fetcher)},
             notes=notes,
             middleware=self._middleware,
             worker=self.options.name,

@@ -1,0 +1,38 @@
+"""The options of a task whose handler is called once for many jobs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from faena.duration import Duration
+from faena.number import check_whole
+from faena.options.fields import between_us, check_is, derive
+from faena.options.task import TaskOptions
+
+_MOST: Final = 1_000
+_LONGEST_WAIT_US: Final = 600_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchOptions(TaskOptions):
+    """How jobs of one task are gathered; a `timeout` is that of the call, for all of them."""
+
+    size: int = 50
+    """Jobs in one call: 1 to 1,000, and no more than the queue's `concurrency`."""
+
+    wait: Duration = "200ms"
+    """How long the first job waits for others: up to 10m; "0s" calls with what came along."""
+
+    per_tenant: bool = False
+    """Whether a call has jobs of one tenant only."""
+
+    wait_us: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        TaskOptions.__post_init__(
+            self
+        )  # no super(): a class with slots is not the one written here
+        check_whole("size", self.size, least=1, most=_MOST)
+        derive(self, "wait_us", between_us("wait", self.wait, 0, _LONGEST_WAIT_US))
+        check_is("per_tenant", self.per_tenant, bool)

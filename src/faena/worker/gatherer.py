@@ -1,0 +1,140 @@
+"""Where the jobs of batch tasks wait for one another, in one worker process.
+
+Each attempt comes by itself, through the middleware around it, and waits here for its ending. A
+batch is called when it is full, or when its first job has waited long enough: a timer is set when
+that one comes, and nothing looks meanwhile. Shards of a queue, whose slots are one pool, fill
+batches together; a tenant's own home fills its own.
+
+A worker that stops hands back what still waits. What is under way ends as any handler does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Hashable, Mapping
+from contextvars import copy_context
+from functools import partial
+from typing import Any, NamedTuple
+
+from faena.errors import InternalError
+from faena.worker.attempt import Attempt, Stop
+from faena.worker.batch import Batch, Host, Place
+
+
+class _Key(NamedTuple):
+    """What the jobs of one batch have in common."""
+
+    pool: str
+    task: str
+    tenant: str | None
+    """None where jobs of different tenants may meet, and for those without one."""
+
+
+class Door:
+    """The way of one home's attempts to the batches of its pool."""
+
+    def __init__(self, gatherer: Gatherer, pool: str, host: Host) -> None:
+        self._gatherer = gatherer
+        self._pool = pool
+        self._host = host
+
+    def call(self, attempt: Attempt) -> tuple[asyncio.Future[Any], Callable[[], bool]]:
+        """Join the others; returns the attempt's own ending and what takes it out."""
+        return self._gatherer.join(attempt, self._pool, self._host)
+
+
+class Gatherer:
+    """The batches of one worker process, those that gather and those under way."""
+
+    def __init__(
+        self, places: Mapping[str, Place], on_waiting: Callable[[Batch], None] | None = None
+    ) -> None:
+        """`on_waiting` is told of each job that waits for more, instead of setting a timer."""
+        self._places = places
+        self._on_waiting = on_waiting or self._set_timer
+        self._gathering: dict[Hashable, Batch] = {}
+        self._under_way: dict[asyncio.Task[None], Batch] = {}
+        self._context = copy_context()  # no batch is called in the context of one of its jobs
+        self._is_closed = False
+
+    def door(self, pool: str, host: Host) -> Door:
+        """A place for the attempts of one home."""
+        return Door(self, pool, host)
+
+    @property
+    def calls(self) -> int:
+        """Handlers under way."""
+        return len(self._under_way)
+
+    @property
+    def held(self) -> int:
+        """Attempts that wait, here or for a handler under way."""
+        return sum(map(len, [*self._gathering.values(), *self._under_way.values()]))
+
+    def join(
+        self, attempt: Attempt, pool: str, host: Host
+    ) -> tuple[asyncio.Future[Any], Callable[[], bool]]:
+        """Have an attempt wait for others; with the last one that fits, the call begins."""
+        options = attempt.handler.batch
+        if options is None:
+            raise InternalError(f"task {attempt.handler.name} must have batches, has none")
+        tenant = attempt.job.tenant if options.per_tenant else None
+        key = _Key(pool, attempt.handler.name, tenant)
+        batch = self._gathering.get(key)
+        if batch is None:
+            batch = self._gathering[key] = Batch(key, attempt.handler, options.size)
+        ending = batch.join(attempt, host)
+        attempt.interrupt = partial(self._leave, batch, attempt)
+        if self._is_closed:
+            attempt.end_early(Stop.SHUTDOWN)
+        elif len(batch) >= batch.size:
+            self.begin(batch)
+        else:
+            self._on_waiting(batch)
+        return ending, attempt.interrupt
+
+    def _leave(self, batch: Batch, attempt: Attempt) -> bool:
+        is_over = batch.leave(attempt)
+        if not len(batch) and not batch.is_under_way:
+            self._forget(batch)
+        return is_over
+
+    def _set_timer(self, batch: Batch) -> None:
+        if batch.timer is None:
+            loop = asyncio.get_running_loop()
+            batch.timer = loop.call_later(
+                batch.handler.wait_s, self.begin, batch, context=self._context
+            )
+
+    def begin(self, batch: Batch) -> None:
+        """Call the handler with what has come."""
+        self._forget(batch)
+        if batch.close():
+            # Made by hand, for an eager task factory would run it inside the job that came last.
+            task = asyncio.Task(
+                batch.run(self._places),
+                loop=asyncio.get_running_loop(),
+                context=self._context.copy(),
+            )
+            self._under_way[task] = batch
+            task.add_done_callback(self._under_way.pop)
+
+    def begin_next(self) -> bool:
+        """Call with what has come, whatever is still missing; False when nothing waits."""
+        batch = next(iter(self._gathering.values()), None)
+        if batch is not None:
+            self.begin(batch)
+        return batch is not None
+
+    def _forget(self, batch: Batch) -> None:
+        if batch.timer is not None:
+            batch.timer.cancel()
+        if self._gathering.get(batch.key) is batch:
+            del self._gathering[batch.key]
+
+    def close(self) -> None:
+        """Hand back what waits, now and from now on; no attempt is used."""
+        self._is_closed = True
+        for batch in list(self._gathering.values()):
+            for attempt in batch.attempts:
+                attempt.end_early(Stop.SHUTDOWN)
