@@ -34,12 +34,12 @@ _VALID: Final = (
 )
 
 
-def to_us(what: str, value: Any, *, least_us: int = 0) -> int:
-    """Microseconds of `value`, from `least_us` to ten years; `what` names the field in errors."""
+def to_us(what: str, value: Any, *, least_us: int = 0, most_us: int = LONGEST_US) -> int:
+    """Microseconds of `value` between two bounds, at most ten years; `what` is for errors."""
     us = _parse(what, value)
-    if least_us <= us <= LONGEST_US:
+    if least_us <= us <= most_us:
         return us
-    bounds = f"from {describe(least_us)} to {describe(LONGEST_US)}"
+    bounds = f"from {describe(least_us)} to {describe(most_us)}"
     raise ConfigError(f"{what} must be a duration {bounds}, got {value!r}", field=what, value=value)
 
 

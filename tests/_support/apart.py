@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from faena import Faena, Job, Retry
+from faena import Discard, Faena, Job, Retry
 from faena.errors import PayloadError
 
 app = Faena("apart")
@@ -67,6 +67,19 @@ def stand(path: str, job: Job) -> int:
     wait_at(path)
     job.log("through")
     return os.getpid()
+
+
+@work.batch(size=3, wait="10m", run="process")
+def pack(paths: list[str], jobs: list[Job]) -> list[str | Exception]:
+    """A path is to wait at, another word to end with."""
+    for path, job in zip(paths, jobs, strict=True):
+        job.log(f"{path[:4]} in {os.getpid()}")
+        if path.startswith("/"):
+            wait_at(path)
+        if path == "die":
+            os._exit(3)
+    ends: dict[str, Any] = {"bad": ValueError("as asked"), "odd": object(), "off": Discard("off")}
+    return [ends.get(path, path.upper()) for path in paths]
 
 
 @work.task(run="process")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterable
+from contextlib import ExitStack
 from typing import Any
 
 import msgspec
@@ -50,7 +51,7 @@ class Work(msgspec.Struct, omit_defaults=True):
 
 
 def open_shop(plan: Plan, ledger: Ledger, *, name: str = "shop") -> Faena:
-    """The app of a plan: `work` is a coroutine, `grind` a thread, on every queue."""
+    """The app of a plan: `work` is a coroutine, `grind` a thread, `pack` for batches of five."""
     app = Faena(name, plan.url)
     for queue, options in plan.queues.items():
         made = app.queue(
@@ -81,6 +82,14 @@ def open_shop(plan: Plan, ledger: Ledger, *, name: str = "shop") -> Faena:
                     never.wait(_STEP_S)
                 _fail_if_planned(payload, job)
             return f"{job.attempt}/{job.losses}"
+
+        @made.batch(min(5, options.concurrency), "100ms", name="pack")
+        async def pack(works: list[Work], jobs: list[Job]) -> list[str]:
+            with ExitStack() as attempts:
+                for job in jobs:
+                    attempts.enter_context(ledger.attempt(job))
+                await asyncio.sleep(max(work.ms for work in works) / 1000)
+            return [f"{job.attempt}/{job.losses}" for job in jobs]
 
     return app
 

@@ -18,6 +18,7 @@ import pytest
 
 from faena import Job, Task
 from faena.engine.scripts import Claim
+from faena.errors import JobCancelled, JobFailed
 from faena.job import Spec
 from faena.worker.attempt import Attempt
 from faena.worker.processes import Processes
@@ -184,3 +185,38 @@ async def test_an_idle_process_that_dies_is_replaced(worker: None) -> None:
     pid = await (await apart.here.enqueue()).handle.result("20s")
     os.kill(pid, signal.SIGKILL)
     assert await (await apart.here.enqueue()).handle.result("20s") != pid
+
+
+async def test_a_batch_runs_in_one_process_and_each_job_has_its_own_ending(worker: None) -> None:
+    receipts = await apart.pack.enqueue_many(["abc", "bad", "off"])
+    assert await receipts[0].handle.result("20s") == "ABC"
+    with pytest.raises(JobFailed, match="Discard: off"):
+        await receipts[2].handle.result("20s")
+    views = [await receipt.handle.view() for receipt in receipts]
+    lines = [view.log[0].split(" in ") for view in views if view]
+    assert [word for word, _ in lines] == ["abc", "bad", "off"]
+    assert len({pid for _, pid in lines}) == 1
+    more = await apart.pack.enqueue_many(["odd", "def"])  # with "bad", which comes again
+    assert await more[1].handle.result("20s") == "DEF"
+    odd = await more[0].handle.view()
+    assert odd is not None
+    assert odd.errors[0].name == "PayloadError"
+
+
+async def test_a_process_that_dies_fails_every_job_of_its_batch(worker: None) -> None:
+    receipts = await apart.pack.enqueue_many(["abc", "def", "die"])
+    for receipt in receipts:
+        with pytest.raises(JobFailed, match="its process ended with code 3"):
+            await receipt.handle.result("20s")
+
+
+async def test_the_process_of_a_batch_is_killed_when_all_its_jobs_are_cancelled(
+    worker: None, gate: Gate
+) -> None:
+    receipts = await apart.pack.enqueue_many([gate.path, "abc", "def"])
+    await gate.arrival()
+    for receipt in receipts:
+        assert await receipt.handle.cancel() == "asked"
+    for receipt in receipts:
+        with pytest.raises(JobCancelled):
+            await receipt.handle.result("20s")

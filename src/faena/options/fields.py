@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Any, Final, TypeVar
 
-from faena.duration import describe, to_us
+from faena.duration import to_us
 from faena.errors import ConfigError, nearest
 from faena.number import check_whole
 
@@ -51,15 +51,7 @@ def attempt_us(timeout: Any) -> int | None:
 
 def between_us(what: str, value: Any, least_us: int, most_us: int) -> int:
     """Microseconds of a duration with an upper bound of its own."""
-    us = to_us(what, value)
-    if not least_us <= us <= most_us:
-        raise ConfigError(
-            f"{what} must be a duration from {describe(least_us)} to {describe(most_us)}, "
-            f"got {value!r}",
-            field=what,
-            value=value,
-        )
-    return us
+    return to_us(what, value, least_us=least_us, most_us=most_us)
 
 
 def optional_whole(what: str, value: Any, *, least: int) -> int | None:

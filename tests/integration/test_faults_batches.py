@@ -1,0 +1,122 @@
+"""Workers that die, freeze and leave in the middle of a batch: each job is safe by itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from faena import Faena
+from tests._support.crew import Crew
+from tests._support.eventually import eventually
+from tests._support.shop import Plan, QueuePlan, Work, all_completed, enqueue, open_shop, task_of
+from tests._support.valkey import Server
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server(unix=True) as server:
+        yield server
+
+
+@pytest.fixture
+def crew(server: Server, tmp_path: Path) -> Iterator[Crew]:
+    plan = Plan(url=server.url, ledger=str(tmp_path / "ledger"), queues={"q": QueuePlan()})
+    with Crew(plan) as crew:
+        yield crew
+
+
+@pytest.fixture
+async def app(crew: Crew) -> AsyncIterator[Faena]:
+    async with open_shop(crew.plan, crew.ledger) as app:
+        yield app
+
+
+async def test_a_worker_killed_in_mid_batch_loses_nothing_and_every_job_runs_again(
+    app: Faena, crew: Crew
+) -> None:
+    (victim,) = crew.hire()
+    accepted = await enqueue(app, [Work(ms=1500) for _ in range(10)], name="pack")
+    await eventually(lambda: set(crew.ledger.jobs("start")) == accepted)
+    crew.kill(victim)
+    assert crew.ledger.jobs("finish") == {}
+    crew.hire()
+    await all_completed(app, accepted)
+    assert crew.ledger.jobs("start") == Counter(dict.fromkeys(accepted, 2))
+    assert crew.ledger.jobs("finish") == Counter(accepted)
+    assert crew.ledger.unexplained() == []
+    assert set(await _results(app, accepted)) == {b'"1/1"'}
+
+
+async def test_a_worker_killed_while_jobs_wait_for_others_has_called_nothing(
+    app: Faena, crew: Crew
+) -> None:
+    """The batch of three waits for two more when its worker dies, and is another's afterwards."""
+    (victim,) = crew.hire()
+    await eventually(crew.are_up)
+    victim.freeze()
+    accepted = await enqueue(app, [Work() for _ in range(3)], name="pack")
+    victim.thaw()
+    await eventually(lambda: len(crew.ledger.entries("claim")) == 3)
+    crew.kill(victim)
+    crew.hire()
+    await all_completed(app, accepted)
+    assert crew.ledger.jobs("finish") >= Counter(accepted)
+    assert crew.ledger.unexplained() == []
+
+
+async def test_batches_finish_while_workers_are_killed_over_and_over(
+    app: Faena, crew: Crew
+) -> None:
+    crew.hire(2)
+    await eventually(crew.are_up)
+    accepted = await enqueue(app, [Work(ms=20) for _ in range(600)], name="pack")
+    for _ in range(4):
+        before = len(crew.ledger.entries("start"))
+        await eventually(lambda so_far=before: len(crew.ledger.entries("start")) >= so_far + 30)
+        crew.kill(crew.hands[-2])
+        crew.hire()
+    await all_completed(app, accepted)
+    assert set(crew.ledger.jobs("finish")) == accepted
+    assert crew.ledger.unexplained() == []
+    lost = Counter(await _results(app, accepted))
+    assert lost[b'"1/0"'] >= len(accepted) - 4 * 10, "a worker loses no more than its slots"
+
+
+async def test_a_batch_of_a_frozen_worker_is_settled_by_another_alone(
+    app: Faena, crew: Crew
+) -> None:
+    (frozen,) = crew.hire()
+    accepted = await enqueue(app, [Work(ms=3000) for _ in range(10)], name="pack")
+    await eventually(lambda: set(crew.ledger.jobs("start")) == accepted)
+    frozen.freeze()
+    crew.hire()
+    await eventually(lambda: len(crew.ledger.entries("start")) == 20, within=20)
+    frozen.thaw()
+    await all_completed(app, accepted)
+    assert set(await _results(app, accepted)) == {b'"1/1"'}
+    assert crew.ledger.unexplained() == []
+    assert frozen.is_alive
+
+
+async def test_rolling_restarts_spend_and_repeat_nothing(app: Faena, crew: Crew) -> None:
+    crew.hire(2)
+    await eventually(crew.are_up)
+    accepted = await enqueue(app, [Work(ms=20) for _ in range(500)], name="pack")
+    for _ in range(3):
+        before = len(crew.ledger.entries("finish"))
+        await eventually(lambda so_far=before: len(crew.ledger.entries("finish")) >= so_far + 30)
+        leaving = crew.hands[-2]
+        crew.hire()
+        leaving.terminate()
+        assert await leaving.ended() == 0
+    await all_completed(app, accepted)
+    assert crew.ledger.jobs("start") == Counter(accepted)
+    assert set(await _results(app, accepted)) == {b'"1/0"'}
+
+
+async def _results(app: Faena, accepted: set[str]) -> list[bytes | None]:
+    views = [await task_of(app, name="pack").handle(job).view() for job in accepted]
+    return [view.result for view in views]
