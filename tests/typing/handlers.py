@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, TypedDict, assert_type
 
 import msgspec
 
-from faena import Draft, Faena, Handle, Job, Receipt, Task
+from faena import Draft, Faena, Handle, Job, Receipt, Snooze, Task
 from faena.testing import harness, run_inline, sync_harness
 
 app = Faena("typing")
@@ -75,6 +76,35 @@ async def any_mapping(payload: dict[str, Any], job: Job) -> Any:
     return payload
 
 
+@queue.batch(size=5, wait="1s")
+async def batch_of_nothing(invoices: list[Invoice]) -> None: ...
+
+
+@queue.batch(5, per_tenant=True, timeout="5s")
+async def batch_with_jobs(invoices: list[Invoice], jobs: list[Job]) -> list[Cae]:
+    return [{"number": job.id} for job in jobs]
+
+
+@queue.batch(size=5)
+async def batch_of_endings(invoices: list[Invoice]) -> list[int | Exception | Snooze]:
+    return [invoice.total or ValueError("nothing to bill") for invoice in invoices]
+
+
+@queue.batch(size=5)
+async def batch_gathered(invoices: list[Invoice]) -> list[int | BaseException]:
+    calls = [payload_and_job(invoice) for invoice in invoices]
+    return await asyncio.gather(*calls, return_exceptions=True)
+
+
+@queue.batch(size=5, run="process")
+def plain_batch(numbers: list[int], jobs: list[Job]) -> list[Exception | None] | None: ...
+
+
+assert_type(batch_of_nothing, Task[Invoice, None])
+assert_type(batch_with_jobs, Task[Invoice, Cae])
+assert_type(batch_of_endings, Task[Invoice, int])
+assert_type(batch_gathered, Task[Invoice, int])
+assert_type(plain_batch, Task[int, None])
 assert_type(only_payload, Task[Invoice, Cae])
 assert_type(payload_and_job, Task[Invoice, int])
 assert_type(job_and_payload, Task[Invoice, int])
@@ -99,6 +129,8 @@ async def producer() -> None:
     many = await only_payload.enqueue_many([Invoice(1), only_payload.draft(Invoice(2))])
     assert_type(many, list[Receipt[Cae]])
     await anything.enqueue("abc")
+    assert_type(await batch_with_jobs.enqueue(Invoice(1)), Receipt[Cae])
+    assert_type(await plain_batch.enqueue_many([1, 2]), list[Receipt[None]])
 
 
 def sync_producer() -> None:

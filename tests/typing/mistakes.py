@@ -31,7 +31,13 @@ async def ping() -> None: ...
 async def tick(job: Job) -> None: ...
 
 
+@queue.batch(size=5)
+async def bill_all(invoices: list[Invoice], jobs: list[Job]) -> list[int]:
+    return [invoice.total for invoice in invoices]
+
+
 async def producer() -> None:
+    await bill_all.enqueue([Invoice(1)])  # error: reportArgumentType
     await bill.enqueue("invoice")  # error: reportArgumentType
     await bill.enqueue({"total": 1})  # error: reportArgumentType
     await bill.enqueue()  # error: reportCallIssue
@@ -65,3 +71,16 @@ async def misspelt(invoice: Invoice) -> None: ...
 
 @queue.task  # error: reportArgumentType
 async def three(invoice: Invoice, job: Job, more: int) -> None: ...
+
+
+@queue.batch(sise=5)  # error: reportCallIssue
+async def misspelt_batch(invoices: list[Invoice]) -> None: ...
+
+
+@queue.batch(size=5)  # error: reportArgumentType
+async def no_list(invoice: Invoice) -> None: ...
+
+
+@queue.batch(size=5)  # error: reportArgumentType
+async def no_list_back(invoices: list[Invoice]) -> int:
+    return len(invoices)
