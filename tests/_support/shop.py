@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from faena import Faena, Limit, Retain, Retry
+from faena import Faena, Limit, Queue, Retain, Retry
 from faena.job import Job
 from tests._support.eventually import eventually
 from tests._support.ledger import Ledger
@@ -83,15 +83,18 @@ def open_shop(plan: Plan, ledger: Ledger, *, name: str = "shop") -> Faena:
                 _fail_if_planned(payload, job)
             return f"{job.attempt}/{job.losses}"
 
-        @made.batch(min(5, options.concurrency), "100ms", name="pack")
-        async def pack(works: list[Work], jobs: list[Job]) -> list[str]:
-            with ExitStack() as attempts:
-                for job in jobs:
-                    attempts.enter_context(ledger.attempt(job))
-                await asyncio.sleep(max(work.ms for work in works) / 1000)
-            return [f"{job.attempt}/{job.losses}" for job in jobs]
-
+        _add_pack(made, min(5, options.concurrency), ledger)
     return app
+
+
+def _add_pack(queue: Queue, size: int, ledger: Ledger) -> None:
+    @queue.batch(size, "100ms", name="pack")
+    async def pack(works: list[Work], jobs: list[Job]) -> list[str]:
+        with ExitStack() as attempts:
+            for job in jobs:
+                attempts.enter_context(ledger.attempt(job))
+            await asyncio.sleep(max(work.ms for work in works) / 1000)
+        return [f"{job.attempt}/{job.losses}" for job in jobs]
 
 
 def _fail_if_planned(payload: Work, job: Job) -> None:
