@@ -13,13 +13,15 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import psutil
 import pytest
 
 from faena import Job, Task
 from faena.engine.scripts import Claim
 from faena.errors import JobCancelled, JobFailed
-from faena.job import Spec
+from faena.job import Input, Spec
+from faena.worker import child
 from faena.worker.attempt import Attempt
 from faena.worker.processes import Processes
 from tests._support import apart
@@ -101,6 +103,21 @@ async def test_all_jobs_that_hold_a_slot_run_at_the_same_time(worker: None, gate
     assert len(pids) == 6
     views = [await receipt.handle.view() for receipt in receipts]
     assert [len(view.errors) for view in views if view] == [0] * 6
+
+
+def test_a_handler_in_a_process_sees_what_one_beside_the_worker_would() -> None:
+    spec = Spec(
+        task="it",
+        tenant="acme",
+        key="k",
+        headers={"trace": "7"},
+        parents={"first": Input("completed", msgspec.Raw(b"41"))},
+        group={"total": 3},
+    )
+    item = child.Item.of(Job("work", "j", spec, attempt=2), b"null", token=1)
+    seen = msgspec.json.decode(item.spec, type=Spec)
+    assert (seen.tenant, seen.key, seen.headers) == ("acme", "k", {"trace": "7"})
+    assert (seen.parents["first"].value(), seen.group) == (41, {"total": 3})
 
 
 async def test_a_process_is_started_for_a_call_that_finds_none_idle_and_kept(

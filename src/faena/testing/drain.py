@@ -23,7 +23,7 @@ from faena.postman import Postman
 from faena.producer import CallIds
 from faena.queue import Queue
 from faena.testing.clock import Clock
-from faena.testing.inline import WORKER, Places, Stage, Witness, result_of
+from faena.testing.inline import WORKER, Places, Witness, result_of
 from faena.testing.report import Ran, ending_of
 from faena.worker.attempt import Attempt, Stop
 from faena.worker.executor import Executor
@@ -160,7 +160,7 @@ class Drain:
                 await line.exchange(0)
 
 
-class _Line(Stage):
+class _Line:
     """One home of a queue in a drain."""
 
     def __init__(
@@ -173,7 +173,6 @@ class _Line(Stage):
         middleware: Sequence[Middleware],
         on_ran: Callable[[Ran], None],
     ) -> None:
-        super().__init__(places, queue.name)
         self._engine = engine
         self._queue = queue
         self._home = home
@@ -187,10 +186,11 @@ class _Line(Stage):
         self.settled: list[Settlement] = []
         self.next_at = 0
         """The next instant at which anything can change by itself; 0 for none."""
-        self.executor = Executor(
+        door = places.gatherer.door(queue.name)
+        self.executor = door.executor = Executor(
             queue.name,
             queue.handlers,
-            places=self.places,
+            places={**places.by_name, "batch": door},
             notes=self._notes,
             middleware=(self._witness, *middleware),
             worker=WORKER,

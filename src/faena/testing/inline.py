@@ -64,11 +64,11 @@ async def attempt(
         ended.set_result(outcome)
 
     with Places() as places:
-        stage = Stage(places, task.queue)
-        stage.executor = Executor(
+        door = places.gatherer.door(task.queue)
+        door.executor = Executor(
             task.queue,
             {task.name: task.handler},
-            places=stage.places,
+            places={**places.by_name, "batch": door},
             notes=notes,
             middleware=(witness, *task.app.middleware),
             worker=WORKER,
@@ -76,7 +76,7 @@ async def attempt(
             on_free=lambda: None,
         )
         claim = Claim(job_id, "inline", spec, 0.0, number - 1, 0, 0)
-        stage.executor.start([claim], 0)
+        door.executor.start([claim], 0)
         outcome = await ended
     return Ran(
         queue=task.queue,
@@ -113,23 +113,6 @@ class Places:
     def __exit__(self, *_: object) -> None:
         self._threads.close()
         self._processes.close()
-
-
-class Stage:
-    """An executor of a test, and what batches ask of it."""
-
-    executor: Executor
-
-    def __init__(self, places: Places, queue: str) -> None:
-        self.places = {**places.by_name, "batch": places.gatherer.door(queue, self)}
-
-    def call_begins(self, attempt: Attempt, timeout_s: float) -> None:
-        """The time of a batch's jobs counts from here."""
-        self.executor.restart(attempt, timeout_s)
-
-    def call_stops(self, attempt: Attempt) -> None:
-        """The call of a batch was told to stop."""
-        self.executor.expect_end(attempt)
 
 
 class Witness(Middleware):

@@ -47,7 +47,14 @@ class Item:
     @classmethod
     def of(cls, job: Job, payload: Any, token: int) -> Item:
         """Describe a job."""
-        spec = Spec(task=job.task, tenant=job.tenant, key=job.key, headers=dict(job.headers))
+        spec = Spec(
+            task=job.task,
+            tenant=job.tenant,
+            key=job.key,
+            headers=dict(job.headers),
+            parents=dict(job.parents),
+            group=dict(job.group),
+        )
         return cls(
             queue=job.queue,
             job_id=job.id,

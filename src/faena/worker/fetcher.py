@@ -153,15 +153,10 @@ class Fetcher:
         self._slots.give(self.home)
         self._news.set()
 
-    def call_begins(self, attempt: Attempt, timeout_s: float) -> None:
-        """A batch is full: the time of its jobs, and that of their leases, counts from now."""
-        self.executor.restart(attempt, timeout_s)
-        until = attempt.started + timeout_s + _GRACE_S
+    def keep(self, attempt: Attempt) -> None:
+        """Hold the lease of an attempt whose time counts anew."""
+        until = attempt.started + attempt.timeout_s + _GRACE_S
         self._leases.take(self.home, attempt.claim.id, attempt.claim.lease, until)
-
-    def call_stops(self, attempt: Attempt) -> None:
-        """The call of a batch was told to stop, for all of its jobs."""
-        self.executor.expect_end(attempt)
 
     def room_made(self) -> None:
         """There may be slots again after a refusal."""

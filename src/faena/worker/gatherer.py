@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from faena.errors import InternalError
 from faena.worker.attempt import Attempt, Stop
 from faena.worker.batch import Batch, Host, Place
+from faena.worker.executor import Executor
 
 
 class _Key(NamedTuple):
@@ -31,16 +32,27 @@ class _Key(NamedTuple):
 
 
 class Door:
-    """The way of one home's attempts to the batches of its pool."""
+    """Between the executor of one home and the batches of its pool."""
 
-    def __init__(self, gatherer: Gatherer, pool: str, host: Host) -> None:
+    executor: Executor
+
+    def __init__(self, gatherer: Gatherer, pool: str, on_begin: Callable[[Attempt], None]) -> None:
         self._gatherer = gatherer
         self._pool = pool
-        self._host = host
+        self._on_begin = on_begin
 
     def call(self, attempt: Attempt) -> tuple[asyncio.Future[Any], Callable[[], bool]]:
         """Join the others; returns the attempt's own ending and what takes it out."""
-        return self._gatherer.join(attempt, self._pool, self._host)
+        return self._gatherer.join(attempt, self._pool, self)
+
+    def call_begins(self, attempt: Attempt, timeout_s: float) -> None:
+        """The time of the attempt counts from now."""
+        self.executor.restart(attempt, timeout_s)
+        self._on_begin(attempt)
+
+    def call_stops(self, attempt: Attempt) -> None:
+        """The call was told to stop, for all of its jobs."""
+        self.executor.expect_end(attempt)
 
 
 class Gatherer:
@@ -57,9 +69,9 @@ class Gatherer:
         self._context = copy_context()  # no batch is called in the context of one of its jobs
         self._is_closed = False
 
-    def door(self, pool: str, host: Host) -> Door:
-        """A place for the attempts of one home."""
-        return Door(self, pool, host)
+    def door(self, pool: str, on_begin: Callable[[Attempt], None] = lambda _: None) -> Door:
+        """A place for the attempts of one home; `on_begin` is told when the time of one counts."""
+        return Door(self, pool, on_begin)
 
     @property
     def calls(self) -> int:

@@ -334,10 +334,11 @@ class Worker:
         options = served.options
         notes = QueueNotes(self._engine, home.name, self._leases, asyncio.get_running_loop())
         fetcher = Fetcher(self._shared, home.name, options, notes)
-        fetcher.executor = Executor(
+        door = self._gatherer.door(home.pool, fetcher.keep)
+        fetcher.executor = door.executor = Executor(
             queue,
             served.handlers,
-            places={**self._places, "batch": self._gatherer.door(home.pool, fetcher)},
+            places={**self._places, "batch": door},
             notes=notes,
             middleware=self._middleware,
             worker=self.options.name,
