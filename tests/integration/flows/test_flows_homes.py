@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from faena import Faena, Retain, Retry
+from faena import Faena, Flow, Group, Job, Retain, Retry, Task
 from tests._support.eventually import eventually
 from tests._support.fleet import Clustered
-from tests._support.valkey import Server
 from tests.integration.flows.conftest import Working
 
 TENANTS = [f"t{number}" for number in range(8)]
@@ -21,57 +20,60 @@ def cluster() -> Iterator[Clustered]:
         yield cluster
 
 
-async def run_all(app: Faena, working: Working, *, reshards: bool) -> None:
-    keep = Retain(completed_count=0)
-    first = app.queue("first", retry=Retry.never(), retain=keep, fair=True)
-    second = app.queue("second", retry=Retry.never(), retain=keep, order="tenant", shards=2)
-    done: list[str] = []
+class Spread:
+    """Two queues, of which one has shards, and what their tasks did."""
 
-    @first.task
-    async def begin(tenant: str) -> str:
-        done.append(f"begin {tenant}")
-        return tenant
+    def __init__(self, app: Faena) -> None:
+        self.app = app
+        self.done: list[str] = []
+        keep = Retain(completed_count=0)
+        self.first = app.queue("first", retry=Retry.never(), retain=keep, fair=True)
+        self.second = app.queue(
+            "second", retry=Retry.never(), retain=keep, order="tenant", shards=2
+        )
+        self.begin: Task[str, None] = self.first.task(name="begin")(self._note)
+        self.go_on: Task[str, None] = self.second.task(name="go_on")(self._note)
 
-    @second.task
-    async def go_on(tenant: str) -> str:
-        done.append(f"go on {tenant}")
-        return tenant
+    async def _note(self, word: str, job: Job) -> None:
+        self.done.append(f"{job.task} {word}")
 
-    @second.task
-    async def end(_name: str) -> None:
-        done.append("end")
-
-    async with working(app):
-        plan = app.flow("spread")
+    async def start(self) -> tuple[Flow, Group]:
+        """A flow with a branch for each tenant, and a group of theirs."""
+        plan = self.app.flow("spread")
         last = [
             plan.add(
-                go_on.draft(tenant, tenant=tenant),
-                after=[plan.add(begin.draft(tenant, tenant=tenant))],
+                self.go_on.draft(tenant, tenant=tenant),
+                after=[plan.add(self.begin.draft(tenant, tenant=tenant))],
             )
             for tenant in TENANTS
         ]
-        plan.add(end.draft("all", tenant="t0"), after=last)
+        plan.add(self.go_on.draft("end", tenant="t0"), after=last)
         flow = await plan.start()
-        async with app.group(on_complete=end.draft("group", tenant="t1")) as group:
+        async with self.app.group(on_complete=self.go_on.draft("end", tenant="t1")) as group:
             for tenant in TENANTS:
-                await group.enqueue_many(go_on, [tenant] * 5, tenant=tenant)
-        if reshards:
-            await first.reshard(3)
-            await second.reshard(4)
-            await second.tenant("t0").dedicate()
-        view = await flow.wait("20s")
+                await group.enqueue_many(self.go_on, [tenant] * 5, tenant=tenant)
+        return flow, group
+
+    async def finish(self, flow: Flow, group: Group) -> None:
+        """All is done, and nothing twice."""
+        assert (await flow.wait("20s")).state == "completed"
         await group.wait("20s")
-        await eventually(lambda: done.count("end") == 2, within=20)
-    assert view.state == "completed"
-    for tenant in TENANTS:
-        assert done.count(f"begin {tenant}") == 1
-        assert done.count(f"go on {tenant}") == 6
-    assert len(done) == 7 * len(TENANTS) + 2
+        await eventually(lambda: self.done.count("go_on end") == 2, within=20)
+        for tenant in TENANTS:
+            assert self.done.count(f"begin {tenant}") == 1
+            assert self.done.count(f"go_on {tenant}") == 6
+        assert len(self.done) == 7 * len(TENANTS) + 2
 
 
 @pytest.mark.timeout(60)
-async def test_homes_change_while_flows_run(app: Faena, working: Working, server: Server) -> None:
-    await run_all(app, working, reshards=True)
+async def test_homes_change_while_flows_run(app: Faena, working: Working) -> None:
+    spread = Spread(app)
+    async with working(app):
+        flow, group = await spread.start()
+        await spread.first.reshard(3)
+        await spread.second.reshard(4)
+        await spread.second.tenant("t0").dedicate()
+        await spread.finish(flow, group)
 
 
 @pytest.mark.timeout(90)
@@ -80,4 +82,6 @@ async def test_queues_are_on_several_nodes_of_a_cluster(
 ) -> None:
     await eventually(cluster.is_ready, within=20)
     async with Faena("flows", cluster.url) as app:
-        await run_all(app, working, reshards=False)
+        spread = Spread(app)
+        async with working(app):
+            await spread.finish(*await spread.start())
