@@ -117,7 +117,7 @@ class Postman:
         if not errands:
             return []
         by = now + _VALID_US + self._skews.get(queue, 0)
-        jobs = [_job(one, by) for one in errands]
+        jobs = [job_of(one, by) for one in errands]
         answers = [
             answer
             for part in _parts(jobs)
@@ -158,7 +158,7 @@ def _by_queue(errands: Sequence[Errand]) -> dict[str, list[Errand]]:
     return queues
 
 
-def _job(errand: Errand, by: int) -> NewJob:
+def job_of(errand: Errand, by: int) -> NewJob:
     """The job as it is sent: with what came of those before it."""
     made = Made.unpack(errand.made)
     spec = msgspec.json.decode(made.body, type=Spec)
@@ -179,9 +179,13 @@ def _parents(flat: Sequence[Any]) -> dict[str, Input]:
     is_too_large = sum(len(words) for words in flat[2::3]) > _LARGEST
     parents: dict[str, Input] = {}
     for name, state, words in zip(flat[::3], flat[1::3], flat[2::3], strict=True):
-        raw = msgspec.Raw(b"" if is_too_large else words)
-        if state == b"completed":
-            parents[name.decode()] = Input("completed", result=raw)
-        else:
-            parents[name.decode()] = Input(state.decode(), error=raw)
+        parents[name.decode()] = _input(state.decode(), b"" if is_too_large else words)
     return parents
+
+
+def _input(state: str, words: bytes) -> Input:
+    if not words:
+        return Input(state)
+    if state == "completed":
+        return Input(state, result=msgspec.Raw(words))
+    return Input(state, error=msgspec.Raw(words))

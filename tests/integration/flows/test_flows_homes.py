@@ -56,7 +56,8 @@ class Spread:
 
     async def finish(self, flow: Flow, group: Group) -> None:
         """All is done, and nothing twice."""
-        assert (await flow.wait("20s")).state == "completed"
+        view = await flow.wait("20s")
+        assert view.state == "completed", [(n.name, n.state, n.words) for n in view.nodes]
         await group.wait("20s")
         await eventually(lambda: self.done.count("go_on end") == 2, within=20)
         for tenant in TENANTS:
