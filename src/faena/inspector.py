@@ -174,7 +174,7 @@ class Inspector:
 
     async def _listen(self) -> None:
         if self._listening is None:
-            self._listening = asyncio.ensure_future(self._engine.listen("done", self._tell))
+            self._listening = asyncio.ensure_future(self._engine.listen(done=self._tell))
         await asyncio.shield(self._listening)
 
     def _tell(self, home: str, job_id: str) -> None:

@@ -146,7 +146,7 @@ async def test_a_message_is_heard_from_whichever_node_it_was_sent(
     fleet: Clustered, wire: Wire
 ) -> None:
     heard: list[bytes] = []
-    subscription = await wire.listen("news", heard.append)
+    subscription = await wire.listen({"news": heard.append})
     for server in fleet.servers:
         fleet.command(server, "PUBLISH", "news", server.port)
     await eventually(lambda: len(heard) == 3)

@@ -45,7 +45,7 @@ class Inbox:
 
 async def test_messages_arrive_in_order_as_bytes(wire: Wire) -> None:
     heard: list[bytes] = []
-    subscription = await wire.listen("news", heard.append)
+    subscription = await wire.listen({"news": heard.append})
     for number in range(100):
         await wire.call("PUBLISH", "news", number)
     await eventually(lambda: len(heard) == 100)
@@ -56,7 +56,7 @@ async def test_messages_arrive_in_order_as_bytes(wire: Wire) -> None:
 
 async def test_a_subscription_survives_a_restart(wire: Wire, server: Server) -> None:
     inbox = Inbox(wire)
-    subscription = await wire.listen("news", inbox.heard.append)
+    subscription = await wire.listen({"news": inbox.heard.append})
     server.kill()
     server.start()
     await inbox.hears("back")
@@ -67,7 +67,7 @@ async def test_a_subscription_survives_a_restart(wire: Wire, server: Server) -> 
 async def test_a_subscription_may_begin_during_an_outage(wire: Wire, server: Server) -> None:
     server.kill()
     inbox = Inbox(wire)
-    subscription = await wire.listen("news", inbox.heard.append)
+    subscription = await wire.listen({"news": inbox.heard.append})
     assert not subscription.is_live
     server.start()
     await inbox.hears("first")
@@ -79,8 +79,7 @@ async def test_a_silent_peer_is_noticed_by_the_unanswered_ping(server: Server, w
         through = Wire(Address.parse(proxy.url))
         inbox = Inbox(wire)
         subscription = Subscription(
-            "news",
-            inbox.heard.append,
+            {"news": inbox.heard.append},
             connect=through._connect_listener,
             jitter=lambda: 0.5,
             ping_every_s=0.1,
@@ -103,7 +102,7 @@ async def test_a_function_that_raises_does_not_end_the_subscription(wire: Wire) 
         heard.append(message)
         raise ValueError(message)
 
-    subscription = await wire.listen("news", hear)
+    subscription = await wire.listen({"news": hear})
     for number in range(2):
         await wire.call("PUBLISH", "news", number)
     await eventually(lambda: len(raised) == 2)
@@ -111,7 +110,19 @@ async def test_a_function_that_raises_does_not_end_the_subscription(wire: Wire) 
     await subscription.close()
 
 
+async def test_one_link_hears_several_channels(wire: Wire) -> None:
+    news: list[bytes] = []
+    rumours: list[bytes] = []
+    subscription = await wire.listen({"news": news.append, "rumours": rumours.append})
+    for channel, message in (("rumours", "a"), ("news", "b"), ("other", "c"), ("rumours", "d")):
+        await wire.call("PUBLISH", channel, message)
+    await eventually(lambda: len(rumours) == 2)
+    assert (news, rumours) == ([b"b"], [b"a", b"d"])
+    assert subscription.is_live
+    await subscription.close()
+
+
 async def test_closing_the_wire_ends_its_subscriptions(wire: Wire) -> None:
-    subscription = await wire.listen("news", lambda _: None)
+    subscription = await wire.listen({"news": lambda _: None})
     await wire.close()
     assert not subscription.is_live

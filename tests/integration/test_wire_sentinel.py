@@ -41,7 +41,7 @@ async def test_a_dead_primary_is_replaced_within_seconds(fleet: Watched, wire: W
     assert await wire.run_and_wait(COUNT, ["k"], [], waits, patience_s=5) == (1, [1])
     blocked = asyncio.create_task(wire.block_pop(["w"], 20))
     heard: list[bytes] = []
-    subscription = await wire.listen("news", heard.append)
+    subscription = await wire.listen({"news": heard.append})
     fleet.primary.kill()
     with pytest.raises(StoreUnavailable):
         await blocked

@@ -30,7 +30,7 @@ async def test_every_way_to_finish_ends_the_wait_once(rig: Rig) -> None:
     await rig.declare(retain=KEEP_NONE)
     heard: list[str] = []
     listening = await rig.engine.wire.listen(
-        channel(rig.engine.namespace, "done"), lambda said: heard.append(read_message(said)[1])
+        {channel(rig.engine.namespace, "done"): lambda said: heard.append(read_message(said)[1])}
     )
     await rig.add("completed", "retried")
     lease = await rig.claim(2)

@@ -25,7 +25,7 @@ async def test_a_waiting_job_is_cancelled_at_once(rig: Rig) -> None:
 async def test_a_running_job_is_asked_to_stop_and_its_worker_told(rig: Rig) -> None:
     heard: list[bytes] = []
     name = channel(rig.engine.namespace, "stop")
-    listening = await rig.engine.wire.listen(name, heard.append)
+    listening = await rig.engine.wire.listen({name: heard.append})
     await rig.add("a")
     await rig.claim()
     await rig.remember()

@@ -283,10 +283,10 @@ class Engine:
         """The set an idle worker blocks on."""
         return self._keys_of(queue)("wake")
 
-    async def listen(self, name: str, on_job: Callable[[str, str], None]) -> Subscription:
-        """Be told (queue, job) on a channel until the result is closed; messages may be missed."""
+    async def listen(self, **on_job: Callable[[str, str], None]) -> Subscription:
+        """Be told (queue, job) on channels until the result is closed; messages may be missed."""
         return await self.wire.listen(
-            channel(self.namespace, name), lambda message: on_job(*read_message(message))
+            {channel(self.namespace, name): _reader(hear) for name, hear in on_job.items()}
         )
 
     async def info(self, queue: str, section: str) -> bytes:
@@ -335,6 +335,10 @@ class Engine:
         if keys is None:
             keys = self._keys[queue] = Keys(self.namespace, queue)
         return keys
+
+
+def _reader(on_job: Callable[[str, str], None]) -> Callable[[bytes], None]:
+    return lambda message: on_job(*read_message(message))
 
 
 def _once(name: str) -> tuple[str, str]:

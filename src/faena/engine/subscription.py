@@ -1,4 +1,4 @@
-"""A channel kept subscribed through outages, for hints that may get lost.
+"""Channels kept subscribed through outages, for hints that may get lost.
 
 Messages published while the link is down are gone, so a subscriber also looks for itself now and
 then. The link is pinged: a peer that went silent is noticed although nobody waits for a reply.
@@ -7,7 +7,7 @@ then. The link is pinged: a peer that went silent is noticed although nobody wai
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -22,19 +22,18 @@ _PING = pack(("PING",))
 
 
 class Subscription:
-    """Hands every message of one channel to a function, until closed."""
+    """Hands every message of some channels to the function of each, until closed."""
 
     def __init__(
         self,
-        channel: str,
-        on_message: Callable[[bytes], None],
+        on_message: Mapping[str, Callable[[bytes], None]],
         *,
         connect: Callable[[], Awaitable[Link]],
         jitter: Callable[[], float],
         ping_every_s: float = _PING_EVERY_S,
     ) -> None:
-        self._channel = channel
-        self._on_message = on_message
+        self._channels = tuple(on_message)
+        self._on_message = {name.encode(): hear for name, hear in on_message.items()}
         self._connect = connect
         self._jitter = jitter
         self._ping_every_s = ping_every_s
@@ -81,10 +80,11 @@ class Subscription:
     async def _subscribe(self) -> None:
         link = await self._connect()
         link.on_push = self._hear
-        reply = (await link.ask(pack(("SUBSCRIBE", self._channel)), 1, self._ping_every_s))[0]
-        if isinstance(reply, hiredis.ReplyError):
-            link.close()
-            raise reply
+        wanted = pack(("SUBSCRIBE", *self._channels))
+        for reply in await link.ask(wanted, len(self._channels), self._ping_every_s):
+            if isinstance(reply, hiredis.ReplyError):
+                link.close()
+                raise reply
         self._link = link
         self.tried.set()
 
@@ -105,4 +105,4 @@ class Subscription:
         self._has_heard = True
         if isinstance(push, list) and push[0] == b"message":
             # Through the loop: what the function raises is not ours to swallow, nor to die of.
-            self._loop.call_soon(self._on_message, push[2])
+            self._loop.call_soon(self._on_message[push[1]], push[2])

@@ -118,7 +118,7 @@ class Sentinels:
         await self._once()
         if self._watch is None:
             self._watch = Subscription(
-                "+switch-master", self._hear, connect=self._connect, jitter=self._jitter
+                {"+switch-master": self._hear}, connect=self._connect, jitter=self._jitter
             )
 
     async def close(self) -> None:

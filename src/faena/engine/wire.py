@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import hiredis
@@ -182,15 +182,13 @@ class Wire:
         except (OSError, hiredis.ReplyError) as failure:
             raise faults.translated(failure, where=self.address, op=script.name) from failure
 
-    async def listen(self, channel: str, on_message: Callable[[bytes], None]) -> Subscription:
-        """Subscribe until the result is closed, over any number of reconnections.
+    async def listen(self, on_message: Mapping[str, Callable[[bytes], None]]) -> Subscription:
+        """Subscribe to channels until the result is closed, over any number of reconnections.
 
         Returns after the first attempt, successful or not. Messages sent while the connection is
         down are lost.
         """
-        subscription = Subscription(
-            channel, on_message, connect=self._connect_listener, jitter=self._jitter
-        )
+        subscription = Subscription(on_message, connect=self._connect_listener, jitter=self._jitter)
         self._subscriptions = [kept for kept in self._subscriptions if not kept.is_closed]
         self._subscriptions.append(subscription)
         await subscription.tried.wait()

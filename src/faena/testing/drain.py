@@ -80,7 +80,7 @@ class Drain:
                         middleware=self._middleware,
                         on_ran=self._ended,
                     )
-            listening = await self._engine.listen("stop", self._stop)
+            listening = await self._engine.listen(stop=self._stop)
             try:
                 await self._until_nothing_is_left(until_us)
             finally:

@@ -213,13 +213,11 @@ class Worker:
     async def _listen_and_serve(self, heartbeat: Heartbeat) -> None:
         """Listen first: what changes after the first look is heard of."""
         async with contextlib.AsyncExitStack() as listening:
-            stops = await self._engine.listen(
-                "stop", lambda home, job: self._stop_job(home, job, Stop.CANCEL)
+            hints = await self._engine.listen(
+                stop=lambda home, job: self._stop_job(home, job, Stop.CANCEL),
+                homes=self._census.tell,
             )
-            listening.push_async_callback(stops.close)
-            if self._census.is_needed:
-                moves = await self._engine.listen("homes", self._census.tell)
-                listening.push_async_callback(moves.close)
+            listening.push_async_callback(hints.close)
             await self._census.look_everywhere()
             await self._serve(heartbeat)
 
