@@ -30,9 +30,12 @@ from faena.options.fields import check_is
 from faena.pool import Pool
 from faena.portal import Portal
 from faena.queue import Queue
+from faena.recurring import MISSING, Recurring, ScheduleFields, TimedFields
 from faena.retry import Retry
 from faena.runtime import Connection, Links, Runtime
-from faena.task import Draft
+from faena.schedules import Schedules
+from faena.task import Draft, Task
+from faena.worker.beside import Beside
 from faena.worker.worker import Served, Worker, WorkerOptions
 
 
@@ -89,6 +92,7 @@ class Faena:
         self._options: dict[str, QueueOptions] = {}
         self.pools: dict[str, Pool] = {}
         self.middleware = _layers(middleware)
+        self.schedules = Schedules(self)
         self._links = Links(
             Connection(
                 name=name,
@@ -179,6 +183,46 @@ class Faena:
     def running_flow(self, flow_id: str) -> Flow:
         """A flow that has begun, by its id; nothing is looked up."""
         return Flow(self, flow_id)
+
+    # -- schedules --------------------------------------------------------------------------------
+
+    def cron(
+        self,
+        text: str,
+        *,
+        name: str | None = None,
+        queue: str | None = None,
+        payload: Any = MISSING,
+        **terms: Unpack[ScheduleFields],
+    ) -> Recurring[Any]:
+        """Have a task, or a plain function that becomes one, run by a cron expression.
+
+        A function is put on the queue `scheduler`, which is made for it, or on another; the
+        schedule is called as the task unless it is given a name.
+        """
+        return Recurring(self, name, queue, payload, {"cron": text, **terms})
+
+    def every(
+        self,
+        interval: Duration,
+        *,
+        name: str | None = None,
+        queue: str | None = None,
+        payload: Any = MISSING,
+        **terms: Unpack[ScheduleFields],
+    ) -> Recurring[Any]:
+        """The same for a fixed interval, counted from `start` or from the beginning of 1970."""
+        return Recurring(self, name, queue, payload, {"every": interval, **terms})
+
+    def schedule(
+        self,
+        name: str,
+        task: Task[Any, Any],
+        payload: Any = MISSING,
+        **terms: Unpack[TimedFields],
+    ) -> None:
+        """Declare a schedule for a task: by `cron=`, `every=` or `at=`."""
+        self.schedules.add(name, task, payload, terms)
 
     # -- connection -------------------------------------------------------------------------------
 
@@ -278,6 +322,7 @@ class Faena:
             self._check_known(name)
         runtime = await self.runtime()
         dead_letters = self._dead_letters.settled(os.environ)
+        scheduler = await self.schedules.scheduler(names)
         return Worker(
             runtime.engine,
             runtime.new_engine(await self._links.address()),
@@ -285,8 +330,15 @@ class Faena:
             options=options,
             middleware=self.middleware,
             dead_letters=dead_letters,
-            services=[runtime.postman.run, Upkeep(self._reach, dead_letters, names).run],
-            on_mail=runtime.postman.tell,
+            beside=Beside(
+                services=[
+                    runtime.postman.run,
+                    Upkeep(self._reach, dead_letters, names).run,
+                    scheduler.run,
+                ],
+                on_mail=runtime.postman.tell,
+                hears={"schedules": scheduler.tell},
+            ),
         )
 
     async def run_worker(self, queues: Iterable[Queue | str] | None = None, **options: Any) -> None:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 import msgspec
 
 from faena.outcomes import ErrorRecord
 from faena.states import State
+
+SCHEDULE_HEADER = "faena-schedule"
+INSTANT_HEADER = "faena-instant"
+"""What a schedule says of itself in its jobs; the instant in microseconds."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Input(msgspec.Struct, omit_defaults=True, frozen=True):
@@ -88,6 +95,17 @@ class Job:
         self.cancelled = False
         """True once somebody asked for the job to stop, its time is over or its lease is lost."""
         self._notes: Notes | None = None
+
+    @property
+    def schedule(self) -> str | None:
+        """The schedule that made it, if one did."""
+        return self.headers.get(SCHEDULE_HEADER)
+
+    @property
+    def instant(self) -> datetime | None:
+        """The instant of its schedule; None of a job that somebody asked for by hand."""
+        us = self.headers.get(INSTANT_HEADER)
+        return None if us is None else _EPOCH + timedelta(microseconds=int(us))
 
     def attach(self, notes: Notes) -> None:
         """Give the job somewhere to write to."""

@@ -79,6 +79,12 @@ class Registrar:
             return Registrar(self._register, options)
         # Annotations may name classes that are local to the decorating function.
         names = sys._getframe(1).f_locals  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+        return self.register(function, names, **options)
+
+    def register(
+        self, function: Callable[..., Any], names: Mapping[str, Any], **options: Unpack[TaskFields]
+    ) -> Task[Any, Any]:
+        """The same for decorators of others, who know the names."""
         return self._register(function, {**self._options, **options}, names)
 
 

@@ -83,6 +83,9 @@ CATALOGUE = (
     Key("call:", "string", "a caller's last call and its answer", "TTL 1 h"),
     Key("waiters", "hash", "ids somebody waits for", "live jobs"),
     Key("workers", "zset", "workers by the instant they are presumed gone", "live workers"),
+    Key("schedules", "hash", "name → version and record of a schedule", "one a schedule"),
+    Key("schedule_due", "zset", "schedules by the instant they are due", "one a schedule"),
+    Key("fired", "hash", "schedule → last instant whose job was taken in here", "one a schedule"),
     Key("stats:", "hash", "counters and histograms of one minute", "TTL 30 days"),
     Key("events", "stream", "one entry a batch", "capped by events_kept"),
     Key("wake", "zset", "at most one marker for idle workers", "one member"),
@@ -93,6 +96,7 @@ CHANNELS = (
     ("done", "awaited jobs that are finished"),
     ("stop", "running jobs whose cancellation was asked for"),
     ("homes", "queues whose homes have changed; no job"),
+    ("schedules", "schedules that were declared, changed or removed, in place of jobs"),
 )
 
 

@@ -1,6 +1,7 @@
 """A worker process: starts its parts, watches that they make progress, stops them in order.
 
-    start   connect → heartbeat → find and declare homes → fetchers → vigil → census → watchdog
+    start   connect → heartbeat → find and declare homes → fetchers → vigil → census → watchdog →
+            what runs beside
     stop    no more claims → handlers end, or are handed back at the deadline → last settlements →
             heartbeat → connections
 
@@ -17,9 +18,8 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from faena.engine import Engine
 from faena.errors import ConfigError
@@ -34,6 +34,7 @@ from faena.pool import SERVES
 from faena.producer import CallIds
 from faena.worker.attempt import Stop
 from faena.worker.batch import Place
+from faena.worker.beside import Beside
 from faena.worker.census import Census
 from faena.worker.executor import Executor
 from faena.worker.fetcher import Fetcher, Shared, queue_of
@@ -57,6 +58,7 @@ _SWEEP_PER_HOME_S = 1.25
 _LAST_WORDS_S = 10.0
 _HANDLERS_END_S = 1.0
 _LONGEST_S = 86_400.0
+_NOTHING = Beside()
 
 _log = logging.getLogger("faena.worker")
 
@@ -130,10 +132,8 @@ class Worker:
         options: WorkerOptions | None = None,
         middleware: Sequence[Middleware] = (),
         dead_letters: DeadLetters | None = None,
-        services: Sequence[Callable[[], Coroutine[Any, Any, None]]] = (),
-        on_mail: Callable[[str], None] = lambda _: None,
+        beside: Beside = _NOTHING,
     ) -> None:
-        """`services` run beside the work; `on_mail` hears of homes with something to be carried."""
         if not queues:
             raise ConfigError("a worker must have at least one queue, got none", field="queues")
         self.options = options or WorkerOptions()
@@ -142,8 +142,7 @@ class Worker:
         self._queues = queues
         self._middleware = middleware
         self._dead_letters = dead_letters
-        self._services = services
-        self._on_mail = on_mail
+        self._beside = beside
         self._slots = Slots(self.options.concurrency)
         self._leases = Leases()
         self._calls = CallIds()
@@ -216,6 +215,7 @@ class Worker:
             hints = await self._engine.listen(
                 stop=lambda home, job: self._stop_job(home, job, Stop.CANCEL),
                 homes=self._census.tell,
+                **self._beside.hears,
             )
             listening.push_async_callback(hints.close)
             await self._census.look_everywhere()
@@ -229,7 +229,7 @@ class Worker:
         if self._census.is_needed:
             looking.append(asyncio.create_task(self._census.run()))
         stopping = asyncio.create_task(self._stop.wait())
-        serving = [asyncio.create_task(service()) for service in self._services]
+        serving = [asyncio.create_task(service()) for service in self._beside.services]
         parts = [fetching, waking, *looking, *serving]
         self.serving.set()
         try:
@@ -345,7 +345,7 @@ class Worker:
             dead_letters=self._dead_letters,
         )
         fetcher.on_idle = self._vigil.idle_changed
-        fetcher.on_mail = self._on_mail
+        fetcher.on_mail = self._beside.on_mail
         self._slots.add(
             home.name, options.concurrency, options.priority, fetcher.room_made, pool=home.pool
         )

@@ -38,6 +38,7 @@ end
 -- Homes that were given up remember their epochs for a day: those of a queue of this name go on.
 local epoch = call('HGET', key('homes'), 'epoch')
 raze()
+call('UNLINK', key('fired'))
 if epoch then
   call('HSET', key('homes'), 'epoch', epoch)
   call('EXPIRE', key('homes'), 86400)

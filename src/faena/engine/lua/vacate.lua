@@ -4,7 +4,8 @@
 -- args     now · epoch (of the change that left it)
 -- returns  OK
 -- refuses  STALE (it is needed again) · LIVE (a job is here all the same)
--- Its epoch stays for a day: whoever has not heard that it is gone must not be believed here.
+-- Its epoch stays for a day, with what schedules have fired here: whoever has not heard that it is gone
+-- must not be believed here.
 --@flags allow-oom
 --@include key, raze
 local EPOCH_TTL_S = 86400
@@ -17,4 +18,5 @@ end
 raze()
 call('HSET', conf, 'epoch', ARGV[2], 'digest', redis.sha1hex('epoch=' .. ARGV[2]))
 call('EXPIRE', conf, EPOCH_TTL_S)
+call('EXPIRE', key('fired'), EPOCH_TTL_S)
 return 'OK'

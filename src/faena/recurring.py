@@ -1,0 +1,115 @@
+"""`@app.cron` and `@app.every`: give a task a schedule, and make a plain function a task first."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Generic, TypedDict, TypeVar, overload
+
+import msgspec
+
+from faena.duration import Duration
+from faena.errors import ConfigError, nearest
+from faena.job import Job
+from faena.task import Task
+
+if TYPE_CHECKING:
+    from faena.app import Faena
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+QUEUE: Final = "scheduler"
+"""Where the tasks of plain functions live unless they say otherwise."""
+
+MISSING: Final[Any] = object()
+"""No payload was given, which is another thing than None."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+class ScheduleFields(TypedDict, total=False):
+    """What a schedule says beside its timing; see `faena.options.schedule.Terms`."""
+
+    tz: str
+    """The zone of a cron expression, and of times without one; UTC by default."""
+    jitter: Duration | None
+    """Each job is put off by part of this, the same in every process."""
+    start: datetime | str | None
+    """No instant before it; an interval counts from it."""
+    end: datetime | str | None
+    """No instant after it."""
+    count: int | None
+    """How many instants are fired."""
+    overlap: str
+    """"allow"; "skip" while a job of the schedule lives; "queue" one behind the one that runs."""
+    missed: str
+    """After an outage: "skip", fire the "latest", or "all", such as "all(10)"."""
+    tenant: str | None
+    key: str | None
+    priority: int | str
+
+
+class TimedFields(ScheduleFields, total=False):
+    """The same with the timing, of which a schedule has exactly one."""
+
+    cron: str
+    every: Duration
+    at: datetime | str | Sequence[datetime | str]
+
+
+class Recurring(Generic[P]):
+    """The decorator behind `@app.cron` and `@app.every`."""
+
+    def __init__(
+        self, app: Faena, name: str | None, queue: str | None, payload: Any, given: Any
+    ) -> None:
+        self._app = app
+        self._name = name
+        self._queue = queue
+        self._payload = payload
+        self._given = given
+
+    @overload
+    def __call__(self, target: Task[P, R], /) -> Task[P, R]: ...
+    @overload
+    def __call__(self, target: Callable[[], Any], /) -> Task[None, Any]: ...
+    @overload
+    def __call__(self, target: Callable[[Job], Any], /) -> Task[None, Any]: ...
+    @overload
+    def __call__(self, target: Callable[..., Any], /) -> Task[Any, Any]: ...
+    def __call__(self, target: Any, /) -> Any:
+        """Give a task a schedule; a plain function becomes a task first."""
+        task: Task[Any, Any] = target
+        if not isinstance(target, Task):
+            names = sys._getframe(1).f_locals  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+            task = self._made_queue().task.register(target, names)
+        elif self._queue is not None:
+            raise ConfigError(
+                f"queue must be left out for a task, which has one, got {self._queue!r}",
+                field="queue",
+                value=self._queue,
+            )
+        self._app.schedules.add(self._name or task.name, task, self._payload, self._given)
+        return task
+
+    def _made_queue(self) -> Any:
+        name = self._queue or QUEUE
+        if name == QUEUE and name not in self._app.queues:
+            return self._app.queue(name)
+        if name not in self._app.queues:
+            raise ConfigError(
+                f"no queue {name!r} in app {self._app.name}; {nearest(name, self._app.queues)}",
+                field="queue",
+                value=name,
+            )
+        return self._app.queues[name]
+
+
+def payload_text(task: Task[Any, Any] | None, payload: Any) -> str:
+    """The payload as it is sent, checked where the task is known."""
+    if task is None:
+        return _encode(payload).decode()
+    draft = task.draft() if payload is MISSING else task.draft(payload)
+    return bytes(task.spec(draft).payload).decode()

@@ -1,0 +1,116 @@
+"""Changes the records of schedules: each change is computed from what was read, and written only if
+nobody else has written meanwhile; else it is computed anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from msgspec.structs import replace
+
+from faena.agenda import Mark, Record, unpack
+from faena.engine import Engine
+from faena.engine.scheduling import Change, Stored, read, write
+from faena.errors import StoreUnavailable
+from faena.services.firing import Firing
+
+CODE: Final = "code"
+_TRIES: Final = 100
+_SAID_US: Final = 60_000_000
+"""How often it is written down that code still declares a schedule."""
+
+
+class Declared(NamedTuple):
+    """A schedule as code declares it."""
+
+    name: str
+    queue: str
+    base: Mapping[str, Any]
+
+
+class Kept(NamedTuple):
+    """A schedule that was read: `record` is None where there is none."""
+
+    record: Record | None
+    due: int | None
+    now: int
+
+
+Edited = tuple[Record, int | None] | None
+"""A record and when it is due; None for no change."""
+
+
+async def declare(firing: Firing, engine: Engine, declared: Declared) -> None:
+    """Have a schedule be as code says, but for what was edited; what is due stays undisturbed."""
+
+    def declared_now(kept: Kept) -> Edited:
+        return _declared(kept, dict(declared.base))
+
+    await change(firing, engine, declared.name, declared_now)
+
+
+def _declared(kept: Kept, base: dict[str, Any]) -> Edited:
+    record, now = kept.record, kept.now
+    if record is None:
+        fresh = Record(base=base, since=Mark(CODE, now), declared_at=now)
+        return fresh, fresh.first_due(now)
+    is_said = record.declared_at is not None and now - record.declared_at < _SAID_US
+    if record.base == base and is_said:
+        return None
+    return redue(kept, replace(record, base=base, declared_at=now))
+
+
+def redue(kept: Kept, after: Record) -> tuple[Record, int | None]:
+    """When a changed schedule is due: as before, unless something that decides it has changed.
+
+    An instant that is overdue this very moment counts, where the new terms have it too.
+    """
+    before = kept.record
+    if before is not None and before.terms.timing == after.terms.timing:
+        return after, kept.due
+    since = kept.now if kept.due is None else min(kept.now, kept.due - 1)
+    return after, after.first_due(since)
+
+
+async def change(
+    firing: Firing, engine: Engine, name: str, edit: Callable[[Kept], Edited]
+) -> tuple[Record | None, int | None]:
+    """Write what `edit` makes of a schedule; returns the record and its due instant after it."""
+    for _ in range(_TRIES):
+        now, found = await read(engine, firing.queue, [name])
+        stored = found.get(name, Stored(name, "", b"", None))
+        record = unpack(stored.record) if stored.version else None
+        if record is not None and record.intent is not None:
+            await _settle(firing, stored, now)
+            continue
+        edited = edit(Kept(record, stored.due, now))
+        if edited is None:
+            return record, stored.due
+        after, due = edited
+        wanted = Change.of(stored.version, after.pack(), due)
+        if await write(engine, firing.queue, name, wanted):
+            return after, due
+    raise _busy(name)
+
+
+async def remove(firing: Firing, engine: Engine, name: str) -> bool:
+    """Remove a schedule; False when there is none."""
+    for _ in range(_TRIES):
+        _, found = await read(engine, firing.queue, [name])
+        if name not in found:
+            return False
+        if await write(engine, firing.queue, name, Change.of(found[name].version, b"", None)):
+            return True
+    raise _busy(name)
+
+
+async def _settle(firing: Firing, stored: Stored, now: int) -> None:
+    wait_us = await firing.settle(stored, now)
+    if wait_us:
+        await asyncio.sleep(wait_us / 1e6)
+
+
+def _busy(name: str) -> StoreUnavailable:
+    return StoreUnavailable(f"schedule {name} is changed all the time: try again", op="schedule")
