@@ -10,6 +10,7 @@ is `reset`. Everything is checked before anything is written.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -23,7 +24,14 @@ from faena.codec import codec_for
 from faena.engine.envelope import seal
 from faena.engine.scheduling import Stored, forget, names_at, read
 from faena.engine.scripts import CREATED
-from faena.errors import ConfigError, FaenaError, InvalidTransition, Overloaded, nearest
+from faena.errors import (
+    ConfigError,
+    FaenaError,
+    InvalidTransition,
+    Overloaded,
+    PayloadError,
+    nearest,
+)
 from faena.job import Spec
 from faena.lanes import place_facts
 from faena.middleware import wrap_enqueue
@@ -109,7 +117,9 @@ class Schedules:
         for queue in self._app.queues:
             async for names in names_at(engine, queue):
                 _, stored = await read(engine, queue, names)
-                found += [view_of(queue, one, self.declared) for one in stored.values()]
+                for one in stored.values():
+                    with contextlib.suppress(PayloadError):  # written by a later version
+                        found.append(view_of(queue, one, self.declared))
         return sorted(found, key=lambda one: (one.next_at is None, one.next_at, one.name))
 
     async def get(self, name: str) -> ScheduleView:

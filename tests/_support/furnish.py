@@ -7,6 +7,7 @@ import msgspec
 from faena.engine.desk import DeskCalls
 from faena.engine.mail import Mail
 from faena.engine.moving import Moving
+from faena.engine.scheduling import Change, Shot, fire, write
 from faena.limits import Limit
 from faena.outcomes import Buried, Completed, DeathNote, Limited, Retried
 from tests._support.morgue import new_redrive
@@ -92,3 +93,11 @@ async def furnish_flows(rig: Rig) -> None:
     await rig.turn(0, ("over.1", lease, Completed(b"1")))
     await mail.receive(rig.queue, rig.queue, await mail.letters(rig.queue, rig.queue))
     await rig.engine.hold(rig.queue, "pause", None, "ops")
+
+
+async def furnish_schedules(rig: Rig) -> None:
+    """A schedule, and one of another home that has been fired here."""
+    due = rig.clock.now + SECOND
+    assert await write(rig.engine, rig.queue, "nightly", Change.of("", b"{}", due))
+    wanted = Shot("hourly", rig.clock.now, "hourly@1", b"010\n{}")
+    await fire(rig.engine, rig.queue, wanted, None, epoch=9)

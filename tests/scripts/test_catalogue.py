@@ -11,7 +11,14 @@ from faena.engine import keys
 from faena.engine.loader import load, names
 from faena.services.audit import catalogued
 from tests._support import sizes
-from tests._support.furnish import furnish, furnish_flows, furnish_homes, furnish_lanes, run_one
+from tests._support.furnish import (
+    furnish,
+    furnish_flows,
+    furnish_homes,
+    furnish_lanes,
+    furnish_schedules,
+    run_one,
+)
 from tests._support.rig import Rig
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,7 +102,7 @@ def test_no_script_reads_what_has_no_bound(path: Path) -> None:
 
 @pytest.mark.parametrize("name", names())
 def test_scripts_that_must_drain_a_full_broker_may_run_on_one(name: str) -> None:
-    adds_work = {"enqueue", "retry", "import", "revive", "redrive", "flow", "group"}
+    adds_work = {"enqueue", "retry", "import", "revive", "redrive", "flow", "group", "fire"}
     assert ("\n--@flags " in (LUA / f"{name}.lua").read_text()) == (name not in adds_work)
 
 
@@ -123,6 +130,7 @@ async def test_every_key_of_a_furnished_queue_is_of_the_catalogued_type(rig: Rig
     await furnish_lanes(rig)
     await furnish_homes(rig)
     await furnish_flows(rig)
+    await furnish_schedules(rig)
     await rig.engine.enqueue_durably("q", "c", "1", [("durable", b"010\n")], ("WAIT", 0, 10))
     taken = await rig.dump()
     seen = {name: catalogued(name) for name in taken}

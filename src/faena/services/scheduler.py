@@ -17,7 +17,7 @@ from typing import Final
 
 from faena.engine import Engine
 from faena.engine.scheduling import MOST, Stored, agenda
-from faena.errors import ConfigError, FaenaError
+from faena.errors import ConfigError, FaenaError, PayloadError
 from faena.estate import Estate
 from faena.options import QueueOptions
 from faena.services.declaring import Declared, declare
@@ -133,7 +133,7 @@ class Scheduler:
             if one.name in self._undeclared:
                 try:
                     await declare(self._firings[queue], self._engine, one)
-                except ConfigError as error:  # what was edited does not go with what code says now
+                except (ConfigError, PayloadError) as error:  # what is there does not go with it
                     _log.error("schedule %s stays as it was: %s", one.name, error)
                 self._undeclared.discard(one.name)
 
