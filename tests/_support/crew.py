@@ -28,15 +28,16 @@ from tests._support.ledger import Ledger
 from tests._support.shop import Plan
 
 _ROOT = Path(__file__).parents[2]
+_HAND = "tests._support.hand"
 
 
 class Hand:
     """One worker process."""
 
-    def __init__(self, plan: Plan, log: Path) -> None:
+    def __init__(self, plan: msgspec.Struct, log: Path, module: str = _HAND) -> None:
         with log.open("ab") as file:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests._support.hand", msgspec.json.encode(plan).decode()],
+                [sys.executable, "-m", module, msgspec.json.encode(plan).decode()],
                 cwd=_ROOT,
                 stdin=subprocess.DEVNULL,
                 stdout=file,

@@ -1,0 +1,113 @@
+"""A process that has schedules fire, by a clock that the test moves for all of them.
+
+The clock is a file of eight bytes. Whatever a process fires it writes to the ledger, which may lack
+what one was about to write when it was killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import struct
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from faena import Faena, Retain
+from faena.engine.scheduling import Fired
+from faena.services import firing
+from tests._support.ledger import Ledger
+
+LOOK_S = 0.02
+NAMESPACE = "month"
+PLAIN, SPREAD = "plain", "spread"
+TENANTS = ("t0", "t1", "t2", "t3")
+
+
+class MonthPlan(msgspec.Struct):
+    """What a test and its processes agree on."""
+
+    url: str
+    ledger: str
+    clock: str
+
+
+class FileClock:
+    """Microseconds that every process reads and the test writes."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+
+    def __call__(self) -> int:
+        return int(struct.unpack("<q", os.pread(self._file, 8, 0))[0])
+
+    def set(self, now: int) -> None:
+        os.pwrite(self._file, struct.pack("<q", now), 0)
+
+    def close(self) -> None:
+        os.close(self._file)
+
+
+def open_month(plan: MonthPlan, clock: FileClock) -> Faena:
+    """Schedules of every kind, on a queue with one home and on one that will have several."""
+    app = Faena("month", plan.url, namespace=NAMESPACE, clock=clock)
+    retain = Retain(completed_count=0)
+    plain = app.queue(PLAIN, retain=retain)
+    spread = app.queue(SPREAD, retain=retain, fair=True)
+
+    @plain.task
+    async def work() -> None: ...
+
+    @spread.task
+    async def share() -> None: ...
+
+    def declare(name: str, **terms: Any) -> None:
+        app.schedule(name, work, missed="all", **terms)
+
+    declare("half-hourly", cron="*/30 * * * *")
+    declare("odd", every="47m")
+    declare("jittered", every="1h", jitter="20m")
+    declare("madrid", cron="30 2 * * *", tz="Europe/Madrid")
+    declare("new-york", cron="15,45 1-3 * * *", tz="America/New_York")
+    declare("lord-howe", cron="10 */5 * * *", tz="Australia/Lord_Howe")
+    declare("skipping", every="90m", overlap="skip")
+    declare("queueing", every="90m", overlap="queue")
+    declare("bounded", every="2h", start="2026-03-05", end="2026-03-20T12:00", count=150)
+    app.schedule("latest", work, every="20m")
+    for tenant in TENANTS:
+        app.schedule(f"{tenant}-hourly", share, every="1h", missed="all", tenant=tenant)
+        app.schedule(
+            f"{tenant}-skip", share, every="100m", missed="all", tenant=tenant, overlap="skip"
+        )
+    return app
+
+
+def record_shots(ledger: Ledger) -> None:
+    """Write down every job that this process has made."""
+    fire = firing.fire
+
+    async def recorded(engine: Any, home: str, shot: Any, *args: Any, **options: Any) -> Fired:
+        fired = await fire(engine, home, shot, *args, **options)
+        if shot.spec:
+            ledger.write(fired.outcome, shot.id, detail=home)
+        return fired
+
+    firing.fire = recorded
+
+
+async def keep_time(plan: MonthPlan) -> None:
+    ledger, clock = Ledger(plan.ledger), FileClock(plan.clock)
+    record_shots(ledger)
+    async with open_month(plan, clock) as app:
+        scheduler = await app.schedules.scheduler([PLAIN, SPREAD])
+        scheduler._look_s = LOOK_S
+        ledger.write("up")
+        await scheduler.run()
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.ERROR)
+    asyncio.run(keep_time(msgspec.json.decode(sys.argv[1], type=MonthPlan)))
