@@ -67,20 +67,20 @@ def open_month(plan: MonthPlan, clock: FileClock) -> Faena:
     def declare(name: str, **terms: Any) -> None:
         app.schedule(name, work, missed="all", **terms)
 
-    declare("half-hourly", cron="*/30 * * * *")
-    declare("odd", every="47m")
-    declare("jittered", every="1h", jitter="20m")
+    declare("two-hourly", cron="0 */2 * * *")
+    declare("odd", every="2h47m")
+    declare("jittered", every="3h", jitter="2h")
     declare("madrid", cron="30 2 * * *", tz="Europe/Madrid")
     declare("new-york", cron="15,45 1-3 * * *", tz="America/New_York")
     declare("lord-howe", cron="10 */5 * * *", tz="Australia/Lord_Howe")
-    declare("skipping", every="90m", overlap="skip")
-    declare("queueing", every="90m", overlap="queue")
-    declare("bounded", every="2h", start="2026-03-05", end="2026-03-20T12:00", count=150)
-    app.schedule("latest", work, every="20m")
+    declare("skipping", every="5h", overlap="skip")
+    declare("queueing", every="5h", overlap="queue")
+    declare("bounded", every="5h", start="2026-03-05", end="2026-03-20T12:00", count=60)
+    app.schedule("latest", work, every="30m")
     for tenant in TENANTS:
-        app.schedule(f"{tenant}-hourly", share, every="1h", missed="all", tenant=tenant)
+        app.schedule(f"{tenant}-all", share, every="5h", missed="all", tenant=tenant)
         app.schedule(
-            f"{tenant}-skip", share, every="100m", missed="all", tenant=tenant, overlap="skip"
+            f"{tenant}-skip", share, every="11h", missed="all", tenant=tenant, overlap="skip"
         )
     return app
 

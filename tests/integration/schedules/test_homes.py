@@ -1,0 +1,196 @@
+"""Schedules whose jobs live at another home than their records."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import pytest
+
+from faena import Faena
+from faena.agenda import unpack
+from faena.engine import Address, Engine
+from faena.engine.request import Argument, Key, Script
+from faena.engine.scheduling import read
+from faena.engine.settings import declaration
+from faena.errors import StoreUnavailable
+from faena.estate import Estate
+from faena.homes import Table
+from faena.services.scheduler import Scheduler
+from faena.testing import Harness
+from tests._support.faulty import FaultyWire
+from tests._support.valkey import Server
+from tests.integration.schedules.conftest import ids, look
+
+AWAY = next(
+    f"t{number}"
+    for number in itertools.count()
+    if Table(shards=3).home_of("q", f"@t{number}") != "q"
+)
+INSTANT, SECOND = "s@20260301T010000Z", "s@20260301T020000Z"
+
+
+class DyingWire(FaultyWire):
+    """Carries so many scripts; of the last one the answer is lost, and nothing follows."""
+
+    left = 10**9
+
+    async def run(
+        self, script: Script, keys: Sequence[Key], args: Sequence[Argument], *, patience_s: float
+    ) -> Any:
+        if self.left == 0:
+            raise StoreUnavailable("this process is dead")
+        self.left -= 1
+        self.fault = "none" if self.left else "vanished"
+        return await super().run(script, keys, args, patience_s=patience_s)
+
+
+@pytest.fixture
+async def queue(app: Faena, h: Harness) -> Any:
+    made = app.queue("q", fair=True, shards=3)
+
+    @made.task
+    async def work() -> None: ...
+
+    app.schedule("s", work, every="1h", tenant=AWAY, overlap="skip")
+    assert await (await app.runtime()).estate.of("q").settled(10)
+    return made
+
+
+class Mortal:
+    """A scheduler that dies at a call."""
+
+    def __init__(self, app: Faena, h: Harness, url: str) -> None:
+        options = app.queues["q"].options
+        self.wire = DyingWire(Address.parse(url))
+        engine = Engine(self.wire, namespace=h.namespace, clock=h.clock)
+        engine.know("q", declaration(options))
+        self._estate = Estate(engine, {"q": options})
+        self._scheduler = Scheduler(engine, self._estate, {"q": options})
+
+    async def look(self, calls: int = 10**9) -> bool:
+        """Whether it has outlived so many calls of its look."""
+        self.wire.left = calls
+        try:
+            await self._scheduler.run_once()
+        except StoreUnavailable:
+            return False
+        return self.wire.left > 0
+
+    async def close(self) -> None:
+        await self._estate.close()
+        await self.wire.close()
+
+
+@pytest.fixture
+async def mortal(app: Faena, h: Harness, valkey: Server, queue: Any) -> AsyncIterator[Mortal]:
+    """It has fired once and knows everything: the next instant is `SECOND`."""
+    made = Mortal(app, h, valkey.url)
+    await look(app)
+    h.clock.advance("1h")
+    assert await made.look()
+    assert await ids(h) == [INSTANT]
+    await h.drain()
+    await queue.clean("completed")
+    h.clock.advance("1h")
+    yield made
+    await made.close()
+
+
+async def change_nothing(queue: Any) -> None:
+    pass
+
+
+async def dedicate(queue: Any) -> None:
+    await queue.tenant(AWAY).dedicate()
+
+
+async def rejoin(queue: Any) -> None:
+    await queue.tenant(AWAY).dedicate()
+    await queue.tenant(AWAY).rejoin()
+
+
+async def reshard(queue: Any) -> None:
+    await queue.reshard(7)
+
+
+async def intent(app: Faena) -> Any:
+    _, found = await read((await app.runtime()).engine, "q", ["s"])
+    return unpack(found["s"].record).intent
+
+
+async def test_the_job_goes_to_the_home_of_its_tenant(app: Faena, h: Harness, queue: Any) -> None:
+    await look(app)
+    h.clock.advance("1h")
+    await look(app)
+    assert await ids(h) == [INSTANT]
+    homes = (await queue.homes()).homes
+    assert homes == {**dict.fromkeys(homes, 0), Table(shards=3).home_of("q", f"@{AWAY}"): 1}
+    assert await intent(app) is None
+    view = await app.schedules.get("s")
+    assert (view.fired, view.last_job) == (1, INSTANT)
+
+
+@pytest.mark.parametrize("change", [change_nothing, dedicate, rejoin, reshard])
+@pytest.mark.parametrize("calls", range(1, 7))
+async def test_whoever_comes_after_one_that_died_carries_on(
+    app: Faena, h: Harness, queue: Any, mortal: Mortal, calls: int, change: Any
+) -> None:
+    await mortal.look(calls)
+    await change(queue)
+    await look(app)
+    assert await ids(h) == [SECOND]
+    assert await intent(app) is None
+    assert (await app.schedules.get("s")).fired == 2
+    await h.drain()
+    await queue.clean("completed")
+    await mortal.look()  # it was only asleep
+    await look(app)
+    assert await ids(h) == []
+
+
+async def test_a_full_look_takes_no_more_calls_than_are_tried(
+    app: Faena, h: Harness, mortal: Mortal
+) -> None:
+    assert await mortal.look(7)
+
+
+async def test_an_edit_settles_what_is_under_way(app: Faena, h: Harness, mortal: Mortal) -> None:
+    await mortal.look(2)  # it looks, and notes what it is about to do
+    assert await intent(app)
+    await app.schedules.edit("s", tenant="another", every="10m")
+    (job,) = await h.jobs()
+    assert (job.id, job.tenant) == (SECOND, AWAY)
+    view = await app.schedules.get("s")
+    assert (view.fired, view.terms["tenant"]) == (2, "another")
+
+
+async def test_overlap_counts_while_the_tenant_moves(app: Faena, h: Harness, queue: Any) -> None:
+    await look(app)
+    h.clock.advance("1h")
+    await look(app)
+    homes = (await app.runtime()).estate.of("q")
+    assert await homes.steward.begin(f"own @{AWAY}", await homes.look(), "ops")
+    assert await homes.steward.work(until_published=True)
+    assert (await homes.look()).phase == "moving"
+    h.clock.advance("1h")
+    await look(app)
+    assert await ids(h) == [INSTANT]
+    assert (await app.schedules.get("s")).fired == 2
+    await homes.settled(10)
+    assert await ids(h) == [INSTANT]
+
+
+async def test_a_removed_schedule_leaves_nothing_at_any_home(
+    app: Faena, h: Harness, queue: Any
+) -> None:
+    task = queue.tasks["work"]
+    await app.schedules.create("once", task, every="1h", tenant=AWAY)
+    h.clock.advance("1h")
+    await look(app)
+    home = Table(shards=3).home_of("q", f"@{AWAY}")
+    engine = (await app.runtime()).engine
+    assert b"once" in await engine.command("HKEYS", home, "fired")
+    await app.schedules.remove("once")
+    assert b"once" not in await engine.command("HKEYS", home, "fired")
