@@ -18,6 +18,7 @@ from faena.shares import Shares, Waits
 from faena.states import State
 from faena.task import Draft, Handle, Receipt, Task
 from faena.tenants import Tenant, TenantView
+from faena.timetable import ScheduleView
 from faena.worker.worker import Worker, WorkerOptions
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "RedriveView",
     "Retain",
     "Retry",
+    "ScheduleView",
     "Shares",
     "Snooze",
     "State",

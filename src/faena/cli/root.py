@@ -13,7 +13,19 @@ from typing import Final
 
 import click
 
-from faena.cli import checkup, dev, dlq, explain, flow, homes, jobs, queues, tenants, worker
+from faena.cli import (
+    checkup,
+    dev,
+    dlq,
+    explain,
+    flow,
+    homes,
+    jobs,
+    queues,
+    schedules,
+    tenants,
+    worker,
+)
 from faena.cli.output import Output
 from faena.errors import (
     FaenaError,
@@ -65,6 +77,7 @@ for _command in (
     *queues.COMMANDS,
     tenants.tenants,
     *homes.COMMANDS,
+    schedules.schedules,
     *jobs.COMMANDS,
     *dlq.COMMANDS,
     flow.flow,

@@ -1,0 +1,258 @@
+"""Commands on schedules: when they fire, and what operators decide about them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
+
+import click
+import msgspec
+from rich.console import Console
+
+from faena.agenda import Mark
+from faena.app import Faena
+from faena.cli import session
+from faena.cli.argument import DURATION, common, example, split, words
+from faena.cli.output import Output, facts, instant, table
+from faena.cli.target import find_app
+from faena.duration import describe
+from faena.options.schedule import OVERLAPS, iso
+from faena.timetable import ScheduleView
+
+_HEADS: Final = ("schedule", "queue", "when", "next", "last", "fired", "state")
+_NOTHING: Final = "none"
+"""What is given to an option to take a bound away."""
+
+
+class _Schedules(click.Group):
+    """Lists the schedules unless the first word says what else to do."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        is_told = bool(args) and (args[0] in self.commands or args[0] == "--help")
+        return super().parse_args(ctx, args if is_told else ["list", *args])
+
+
+@click.group(
+    cls=_Schedules,
+    epilog=example(
+        "faena schedules shop.tasks:app",
+        "faena schedules show nightly",
+        "faena schedules edit nightly --cron '0 3 * * *' --tz Europe/Madrid --by ana",
+    ),
+)
+def schedules() -> None:
+    """List the schedules, or look at or change one of them.
+
+    MODULE:APP alone lists; every command takes --json.
+    """
+
+
+@schedules.command("list", epilog=example("faena schedules list shop.tasks:app"))
+@words("[MODULE:APP]")
+@common
+@click.pass_obj
+def list_(output: Output, words: tuple[str, ...]) -> None:
+    """List all schedules, the next one first; also those that code declares no more."""
+    target, _ = split(words)
+    app = find_app(target)
+    found = session.run(app, app.schedules.list)
+    output.show(found, lambda console: console.print(table(_HEADS, map(_row, found))))
+
+
+@schedules.command(epilog=example("faena schedules show shop.tasks:app nightly"))
+@words("[MODULE:APP] NAME")
+@click.option(
+    "--next",
+    "number",
+    type=click.IntRange(1, 1000),
+    default=5,
+    show_default=True,
+    help="How many of the next instants.",
+)
+@common
+@click.pass_obj
+def show(output: Output, words: tuple[str, ...], number: int) -> None:
+    """Show everything about one schedule, and its next instants."""
+    app, name = _find(words)
+
+    async def look() -> tuple[ScheduleView, list[int]]:
+        coming = await app.schedules.next(name, number)
+        return await app.schedules.get(name), [round(one.timestamp() * 1e6) for one in coming]
+
+    view, coming = session.run(app, look)
+    document = {**msgspec.to_builtins(view), "coming": coming}
+    output.show(document, lambda console: _draw(console, view, coming))
+
+
+_by = click.option("--by", default="operator", show_default=True, help="Who decides.")
+
+
+@schedules.command(
+    epilog=example(
+        "faena schedules edit nightly --cron '0 3 * * *' --tz Europe/Madrid --by ana",
+        "faena schedules edit nightly --end none --count 10",
+    )
+)
+@words("[MODULE:APP] NAME")
+@click.option("--cron", help="An expression of 5 fields, or 6 with seconds first.")
+@click.option("--every", type=DURATION, help="An interval: 90s, 5m, 6h.")
+@click.option("--at", multiple=True, help="An instant such as 2026-12-24T18:00; several may be.")
+@click.option("--tz", help="The zone, such as Europe/Madrid.")
+@click.option("--jitter", help="Put each job off by part of this; none for not at all.")
+@click.option("--start", help="No instant before this; none for no bound.")
+@click.option("--end", help="No instant after this; none for no bound.")
+@click.option("--count", help="How many instants; none for any number.")
+@click.option("--overlap", type=click.Choice(OVERLAPS), help="While a job of it lives.")
+@click.option("--missed", help="After an outage: skip, latest, all, or such as all(10).")
+@click.option("--tenant", help="Of its jobs; none for no tenant.")
+@click.option("--key", help="Of its jobs; none for no key.")
+@click.option("--priority", help="Of its jobs: 1 to 100, or a level's name.")
+@click.option("--payload", help="Of its jobs, as JSON.")
+@_by
+@common
+@click.pass_obj
+def edit(output: Output, words: tuple[str, ...], by: str, **given: Any) -> None:
+    """Change a schedule, for every worker at once; code decides these terms no more."""
+    terms = _terms(given)
+    _decide(output, words, lambda app, name: app.schedules.edit(name, by=by, **terms))
+
+
+@schedules.command(epilog=example("faena schedules reset nightly tz cron"))
+@words("[MODULE:APP] NAME [TERM]...")
+@common
+@click.pass_obj
+def reset(output: Output, words: tuple[str, ...]) -> None:
+    """Let code decide some terms again, or all of them."""
+    target, (name, *terms) = split(words, "NAME", rest="TERM")
+    app = find_app(target)
+    view = session.run(app, lambda: app.schedules.reset(name, *terms))
+    output.show(view, lambda console: _draw(console, view, ()))
+
+
+@schedules.command(epilog=example("faena schedules pause nightly --by ana"))
+@words("[MODULE:APP] NAME")
+@_by
+@common
+@click.pass_obj
+def pause(output: Output, words: tuple[str, ...], by: str) -> None:
+    """Fire nothing until it is resumed; what passes meanwhile is not missed."""
+    _decide(output, words, lambda app, name: app.schedules.pause(name, by=by))
+
+
+@schedules.command(epilog=example("faena schedules resume nightly"))
+@words("[MODULE:APP] NAME")
+@common
+@click.pass_obj
+def resume(output: Output, words: tuple[str, ...]) -> None:
+    """Fire again, from the next instant on."""
+    _decide(output, words, lambda app, name: app.schedules.resume(name))
+
+
+@schedules.command(epilog=example("faena schedules run nightly"))
+@words("[MODULE:APP] NAME")
+@common
+@click.pass_obj
+def run(output: Output, words: tuple[str, ...]) -> None:
+    """Make a job now, beside those of the schedule."""
+    app, name = _find(words)
+    handle = session.run(app, lambda: app.schedules.run(name))
+    document = {"queue": handle.queue, "id": handle.id}
+    output.say(document, f"job {handle.id} on queue {handle.queue}")
+
+
+@schedules.command(epilog=example("faena schedules remove shop.tasks:app old"))
+@words("[MODULE:APP] NAME")
+@common
+@click.pass_obj
+def remove(output: Output, words: tuple[str, ...]) -> None:
+    """Remove a schedule that no code declares; its jobs stay."""
+    app, name = _find(words)
+    session.run(app, lambda: app.schedules.remove(name))
+    output.say({"removed": name}, f"schedule {name} is removed")
+
+
+def _find(given: Sequence[str]) -> tuple[Faena, str]:
+    target, (name,) = split(given, "NAME")
+    return find_app(target), name
+
+
+def _decide(
+    output: Output,
+    given: Sequence[str],
+    work: Callable[[Faena, str], Awaitable[ScheduleView]],
+) -> None:
+    """Change the schedule that the words name, and show how it stands then."""
+    app, name = _find(given)
+    view = session.run(app, lambda: work(app, name))
+    output.show(view, lambda console: _draw(console, view, ()))
+
+
+def _terms(given: dict[str, Any]) -> dict[str, Any]:
+    terms = {name: value for name, value in given.items() if value not in {None, ()}}
+    if not terms:
+        raise click.UsageError("a term must be given, such as --cron '0 3 * * *'")
+    for name in ("jitter", "start", "end", "count", "tenant", "key"):
+        if terms.get(name) == _NOTHING:
+            terms[name] = None
+    for name in ("count", "priority"):
+        if isinstance(terms.get(name), str) and terms[name].isdigit():
+            terms[name] = int(terms[name])
+    if "at" in terms:
+        terms["at"] = list(terms["at"])
+    if "payload" in terms:
+        try:
+            terms["payload"] = msgspec.json.decode(terms["payload"])
+        except msgspec.DecodeError as error:
+            raise click.UsageError(f"--payload must be JSON: {error}") from None
+    return terms
+
+
+# -- showing ------------------------------------------------------------------------------------
+
+
+def _row(view: ScheduleView) -> tuple[object, ...]:
+    return (
+        view.name,
+        view.queue,
+        view.when,
+        instant(view.next_at) or "-",
+        instant(view.last_at) or "-",
+        view.fired,
+        view.state
+        if view.is_declared or view.declared_at is None
+        else f"{view.state}, not in code",
+    )
+
+
+def _draw(console: Console, view: ScheduleView, coming: Sequence[int]) -> None:
+    terms = view.terms
+    rows: list[tuple[str, object]] = [
+        ("schedule", view.name),
+        ("queue", view.queue),
+        ("task", view.task),
+        ("when", view.when),
+        ("state", view.state if view.paused is None else f"paused {_mark(view.paused)}"),
+        *(("next" if number == 0 else "", instant(one)) for number, one in enumerate(coming)),
+        *([] if coming else [("next", instant(view.next_at))]),
+        ("last", instant(view.last_at)),
+        ("last job", view.last_job),
+        ("fired", view.fired),
+        ("jitter", describe(terms["jitter"]) if terms["jitter"] else None),
+        *((name, terms[name] and iso(terms[name])) for name in ("start", "end")),
+        *((name, terms[name]) for name in ("count", "overlap", "missed", "tenant", "key")),
+        ("priority", terms["priority"]),
+        *((f"edited {name}", _mark(mark)) for name, mark in view.edits.items()),
+        ("declared", _declared(view)),
+    ]
+    console.print(facts(rows))
+
+
+def _mark(mark: Mark) -> str:
+    return f"by {mark.by} at {instant(mark.at)}"
+
+
+def _declared(view: ScheduleView) -> str:
+    if view.declared_at is None:
+        return f"at run time {_mark(view.since)}"
+    last = f"last at {instant(view.declared_at)}"
+    return f"in code, {last}" if view.is_declared else f"no more in code, {last}"

@@ -1,0 +1,176 @@
+"""`faena schedules`: list, look at and change them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from faena import Faena
+from faena.cli import main
+from tests._support.valkey import Server
+
+Cli = Callable[..., tuple[int, str, str]]
+
+app = Faena("schedule-counter", "redis://127.0.0.1:1/0")
+mail = app.queue("mail")
+TARGET = f"{__name__}:app"
+
+
+@mail.task
+async def send(number: int) -> int:
+    return number
+
+
+@app.cron("0 2 * * *", tz="Europe/Madrid", overlap="skip")
+async def nightly() -> None: ...
+
+
+app.schedule("hourly", send, 5, every="1h", jitter="1m")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server("appendonly no", unix=True) as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def _broker(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with server.client() as client:
+        client.flushall()
+    monkeypatch.setenv("FAENA_APP", TARGET)
+    with app.override(url=server.url):
+        do(app.schedules.declare)
+        yield
+
+
+def do(work: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    async def within() -> Any:
+        async with app:
+            return await work(*args, **options)
+
+    return asyncio.run(within())
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    def run(*args: str) -> tuple[int, str, str]:
+        code = main(args)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+def document(cli: Cli, *args: str) -> Any:
+    code, out, err = cli("schedules", *args, "--json")
+    assert (code, err) == (0, "")
+    return json.loads(out)
+
+
+def test_all_schedules_are_listed_the_next_one_first(cli: Cli) -> None:
+    code, out, _ = cli("schedules")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()[2:]] == ["hourly", "nightly"]
+    assert "0 2 * * * Europe/Madrid" in out
+    assert [one["name"] for one in document(cli, "list", TARGET)] == ["hourly", "nightly"]
+
+
+def test_one_is_shown_with_its_next_instants(cli: Cli) -> None:
+    code, out, _ = cli("schedules", "show", "nightly")
+    assert code == 0
+    assert out.count(":00:00 UTC") == 5
+    shown = document(cli, "show", "hourly", "--next", "3")
+    first, second, third = shown["coming"]
+    assert third - second == second - first == 3600 * 10**6
+    assert (shown["next_at"], shown["is_declared"]) == (first, True)
+
+
+def test_it_is_edited_and_reset(cli: Cli) -> None:
+    edited = document(
+        *(cli, "edit", "nightly", "--every", "30m", "--count", "4", "--by", "ana"),
+        *("--tenant", "acme", "--start", "2026-01-01", "--priority", "low", "--missed", "all(3)"),
+    )
+    assert edited["when"] == "every 30m"
+    assert (edited["terms"]["count"], edited["terms"]["priority"]) == (4, 20)
+    assert edited["edits"]["when"]["by"] == "ana"
+    code, out, _ = cli("schedules", "show", "nightly")
+    assert code == 0
+    assert "edited count" in out
+    left = document(cli, "edit", "nightly", "--count", "none", "--tenant", "none")
+    assert (left["terms"]["count"], left["terms"]["tenant"]) == (None, None)
+    assert set(document(cli, "reset", "nightly", "cron", "count")["edits"]) == {
+        *("tenant", "start", "priority", "missed"),
+    }
+    assert document(cli, "reset", "nightly")["edits"] == {}
+
+
+def test_a_payload_is_checked_by_the_task(cli: Cli) -> None:
+    assert document(cli, "edit", "hourly", "--payload", "7")["terms"]["payload"] == "7"
+    code, out, err = cli("schedules", "edit", "hourly", "--payload", '"text"')
+    assert (code, out) == (1, "")
+    assert "payload of task send" in err or "int" in err
+    assert cli("schedules", "edit", "hourly", "--payload", "{")[0] == 2
+
+
+def test_it_is_paused_and_resumed(cli: Cli) -> None:
+    assert document(cli, "pause", "nightly", "--by", "ana")["state"] == "paused"
+    code, out, _ = cli("schedules", "show", "nightly")
+    assert (code, "paused by ana at" in out) == (0, True)
+    assert document(cli, "resume", "nightly")["state"] == "active"
+
+
+def test_it_is_run_now(cli: Cli) -> None:
+    ran = document(cli, "run", "hourly")
+    assert ran["queue"] == "mail"
+    assert do(mail.counts)["ready"] == 1
+    code, out, _ = cli("schedules", "run", "hourly")
+    assert (code, out.startswith("job "), out.endswith(" on queue mail\n")) == (0, True, True)
+
+
+def test_what_code_declares_no_more_is_shown_and_removed(cli: Cli) -> None:
+    do(app.schedules.create, "extra", send, 1, every="1h")
+    code, _, err = cli("schedules", "remove", "nightly")
+    assert (code, "declared by code" in err) == (1, True)
+    kept = app.schedules.declared.pop("hourly")
+    try:
+        assert "active, not in code" in cli("schedules")[1]
+        assert "no more in code, last at" in cli("schedules", "show", "hourly")[1]
+        assert "at run time by operator" in cli("schedules", "show", "extra")[1]
+        assert cli("schedules", "remove", "hourly")[:2] == (0, "schedule hourly is removed\n")
+        assert document(cli, "remove", "extra") == {"removed": "extra"}
+    finally:
+        app.schedules.declared["hourly"] = kept
+    assert [one["name"] for one in document(cli)] == ["nightly"]
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "words"),
+    [
+        (("show", "nightli"), 1, "did you mean 'nightly'"),
+        (("edit", "nightly", "--cron", "0 0 30 2 *"), 1, "cron must be an expression"),
+        (("edit", "nightly", "--tz", "Europe/Madird"), 1, "did you mean 'Europe/Madrid'"),
+        (("edit", "nightly", "--every", "often"), 2, "it must be a duration"),
+        (("edit", "nightly", "--count", "few"), 1, "count must be a whole number"),
+        (("edit", "nightly", "--end", "soon"), 1, "end must be a datetime"),
+        (("edit", "nightly", "--at", "2026-13-01"), 1, "at must be a datetime"),
+        (("edit", "nightly"), 2, "a term must be given"),
+        (("edit", "nightly", "--overlap", "maybe"), 2, "overlap"),
+        (("reset", "nightly", "crno"), 1, "did you mean 'cron'"),
+        (("pause",), 2, "NAME must be given"),
+        (("list", TARGET, "more"), 2, "no more words are expected"),
+    ],
+)
+def test_what_makes_no_sense_is_said_in_one_line_and_changes_nothing(
+    cli: Cli, args: tuple[str, ...], code: int, words: str
+) -> None:
+    before = document(cli)
+    got, out, err = cli("schedules", *args)
+    assert (got, out) == (code, "")
+    assert words in err
+    assert err.count("\n") == 1
+    assert document(cli) == before
