@@ -97,8 +97,8 @@ class Schedules:
         for one in self.declared.values():
             await declare(await self._firing(one.queue), engine, one)
 
-    async def scheduler(self, queues: Sequence[str]) -> Scheduler:
-        """Whatever has the schedules of some queues fire."""
+    async def scheduler(self, queues: Sequence[str], since: int | None = None) -> Scheduler:
+        """Whatever has the schedules of some queues fire; new ones from now on, or since then."""
         runtime = await self._app.runtime()
         return Scheduler(
             runtime.engine,
@@ -106,6 +106,7 @@ class Schedules:
             {queue: self._app.queues[queue].options for queue in queues},
             [one for one in self.declared.values() if one.queue in queues],
             around=self._around,
+            since=since,
         )
 
     # -- looking --------------------------------------------------------------------------------

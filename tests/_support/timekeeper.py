@@ -103,7 +103,7 @@ async def keep_time(plan: MonthPlan) -> None:
     record_shots(ledger)
     async with open_month(plan, clock) as app:
         scheduler = await app.schedules.scheduler([PLAIN, SPREAD])
-        scheduler._look_s = LOOK_S
+        scheduler.look_s = LOOK_S
         ledger.write("up")
         await scheduler.run()
 

@@ -11,7 +11,7 @@ from faena.engine.scripts import Claim
 from faena.limits import Limit
 from faena.outcomes import Completed, Retried
 from faena.services.audit import audit
-from tests._support.furnish import furnish, furnish_lanes, run_one
+from tests._support.furnish import furnish, furnish_lanes, furnish_schedules, run_one
 from tests._support.rig import BOOM, Rig
 
 
@@ -28,6 +28,14 @@ async def test_a_queue_of_lanes_in_order_has_no_violation(rig: Rig) -> None:
     await rig.remember()
     assert await audit(rig.engine, "q") == []
     assert await rig.is_untouched()
+
+
+async def test_a_schedule_that_is_due_has_a_record(rig: Rig) -> None:
+    await furnish_schedules(rig)
+    assert await audit(rig.engine, "q") == []
+    await rig.engine.command("HDEL", "q", "schedules", "nightly")
+    (found,) = await audit(rig.engine, "q")
+    assert str(found) == "schedule nightly: is due and must have a record"
 
 
 LANE_DAMAGES = [

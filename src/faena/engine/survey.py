@@ -117,6 +117,15 @@ class Survey:
             for lane, (live, running, ready, sets) in zip(names, rows, strict=True)
         }
 
+    async def schedules(self, names: Sequence[str]) -> dict[str, bool]:
+        """Of each that is due, whether it has a record; what is due no more counts as well."""
+        keys = [self._key.prefix]
+        reply = await self._wire.run(
+            load("agenda"), keys, ["", "read", *names], patience_s=_PATIENCE_S
+        )
+        rows = zip(names, reply[1::2], reply[2::2], strict=True)
+        return {name: bool(record) or not due for name, record, due in rows}
+
     async def keys(self, names: Sequence[str]) -> dict[str, KeyFacts]:
         """What each key is."""
         rows = await self._read("keys", names)

@@ -27,7 +27,7 @@ _PAGE: Final = 500
 class Violation:
     """One broken promise: what it is about, its name, and what is wrong."""
 
-    kind: str  # job, lane, key or total
+    kind: str  # job, lane, schedule, key or total
     name: str
     problem: str
 
@@ -61,6 +61,8 @@ async def _look_at_all(survey: Survey) -> set[Violation]:
     for column, is_hash in (("lanes", True), ("ring", False), ("parked", False)):
         async for lanes in survey.ids(column, is_hash=is_hash):
             found |= await _look_at_lanes(survey, lanes)
+    async for schedules in survey.ids("schedule_due", is_hash=False):
+        found |= await _look_at_schedules(survey, schedules)
     async for names in survey.names():
         found |= await _look_at_keys(survey, names, shelves)
     return found
@@ -72,6 +74,8 @@ async def _look_again(survey: Survey, suspected: set[Violation]) -> set[Violatio
         found |= await _look_at_jobs(survey, ids)
     for lanes in _pages(suspected, "lane"):
         found |= await _look_at_lanes(survey, lanes)
+    for schedules in _pages(suspected, "schedule"):
+        found |= await _look_at_schedules(survey, schedules)
     for names in _pages(suspected, "key"):
         found |= await _look_at_keys(survey, names)
     return found
@@ -105,6 +109,14 @@ async def _look_at_lanes(survey: Survey, lanes: Sequence[str]) -> set[Violation]
         Violation("lane", lane, problem)
         for lane, facts in found.items()
         for problem in _judge_lane(facts)
+    }
+
+
+async def _look_at_schedules(survey: Survey, names: Sequence[str]) -> set[Violation]:
+    found = await survey.schedules(names) if names else {}
+    problem = "is due and must have a record"
+    return {
+        Violation("schedule", name, problem) for name, is_there in found.items() if not is_there
     }
 
 

@@ -42,20 +42,25 @@ Edited = tuple[Record, int | None] | None
 """A record and when it is due; None for no change."""
 
 
-async def declare(firing: Firing, engine: Engine, declared: Declared) -> None:
-    """Have a schedule be as code says, but for what was edited; what is due stays undisturbed."""
+async def declare(
+    firing: Firing, engine: Engine, declared: Declared, since: int | None = None
+) -> None:
+    """Have a schedule be as code says, but for what was edited; what is due stays undisturbed.
+
+    A new one is due from now on, or since an instant.
+    """
 
     def declared_now(kept: Kept) -> Edited:
-        return _declared(kept, dict(declared.base))
+        return _declared(kept, dict(declared.base), since)
 
     await change(firing, engine, declared.name, declared_now)
 
 
-def _declared(kept: Kept, base: dict[str, Any]) -> Edited:
+def _declared(kept: Kept, base: dict[str, Any], since: int | None) -> Edited:
     record, now = kept.record, kept.now
     if record is None:
         fresh = Record(base=base, since=Mark(CODE, now), declared_at=now)
-        return fresh, fresh.first_due(now)
+        return fresh, fresh.first_due(now if since is None else since)
     is_said = record.declared_at is not None and now - record.declared_at < _SAID_US
     if record.base == base and is_said:
         return None

@@ -43,8 +43,9 @@ class Scheduler:
         declared: Sequence[Declared] = (),
         *,
         around: Around | None = None,
-        look_s: float = LOOK_S,
+        since: int | None = None,
     ) -> None:
+        """`since` is when new schedules begin, now by default: tests that let time pass know."""
         self._engine = engine
         self._firings = {
             queue: Firing(engine, estate, queue, options, around)
@@ -54,7 +55,8 @@ class Scheduler:
             queue: [one for one in declared if one.queue == queue] for queue in queues
         }
         self._undeclared = {one.name for one in declared}
-        self._look_s = look_s
+        self._since = since
+        self.look_s = LOOK_S
         self._look_at = dict.fromkeys(queues, 0.0)
         """When something is due at a queue, by this process's clock."""
         self._turns = deque(queues)
@@ -85,7 +87,7 @@ class Scheduler:
 
     async def _next(self) -> str:
         """The queue to look at: the one where something is due first, else the next in turn."""
-        until = time.monotonic() + self._look_s
+        until = time.monotonic() + self.look_s
         while True:
             self._told.clear()
             queue, at = min(self._look_at.items(), key=lambda item: item[1])
@@ -132,7 +134,7 @@ class Scheduler:
         for one in self._declared[queue]:
             if one.name in self._undeclared:
                 try:
-                    await declare(self._firings[queue], self._engine, one)
+                    await declare(self._firings[queue], self._engine, one, self._since)
                 except (ConfigError, PayloadError) as error:  # what is there does not go with it
                     _log.error("schedule %s stays as it was: %s", one.name, error)
                 self._undeclared.discard(one.name)

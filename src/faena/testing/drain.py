@@ -22,6 +22,7 @@ from faena.outcomes import Outcome, Snoozed
 from faena.postman import Postman
 from faena.producer import CallIds
 from faena.queue import Queue
+from faena.services.scheduler import Scheduler
 from faena.testing.clock import Clock
 from faena.testing.inline import WORKER, Places, Witness, result_of
 from faena.testing.report import Ran, ending_of
@@ -50,6 +51,7 @@ class Drain:
         postman: Postman,
         clock: Clock,
         middleware: Sequence[Middleware],
+        scheduler: Scheduler,
         *,
         at_once: int,
         most: int,
@@ -58,6 +60,9 @@ class Drain:
         self._estate = estate
         self._postman = postman
         self._clock = clock
+        self._scheduler = scheduler
+        self._fired_at = 0
+        self._due_at: int | None = None
         self._middleware = middleware
         self._at_once = at_once
         self._most = most
@@ -90,6 +95,7 @@ class Drain:
     async def _until_nothing_is_left(self, until_us: int) -> None:
         while True:
             self._news.clear()
+            await self._fire()
             if await self._claim():
                 self._refuse_endlessness()
                 continue
@@ -99,6 +105,13 @@ class Drain:
                 await self._wait()
             elif not self._skip_ahead(until_us):
                 return
+
+    async def _fire(self) -> None:
+        """Fire schedules whenever time has passed."""
+        now = self._clock()
+        if now != self._fired_at:
+            self._due_at = await self._scheduler.run_once()
+            self._fired_at = now
 
     @property
     def _running(self) -> int:
@@ -137,6 +150,7 @@ class Drain:
     def _skip_ahead(self, until_us: int) -> bool:
         """Move the clock to the next instant at which anything can change; False without one."""
         instants = [line.next_at for line in self._lines.values() if line.next_at]
+        instants += [] if self._due_at is None else [self._due_at]
         if not instants or min(instants) > until_us:
             return False
         self._clock.advance_to(max(min(instants), self._clock()))

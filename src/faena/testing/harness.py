@@ -73,6 +73,7 @@ class Harness:
         self.app = app
         self.clock = clock
         self.namespace = namespace
+        self._start_us = clock()
         self.attempt = inline.attempt
         self.run_inline = inline.run_inline
 
@@ -119,24 +120,27 @@ class Harness:
         """Run everything that is ready, here, until nothing is; also what the handlers enqueue.
 
         `through` lets that much time pass meanwhile: whenever nothing is ready the clock goes to
-        the next instant at which something is, so delays and retries run too. `at_once` is how many
-        handlers run side by side; one that waits for another job's result needs more than 1. `most`
-        attempts without an end fail the test.
+        the next instant at which something is, so delays, retries and schedules run too. `at_once`
+        is how many handlers run side by side; one that waits for another job's result needs more
+        than 1. `most` attempts without an end fail the test.
         """
         check_whole("at_once", at_once, least=1, most=_PAGE)
         runtime = await self.app.runtime()
         start_us = self.clock()
         until_us = start_us + (0 if through is None else to_us("through", through))
+        drained = queues or tuple(self.app.queues.values())
+        names = [queue.name for queue in drained]
         drain = Drain(
             runtime.engine,
             runtime.estate,
             runtime.postman,
             self.clock,
             self.app.middleware,
+            await self.app.schedules.scheduler(names, self._start_us),
             at_once=at_once,
             most=most,
         )
-        await drain.run(queues or self.app.queues.values(), until_us)
+        await drain.run(drained, until_us)
         self.clock.advance_to(max(until_us, self.clock()))
         return Report(tuple(drain.runs))
 
