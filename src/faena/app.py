@@ -30,7 +30,7 @@ from faena.options.fields import check_is
 from faena.pool import Pool
 from faena.portal import Portal
 from faena.queue import Queue
-from faena.recurring import MISSING, Recurring, ScheduleFields, TimedFields
+from faena.recurring import MISSING, Recurring, RecurringFields, TimedFields
 from faena.retry import Retry
 from faena.runtime import Connection, Links, Runtime
 from faena.schedules import Schedules
@@ -104,8 +104,7 @@ class Faena:
             )
         )
         self._portal = Portal(self._links, self._renew_ids)
-        self._dead_letters = dead_letters or DeadLetters()
-        check_is("dead_letters", self._dead_letters, DeadLetters)
+        self._dead_letters = _checked(dead_letters or DeadLetters())
         self._reach = Reach(self._connected, lambda: self.queues, self.new_ids)
         self._renew_ids()
 
@@ -186,33 +185,17 @@ class Faena:
 
     # -- schedules --------------------------------------------------------------------------------
 
-    def cron(
-        self,
-        text: str,
-        *,
-        name: str | None = None,
-        queue: str | None = None,
-        payload: Any = MISSING,
-        **terms: Unpack[ScheduleFields],
-    ) -> Recurring[Any]:
+    def cron(self, text: str, **options: Unpack[RecurringFields]) -> Recurring[Any]:
         """Have a task, or a plain function that becomes one, run by a cron expression.
 
         A function is put on the queue `scheduler`, which is made for it, or on another; the
         schedule is called as the task unless it is given a name.
         """
-        return Recurring(self, name, queue, payload, {"cron": text, **terms})
+        return Recurring(self, {"cron": text}, options)
 
-    def every(
-        self,
-        interval: Duration,
-        *,
-        name: str | None = None,
-        queue: str | None = None,
-        payload: Any = MISSING,
-        **terms: Unpack[ScheduleFields],
-    ) -> Recurring[Any]:
+    def every(self, interval: Duration, **options: Unpack[RecurringFields]) -> Recurring[Any]:
         """The same for a fixed interval, counted from `start` or from the beginning of 1970."""
-        return Recurring(self, name, queue, payload, {"every": interval, **terms})
+        return Recurring(self, {"every": interval}, options)
 
     def schedule(
         self,
@@ -367,6 +350,11 @@ class Faena:
 
     def __repr__(self) -> str:
         return f"<Faena {self.name}: {len(self.queues)} queues>"
+
+
+def _checked(given: DeadLetters) -> DeadLetters:
+    check_is("dead_letters", given, DeadLetters)
+    return given
 
 
 def _layers(given: Any) -> tuple[Middleware, ...]:

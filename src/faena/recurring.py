@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Generic, TypedDict, TypeVar, overload
 
@@ -51,6 +51,16 @@ class ScheduleFields(TypedDict, total=False):
     priority: int | str
 
 
+class RecurringFields(ScheduleFields, total=False):
+    """What a decorator is told beside the timing."""
+
+    name: str
+    """Of the schedule; the task's by default."""
+    queue: str
+    """Where a plain function is put."""
+    payload: Any
+
+
 class TimedFields(ScheduleFields, total=False):
     """The same with the timing, of which a schedule has exactly one."""
 
@@ -62,14 +72,13 @@ class TimedFields(ScheduleFields, total=False):
 class Recurring(Generic[P]):
     """The decorator behind `@app.cron` and `@app.every`."""
 
-    def __init__(
-        self, app: Faena, name: str | None, queue: str | None, payload: Any, given: Any
-    ) -> None:
+    def __init__(self, app: Faena, timing: Mapping[str, Any], options: RecurringFields) -> None:
         self._app = app
-        self._name = name
-        self._queue = queue
-        self._payload = payload
-        self._given = given
+        self._name = options.get("name")
+        self._queue = options.get("queue")
+        self._payload = options.get("payload", MISSING)
+        own = ("name", "queue", "payload")
+        self._terms = {**timing, **{one: value for one, value in options.items() if one not in own}}
 
     @overload
     def __call__(self, target: Task[P, R], /) -> Task[P, R]: ...
@@ -91,7 +100,7 @@ class Recurring(Generic[P]):
                 field="queue",
                 value=self._queue,
             )
-        self._app.schedules.add(self._name or task.name, task, self._payload, self._given)
+        self._app.schedules.add(self._name or task.name, task, self._payload, self._terms)
         return task
 
     def _made_queue(self) -> Any:
