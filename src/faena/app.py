@@ -185,7 +185,7 @@ class Faena:
 
     # -- schedules --------------------------------------------------------------------------------
 
-    def cron(self, text: str, **options: Unpack[RecurringFields]) -> Recurring[Any]:
+    def cron(self, text: str, **options: Unpack[RecurringFields]) -> Recurring:
         """Have a task, or a plain function that becomes one, run by a cron expression.
 
         A function is put on the queue `scheduler`, which is made for it, or on another; the
@@ -193,7 +193,7 @@ class Faena:
         """
         return Recurring(self, {"cron": text}, options)
 
-    def every(self, interval: Duration, **options: Unpack[RecurringFields]) -> Recurring[Any]:
+    def every(self, interval: Duration, **options: Unpack[RecurringFields]) -> Recurring:
         """The same for a fixed interval, counted from `start` or from the beginning of 1970."""
         return Recurring(self, {"every": interval}, options)
 

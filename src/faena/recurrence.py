@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any, Final, Protocol
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -38,7 +39,7 @@ class Recurrence(Protocol):
 
 def check_zone(value: Any) -> ZoneInfo:
     """A zone of the IANA database by its name."""
-    known = available_timezones()
+    known = _zones()
     if not isinstance(value, str) or value not in known:
         close = nearest(str(value), known).partition(" valid: ")[0]
         raise ConfigError(
@@ -47,6 +48,12 @@ def check_zone(value: Any) -> ZoneInfo:
             value=value,
         )
     return ZoneInfo(value)
+
+
+@cache
+def _zones() -> frozenset[str]:
+    """Read once: looking through the database takes as long as a thousand expressions."""
+    return frozenset(available_timezones())
 
 
 @dataclass(frozen=True, slots=True)

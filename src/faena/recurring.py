@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Generic, TypedDict, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar, overload
 
 import msgspec
 
@@ -69,7 +69,7 @@ class TimedFields(ScheduleFields, total=False):
     at: datetime | str | Sequence[datetime | str]
 
 
-class Recurring(Generic[P]):
+class Recurring:
     """The decorator behind `@app.cron` and `@app.every`."""
 
     def __init__(self, app: Faena, timing: Mapping[str, Any], options: RecurringFields) -> None:

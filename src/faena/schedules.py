@@ -41,7 +41,7 @@ from faena.options import Durability
 from faena.options.schedule import NAMES, TIMINGS, Terms, check_timing, iso, read_terms
 from faena.producer import NewJob
 from faena.recurring import MISSING, TimedFields, payload_text
-from faena.services.declaring import Declared, Edited, Kept, change, declare, redue, remove
+from faena.services.declaring import Declared, Edited, Kept, Start, change, declare, redue, remove
 from faena.services.firing import Around, Firing, claim_facts, spec_of
 from faena.services.scheduler import Scheduler
 from faena.task import Handle, Receipt, Task
@@ -94,8 +94,9 @@ class Schedules:
     async def declare(self) -> None:
         """Write down what code declares, as a starting worker does."""
         engine = (await self._app.runtime()).engine
+        start = Start(elsewhere=tuple(self._app.queues))
         for one in self.declared.values():
-            await declare(await self._firing(one.queue), engine, one)
+            await declare(await self._firing(one.queue), engine, one, start)
 
     async def scheduler(self, queues: Sequence[str], since: int | None = None) -> Scheduler:
         """Whatever has the schedules of some queues fire; new ones from now on, or since then."""
@@ -106,7 +107,7 @@ class Schedules:
             {queue: self._app.queues[queue].options for queue in queues},
             [one for one in self.declared.values() if one.queue in queues],
             around=self._around,
-            since=since,
+            start=Start(since, tuple(self._app.queues)),
         )
 
     # -- looking --------------------------------------------------------------------------------

@@ -56,6 +56,22 @@ def plain_job(job: Job) -> bool:
     return job.cancelled
 
 
+@app.cron("0 2 * * *", tz="Europe/Madrid", overlap="skip")
+async def nightly(job: Job) -> int:
+    return job.attempt
+
+
+@app.every("6h", payload=Invoice(7))
+@queue.task
+async def regular(invoice: Invoice) -> Cae:
+    return {"number": str(invoice.total)}
+
+
+app.schedule("late", regular, Invoice(8), at="2026-12-24T18:00", missed="all(3)")
+assert_type(nightly, Task[None, Any])
+assert_type(regular, Task[Invoice, Cae])
+
+
 @queue.task(timeout="5s", run="process")
 def with_options(invoice: Invoice, job: Job) -> Cae:
     return {"number": str(invoice.total)}

@@ -5,7 +5,7 @@ nobody else has written meanwhile; else it is computed anew.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
@@ -36,33 +36,58 @@ class Kept(NamedTuple):
     record: Record | None
     due: int | None
     now: int
+    is_here: bool = True
+    """False of one that was taken away from another queue."""
 
+
+class Start(NamedTuple):
+    """How a schedule begins that is declared for the first time."""
+
+    since: int | None = None
+    """From when on it is due; None is now."""
+    elsewhere: Sequence[str] = ()
+    """The program's other queues: one that code had there has moved."""
+
+
+_NOW: Final = Start()
 
 Edited = tuple[Record, int | None] | None
 """A record and when it is due; None for no change."""
 
 
-async def declare(
-    firing: Firing, engine: Engine, declared: Declared, since: int | None = None
-) -> None:
-    """Have a schedule be as code says, but for what was edited; what is due stays undisturbed.
-
-    A new one is due from now on, or since an instant.
-    """
+async def declare(firing: Firing, engine: Engine, declared: Declared, start: Start = _NOW) -> None:
+    """Have a schedule be as code says, but for what was edited; what is due stays undisturbed."""
+    _, found = await read(engine, firing.queue, [declared.name])
+    taken = None if found else await _take_over(engine, declared.name, start.elsewhere)
 
     def declared_now(kept: Kept) -> Edited:
-        return _declared(kept, dict(declared.base), since)
+        return _declared(taken if kept.record is None and taken else kept, declared, start)
 
     await change(firing, engine, declared.name, declared_now)
 
 
-def _declared(kept: Kept, base: dict[str, Any], since: int | None) -> Edited:
-    record, now = kept.record, kept.now
+async def _take_over(engine: Engine, name: str, queues: Sequence[str]) -> Kept | None:
+    """Take a schedule away from the queue on which code declared it before.
+
+    It is gone there before it is here: for a moment it may be nowhere, never in two places.
+    """
+    for queue in queues:
+        now, found = await read(engine, queue, [name])
+        record = unpack(found[name].record) if found else None
+        if record is None or record.declared_at is None or record.intent is not None:
+            continue
+        if await write(engine, queue, name, Change.of(found[name].version, b"", None)):
+            return Kept(record, found[name].due, now, is_here=False)
+    return None
+
+
+def _declared(kept: Kept, declared: Declared, start: Start) -> Edited:
+    record, now, base = kept.record, kept.now, dict(declared.base)
     if record is None:
         fresh = Record(base=base, since=Mark(CODE, now), declared_at=now)
-        return fresh, fresh.first_due(now if since is None else since)
+        return fresh, fresh.first_due(now if start.since is None else start.since)
     is_said = record.declared_at is not None and now - record.declared_at < _SAID_US
-    if record.base == base and is_said:
+    if record.base == base and is_said and kept.is_here:
         return None
     return redue(kept, replace(record, base=base, declared_at=now))
 

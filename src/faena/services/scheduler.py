@@ -20,7 +20,7 @@ from faena.engine.scheduling import MOST, Stored, agenda
 from faena.errors import ConfigError, FaenaError, PayloadError
 from faena.estate import Estate
 from faena.options import QueueOptions
-from faena.services.declaring import Declared, declare
+from faena.services.declaring import Declared, Start, declare
 from faena.services.firing import Around, Firing
 
 LOOK_S: Final = 5.0
@@ -43,9 +43,8 @@ class Scheduler:
         declared: Sequence[Declared] = (),
         *,
         around: Around | None = None,
-        since: int | None = None,
+        start: Start | None = None,
     ) -> None:
-        """`since` is when new schedules begin, now by default: tests that let time pass know."""
         self._engine = engine
         self._firings = {
             queue: Firing(engine, estate, queue, options, around)
@@ -55,7 +54,7 @@ class Scheduler:
             queue: [one for one in declared if one.queue == queue] for queue in queues
         }
         self._undeclared = {one.name for one in declared}
-        self._since = since
+        self._start = start or Start()
         self.look_s = LOOK_S
         self._look_at = dict.fromkeys(queues, 0.0)
         """When something is due at a queue, by this process's clock."""
@@ -134,7 +133,7 @@ class Scheduler:
         for one in self._declared[queue]:
             if one.name in self._undeclared:
                 try:
-                    await declare(self._firings[queue], self._engine, one, self._since)
+                    await declare(self._firings[queue], self._engine, one, self._start)
                 except (ConfigError, PayloadError) as error:  # what is there does not go with it
                     _log.error("schedule %s stays as it was: %s", one.name, error)
                 self._undeclared.discard(one.name)

@@ -101,6 +101,34 @@ async def test_an_overdue_instant_survives_a_declaration(
     assert await ids(h) == ["nightly@20260301T020000Z"]
 
 
+async def test_one_that_code_has_moved_to_another_queue_goes_on_there(
+    app: Faena, h: Harness, nightly: Any, valkey: Server
+) -> None:
+    app.queue("reports")
+    await app.schedules.declare()
+    await app.schedules.edit("nightly", tz="Europe/Madrid")
+    h.clock.advance("25h30m")  # one instant is overdue
+    newer = Faena("shop", valkey.url, namespace=h.namespace, clock=h.clock)
+    newer.queue("scheduler")
+    newer.queue("reports")
+
+    @newer.cron("0 2 * * *", queue="reports", name="nightly")
+    async def nightly_report() -> None: ...
+
+    async with newer:
+        await look(newer)
+        (view,) = await newer.schedules.list()
+        assert (view.queue, view.task, view.when) == (
+            "reports",
+            "nightly_report",
+            "0 2 * * * Europe/Madrid",
+        )
+        assert (view.fired, view.last_job) == (1, "nightly@20260302T010000Z")
+        await look(app)  # the old version is still there, and takes it back
+        (view,) = await newer.schedules.list()
+        assert (view.queue, view.fired) == ("scheduler", 1)
+
+
 async def test_one_that_code_declares_no_more_is_shown_and_goes_on(
     app: Faena, h: Harness, nightly: Any, valkey: Server
 ) -> None:

@@ -212,6 +212,28 @@ async def test_what_the_server_has_lost_is_declared_again(app: Faena, working: W
         await eventually(lambda: len(ran) > number + 1, within=15)
 
 
+async def test_schedules_go_on_after_the_broker_was_away() -> None:
+    ran: list[Job] = []
+    with Server(unix=True) as server:
+        app = Faena("shop", server.url)
+
+        @app.every("1s")
+        async def tick(job: Job) -> None:
+            ran.append(job)
+
+        async with app:
+            worker = await app.worker()
+            running = asyncio.create_task(worker.run())
+            await eventually(lambda: ran)
+            server.kill()
+            await asyncio.to_thread(server.start)
+            number = len(ran)
+            await eventually(lambda: len(ran) > number + 1, within=15)
+            worker.stop()
+            await running
+    assert len({job.id for job in ran}) == len(ran)
+
+
 class Stamp(Middleware):
     async def enqueue(self, queue: str, spec: Spec, call_next: Any) -> Any:
         if spec.task == "secret":
