@@ -23,6 +23,9 @@ from faena.producer import CallIds, NewJob, Sent
 SLICE = 200
 """Jobs removed in one call at most: the server waits for nothing else while it lasts."""
 
+DEAD_SLICE = 50
+"""The same for dead jobs: each must also be taken from the dead-letter desk."""
+
 _MODES = {
     UniqueMode.WHILE_WAITING: "waiting",
     UniqueMode.WHILE_LIVE: "live",
@@ -140,11 +143,11 @@ class Client:
 
     async def sweep_out(self, queue: str, state: str, age_us: int, most: int | None) -> int:
         """Remove jobs of a state slice by slice; returns how many went."""
-        removed = 0
+        removed, at_once = 0, DEAD_SLICE if state == "dead" else SLICE
         for home in await self._estate.of(queue).names():
-            size = gone = SLICE
+            size = gone = at_once
             while gone == size and (most is None or removed < most):
-                size = SLICE if most is None else min(SLICE, most - removed)
+                size = at_once if most is None else min(at_once, most - removed)
                 gone = await self._engine.clean(home, state, age_us, size)
                 removed += gone
         return removed

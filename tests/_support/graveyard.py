@@ -17,6 +17,7 @@ mail = app.queue("mail", retry=Retry.never(), retain=Retain(dead_count=None))
 
 _AT_ONCE = 500
 _ERROR = ErrorRecord(name="ReadTimeout", message="no answer", code="ETIMEDOUT", attempt=1)
+_NEEDLE = DeathNote("send", "acme", "ReadTimeout", "ETIMEDOUT", "0123456789ab", "no answer")
 _NOTE = DeathNote("send", "", "ReadTimeout", "ETIMEDOUT", "0123456789ab", "no answer")
 
 
@@ -25,19 +26,27 @@ async def send(number: int) -> int:
     return number
 
 
+def _spec(job: str, number: int) -> bytes:
+    draft = send.draft(number, tenant=None if number else "acme")
+    return seal_job(job, send.spec(draft), EnqueueOptions(), 10).spec
+
+
 async def fill(engine: Engine, number: int) -> list[str]:
-    """So many dead jobs, as workers leave them behind; their ids, oldest first."""
+    """So many dead jobs, the first one of tenant acme; their ids, oldest first."""
     ids: list[str] = []
     for start in range(0, number, _AT_ONCE):
         fresh = app.new_ids(min(_AT_ONCE, number - start))
-        jobs = [
-            (job, seal_job(job, send.spec(send.draft(start + i)), EnqueueOptions(), 10).spec)
-            for i, job in enumerate(fresh)
-        ]
+        jobs = [(job, _spec(job, start + i)) for i, job in enumerate(fresh)]
         await engine.enqueue("mail", "undertaker", f"call{start:09d}", jobs)
         claimed = await engine.exchange("mail", "w", "w", Turn(f"call{start:09d}a", _AT_ONCE))
+        needle = ids[0] if ids else fresh[0]
         endings = [
-            Settlement(one.id, one.lease, Buried(_ERROR, note=_NOTE)) for one in claimed.claimed
+            Settlement(
+                one.id,
+                one.lease,
+                Buried(_ERROR, note=_NEEDLE if one.id == needle else _NOTE),
+            )
+            for one in claimed.claimed
         ]
         await engine.exchange("mail", "w", "w", Turn(f"call{start:09d}b", 0, endings))
         ids += fresh

@@ -170,6 +170,8 @@ def test_a_redrive_tells_how_it_goes_and_can_be_stopped(
     redrive = out.split()[1].rstrip(":")
     view = document(cli, "redrive", "mail", "--stop", redrive)
     assert (view["state"], view["moved"], view["by"]) == ("done", 60, "ana")
+    assert [one["id"] for one in document(cli, "redrives", "mail")] == [redrive]
+    assert redrive in cli("dlq", "redrives", "mail")[1]
     code, _, err = cli("dlq", "redrive", "mail", "--resume", "nobody")
     assert (code, err.partition(";")[0]) == (1, "faena: no redrive nobody in queue mail")
     monkeypatch.setattr(f"{__name__}.down", False)
@@ -208,7 +210,8 @@ def test_what_makes_no_sense_is_refused(cli: Cli, args: tuple[str, ...]) -> None
 
 
 @pytest.mark.parametrize(
-    "command", ["list", "show", "groups", "retry", "redrive", "discard", "resolve", "stats"]
+    "command",
+    ["list", "show", "groups", "retry", "redrive", "redrives", "discard", "resolve", "stats"],
 )
 def test_help_ends_with_an_example(command: str, cli: Cli) -> None:
     code, out, err = cli("dlq", command, "--help")

@@ -342,6 +342,26 @@ def redrive(
         )
 
 
+@dlq.command(epilog=example("faena dlq redrives shop.tasks:app mail"))
+@words("[MODULE:APP] QUEUE")
+@common
+@click.pass_obj
+def redrives(output: Output, words: tuple[str, ...]) -> None:
+    """Show the last redrives of a queue, the newest first."""
+    target, (name,) = split(words, "QUEUE")
+    app = find_app(target)
+    queue = find_queue(app, name).name
+    found = session.run(app, lambda: app.dead_letters.redrives(queue))
+    heads = ("id", "state", "retried", "dead again", "canary", "rate", "begun", "by", "reason")
+
+    def row(one: RedriveView) -> tuple[object, ...]:
+        begun = instant(one.begun_at) or ""
+        counts = one.moved, one.died, one.canary
+        return one.id, one.state, *counts, one.rate or "", begun, one.by, one.reason
+
+    output.show(found, lambda console: console.print(table(heads, map(row, found))))
+
+
 class _Progress:
     """Says on standard error how a redrive stands, which keeps standard output for the answer."""
 

@@ -10,7 +10,7 @@ where it is, marked as retried; what is decided of a job is decided once.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Unpack
+from typing import Any, Final, Unpack
 
 import msgspec
 
@@ -33,6 +33,9 @@ from faena.limits import Limit
 from faena.naming import check_label
 from faena.number import check_whole
 from faena.options import Priority
+
+_LOOKS: Final = 5
+"""At jobs that may be on their way to another home."""
 
 
 class Desk:
@@ -259,29 +262,36 @@ class Desk:
         answers: dict[str, Dealt] = {}
         for start in range(0, len(ids), SLICE):
             part = ids[start : start + SLICE]
-            for dealt in await self._reach.steady(name, _at_homes(part, do)):
-                answers[dealt.id] = dealt
+            for _ in range(_LOOKS):
+                epoch = await self._reach.steady(name, _at_homes(part, do, answers))
+                if not _unknown(part, answers) or epoch == await self._reach.epoch(name):
+                    break  # else it may just have been on its way
         return [answers[job] for job in ids]
 
 
 def _at_homes(
     ids: Sequence[str],
     do: Callable[[DeskCalls, str, int, Sequence[str]], Awaitable[Sequence[Dealt]]],
-) -> Callable[[DeskCalls, Sequence[str], int], Awaitable[list[Dealt]]]:
-    """Find the home of each job; the first one answers for those that no desk knows."""
+    answers: dict[str, Dealt],
+) -> Callable[[DeskCalls, Sequence[str], int], Awaitable[int]]:
+    """Find the home of each job; the first one answers for those that no desk knows.
 
-    async def deal(calls: DeskCalls, homes: Sequence[str], epoch: int) -> list[Dealt]:
-        left, dealt = list(ids), list[Dealt]()
-        for home in homes[1:]:
-            here = await calls.records(home, left)
-            if here:
-                dealt += await do(calls, home, epoch, list(here))
-                left = [job for job in left if job not in here]
-        if left:
-            dealt += await do(calls, homes[0], epoch, left)
-        return dealt
+    What is answered stays so when homes change in the middle of it. Returns their epoch.
+    """
+
+    async def deal(calls: DeskCalls, homes: Sequence[str], epoch: int) -> int:
+        for home in (*homes[1:], homes[0]):
+            left = _unknown(ids, answers)
+            here = left if home == homes[0] else list(await calls.records(home, left))
+            dealt = await do(calls, home, epoch, here) if here else ()
+            answers.update({one.id: one for one in dealt})
+        return epoch
 
     return deal
+
+
+def _unknown(ids: Sequence[str], answers: Mapping[str, Dealt]) -> list[str]:
+    return [job for job in ids if job not in answers or answers[job].refused == "unknown"]
 
 
 async def _read_all(engine: Engine, found: Sequence[tuple[Walker, Found]]) -> list[DeadLetter]:

@@ -43,16 +43,23 @@ class Reach:
         calls, estate = await self.open()
         homes = estate.of(queue)
         for _ in range(_TRIES):
-            table = await homes.look()
-            if table.phase and not await homes.settled(_SETTLE_S):
+            if not await homes.settled(_SETTLE_S):
                 break
-            names = await homes.names()
-            epoch = (await homes.table()).epoch
+            table = await homes.look()
+            if table.phase:
+                continue
+            names = [home.name for home in table.homes(queue)]
             try:
-                return await do(calls, names, epoch)
+                return await do(calls, names, table.epoch)
             except HomesChanged:
                 continue
-        raise StoreUnavailable(f"the tenants of queue {queue} are moving; try again", op="retry")
+        raise StoreUnavailable(f"the tenants of queue {queue} are moving; try again", op="dlq")
+
+    async def epoch(self, queue: str) -> int:
+        """Of the homes of a queue; -1 while lanes move between them."""
+        _, estate = await self.open()
+        table = await estate.of(queue).look()
+        return -1 if table.phase else table.epoch
 
     def chosen(self, queues: str | Sequence[str] | None) -> tuple[str, ...]:
         """The queues meant, which the app must have declared; all of them for None."""

@@ -33,12 +33,11 @@ local function own_note(error)
   return { '', '', name, code, print, string.sub(message, 1, 200), 0, 0 }
 end
 
-local function record_of(id, note, spec)
+local function record_of(id, note)
   local task, tenant = note[1], note[2]
   if task == '' then
-    task, tenant = told_by(spec or '')
+    task, tenant = told_by(call('HGET', key('specs'), id) or '')
   end
-  call('HSETNX', key('desk_samples'), note[5], cmsgpack.pack({ note[3], note[4], note[6] }))
   return { s = 'pending', t = task, o = tenant, e = note[3], c = note[4], f = note[5] }
 end
 
@@ -47,18 +46,22 @@ local function bury(ids, notes, marks, conf, now)
   if #ids == 0 or not keeps('dead', conf) then
     return
   end
-  local records, instants, specs = {}, {}, call('HMGET', key('specs'), unpack(ids))
-  for i, id in ipairs(ids) do
+  local records, instants, samples = {}, {}, {}
+  for _, id in ipairs(ids) do
     local given, mark = notes[id] or '', marks[id] or {}
     local is_packed = given ~= '' and string.byte(given) ~= 123   -- {
     local note = is_packed and cmsgpack.unpack(given) or own_note(given)
-    records[id], instants[id] = record_of(id, note, specs[i]), whole(now)
-    if note[7] > 0 and (mark.x or 0) < note[8] then
+    records[id], instants[id] = record_of(id, note), whole(now)
+    samples[note[5]] = samples[note[5]] or note
+    if (note[7] or 0) > 0 and (mark.x or 0) < (note[8] or 0) then
       call('ZADD', key('desk_due'), now + note[7], id)
     end
     if mark.d then
       note_death(mark.d, now)
     end
+  end
+  for print, note in pairs(samples) do
+    call('HSETNX', key('desk_samples'), print, cmsgpack.pack({ note[3], note[4], note[6] }))
   end
   shelve(records, instants)
 end

@@ -6,19 +6,8 @@
 --   desk_samples  fingerprint -> packed name, code and message of its first error
 --   desk_due      ids of pending jobs that are to be retried by themselves, by when
 -- A record: s status · t task · o tenant · e error's name · c its code · f fingerprint · to the job that was
--- made of it · r resolution {action, reason, by, at}; a `z` makes a short one long, see mark.lua.
---@include key, desk_key, mark
-
-local function pack_record(record)
-  record.z = nil
-  local packed = cmsgpack.pack(record)
-  if #packed <= 64 then
-    record.z = PADDING
-    packed = cmsgpack.pack(record)
-  end
-  return packed
-end
-
+-- made of it · r resolution {action, reason, by, at}.
+--@include key, desk_key, spread
 --- The records of jobs, by id.
 local function records_of(ids)
   local records = {}
@@ -65,9 +54,9 @@ end
 local function shelve(records, instants)
   local packed = {}
   for id, record in pairs(records) do
-    packed[#packed + 1], packed[#packed + 2] = id, pack_record(record)
+    packed[#packed + 1], packed[#packed + 2] = id, cmsgpack.pack(record)
   end
-  call('HSET', key('desk'), unpack(packed))
+  spread_out(key('desk'), call('HSET', key('desk'), unpack(packed)))
   local shelves = sort_out(records, function(words, id)
     words[#words + 1], words[#words + 2] = instants[id], id
   end)
@@ -112,7 +101,7 @@ local function close_records(ids, records, status)
   for i, at in ipairs(call('ZMSCORE', shelf('status:pending'), unpack(ids))) do
     local id, record = ids[i], records[ids[i]]
     record.s = status
-    packed[2 * i - 1], packed[2 * i] = id, pack_record(record)
+    packed[2 * i - 1], packed[2 * i] = id, cmsgpack.pack(record)
     scored[2 * i - 1], scored[2 * i] = at, id
     groups[record.f] = (groups[record.f] or 0) + 1
   end
