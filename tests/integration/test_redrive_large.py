@@ -53,7 +53,7 @@ async def test_a_redrive_goes_on_where_it_was_killed_and_loses_and_doubles_nothi
         client.config_set("slowlog-max-len", 100_000)
         before = specs(client)
         await find_the_needle(server.url, client)
-        client.config_set("slowlog-log-slower-than", 0)
+        client.config_set("slowlog-log-slower-than", 100)
         redrive = await drive_and_die(client, server, tmp_path)
         ended = run("dlq", "redrive", TARGET, "mail", "--resume", redrive, FAENA_URL=server.url)
         client.config_set("slowlog-log-slower-than", 10_000)

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 import click
-import msgspec
 from rich.console import Console
 from rich.text import Text
 
 from faena.app import Faena
 from faena.cli import session
-from faena.cli.argument import DURATION, RATE, common, example, split, words
+from faena.cli.argument import DURATION, common, example, split, words
 from faena.cli.output import Output, facts, instant, plain, table
 from faena.cli.target import find_app, find_queue
 from faena.deadletter.desk import Desk
 from faena.deadletter.item import DeadGroup, DeadLetter, DeadStats, Dealt, Status
-from faena.deadletter.redrive import MOST_CANARIES, RedriveView
 from faena.errors import InvalidTransition, JobNotFound
-from faena.limits import Limit
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -35,7 +31,7 @@ def dlq() -> None:
     """The dead-letter desk: look at dead jobs, retry them, deal with them."""
 
 
-def _filters(command: F) -> F:
+def filters(command: F) -> F:
     """Which dead jobs are meant."""
     for option in reversed(
         (
@@ -51,13 +47,13 @@ def _filters(command: F) -> F:
     return command
 
 
-def _decision(command: F) -> F:
+def decision(command: F) -> F:
     """Who decides, and why."""
     by = click.option("--by", default="operator", show_default=True, help="Who decides.")
     return by(click.option("--reason", help="Why.")(command))
 
 
-def _chosen(given: Sequence[str]) -> tuple[Faena, list[str] | None]:
+def chosen(given: Sequence[str]) -> tuple[Faena, list[str] | None]:
     """The app, and the queues that are named; None for all."""
     target, names = split(given, rest="QUEUE")
     app = find_app(target)
@@ -70,7 +66,7 @@ def _chosen(given: Sequence[str]) -> tuple[Faena, list[str] | None]:
 @dlq.command("list", epilog=example("faena dlq list shop.tasks:app mail --tenant acme --limit 20"))
 @words("[MODULE:APP] [QUEUE]...")
 @click.option("--status", type=click.Choice([str(one) for one in Status]))
-@_filters
+@filters
 @click.option("--limit", type=click.IntRange(1, 200), default=50, show_default=True)
 @click.option("--cursor", help="Where the page before this one ended.")
 @click.option("--oldest-first", is_flag=True)
@@ -86,7 +82,7 @@ def list_(
     **wanted: Any,
 ) -> None:
     """List dead jobs of all queues, or of some, the newest first, a page at a time."""
-    app, queues = _chosen(words)
+    app, queues = chosen(words)
     page = session.run(
         app,
         lambda: app.dead_letters.list(
@@ -181,7 +177,7 @@ def _facts(letter: DeadLetter) -> list[tuple[str, object]]:
 @click.pass_obj
 def groups(output: Output, words: tuple[str, ...], limit: int) -> None:
     """Show dead jobs by kind of error, those with the most pending ones first."""
-    app, queues = _chosen(words)
+    app, queues = chosen(words)
     found = session.run(app, lambda: app.dead_letters.groups(queues=queues, limit=limit))
     heads = ("group", "queue", "pending", "total", "last", "error")
 
@@ -199,7 +195,7 @@ def groups(output: Output, words: tuple[str, ...], limit: int) -> None:
 @click.pass_obj
 def stats(output: Output, words: tuple[str, ...]) -> None:
     """Show how many are dead, by queue and status, and since when the oldest one waits."""
-    app, queues = _chosen(words)
+    app, queues = chosen(words)
     seen = session.run(app, lambda: app.dead_letters.stats(queues=queues))
     output.show(seen, lambda console: console.print(facts(_numbers(seen))))
 
@@ -241,7 +237,7 @@ def _deal(
 
 @dlq.command(epilog=example("faena dlq retry shop.tasks:app mail 01JCXYZ 01JCXZA --by ana"))
 @words("[MODULE:APP] QUEUE ID...")
-@_decision
+@decision
 @common
 @click.pass_obj
 def retry(output: Output, words: tuple[str, ...], by: str, reason: str | None) -> None:
@@ -255,7 +251,7 @@ def retry(output: Output, words: tuple[str, ...], by: str, reason: str | None) -
 
 @dlq.command(epilog=example("faena dlq discard mail 01JCXYZ --reason 'nobody needs it'"))
 @words("[MODULE:APP] QUEUE ID...")
-@_decision
+@decision
 @common
 @click.pass_obj
 def discard(output: Output, words: tuple[str, ...], by: str, reason: str | None) -> None:
@@ -269,7 +265,7 @@ def discard(output: Output, words: tuple[str, ...], by: str, reason: str | None)
 
 @dlq.command(epilog=example("faena dlq resolve mail 01JCXYZ --reason 'sent by hand' --by ana"))
 @words("[MODULE:APP] QUEUE ID...")
-@_decision
+@decision
 @common
 @click.pass_obj
 def resolve(output: Output, words: tuple[str, ...], by: str, reason: str | None) -> None:
@@ -279,134 +275,3 @@ def resolve(output: Output, words: tuple[str, ...], by: str, reason: str | None)
         return desk.resolve(queue, *ids, by=by, reason=reason or "")
 
     _deal(output, words, "resolved", work)
-
-
-# -- many, by and by ----------------------------------------------------------------------------
-
-
-@dlq.command(
-    epilog=example(
-        "faena dlq redrive shop.tasks:app mail --error ETIMEDOUT --rate 50/s --canary 10",
-        "faena dlq redrive mail --resume 4f2a90c1d3e5",
-        "faena dlq redrive mail --stop 4f2a90c1d3e5",
-    )
-)
-@words("[MODULE:APP] QUEUE")
-@_filters
-@click.option("--rate", type=RATE, help="How fast: 50/s, 100/min.")
-@click.option(
-    "--canary",
-    type=click.IntRange(0, MOST_CANARIES),
-    default=0,
-    help="So many first; the others follow when all of them have completed.",
-)
-@click.option("--failures", type=click.IntRange(0), help="End it when more than this die again.")
-@click.option("--resume", metavar="ID", help="Go on with one that was stopped, or left alone.")
-@click.option("--stop", metavar="ID", help="End one, whoever drives it.")
-@_decision
-@common
-@click.pass_obj
-def redrive(
-    output: Output,
-    words: tuple[str, ...],
-    *,
-    resume: str | None,
-    stop: str | None,
-    reason: str | None,
-    rate: Limit | None,
-    **given: Any,
-) -> None:
-    """Retry all pending dead jobs that a filter asks for, oldest first; an interrupted one goes on
-    with --resume.
-    """
-    target, (name,) = split(words, "QUEUE")
-    if resume and stop:
-        raise click.UsageError("--resume or --stop must be given, and not both")
-    app = find_app(target)
-    queue = find_queue(app, name).name
-    desk, report = app.dead_letters, _Progress(output)
-
-    def work() -> Awaitable[RedriveView]:
-        if stop:
-            return desk.stop_redrive(queue, stop)
-        if resume:
-            return desk.resume_redrive(queue, resume, report=report)
-        why = reason or "redrive"
-        return desk.redrive(queue, rate=rate, reason=why, report=report, **given)
-
-    view = session.run(app, work)
-    output.say(view, _sentence(view))
-    if view.state == "failed":
-        raise InvalidTransition(
-            f"redrive {view.id} has failed: {view.died} of its jobs are dead again", op="redrive"
-        )
-
-
-@dlq.command(epilog=example("faena dlq redrives shop.tasks:app mail"))
-@words("[MODULE:APP] QUEUE")
-@common
-@click.pass_obj
-def redrives(output: Output, words: tuple[str, ...]) -> None:
-    """Show the last redrives of a queue, the newest first."""
-    target, (name,) = split(words, "QUEUE")
-    app = find_app(target)
-    queue = find_queue(app, name).name
-    found = session.run(app, lambda: app.dead_letters.redrives(queue))
-    heads = ("id", "state", "retried", "dead again", "canary", "rate", "begun", "by", "reason")
-
-    def row(one: RedriveView) -> tuple[object, ...]:
-        begun = instant(one.begun_at) or ""
-        counts = one.moved, one.died, one.canary
-        return one.id, one.state, *counts, one.rate or "", begun, one.by, one.reason
-
-    output.show(found, lambda console: console.print(table(heads, map(row, found))))
-
-
-class _Progress:
-    """Says on standard error how a redrive stands, which keeps standard output for the answer."""
-
-    def __init__(self, output: Output) -> None:
-        self._output = output
-        self._said = ""
-
-    def __call__(self, view: RedriveView) -> None:
-        line = _sentence(view)
-        if line != self._said and not self._output.is_json:
-            self._said = line
-            sys.stderr.write(line + "\n")
-
-
-def _sentence(view: RedriveView) -> str:
-    waiting = f", {view.waiting} canaries not finished" if view.waiting else ""
-    return f"redrive {view.id}: {view.state}, {view.moved} retried, {view.died} dead again{waiting}"
-
-
-@click.command(
-    "retry-failed",
-    epilog=example("faena retry-failed shop.tasks:app", "faena retry-failed mail --rate 50/s"),
-)
-@words("[MODULE:APP] [QUEUE]...")
-@click.option("--rate", type=RATE, help="How fast: 50/s, 100/min.")
-@_decision
-@common
-@click.pass_obj
-def retry_failed(
-    output: Output, words: tuple[str, ...], rate: Limit | None, by: str, reason: str | None
-) -> None:
-    """Retry every pending dead job of all queues, or of some; see `dlq redrive`."""
-    app, queues = _chosen(words)
-    report, why = _Progress(output), reason or "retry-failed"
-
-    async def work() -> list[RedriveView]:
-        desk = app.dead_letters
-        return [
-            await desk.redrive(queue, rate=rate, by=by, reason=why, report=report)
-            for queue in queues or app.queues
-        ]
-
-    done = session.run(app, work)
-    lines = "\n".join(f"{view.queue}: {view.moved} retried" for view in done)
-    output.show(msgspec.to_builtins(done), lambda console: console.print(Text(lines)))
-
-
-COMMANDS = (dlq, retry_failed)

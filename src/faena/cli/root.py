@@ -22,6 +22,7 @@ from faena.cli import (
     homes,
     jobs,
     queues,
+    redrive,
     schedules,
     tenants,
     worker,
@@ -79,12 +80,15 @@ for _command in (
     *homes.COMMANDS,
     schedules.schedules,
     *jobs.COMMANDS,
-    *dlq.COMMANDS,
+    dlq.dlq,
+    redrive.retry_failed,
     flow.flow,
     explain.explain,
     *checkup.COMMANDS,
 ):
     roof.add_command(_command)
+for _command in redrive.COMMANDS:
+    dlq.dlq.add_command(_command)
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -1,0 +1,149 @@
+"""Commands that retry dead jobs by the thousand."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable
+from typing import Any
+
+import click
+import msgspec
+from rich.text import Text
+
+from faena.cli import session
+from faena.cli.argument import RATE, common, example, split, words
+from faena.cli.dlq import chosen, decision, filters
+from faena.cli.output import Output, instant, table
+from faena.cli.target import find_app, find_queue
+from faena.deadletter.redrive import MOST_CANARIES, RedriveView
+from faena.errors import InvalidTransition
+from faena.limits import Limit
+
+
+@click.command(
+    epilog=example(
+        "faena dlq redrive shop.tasks:app mail --error ETIMEDOUT --rate 50/s --canary 10",
+        "faena dlq redrive mail --resume 4f2a90c1d3e5",
+        "faena dlq redrive mail --stop 4f2a90c1d3e5",
+    )
+)
+@words("[MODULE:APP] QUEUE")
+@filters
+@click.option("--rate", type=RATE, help="How fast: 50/s, 100/min.")
+@click.option(
+    "--canary",
+    type=click.IntRange(0, MOST_CANARIES),
+    default=0,
+    help="So many first; the others follow when all of them have completed.",
+)
+@click.option("--failures", type=click.IntRange(0), help="End it when more than this die again.")
+@click.option("--resume", metavar="ID", help="Go on with one that was stopped, or left alone.")
+@click.option("--stop", metavar="ID", help="End one, whoever drives it.")
+@decision
+@common
+@click.pass_obj
+def redrive(
+    output: Output,
+    words: tuple[str, ...],
+    *,
+    resume: str | None,
+    stop: str | None,
+    reason: str | None,
+    rate: Limit | None,
+    **given: Any,
+) -> None:
+    """Retry all pending dead jobs that a filter asks for, oldest first; an interrupted one goes on
+    with --resume.
+    """
+    target, (name,) = split(words, "QUEUE")
+    if resume and stop:
+        raise click.UsageError("--resume or --stop must be given, and not both")
+    app = find_app(target)
+    queue = find_queue(app, name).name
+    desk, report = app.dead_letters, _Progress(output)
+
+    def work() -> Awaitable[RedriveView]:
+        if stop:
+            return desk.stop_redrive(queue, stop)
+        if resume:
+            return desk.resume_redrive(queue, resume, report=report)
+        why = reason or "redrive"
+        return desk.redrive(queue, rate=rate, reason=why, report=report, **given)
+
+    view = session.run(app, work)
+    output.say(view, _sentence(view))
+    if view.state == "failed":
+        raise InvalidTransition(
+            f"redrive {view.id} has failed: {view.died} of its jobs are dead again", op="redrive"
+        )
+
+
+@click.command(epilog=example("faena dlq redrives shop.tasks:app mail"))
+@words("[MODULE:APP] QUEUE")
+@common
+@click.pass_obj
+def redrives(output: Output, words: tuple[str, ...]) -> None:
+    """Show the last redrives of a queue, the newest first."""
+    target, (name,) = split(words, "QUEUE")
+    app = find_app(target)
+    queue = find_queue(app, name).name
+    found = session.run(app, lambda: app.dead_letters.redrives(queue))
+    heads = ("id", "state", "retried", "dead again", "canary", "rate", "begun", "by", "reason")
+
+    def row(one: RedriveView) -> tuple[object, ...]:
+        begun = instant(one.begun_at) or ""
+        counts = one.moved, one.died, one.canary
+        return one.id, one.state, *counts, one.rate or "", begun, one.by, one.reason
+
+    output.show(found, lambda console: console.print(table(heads, map(row, found))))
+
+
+class _Progress:
+    """Says on standard error how a redrive stands, which keeps standard output for the answer."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._said = ""
+
+    def __call__(self, view: RedriveView) -> None:
+        line = _sentence(view)
+        if line != self._said and not self._output.is_json:
+            self._said = line
+            sys.stderr.write(line + "\n")
+
+
+def _sentence(view: RedriveView) -> str:
+    waiting = f", {view.waiting} canaries not finished" if view.waiting else ""
+    return f"redrive {view.id}: {view.state}, {view.moved} retried, {view.died} dead again{waiting}"
+
+
+@click.command(
+    "retry-failed",
+    epilog=example("faena retry-failed shop.tasks:app", "faena retry-failed mail --rate 50/s"),
+)
+@words("[MODULE:APP] [QUEUE]...")
+@click.option("--rate", type=RATE, help="How fast: 50/s, 100/min.")
+@decision
+@common
+@click.pass_obj
+def retry_failed(
+    output: Output, words: tuple[str, ...], rate: Limit | None, by: str, reason: str | None
+) -> None:
+    """Retry every pending dead job of all queues, or of some; see `dlq redrive`."""
+    app, queues = chosen(words)
+    report, why = _Progress(output), reason or "retry-failed"
+
+    async def work() -> list[RedriveView]:
+        desk = app.dead_letters
+        return [
+            await desk.redrive(queue, rate=rate, by=by, reason=why, report=report)
+            for queue in queues or app.queues
+        ]
+
+    done = session.run(app, work)
+    lines = "\n".join(f"{view.queue}: {view.moved} retried" for view in done)
+    output.show(msgspec.to_builtins(done), lambda console: console.print(Text(lines)))
+
+
+COMMANDS = (redrive, redrives)
+"""Of the dead-letter desk."""
