@@ -148,8 +148,17 @@ async def test_max_running_counts_every_job(app: Faena) -> None:
     assert bulk.calls == [[0, 1, 2, 3], [4, 5, 6, 7]]
 
 
+async def test_jobs_that_have_taken_all_slots_wait_for_nobody(app: Faena) -> None:
+    bulk = Bulk(app.queue("q", concurrency=4), size=4, wait="10m", per_tenant=True)
+    drafts = [bulk.task.draft(number, tenant=f"t{number % 6}") for number in range(8)]
+    receipts = await bulk.task.enqueue_many(drafts)
+    async with working(app):
+        assert await results(receipts) == list(range(8))
+    assert all(len({job.tenant for job in jobs}) == 1 for jobs in bulk.jobs)
+
+
 async def test_a_worker_with_fewer_slots_than_a_batch_calls_with_less(app: Faena) -> None:
-    bulk = Bulk(app.queue("q", concurrency=10), size=10, wait="50ms")
+    bulk = Bulk(app.queue("q", concurrency=10), size=10, wait="10m")
     receipts = await bulk.task.enqueue_many(range(6))
     async with working(app, concurrency=3):
         await results(receipts)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import threading
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from faena import Faena, Job, Retry, State
+from faena import Faena, Job, Middleware, Retry, State
 from faena.errors import JobCancelled, JobTimedOut
+from faena.middleware import Execute
 from faena.worker import executor
 from faena.worker.attempt import Stop
 from faena.worker.worker import Worker
@@ -115,6 +117,34 @@ async def test_a_worker_that_stops_hands_back_what_waits_at_no_attempt(app: Faen
     assert {(view.state, view.attempts, view.losses) for view in views} == {(State.READY, 0, 0)}
 
 
+async def test_a_job_that_comes_when_the_worker_stops_is_handed_back(
+    valkey: Server, namespace: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    entered, go_on = asyncio.Event(), asyncio.Event()
+
+    class Slow(Middleware):
+        async def execute(self, job: Job, call_next: Execute) -> Any:
+            entered.set()
+            await go_on.wait()
+            return await call_next(job)
+
+    app = Faena("shop", valkey.url, namespace=namespace, middleware=[Slow()])
+    bulk = Bulk(app.queue("q", concurrency=2), size=2, wait="10m")
+    receipts = await bulk.task.enqueue_many("ab")
+    async with app:
+        worker = await app.worker()
+        running = asyncio.create_task(worker.run())
+        await entered.wait()
+        worker.stop()
+        await eventually(lambda: worker._gatherer._is_closed)
+        go_on.set()
+        await running
+        assert [await one.handle.state() for one in receipts] == [State.READY] * 2
+        await bulk.queue.obliterate(force=True)
+    gc.collect()
+    assert (bulk.calls, caplog.records) == ([], [])
+
+
 async def test_leases_are_kept_while_jobs_wait(app: Faena) -> None:
     """Longer than the lease, and longer than the time that the call itself may take."""
     queue = app.queue("q", concurrency=10, lease="200ms")
@@ -205,13 +235,14 @@ async def test_the_time_limit_is_the_calls_and_fails_every_job(app: Faena, gate:
 
 async def test_a_call_has_the_longest_time_that_one_of_its_jobs_has(app: Faena, gate: Gate) -> None:
     bulk = Bulk(app.queue("q", concurrency=2), gate.pass_through, size=2, wait="10m")
-    async with working(app):
+    async with working(app) as worker:
         receipts = [
             await bulk.task.enqueue("a", timeout="20ms"),
             await bulk.task.enqueue("b", timeout="1h"),
         ]
         await gate.entered.wait()
-        await asyncio.sleep(0.1)  # five times what the first may take
+        attempts = worker._fetchers["q"].executor.running.values()
+        assert {attempt.timeout_s for attempt in attempts} == {3600}
         gate.opened.set()
         assert await results(receipts) == [1, 1]
 

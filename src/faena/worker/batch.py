@@ -10,7 +10,7 @@ when none of its jobs is to go on.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from faena.errors import BatchError
@@ -39,6 +39,15 @@ class Host(Protocol):
         ...
 
 
+class Key(NamedTuple):
+    """What the jobs of one batch have in common."""
+
+    pool: str
+    task: str
+    tenant: str | None
+    """None where jobs of different tenants may meet, and for those without one."""
+
+
 class _Member(NamedTuple):
     """One job of a batch, and where its attempt waits for the ending."""
 
@@ -61,9 +70,8 @@ class _Member(NamedTuple):
 class Batch:
     """The jobs of one call."""
 
-    def __init__(self, key: Hashable, handler: Handler, size: int) -> None:
+    def __init__(self, key: Key, handler: Handler, size: int) -> None:
         self.key = key
-        """What its jobs have in common."""
         self.handler = handler
         self.size = size
         self.payload: list[Any] = []

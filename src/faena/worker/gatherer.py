@@ -1,9 +1,9 @@
 """Where the jobs of batch tasks wait for one another, in one worker process.
 
 Each attempt comes by itself, through the middleware around it, and waits here for its ending. A
-batch is called when it is full, or when its first job has waited long enough: a timer is set when
-that one comes, and nothing looks meanwhile. Shards of a queue, whose slots are one pool, fill
-batches together; a tenant's own home fills its own.
+batch is called when it is full, when its first job has waited long enough (a timer is set when that
+one comes, and nothing looks meanwhile), or when jobs that wait have taken all slots. Shards of a
+queue, whose slots are one pool, fill batches together; a tenant's own home fills its own.
 
 A worker that stops hands back what still waits. What is under way ends as any handler does.
 """
@@ -11,24 +11,17 @@ A worker that stops hands back what still waits. What is under way ends as any h
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable, Mapping
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
 from contextvars import copy_context
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from faena.errors import InternalError
 from faena.worker.attempt import Attempt, Stop
-from faena.worker.batch import Batch, Host, Place
+from faena.worker.batch import Batch, Key, Place
 from faena.worker.executor import Executor
-
-
-class _Key(NamedTuple):
-    """What the jobs of one batch have in common."""
-
-    pool: str
-    task: str
-    tenant: str | None
-    """None where jobs of different tenants may meet, and for those without one."""
 
 
 class Door:
@@ -36,14 +29,18 @@ class Door:
 
     executor: Executor
 
-    def __init__(self, gatherer: Gatherer, pool: str, on_begin: Callable[[Attempt], None]) -> None:
+    def __init__(
+        self, gatherer: Gatherer, pool: str, most: int, on_begin: Callable[[Attempt], None]
+    ) -> None:
         self._gatherer = gatherer
-        self._pool = pool
         self._on_begin = on_begin
+        self.pool = pool
+        self.most = most
+        """Attempts that can wait at a time: the slots of the pool."""
 
     def call(self, attempt: Attempt) -> tuple[asyncio.Future[Any], Callable[[], bool]]:
         """Join the others; returns the attempt's own ending and what takes it out."""
-        return self._gatherer.join(attempt, self._pool, self)
+        return self._gatherer.join(attempt, self)
 
     def call_begins(self, attempt: Attempt, timeout_s: float) -> None:
         """The time of the attempt counts from now."""
@@ -64,14 +61,24 @@ class Gatherer:
         """`on_waiting` is told of each job that waits for more, instead of setting a timer."""
         self._places = places
         self._on_waiting = on_waiting or self._set_timer
-        self._gathering: dict[Hashable, Batch] = {}
+        self._gathering: dict[Key, Batch] = {}
+        self._waiting: Counter[str] = Counter()
+        """Attempts in what gathers, by pool."""
         self._under_way: dict[asyncio.Task[None], Batch] = {}
         self._context = copy_context()  # no batch is called in the context of one of its jobs
         self._is_closed = False
 
-    def door(self, pool: str, on_begin: Callable[[Attempt], None] = lambda _: None) -> Door:
-        """A place for the attempts of one home; `on_begin` is told when the time of one counts."""
-        return Door(self, pool, on_begin)
+    def door(
+        self,
+        pool: str,
+        most: int = sys.maxsize,
+        on_begin: Callable[[Attempt], None] = lambda _: None,
+    ) -> Door:
+        """A place for the attempts of one home, whose pool has `most` slots.
+
+        `on_begin` is told of each attempt when its call begins.
+        """
+        return Door(self, pool, most, on_begin)
 
     @property
     def calls(self) -> int:
@@ -83,33 +90,45 @@ class Gatherer:
         """Attempts that wait, here or for a handler under way."""
         return sum(map(len, [*self._gathering.values(), *self._under_way.values()]))
 
-    def join(
-        self, attempt: Attempt, pool: str, host: Host
-    ) -> tuple[asyncio.Future[Any], Callable[[], bool]]:
+    def join(self, attempt: Attempt, door: Door) -> tuple[asyncio.Future[Any], Callable[[], bool]]:
         """Have an attempt wait for others; with the last one that fits, the call begins."""
-        options = attempt.handler.batch
-        if options is None:
-            raise InternalError(f"task {attempt.handler.name} must have batches, has none")
-        tenant = attempt.job.tenant if options.per_tenant else None
-        key = _Key(pool, attempt.handler.name, tenant)
-        batch = self._gathering.get(key)
-        if batch is None:
-            batch = self._gathering[key] = Batch(key, attempt.handler, options.size)
-        ending = batch.join(attempt, host)
-        attempt.interrupt = partial(self._leave, batch, attempt)
+        batch = self._batch_for(attempt, door.pool)
+        ending, leave = batch.join(attempt, door), partial(self._leave, batch, attempt)
+        self._waiting[door.pool] += 1
+        attempt.interrupt = leave
         if self._is_closed:
             attempt.end_early(Stop.SHUTDOWN)
         elif len(batch) >= batch.size:
             self.begin(batch)
+        elif self._waiting[door.pool] >= door.most:
+            self._begin_all(door.pool)
         else:
             self._on_waiting(batch)
-        return ending, attempt.interrupt
+        return ending, leave
+
+    def _batch_for(self, attempt: Attempt, pool: str) -> Batch:
+        options = attempt.handler.batch
+        if options is None:
+            raise InternalError(f"task {attempt.handler.name} must have batches, has none")
+        tenant = attempt.job.tenant if options.per_tenant else None
+        key = Key(pool, attempt.handler.name, tenant)
+        batch = self._gathering.get(key)
+        if batch is None:
+            batch = self._gathering[key] = Batch(key, attempt.handler, options.size)
+        return batch
 
     def _leave(self, batch: Batch, attempt: Attempt) -> bool:
+        before = len(batch)
         is_over = batch.leave(attempt)
-        if not len(batch) and not batch.is_under_way:
+        self._waiting[batch.key.pool] -= before - len(batch)
+        if not len(batch):
             self._forget(batch)
         return is_over
+
+    def _begin_all(self, pool: str) -> None:
+        """All slots are taken by jobs that wait: nobody else can come, for any of them."""
+        for batch in [one for key, one in self._gathering.items() if key.pool == pool]:
+            self.begin(batch)
 
     def _set_timer(self, batch: Batch) -> None:
         if batch.timer is None:
@@ -143,6 +162,7 @@ class Gatherer:
             batch.timer.cancel()
         if self._gathering.get(batch.key) is batch:
             del self._gathering[batch.key]
+            self._waiting[batch.key.pool] -= len(batch)
 
     def close(self) -> None:
         """Hand back what waits, now and from now on; no attempt is used."""

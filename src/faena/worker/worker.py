@@ -332,7 +332,8 @@ class Worker:
         options = served.options
         notes = QueueNotes(self._engine, home.name, self._leases, asyncio.get_running_loop())
         fetcher = Fetcher(self._shared, home.name, options, notes)
-        door = self._gatherer.door(home.pool, fetcher.keep)
+        most = min(options.concurrency, self.options.concurrency or options.concurrency)
+        door = self._gatherer.door(home.pool, most, fetcher.keep)
         fetcher.executor = door.executor = Executor(
             queue,
             served.handlers,
