@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import gc
 import threading
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from faena import Faena, Job, Middleware, Retry, State
-from faena.errors import JobCancelled, JobTimedOut
+from faena.errors import JobCancelled, JobFailed, JobTimedOut
 from faena.middleware import Execute
 from faena.worker import executor
 from faena.worker.attempt import Stop
@@ -243,8 +244,51 @@ async def test_a_call_has_the_longest_time_that_one_of_its_jobs_has(app: Faena, 
         await gate.entered.wait()
         attempts = worker._fetchers["q"].executor.running.values()
         assert {attempt.timeout_s for attempt in attempts} == {3600}
+        kept = [held.until for held in worker._leases._held["q"].values()]
+        assert min(kept) > time.monotonic() + 1800, "the lease of the first is kept as long"
         gate.opened.set()
         assert await results(receipts) == [1, 1]
+
+
+async def test_a_job_is_stopped_in_the_middleware_that_goes_on_after_the_call(
+    valkey: Server, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executor, "_STUCK_AFTER_S", 1000.0)
+    ended = asyncio.Event()
+
+    class Lingering(Middleware):
+        async def execute(self, job: Job, call_next: Execute) -> Any:
+            await call_next(job)
+            ended.set()
+            return await asyncio.Event().wait()
+
+    app = Faena("shop", valkey.url, namespace=namespace, middleware=[Lingering()])
+    bulk = Bulk(app.queue("q", concurrency=2, lease="1h"), size=1)
+    async with app:
+        async with working(app):
+            receipt = await bulk.task.enqueue("a")
+            await ended.wait()
+            await receipt.handle.cancel()
+            with pytest.raises(JobCancelled):
+                await receipt.handle.result(timeout="20s")
+        await bulk.queue.obliterate(force=True)
+
+
+async def test_a_job_whose_middleware_gives_up_is_left_out(valkey: Server, namespace: str) -> None:
+    class Hasty(Middleware):
+        async def execute(self, job: Job, call_next: Execute) -> Any:
+            return await asyncio.wait_for(call_next(job), 0.05 if job.key == "hasty" else None)
+
+    app = Faena("shop", valkey.url, namespace=namespace, middleware=[Hasty()])
+    bulk = Bulk(app.queue("q", concurrency=3, retry=Retry.never()), size=3, wait="10m")
+    async with app:
+        async with working(app):
+            hasty = await bulk.task.enqueue("a", key="hasty")
+            with pytest.raises(JobFailed, match="TimeoutError"):
+                await hasty.handle.result(timeout="20s")
+            assert await results(await bulk.task.enqueue_many("bcd")) == ["b", "c", "d"]
+        await bulk.queue.obliterate(force=True)
+    assert bulk.calls == [["b", "c", "d"]]
 
 
 async def test_a_worker_in_a_hurry_hands_back_what_is_under_way(app: Faena, gate: Gate) -> None:

@@ -57,7 +57,7 @@ class _Member(NamedTuple):
 
     def end(self, ending: Any) -> None:
         self.attempt.interrupt = None  # from here on its own task is what can be stopped
-        if self.ending.done():  # a middleware did not wait for it
+        if self.ending.done():  # a middleware has given up waiting for it
             return
         if isinstance(ending, StopIteration):  # no future can carry one
             ending = RuntimeError("the handler returned a StopIteration")

@@ -94,6 +94,7 @@ class Gatherer:
         """Have an attempt wait for others; with the last one that fits, the call begins."""
         batch = self._batch_for(attempt, door.pool)
         ending, leave = batch.join(attempt, door), partial(self._leave, batch, attempt)
+        ending.add_done_callback(lambda ended: ended.cancelled() and leave())  # by a middleware
         self._waiting[door.pool] += 1
         attempt.interrupt = leave
         if self._is_closed:
