@@ -247,3 +247,21 @@ async def test_bad_decisions_are_refused(valkey: Server, namespace: str) -> None
         await one.desk.resolve("mail", job)
         with pytest.raises(InvalidTransition, match=f"cannot retry dead job {job}: it is resolved"):
             await one.desk.retry("mail", job)
+
+
+async def test_two_drivers_of_one_redrive_double_nothing(valkey: Server, namespace: str) -> None:
+    async with shop(valkey, namespace) as one:
+        await one.bury(*range(120))
+        one.is_down = False
+        seen: list[RedriveView] = []
+        first = asyncio.create_task(one.desk.redrive("mail", canary=4, report=seen.append))
+        await eventually(lambda: seen)
+        others = [
+            asyncio.create_task(one.desk.resume_redrive("mail", seen[0].id)) for _ in range(2)
+        ]
+        async with one.working():
+            views = await asyncio.gather(first, *others)
+            await eventually(lambda: len(one.ran) == 120)
+        assert {view.state for view in views} == {"done"}
+        assert sorted(one.ran) == list(range(120))
+        assert (await one.desk.redrives("mail"))[0].moved == 120

@@ -32,6 +32,8 @@ MOST_CANARIES: Final = 200
 _MANY: Final = 1_000_000_000
 _LONGEST_NAP_S: Final = 1.0
 _UNDER_WAY: Final = ("canary", "running")
+_VERBS: Final = {"failed": "fail", "stopped": "stop"}
+"""How all homes are told what one of them says."""
 
 Report = Callable[["RedriveView"], None]
 
@@ -239,14 +241,13 @@ class _Driver:
                 await _nap(step.wait_us)
         while self.view().state == "canary":
             steps = [await self._step(calls, home, epoch, 0) for home in homes]
-            if any(step.state != "canary" for step in steps):
+            is_watched = all(step.state == "canary" for step in steps)
+            if not is_watched or not any(step.waiting for step in steps):
                 break
-            if not any(step.waiting for step in steps):
-                await self._tell(calls, "go")
-                return True
             await _nap(max(step.wait_us for step in steps))
-        await self._tell(calls, "fail" if self.view().state == "failed" else "stop")
-        return False
+        verb = _VERBS.get(self.view().state, "go")  # another driver may have seen them well before
+        await self._tell(calls, verb)
+        return verb == "go"
 
     def _canaries_left(self) -> int:
         records = list(self._records.values())
@@ -259,8 +260,8 @@ class _Driver:
             if step.state != "running":
                 break
             await _nap(step.wait_us)
-        if step.state in {"failed", "stopped"}:
-            await self._tell(calls, "fail" if step.state == "failed" else "stop")
+        if step.state in _VERBS:
+            await self._tell(calls, _VERBS[step.state])
 
 
 async def _nap(wait_us: int) -> None:

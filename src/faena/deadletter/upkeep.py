@@ -42,11 +42,17 @@ class Upkeep:
         await asyncio.sleep(min(_SOON_S, self._every_s) * random.random())
         while True:
             for queue in self._queues:
-                try:
-                    await self.look_after(queue)
-                except FaenaError as error:
-                    _log.warning("dead jobs of queue %s could not be looked at: %s", queue, error)
+                await self._try(queue)
             await asyncio.sleep(self._every_s)
+
+    async def _try(self, queue: str) -> None:
+        """No trouble here may end a worker."""
+        try:
+            await self.look_after(queue)
+        except FaenaError as error:
+            _log.warning("dead jobs of queue %s could not be looked at: %s", queue, error)
+        except Exception:  # noqa: BLE001 - the border of a service
+            _log.exception("dead jobs of queue %s could not be looked at", queue)
 
     async def look_after(self, queue: str) -> list[str]:
         """Retry what is due, and tell what is worth telling; returns the ids of the new jobs."""
