@@ -152,15 +152,29 @@ class Client:
                 removed += gone
         return removed
 
-    async def obliterate(self, queue: str, *, force: bool) -> None:
-        """Remove a queue with everything in it; refused while jobs run unless forced."""
+    async def obliterate(
+        self, queue: str, *, force: bool, carry: Callable[[str], Awaitable[None]]
+    ) -> None:
+        """Remove a queue with everything in it; refused while jobs run unless forced.
+
+        What a home has to tell others is carried first.
+        """
         homes = self._estate.of(queue)
         for home in reversed(await homes.names()):  # the first one last: it knows the others
-            await self._obliterate(home, force=force)
+            await self._obliterate(home, force=force, carry=carry)
         homes.forget()
 
-    async def _obliterate(self, queue: str, *, force: bool) -> None:
-        while (answer := await self._engine.obliterate(queue, SLICE, force=force)) != "DONE":
+    async def _obliterate(
+        self, queue: str, *, force: bool, carry: Callable[[str], Awaitable[None]]
+    ) -> None:
+        is_carried = False
+        while True:
+            answer = await self._engine.obliterate(queue, SLICE, force=force, drops_mail=is_carried)
+            if answer == "DONE":
+                return
+            if answer == "MAIL":
+                await carry(queue)
+                is_carried = True
             if answer == "RUNNING":
                 raise InvalidTransition(
                     f"queue {queue} has running jobs: stop its workers first, or force it",

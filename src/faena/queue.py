@@ -248,7 +248,8 @@ class Queue:
 
     async def obliterate(self, *, force: bool = False) -> None:
         """Remove the queue with everything in it; refused while jobs run unless forced."""
-        await (await self._app.runtime()).client.obliterate(self.name, force=force)
+        runtime = await self._app.runtime()
+        await runtime.client.obliterate(self.name, force=force, carry=runtime.postman.try_to_carry)
 
     @property
     def idempotency(self) -> Idempotency:

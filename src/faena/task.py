@@ -138,6 +138,8 @@ class Receipt(msgspec.Struct, Generic[R], frozen=True, kw_only=True):
     """What is or grows too deep, where there is a wait: the queue, or a tenant of it."""
     replaced: str | None = None
     """The waiting job that this one took the place of."""
+    is_member: bool = False
+    """Whether a duplicate belongs to the group that this one was to join."""
     durability: str
     """What was reached: less than asked for when the servers did not confirm in time."""
     task: Task[Any, R]
@@ -349,6 +351,8 @@ class Task(Generic[P, R]):
             return Receipt(id=job.id, durability=durability, task=self)
         code, detail, extra, replaced = answer
         word = code.removeprefix("TENANT_")
+        is_member = word == "MEMBER"
+        word = "DUPLICATE" if is_member else word
         is_known = word in {"DUPLICATE", "CONFLICT"}
         is_pressed = word in {"OVERLOADED", "SLOWED"}
         counts = str(detail) if word == "DUPLICATE" else job.id
@@ -359,6 +363,7 @@ class Task(Generic[P, R]):
             retry_after=float(detail) / 1e6 if is_pressed else 0.0,
             reason=self._pressed(code, job.spec) if is_pressed else None,
             replaced=replaced,
+            is_member=is_member,
             durability=durability,
             task=self,
         )

@@ -85,8 +85,10 @@ async def furnish_flows(rig: Rig) -> None:
     await rig.engine.release(rig.queue, "pause")
     for name in ("over", "live"):
         node = msgspec.msgpack.encode([rig.queue, f"{name}.1", "only", "noop"])
-        await mail.flow(rig.queue, name, "put", "v:1", node, "j:1", b"\x90", "s:1", "waiting 0 0")
-        await mail.flow(rig.queue, name, "start", 1, 1, 0)
+        await mail.flow(
+            rig.queue, name, "put", 1, "v:1", node, "j:1", b"\x90", "s:1", "waiting 0 0"
+        )
+        await mail.flow(rig.queue, name, "start", 1, 1, 1)
     await mail.open_group(rig.queue, "g", {})
     await rig.add("over.1", priority=1, tells=f"f:{rig.queue}:over:1")
     lease = await rig.claim()

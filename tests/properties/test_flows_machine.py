@@ -177,6 +177,11 @@ def plans(draw: st.DrawFn) -> Plan:
     return nodes
 
 
+def job(plan: Plan, at: int) -> str:
+    """The id of a node's job: flows live at the queue of their first node."""
+    return f"{plan[0][0]}.f.{at + 1}"
+
+
 def expected(plan: Plan) -> list[str]:
     """Where every node ends, by the rules alone."""
     states: list[str] = []
@@ -244,7 +249,7 @@ async def begin(world: World, plan: Plan) -> Flow:
         after = {f"n{parent}": rule for parent, rule in parents.items()}
         drawn.add(world.draft(queue), name=f"n{number}", after=after)
         if fails:
-            world.failing.add(f"f.{number + 1}")
+            world.failing.add(job(plan, number))
     return await drawn.start()
 
 
@@ -259,7 +264,7 @@ async def _flow(url: str, data: st.DataObject) -> None:
         assert [node.state for node in view.nodes] == states
         assert view.state == ("failed" if is_failed(plan, states) else "completed")
         assert view.left == 0
-        ran = {f"f.{at}" for at, state in enumerate(states, 1) if state != "skipped"}
+        ran = {job(plan, at) for at, state in enumerate(states) if state != "skipped"}
         assert world.came == Counter(ran)
         await _mend(world, data, flow, plan)
     finally:
@@ -272,8 +277,8 @@ async def _mend(world: World, data: st.DataObject, flow: Flow, plan: Plan) -> No
     mended = data.draw(st.sets(st.sampled_from(dead)), label="mended") if dead else set[int]()
     before = Counter(world.came)
     for at in mended:
-        world.failing.discard(f"f.{at + 1}")
-        assert await world.engine.retry(plan[at][0], [f"f.{at + 1}"]) == ["ready"]
+        world.failing.discard(job(plan, at))
+        assert await world.engine.retry(plan[at][0], [job(plan, at)]) == ["ready"]
     await mix_up(world, data)
     now = [
         (queue, parents, fails and at not in mended)
@@ -284,8 +289,8 @@ async def _mend(world: World, data: st.DataObject, flow: Flow, plan: Plan) -> No
     assert [node.state for node in view.nodes] == states
     assert view.state == ("failed" if is_failed(now, states) else "completed")
     assert view.left == 0
-    came = {f"f.{at}" for at, state in enumerate(states, 1) if state != "skipped"} - set(before)
-    assert world.came - before == Counter({*came, *(f"f.{at + 1}" for at in mended)})
+    came = {job(plan, at) for at, state in enumerate(states) if state != "skipped"} - set(before)
+    assert world.came - before == Counter({*came, *(job(plan, at) for at in mended)})
 
 
 @settings(
@@ -358,7 +363,7 @@ async def _group(url: str, data: st.DataObject) -> None:
             len(members) - len(world.failing),
             len(world.failing),
         )
-        callbacks = {"g.complete"} | (set() if world.failing else {"g.success"})
+        callbacks = {"first.g.complete"} | (set() if world.failing else {"first.g.success"})
         assert world.came == Counter({*(f"m{at}" for at in range(len(members))), *callbacks})
         assert view.callbacks["complete"] == "completed"
     finally:

@@ -17,8 +17,8 @@ def mail(rig: Rig) -> Mail:
 
 
 async def test_an_errand_tells_queue_job_and_what_it_is_made_of(rig: Rig, mail: Mail) -> None:
-    await mail.flow("q", "f", "put", *node(rig, 1, 0))
-    await mail.flow("q", "f", "start", 1, 1, 0)
+    await mail.flow("q", "f", "put", 1, *node(rig, 1, 0))
+    await mail.flow("q", "f", "start", 1, 1, 1)
     now, (errand,) = await mail.errands("q", 0)
     assert now == T0
     assert errand == ("f:f:1:f.1", "q", "f.1", b"\x90", [])
@@ -26,22 +26,27 @@ async def test_an_errand_tells_queue_job_and_what_it_is_made_of(rig: Rig, mail: 
 
 
 async def test_nothing_is_cancelled_before_it_was_sent(rig: Rig, mail: Mail) -> None:
-    await mail.flow("q", "f", "put", *node(rig, 1, 0))
-    await mail.flow("q", "f", "start", 1, 1, 0)
+    await mail.flow("q", "f", "put", 1, *node(rig, 1, 0))
+    await mail.flow("q", "f", "start", 1, 1, 1)
     await mail.flow("q", "f", "cancel")
     _, errands = await mail.errands("q", 0)
     assert [(one.name, one.queue) for one in errands] == [("f:f:1:f.1", "q"), ("x:f:1:f.1", "")]
+    assert not errands[1].is_gone
     await mail.done("q", ["f:f:1:f.1"])
     _, errands = await mail.errands("q", 0)
     assert [(one.name, one.queue, one.made) for one in errands] == [("x:f:1:f.1", "q", b"")]
 
 
 async def test_an_errand_of_a_group_tells_its_counts(rig: Rig, mail: Mail) -> None:
-    made = Made("elsewhere", 10, {"delay": "5"}, "{}")
+    made = Made("elsewhere", 10, {"delay": "5"}, "{}", "q.g.complete")
     await mail.open_group("q", "g", {"complete": made.pack()})
     await mail.seal_group("q", "g", 0)
     _, (errand,) = await mail.errands("q", 0)
-    assert (errand.queue, errand.job, Made.unpack(errand.made)) == ("elsewhere", "g.complete", made)
+    assert (errand.queue, errand.job, Made.unpack(errand.made)) == (
+        "elsewhere",
+        "q.g.complete",
+        made,
+    )
     assert errand.inputs == [b"total", 0, b"completed", 0, b"dead", 0, b"cancelled", 0]
 
 

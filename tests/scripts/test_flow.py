@@ -30,59 +30,60 @@ async def errands(rig: Rig) -> list[str]:
 async def test_nothing_is_sent_before_the_start_and_only_roots_with_it(
     rig: Rig, mail: Mail
 ) -> None:
-    assert await mail.flow("q", "f", "put", *node(rig, 1, 0, 2, "fail")) == "OK"
-    assert await mail.flow("q", "f", "put", *node(rig, 2, 1)) == "OK"
+    assert await mail.flow("q", "f", "put", 1, *node(rig, 1, 0, 2, "fail")) == "OK"
+    assert await mail.flow("q", "f", "put", 1, *node(rig, 2, 1)) == "OK"
     assert await errands(rig) == []
-    assert await mail.flow("q", "f", "start", 2, 2, 0) == "OK"
+    assert await mail.flow("q", "f", "start", 1, 2, 2) == "OK"
     assert await errands(rig) == ["f:f:1:f.1"]
 
 
 async def test_a_flow_that_is_not_begun_is_gone_after_an_hour(rig: Rig, mail: Mail) -> None:
-    await mail.flow("q", "f", "put", *node(rig, 1, 0))
+    await mail.flow("q", "f", "put", 1, *node(rig, 1, 0))
     assert 3500 < await rig.engine.command("TTL", "q", "flow:f") <= 3600
-    await mail.flow("q", "f", "start", 1, 1, 0)
+    await mail.flow("q", "f", "start", 1, 1, 1)
     assert await rig.engine.command("TTL", "q", "flow:f") == -1
 
 
 async def test_a_start_that_is_sent_twice_begins_once(rig: Rig, mail: Mail) -> None:
-    await mail.flow("q", "f", "put", *node(rig, 1, 0))
-    await mail.flow("q", "f", "start", 1, 1, 0)
+    await mail.flow("q", "f", "put", 1, *node(rig, 1, 0))
+    await mail.flow("q", "f", "start", 1, 1, 1)
     await mail.done("q", await errands(rig))
-    assert await mail.flow("q", "f", "start", 1, 1, 0) == "running"
+    assert await mail.flow("q", "f", "start", 1, 1, 1) == "running"
     assert await errands(rig) == []
 
 
 async def test_what_has_begun_is_not_written_again(rig: Rig, mail: Mail) -> None:
-    await mail.flow("q", "f", "put", *node(rig, 1, 0))
-    await mail.flow("q", "f", "start", 1, 1, 0)
+    await mail.flow("q", "f", "put", 1, *node(rig, 1, 0))
+    await mail.flow("q", "f", "start", 1, 1, 1)
     await rig.remember()
-    assert await mail.flow("q", "f", "put", "s:1", "waiting 0 0") == "running"
+    assert await mail.flow("q", "f", "put", 1, "s:1", "waiting 0 0") == "running"
     assert await mail.flow("q", "f", "reopen") == "running"
     assert await rig.is_untouched()
 
 
 @pytest.mark.parametrize("verb", ["start", "cancel", "reopen"])
 async def test_a_flow_that_nobody_wrote_is_unknown(rig: Rig, mail: Mail, verb: str) -> None:
-    args = (1, 1, 0) if verb == "start" else ()
+    args = (1, 1, 1) if verb == "start" else ()
     assert await mail.flow("q", "nobody", verb, *args) == "unknown"
     assert "flow:nobody" not in await rig.dump()
 
 
 async def test_cancelling_ends_what_waits_and_calls_back_what_is_out(rig: Rig, mail: Mail) -> None:
-    await mail.flow("q", "f", "put", *node(rig, 1, 0, 2, "fail"), *node(rig, 2, 1))
-    await mail.flow("q", "f", "start", 2, 2, 0)
+    await mail.flow("q", "f", "put", 1, *node(rig, 1, 0, 2, "fail"), *node(rig, 2, 1))
+    await mail.flow("q", "f", "start", 1, 2, 2)
     assert await mail.flow("q", "f", "cancel") == "OK"
     flow = (await rig.dump())["flow:f"]
     assert (flow["s:1"], flow["s:2"], flow["left"]) == ("sent 0 0", "cancelled 1 0", "1")
     assert await errands(rig) == ["f:f:1:f.1", "x:f:1:f.1"]
-    assert await mail.flow("q", "f", "cancel") == "cancelled"
+    assert await mail.flow("q", "f", "cancel") == "OK"
+    assert await mail.flow("q", "f", "reopen") == "cancelled"  # a job of it is out
 
 
 async def test_more_nodes_than_a_call_looks_at_are_left_to_letters(rig: Rig, mail: Mail) -> None:
     for start in range(1, 451, 50):
         fields = [part for n in range(start, start + 50) for part in node(rig, n, 0)]
-        await mail.flow("q", "f", "put", *fields)
-    await mail.flow("q", "f", "start", 450, 450, 0)
+        await mail.flow("q", "f", "put", 1, *fields)
+    await mail.flow("q", "f", "start", 1, 450, 450)
     assert len(await errands(rig)) == 200
     for expected in (400, 450):
         letters = await mail.letters("q", "q")
@@ -90,3 +91,32 @@ async def test_more_nodes_than_a_call_looks_at_are_left_to_letters(rig: Rig, mai
         await mail.posted("q", "q", letters[-1].id)
         assert len(await errands(rig)) == expected
     assert await mail.letters("q", "q") == []
+
+
+async def test_only_who_reopened_a_flow_last_may_write_it(rig: Rig, mail: Mail) -> None:
+    await mail.flow("q", "f", "put", 1, *node(rig, 1, 0))
+    await mail.flow("q", "f", "start", 1, 1, 1)
+    assert await mail.flow("q", "f", "end", 1, "f.1", "dead", "why") == "OK"
+    assert await mail.flow("q", "f", "reopen") == "2"
+    assert await mail.flow("q", "f", "reopen") == "3"
+    assert await mail.flow("q", "f", "put", 2, *node(rig, 1, 0)) == "reopened"
+    assert await mail.flow("q", "f", "start", 2, 1, 1) == "reopened"
+    assert await mail.flow("q", "f", "put", 3, *node(rig, 1, 0)) == "OK"
+    assert await mail.flow("q", "f", "start", 3, 1, 1) == "OK"
+    assert (await rig.dump())["flow:f"]["state"] == "running"
+
+
+async def test_letters_of_an_earlier_run_are_not_read(rig: Rig, mail: Mail) -> None:
+    for start in range(1, 251, 50):
+        fields = [part for n in range(start, start + 50) for part in node(rig, n, 0)]
+        await mail.flow("q", "f", "put", 1, *fields)
+    await mail.flow("q", "f", "start", 1, 250, 250)
+    await mail.flow("q", "f", "cancel")
+    stale = await mail.letters("q", "q")
+    assert len(stale) == 2  # more to launch, and more to call off
+    for number in range(1, 251):
+        await mail.flow("q", "f", "end", number, f"f.{number}", "cancelled", "")
+    flow = (await rig.dump())["flow:f"]
+    assert (flow["state"], flow["left"]) == ("cancelled", "50")  # those that were never sent
+    await mail.receive("q", "q", stale)
+    assert await mail.flow("q", "f", "reopen") == "2"

@@ -31,11 +31,23 @@ class Errand(NamedTuple):
 
     name: str
     queue: str
-    """Empty when whatever wanted it is gone."""
+    """Empty when it is not to be done yet."""
     job: str
     made: bytes
     """What the job is made of, packed; empty when it is to be cancelled."""
     inputs: Sequence[Any]
+    """Numbers of its parents, or what is counted in its group."""
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether whatever wanted it is."""
+        return not self.queue and not self.job
+
+    @property
+    def flow(self) -> tuple[str, str]:
+        """The flow or group, and the node or callback."""
+        _, flow, name, _ = self.name.split(":", 3)
+        return flow, name
 
 
 class Mail:
@@ -113,9 +125,9 @@ class Mail:
             flat += (f"on:{name}", made)
         await self._engine.ask("group", queue, [group, "open", *flat])
 
-    async def seal_group(self, queue: str, group: str, total: int) -> bool:
-        """Say how many members there are; False when nobody knows the group."""
-        return bool(await self._engine.ask("group", queue, [group, "seal", total]) == b"OK")
+    async def seal_group(self, queue: str, group: str, total: int) -> str:
+        """Say how many members there are: OK, unknown, or another number that was said before."""
+        return str((await self._engine.ask("group", queue, [group, "seal", total])).decode())
 
     async def group(self, queue: str, group: str) -> dict[str, bytes]:
         """Everything known of a group; nothing when it is gone."""
@@ -129,6 +141,7 @@ class Made(NamedTuple):
     priority: int
     facts: Mapping[str, str]
     body: str
+    job: str
 
     def pack(self) -> bytes:
         """As the server keeps it; it reads the queue."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,15 @@ import msgspec
 from faena.codec import codec_for
 from faena.duration import to_s
 from faena.engine.mail import Mail
-from faena.errors import ConfigError, InvalidTransition, JobNotFound, ResultTimeout, nearest
+from faena.errors import (
+    ConfigError,
+    FaenaError,
+    InvalidTransition,
+    JobNotFound,
+    ResultTimeout,
+    nearest,
+)
+from faena.states import FINISHED
 from faena.task import Handle
 
 if TYPE_CHECKING:
@@ -26,15 +35,17 @@ SLICE: Final = 100
 _POLL_S: Final = 0.02
 _POLL_MOST_S: Final = 0.5
 _FINAL: Final = frozenset({"completed", "failed", "cancelled"})
-_HEAD: Final = ("state", "nodes", "left", "name", "created", "finished", "runs")
+_MENDABLE: Final = frozenset({"dead", "cancelled"})
+_HEAD: Final = ("state", "nodes", "left", "name", "created", "finished")
 
 _pack = msgspec.msgpack.encode
 _unpack = msgspec.msgpack.decode
 
 
-def job_of(flow: str, number: int, run: int = 1) -> str:
-    """The id of a node's job, in each run of the flow."""
-    return f"{flow}.{number}" if run == 1 else f"{flow}.{number}.{run}"
+def job_of(queue: str, flow: str, name: int | str, run: int = 1) -> str:
+    """The id of a node's or a callback's job, in each run of the flow."""
+    job = f"{queue}.{flow}.{name}"
+    return job if run == 1 else f"{job}-{run}"
 
 
 class NodeView(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,7 +95,6 @@ class _Head:
     name: str
     created_at: int | None
     finished_at: int | None
-    runs: int
 
 
 class Flow:
@@ -159,31 +169,70 @@ class Flow:
     async def cancel(self) -> None:
         """Send nothing more of it, and cancel what is in its queues."""
         await self._do("cancel")
-        await (await self._app.runtime()).postman.carry(self._queue)
+        await self._carry()
 
     async def retry(self) -> None:
-        """Run again, in new jobs, what has not completed of a flow that failed or was cancelled."""
-        await self._do("reopen")
+        """Run again, in new jobs, what has not completed of a flow that failed or was cancelled.
+
+        Jobs of it that are dead are resolved at the dead-letter desk: the new ones stand for them.
+        """
         mail = await self._mail()
-        head = await self._head(mail)
-        runs = head.runs + 1
-        nodes = [one async for one in self._read(mail, head.total)]
+        await self._refuse_live(mail)
+        run = int(await self._do("reopen"))
+        total = (await self._head(mail)).total
+        nodes = [one async for one in self._read(mail, total)]
         left = {number for number, node in enumerate(nodes, 1) if node.state != "completed"}
         fields: list[Any] = []
         for number in sorted(left):
-            fields += _afresh(number, nodes[number - 1], left, job_of(self._flow, number, runs))
+            job = job_of(self._queue, self._flow, number, run)
+            fields += _afresh(number, nodes[number - 1], left, job)
         for start in range(0, len(fields), 6 * SLICE):
-            await mail.flow(self._queue, self._flow, "put", *fields[start : start + 6 * SLICE])
-        await mail.flow(self._queue, self._flow, "put", "runs", runs)
-        await mail.flow(self._queue, self._flow, "start", head.total, len(left), 0)
-        await (await self._app.runtime()).postman.carry(self._queue)
+            await self._write(mail, "put", run, *fields[start : start + 6 * SLICE])
+        await self._write(mail, "start", run, total, len(left))
+        await self._carry()
+        await self._resolve([nodes[number - 1] for number in left])
 
-    async def _do(self, verb: str) -> None:
+    async def _refuse_live(self, mail: Mail) -> None:
+        """A job that was run again by itself must end before its node is run anew."""
+        head = await self._head(mail)
+        async for node in self._read(mail, head.total):
+            if node.state in _MENDABLE:
+                state = await Handle(self._app, node.queue, node.job, codec_for(Any)).state()
+                if state is not None and state not in FINISHED:
+                    raise InvalidTransition(
+                        f"cannot retry flow {self.id}: job {node.job} of node {node.name} was run "
+                        f"again and is {state.value}; wait for it",
+                        op="retry",
+                    )
+
+    async def _resolve(self, nodes: Sequence[_Raw]) -> None:
+        for node in nodes:
+            if node.state == "dead":
+                with contextlib.suppress(FaenaError):  # gone, or dealt with by somebody
+                    await self._app.dead_letters.resolve(
+                        node.queue, node.job, by="faena", reason=f"flow {self.id} was run again"
+                    )
+
+    async def _write(self, mail: Mail, verb: str, *args: Any) -> None:
+        answer = await mail.flow(self._queue, self._flow, verb, *args)
+        if answer != "OK":
+            raise InvalidTransition(
+                f"flow {self.id} was taken up by somebody else meanwhile: it is {answer}",
+                op="retry",
+            )
+
+    async def _carry(self) -> None:
+        await (await self._app.runtime()).postman.try_to_carry(self._queue)
+
+    async def _do(self, verb: str) -> str:
         answer = await (await self._mail()).flow(self._queue, self._flow, verb)
         if answer == "unknown":
             raise _unknown(self.id)
-        if answer != "OK":
-            raise InvalidTransition(f"cannot {verb} flow {self.id}: it is {answer}", op=verb)
+        if answer != "OK" and not answer.isdigit():
+            word = "retry" if verb == "reopen" else verb
+            hint = ", and some of its jobs have yet to end" if answer == "cancelled" else ""
+            raise InvalidTransition(f"cannot {word} flow {self.id}: it is {answer}{hint}", op=word)
+        return answer
 
     # -- reading --------------------------------------------------------------------------------
 
@@ -192,7 +241,7 @@ class Flow:
 
     async def _head(self, mail: Mail) -> _Head:
         found = await mail.flow_fields(self._queue, self._flow, _HEAD)
-        state, total, left, name, created, finished, runs = found
+        state, total, left, name, created, finished = found
         if state is None:
             raise _unknown(self.id)
         return _Head(
@@ -202,7 +251,6 @@ class Flow:
             (name or b"").decode(),
             None if created is None else int(created),
             None if finished is None else int(finished),
-            int(runs or 1),
         )
 
     async def _read(self, mail: Mail, total: int) -> AsyncIterator[_Raw]:

@@ -11,7 +11,8 @@ whose program dies before it is sealed keeps its members running and calls nobod
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Generator, Iterable
 from dataclasses import replace
 from datetime import timedelta
 from types import TracebackType
@@ -21,7 +22,14 @@ import msgspec
 
 from faena.duration import to_s
 from faena.engine.mail import Mail
-from faena.errors import ConfigError, JobNotFound, ResultTimeout
+from faena.errors import (
+    ConfigError,
+    InvalidTransition,
+    JobNotFound,
+    ResultTimeout,
+    StoreError,
+)
+from faena.flows.flow import job_of
 from faena.flows.plan import check_draft, check_id, make
 from faena.task import Draft, EnqueueFields, Receipt, Task
 
@@ -75,14 +83,19 @@ class Group:
         for draft in self._callbacks.values():
             check_draft(draft)
             self._queue = self._queue or draft.task.queue
-        self._total = 0
+        self._members: set[str] = set()
         self._is_open = False
+        self._is_counted = True
 
     @property
     def id(self) -> str:
         """By which it is found again, with `app.group(id=…)`; known once it has begun."""
         if self._queue is None:
-            raise ConfigError("a group without callbacks begins with its first member", field="id")
+            raise ConfigError(
+                "a group without callbacks has an id once it has a member; find one that has begun "
+                'with app.group(id="queue/id")',
+                field="id",
+            )
         return f"{self._queue}/{self._name}"
 
     # -- members --------------------------------------------------------------------------------
@@ -91,10 +104,10 @@ class Group:
         self, task: Task[P, R], /, *payload: P, **options: Unpack[EnqueueFields]
     ) -> Receipt[R]:
         """Put one member on its queue; see `Task.enqueue`."""
-        tells = await self._begin(task.queue)
-        options["tells"] = tells
-        receipt = await task.enqueue(*payload, **options)
-        self._total += receipt.status == "created"
+        options["tells"] = await self._begin(task.queue)
+        with self._counting():
+            receipt = await task.enqueue(*payload, **options)
+            self._count([receipt])
         return receipt
 
     async def enqueue_many(
@@ -112,23 +125,40 @@ class Group:
             else one
             for one in payloads
         ]
-        receipts = await task.enqueue_many(members, **options)
-        self._total += sum(receipt.status == "created" for receipt in receipts)
+        with self._counting():
+            receipts = await task.enqueue_many(members, **options)
+            self._count(receipts)
         return receipts
+
+    @contextlib.contextmanager
+    def _counting(self) -> Generator[None]:
+        """A call that fails half-way may have put members there that nobody counted."""
+        try:
+            yield
+        except (StoreError, asyncio.CancelledError):
+            self._is_counted = False
+            raise
+
+    def _count(self, receipts: Iterable[Receipt[Any]]) -> None:
+        """A duplicate that tells this group is a member too, from an earlier run of the program."""
+        self._members |= {one.id for one in receipts if one.status == "created" or one.is_member}
 
     async def _begin(self, queue: str) -> str:
         self._queue = self._queue or queue
-        tells = f"g:{self._queue}:{self._name}:"
         if not self._is_open:
             await self._open()
-        return tells
+        return f"g:{self._queue}:{self._name}:"
 
     async def _open(self) -> None:
+        queue = str(self._queue)
         made = {
-            name: make(draft, f"g:{self._queue}:{self._name}:{name}").pack()
+            name: await make(
+                draft, f"g:{queue}:{self._name}:{name}", job_of(queue, self._name, name)
+            )
             for name, draft in self._callbacks.items()
         }
-        await (await self._mail()).open_group(str(self._queue), self._name, made)
+        packed = {name: one.pack() for name, one in made.items()}
+        await (await self._mail()).open_group(queue, self._name, packed)
         self._is_open = True
 
     async def seal(self) -> None:
@@ -138,10 +168,23 @@ class Group:
                 "a group must have a callback or a member before it is sealed, got none",
                 field="group",
             )
+        if not self._is_counted:
+            raise InvalidTransition(
+                f"group {self.id} cannot be sealed: an enqueue failed, and nobody knows how many "
+                "members it has; enqueue them again in another group",
+                op="seal",
+            )
         if not self._is_open:
             await self._open()
-        await (await self._mail()).seal_group(self._queue, self._name, self._total)
-        await (await self._app.runtime()).postman.carry(self._queue)
+        answer = await (await self._mail()).seal_group(self._queue, self._name, len(self._members))
+        if answer == "unknown":
+            raise _unknown(self.id)
+        if answer != "OK":
+            raise InvalidTransition(
+                f"group {self.id} was sealed with {answer} members, not {len(self._members)}",
+                op="seal",
+            )
+        await (await self._app.runtime()).postman.try_to_carry(self._queue)
 
     async def __aenter__(self) -> Self:
         return self
@@ -161,9 +204,7 @@ class Group:
         """How many there are, and how they have ended so far."""
         found = await (await self._mail()).group(*self.id.split("/"))
         if not found:
-            raise JobNotFound(
-                f"no group {self.id} (groups are kept for 7 days after their end)", op="group"
-            )
+            raise _unknown(self.id)
         total, finished = found.get("total"), found.get("finished")
         names = [name.removeprefix("on:") for name in found if name.startswith("on:")]
         return GroupView(
@@ -197,3 +238,7 @@ class Group:
 
     def __repr__(self) -> str:
         return f"<Group {self._queue}/{self._name}>"
+
+
+def _unknown(group: str) -> JobNotFound:
+    return JobNotFound(f"no group {group} (groups are kept for 7 days after their end)", op="group")

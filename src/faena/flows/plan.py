@@ -14,24 +14,34 @@ node: see the scripts `flow` and `receive`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from faena.engine.mail import Made, Mail
-from faena.errors import ConfigError, nearest
+from faena.errors import ConfigError, JobNotFound, nearest
 from faena.flows.flow import SLICE, Flow, job_of
+from faena.job import Spec
+from faena.middleware import wrap_enqueue
 from faena.naming import check_label
+from faena.options import Durability
 from faena.options.fields import check_choice
-from faena.task import Draft
+from faena.task import Draft, Receipt
 
 if TYPE_CHECKING:
     from faena.app import Faena
 
 RULES: Final = ("fail", "continue", "ignore")
 MOST_NODES: Final = 10_000
+
+_FIELDS: Final = 10
+"""Names and values that are written of a node."""
+_LARGEST: Final = 256 << 10
+"""Bytes of jobs in one call, after which the rest goes into the next."""
+_LONGEST_ID: Final = 40
 
 _pack = msgspec.msgpack.encode
 
@@ -58,6 +68,7 @@ class Plan:
         self.name = check_label("flow", name)
         self._id = app.new_id() if id is None else check_id(id)
         self.nodes: dict[str, Node] = {}
+        self._stems: Counter[str] = Counter()
 
     def add(
         self,
@@ -80,15 +91,32 @@ class Plan:
                 f"a flow must have one node of a name, got two of {chosen!r}", field="name"
             )
         check_choice("on_failure", on_failure, RULES)
-        node = Node(chosen, draft, _rules(after, on_failure))
+        node = Node(chosen, draft, self._rules(after, on_failure))
         self.nodes[chosen] = node
         return node
 
+    def _rules(self, after: Any, default: str) -> dict[str, str]:
+        if after is None or isinstance(after, Node | str):
+            after = () if after is None else (after,)
+        pairs = after.items() if isinstance(after, Mapping) else ((one, default) for one in after)
+        rules: dict[str, str] = {}
+        for node, rule in pairs:
+            check_choice("on_failure", rule, RULES)
+            if isinstance(node, Node) and self.nodes.get(node.name) is not node:
+                raise ConfigError(
+                    f"node {node.name!r} must be one of this flow, got one of another",
+                    field="after",
+                )
+            rules[node.name if isinstance(node, Node) else str(node)] = rule
+        return rules
+
     def _name_for(self, draft: Draft[Any]) -> str:
-        stem, number = draft.task.name, 1
-        while (name := stem if number == 1 else f"{stem}-{number}") in self.nodes:
-            number += 1
-        return name
+        stem = draft.task.name
+        while True:
+            self._stems[stem] += 1
+            number = self._stems[stem]
+            if (name := stem if number == 1 else f"{stem}-{number}") not in self.nodes:
+                return name
 
     # -- beginning ------------------------------------------------------------------------------
 
@@ -99,12 +127,15 @@ class Plan:
         runtime = await self._app.runtime()
         mail = Mail(runtime.engine)
         flow = Flow(self._app, f"{queue}/{self._id}")
-        for fields in drawn.slices(queue, self._id):
-            if await mail.flow(queue, self._id, "put", "name", self.name, *fields) != "OK":
+        async for fields in drawn.slices(queue, self._id):
+            if await mail.flow(queue, self._id, "put", 1, "name", self.name, *fields) != "OK":
                 return flow  # it has begun: by an earlier call
         total = len(drawn.nodes)
-        await mail.flow(queue, self._id, "start", total, total, 0)
-        await runtime.postman.carry(queue)
+        if await mail.flow(queue, self._id, "start", 1, total, total) == "unknown":
+            raise JobNotFound(
+                f"flow {flow.id} was not begun within an hour: start it again", op="start"
+            )
+        await runtime.postman.try_to_carry(queue)
         return flow
 
 
@@ -131,16 +162,21 @@ class _Drawing:
                 self._children[parent].append((self._numbers[node.name], rule))
         _check_acyclic(plan.nodes)
 
-    def slices(self, queue: str, flow: str) -> Iterator[list[Any]]:
-        """What is written of the nodes, in parts."""
-        for start in range(0, len(self.nodes), SLICE):
-            fields: list[Any] = []
-            for number, node in enumerate(self.nodes[start : start + SLICE], start + 1):
-                fields += self._fields(number, node, queue, flow)
+    async def slices(self, queue: str, flow: str) -> AsyncIterator[list[Any]]:
+        """What is written of the nodes, in parts: so many of them, and so many bytes."""
+        fields: list[Any] = []
+        size = 0
+        for number, node in enumerate(self.nodes, 1):
+            made = await make(node.draft, f"f:{queue}:{flow}:{number}", job_of(queue, flow, number))
+            fields += self._fields(number, node, made)
+            size += len(made.body)
+            if len(fields) >= SLICE * _FIELDS or size > _LARGEST:
+                yield fields
+                fields, size = [], 0
+        if fields:
             yield fields
 
-    def _fields(self, number: int, node: Node, queue: str, flow: str) -> list[Any]:
-        made = make(node.draft, f"f:{queue}:{flow}:{number}")
+    def _fields(self, number: int, node: Node, made: Made) -> list[Any]:
         kin = self._children[node.name]
         is_tolerated = bool(kin) and all(rule != "fail" for _, rule in kin)
         parents = [
@@ -148,9 +184,9 @@ class _Drawing:
             for parent, rule in node.after.items()
         ]
         flat = [part for pair in kin for part in pair]
-        job = job_of(flow, number)
+        task = node.draft.task
         return [
-            *(f"v:{number}", _pack([node.draft.task.queue, job, node.name, node.draft.task.name])),
+            *(f"v:{number}", _pack([task.queue, made.job, node.name, task.name])),
             *(f"j:{number}", made.pack()),
             *(f"k:{number}", _pack([int(is_tolerated), *flat])),
             *(f"p:{number}", _pack(parents)),
@@ -158,18 +194,32 @@ class _Drawing:
         ]
 
 
-def make(draft: Draft[Any], tells: str) -> Made:
-    """What the job of a draft is made of, sealed when it is sent."""
+async def make(draft: Draft[Any], tells: str, job: str) -> Made:
+    """What the job of a draft is made of, as middleware would have it; sealed when it is sent."""
     task = draft.task
-    spec = task.spec(draft)
-    facts = {**task.place(spec.tenant, spec.key), "tells": tells}
+    ready = task.spec(draft)
+
+    async def keep(_queue: str, spec: Spec) -> Receipt[Any]:
+        nonlocal ready
+        ready = spec
+        return Receipt(id=job, durability="memory", task=task)
+
+    if task.app.middleware:
+        await wrap_enqueue(task.app.middleware, keep)(task.queue, ready)
+    facts = {**task.place(ready.tenant, ready.key), "tells": tells}
     if draft.options.delay_us:
         facts["delay"] = str(draft.options.delay_us)
-    body = msgspec.json.encode(spec).decode()
-    return Made(task.queue, task.priority(draft.options), facts, body)
+    body = msgspec.json.encode(ready).decode()
+    return Made(task.queue, task.priority(draft.options), facts, body, job)
 
 
-def check_draft(draft: Draft[Any]) -> None:
+def check_draft(draft: Any) -> None:
+    """Refuse what cannot be a job of a flow or the callback of a group."""
+    if not isinstance(draft, Draft):
+        raise ConfigError(
+            f"a job must be given as a draft, such as task.draft(payload), got {draft!r}",
+            field="draft",
+        )
     for name in ("id", "unique"):
         if getattr(draft.options, name) is not None:
             raise ConfigError(
@@ -177,18 +227,13 @@ def check_draft(draft: Draft[Any]) -> None:
                 "its id is theirs",
                 field=name,
             )
+    if draft.options.durability != Durability():
+        raise ConfigError(
+            "durability must not be given to a job of a flow or the callback of a group: "
+            "it is sent by a worker",
+            field="durability",
+        )
     draft.task.spec(draft)  # a payload that cannot be encoded is refused here, not at the start
-
-
-def _rules(after: Any, default: str) -> dict[str, str]:
-    if isinstance(after, Node | str):
-        after = [after]
-    pairs = after.items() if isinstance(after, Mapping) else ((one, default) for one in after)
-    rules: dict[str, str] = {}
-    for node, rule in pairs:
-        check_choice("on_failure", rule, RULES)
-        rules[node.name if isinstance(node, Node) else str(node)] = rule
-    return rules
 
 
 def _check_acyclic(nodes: Mapping[str, Node]) -> None:
@@ -224,9 +269,10 @@ def _cycle(nodes: Mapping[str, Node], left: Mapping[str, int]) -> list[str]:
 
 def check_id(flow: str) -> str:
     """An id that can be part of others."""
-    if ":" in check_label("id", flow) or "/" in flow:
+    if len(check_label("id", flow)) > _LONGEST_ID or set(flow) & set(":/."):
         raise ConfigError(
-            f"id of a flow or a group must have no colon and no slash, got {flow!r}",
+            f"id of a flow or a group must be at most {_LONGEST_ID} characters without colon, "
+            f"slash and dot, got {flow!r}",
             field="id",
             value=flow,
         )

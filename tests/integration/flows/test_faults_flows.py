@@ -130,5 +130,5 @@ async def test_a_group_counts_every_member_and_calls_back_once(app: Faena, crew:
     assert crew.ledger.unexplained() == []
     started = crew.ledger.jobs("start")
     assert len(started) == MEMBERS + 2
-    name = group.id.partition("/")[2]
+    name = group.id.replace("/", ".")
     assert {f"{name}.complete", f"{name}.success"} <= set(started)

@@ -148,7 +148,7 @@ async def test_duplicates_are_no_members(app: Faena, shop: Shop, working: Workin
 
 async def test_a_group_is_found_by_its_id(app: Faena, shop: Shop) -> None:
     group = app.group()
-    with pytest.raises(ConfigError, match="begins with its first member"):
+    with pytest.raises(ConfigError, match="once it has a member"):
         _ = group.id
     with pytest.raises(ConfigError, match="a callback or a member"):
         await group.seal()

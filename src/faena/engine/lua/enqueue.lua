@@ -5,6 +5,7 @@
 -- returns  now, then for each item that is not plainly created: number, code, detail, detail
 --          DUPLICATE id state · CONFLICT id state · OVERLOADED retry_us depth · SLOWED delay_us depth
 --          · the same two of its tenant, TENANT_… · REPLACED id state · LATE now
+--          · MEMBER id state, a DUPLICATE that tells the same group
 -- refuses  UNCONFIGURED · OVERTAKEN · MOVED (the homes have changed since that epoch)
 -- A spec begins with its envelope: three digits of priority, then ` name=value` facts (lane, chain,
 -- delay, digest, unique, mode, ttl, tells, by), then a newline. What follows is the producer's and is never read here.

@@ -3,27 +3,14 @@
 -- keys     errands zset · flow, group hashes
 -- args     now · from the so-manieth (0: the first) · at most so many
 -- returns  now, then for each: errand · queue · job · what it is made of (packed; '' when it is to be
---          cancelled) · (name · state · result or error) … of its parents, or (what · number) … of its group
--- A job is not cancelled before it was sent.
+--          cancelled) · numbers of its parents, or (what · number) … of its group
+-- One whose flow is gone has neither queue nor job. One that is not yet due has no queue: a job is not
+-- cancelled before it was sent.
 --@flags no-writes
 --@include now, key, graph, company
 local COUNTS = { 'total', 'completed', 'dead', 'cancelled' }
-local now = now_us(ARGV[1])
-
-local function parents_of(flow, number)
-  local packed, list = call('HGET', flow_key(flow), 'p:' .. number), {}
-  for _, parent in ipairs(packed and cmsgpack.unpack(packed) or {}) do
-    local node = math.abs(parent)
-    local found = call('HMGET', flow_key(flow), 'v:' .. node, 's:' .. node, 'r:' .. node)
-    local state = read_node(found[2]).state
-    if parent > 0 or state == 'completed' then
-      list[#list + 1] = cmsgpack.unpack(found[1])[3]
-      list[#list + 1] = state
-      list[#list + 1] = found[3] or ''
-    end
-  end
-  return list
-end
+local LARGEST = 1048576   -- bytes, after which the rest waits for the next call
+local now, GONE = now_us(ARGV[1]), { '', '', '', {} }
 
 local function counts_of(group)
   local list = {}
@@ -34,26 +21,32 @@ local function counts_of(group)
   return list
 end
 
-local function describe(errand)
-  local what, which, name, job = string.match(errand, '^(%w):([^:]+):([^:]+):(.+)$')
-  if what == 'g' then
-    local made = call('HGET', group_key(which), 'on:' .. name)
-    return made and { errand, cmsgpack.unpack(made)[1], job, made, counts_of(which) }
-  end
-  local found = call('HMGET', flow_key(which), 'v:' .. name, 'j:' .. name)
-  if not found[1] then
-    return nil
+local function callback(group, name, job)
+  local made = call('HGET', group_key(group), 'on:' .. name)
+  return made and { cmsgpack.unpack(made)[1], job, made, counts_of(group) } or GONE
+end
+
+local function node_errand(errand, what, flow, number, job)
+  local found = call('HMGET', flow_key(flow), 'v:' .. number, 'j:' .. number, 'p:' .. number)
+  if not (found[1] and found[2]) then
+    return GONE
   end
   local queue = cmsgpack.unpack(found[1])[1]
   if what == 'f' then
-    return { errand, queue, job, found[2], parents_of(which, name) }
-  elseif not call('ZSCORE', key('errands'), 'f' .. string.sub(errand, 2)) then
-    return { errand, queue, job, '', {} }
+    return { queue, job, found[2], found[3] and cmsgpack.unpack(found[3]) or {} }
   end
+  local is_sent = not call('ZSCORE', key('errands'), 'f' .. string.sub(errand, 2))
+  return { is_sent and queue or '', job, '', {} }
 end
 
-local list = { whole(now) }
+local list, size = { whole(now) }, 0
 for _, errand in ipairs(call('ZRANGE', key('errands'), ARGV[2], ARGV[2] + ARGV[3] - 1)) do
-  list[#list + 1] = describe(errand) or { errand, '', '', '', {} }
+  local what, which, name, job = string.match(errand, '^(%w):([^:]+):([^:]+):(.+)$')
+  local found = what == 'g' and callback(which, name, job) or node_errand(errand, what, which, name, job)
+  list[#list + 1] = { errand, unpack(found) }
+  size = size + #found[3]
+  if size > LARGEST then
+    break
+  end
 end
 return list

@@ -1,8 +1,8 @@
 --- Remove a queue with everything it owns, a slice at a call.
 -- states   any -> gone
 -- keys     all
--- args     slice · force 1|'' (also while jobs run)
--- returns  DONE, MORE, or the refusal
+-- args     slice · force 1|'' (also while jobs run) · drop 1|'' (letters to others too)
+-- returns  DONE, MORE, MAIL (letters wait to be carried), or the refusal
 -- refuses  RUNNING
 --@flags allow-oom
 --@include state, mark, forget, place, raze, shelf
@@ -24,6 +24,9 @@ for _, state in ipairs(STATES) do
     flush_lanes()
     return 'MORE'
   end
+end
+if ARGV[3] ~= '1' and call('SCARD', key('addressees')) > 0 then
+  return 'MAIL'   -- flows elsewhere must hear that their jobs are gone
 end
 for set, family in pairs({ flows = 'flow:', flows_done = 'flow:', groups = 'group:' }) do
   local names = call('ZRANGE', key(set), 0, slice - 1)

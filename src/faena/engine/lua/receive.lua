@@ -39,12 +39,14 @@ local function read_of_flow(letter)
     return
   end
   local flow = open_flow(letter[2])
-  if letter[1] == 'pass' then
-    flow.work[1] = { letter[3], letter[4], letter[5] }
+  if flow.run ~= letter[3] or flow.state == 'reopened' then
+    return   -- all of this run is decided anew
+  elseif letter[1] == 'pass' then
+    flow.work[1] = { letter[4], letter[5], letter[6] }
   elseif letter[1] == 'launch' then
-    launch(flow, home, letter[3], now)
+    launch(flow, home, letter[4], now)
   else
-    call_off(flow, home, letter[3], now)
+    call_off(flow, home, letter[4], now)
   end
   close_flow(flow, home, now)
 end

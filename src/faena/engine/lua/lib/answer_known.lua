@@ -2,9 +2,10 @@
 --@include key, tally, mark, state, intake
 --- The id is taken: the same job again, or a conflict.
 local function answer_known(intake, index, id, spec, known)
-  local digest = facts_in(spec).digest
-  local same = known == spec or (digest ~= nil and digest == facts_in(known).digest)
+  local facts, its = facts_in(spec), facts_in(known)
+  local same = known == spec or (facts.digest ~= nil and facts.digest == its.digest)
+  local is_member = same and facts.tells and facts.tells == its.tells
   write_pile(intake)
-  answer(intake, index, same and 'DUPLICATE' or 'CONFLICT', id, (state_of(id)) or 'removed')
+  answer(intake, index, is_member and 'MEMBER' or same and 'DUPLICATE' or 'CONFLICT', id, (state_of(id)) or 'removed')
   count(same and 'duplicate' or 'conflict', 1)
 end

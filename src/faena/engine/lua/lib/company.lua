@@ -11,11 +11,12 @@ local function group_key(group)
   return key('group:' .. group)
 end
 
---- Send a callback, once.
+--- Send a callback, once; what it is made of ends with its id.
 local function call_back(group, name, now)
-  if call('HEXISTS', group_key(group), 'on:' .. name) == 1
-    and call('HSETNX', group_key(group), 's:' .. name, 'sent') == 1 then
-    call('ZADD', key('errands'), now, 'g:' .. group .. ':' .. name .. ':' .. group .. '.' .. name)
+  local made = call('HGET', group_key(group), 'on:' .. name)
+  if made and call('HSETNX', group_key(group), 's:' .. name, 'sent') == 1 then
+    local job = cmsgpack.unpack(made)[5]
+    call('ZADD', key('errands'), now, 'g:' .. group .. ':' .. name .. ':' .. job)
     has_mail = true
   end
 end

@@ -45,7 +45,7 @@ local function take_out(job, conf)
   if claim[1] then
     call('DEL', key(claim[1]))
   end
-  forget({ id })
+  forget({ id }, true)
   call('HDEL', key('late'), id)
 end
 

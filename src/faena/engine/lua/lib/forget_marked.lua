@@ -1,10 +1,10 @@
 --- Remove what only marked jobs own.
 --@include key, mark, unique, report
-local function forget_marked(marks)
+local function forget_marked(marks, leaving)
   local ids, infos, unheard = {}, {}, {}
   for id, mark in pairs(marks) do
     ids[#ids + 1] = id
-    if mark.w and not mark.t then
+    if mark.w and not mark.t and not leaving then
       unheard[#unheard + 1] = id   -- it is removed before its end
     end
     if mark.i then

@@ -1,6 +1,7 @@
 --- Flows: jobs that wait for others, in any queue. A flow lives at one queue, as `flow:<id>`:
 --   state     building | running | completed | failed | cancelled
 --   nodes · left · bad   how many there are, have not ended, and have failed so that the flow has
+--   runs      how often it was taken up, from 1
 --   v:<n>     queue, job, name and task of a node   j:<n>   what its job is made of
 --   s:<n>     its state, how many parents it waits for, and how many of them have doomed it
 --   p:<n>     its parents, negative where a failed one is not shown to it
@@ -8,11 +9,25 @@
 --   k:<n>     1 when its failure is nobody's, then child, rule, child, rule …
 -- States of nodes: waiting, sent, completed, dead, cancelled, and skipped (a parent failed).
 -- Rules: `fail` dooms the child; with `continue` and `ignore` it runs all the same.
--- A node that ends is passed on to its children, so many in a call; the rest is left to a letter.
+-- A node that ends is passed on to its children: `good`, `bad`, or `redo` where it had failed before.
+-- Children that were skipped because of it wait again, and `undo` the same with theirs; until that is
+-- done they are kept back, or their own end could be passed on first. A call looks at so many nodes,
+-- and leaves the rest to a letter. Letters of an earlier run of the flow are not read.
 --@include key, letter, tally
-local STEP = 200          -- children looked at in a call
+local STEP = 200          -- nodes looked at in a call
+local DOOM = { good = 0, bad = 1, undo = -1, redo = -1 }
+local WAIT = { good = -1, bad = -1, undo = 1, redo = 0 }
 local KEPT_US = 7 * 86400 * 1000000
 local KEPT = 10000
+
+--@each room = 200
+local room                -- how many of them are left
+
+local function take_room(number)
+  number = math.max(0, math.min(number, room))
+  room = room - number
+  return number
+end
 
 local function flow_key(flow)
   return key('flow:' .. flow)
@@ -29,9 +44,9 @@ end
 
 --- A flow under way: what changes in it is written at the end of the call.
 local function open_flow(flow)
-  local found = call('HMGET', flow_key(flow), 'state', 'nodes', 'left', 'bad')
+  local found = call('HMGET', flow_key(flow), 'state', 'nodes', 'left', 'bad', 'runs')
   return { id = flow, state = found[1], nodes = tonumber(found[2]), left = tonumber(found[3]),
-           bad = tonumber(found[4]), work = {}, changed = {} }
+           bad = tonumber(found[4]), run = tonumber(found[5]) or 1, work = {} }
 end
 
 --- Something to be done in the queue of a node: `f` send its job, `x` cancel it.
@@ -77,49 +92,69 @@ local function decide(flow, number, node, now)
   pass_on(flow, number, 'bad')
 end
 
+--- A child that was skipped waits again, also for its own children to be told.
+local function wait_again(flow, number, node)
+  count_end(flow, number, node.state, -1)
+  node.state, node.waits = 'waiting', node.waits + 1
+  pass_on(flow, number, 'undo')
+end
+
 local function touch(flow, number, node, rule, how, now)
-  local doom = rule == 'fail' and how ~= 'good' and 1 or 0
-  if how == 'undo' and node.state == 'skipped' then
-    count_end(flow, number, node.state, -1)
-    node.state = 'waiting'
-    pass_on(flow, number, 'undo')
+  if node.state == 'skipped' and DOOM[how] < 0 then
+    wait_again(flow, number, node)
   elseif node.state ~= 'waiting' then
     return   -- it has begun without this parent, and is not told any more
   end
-  if how == 'undo' then
-    node.waits, node.dooms = node.waits + 1, node.dooms - doom
-  else
-    node.waits, node.dooms = node.waits - 1, node.dooms + doom
-    if node.waits == 0 then
-      decide(flow, number, node, now)
-    end
+  node.waits = node.waits + WAIT[how]
+  node.dooms = node.dooms + (rule == 'fail' and DOOM[how] or 0)
+  if node.waits == 0 then
+    decide(flow, number, node, now)
   end
 end
 
---- Tell children of a node, from one on, how it ended; returns how many were looked at.
-local function tell_children(flow, item, room, now)
-  local number, at, how = item[1], item[2], item[3]
+local function save_node(flow, number, node)
+  call('HSET', flow_key(flow.id), 's:' .. number, node_text(node))
+end
+
+--- Its children have all been told that it is not skipped any more.
+local function release_node(flow, number, now)
+  local node = read_node(call('HGET', flow_key(flow.id), 's:' .. number))
+  node.waits = node.waits - 1
+  if node.state == 'waiting' and node.waits == 0 then
+    decide(flow, number, node, now)
+  end
+  save_node(flow, number, node)
+end
+
+--- The children of a node from one on, as far as there is room: names, and child, rule, child, rule …
+local function children_of(flow, number, at)
   local packed = call('HGET', flow_key(flow.id), 'k:' .. number)
-  local kin = packed and cmsgpack.unpack(packed) or { 0 }
-  local names, last = {}, math.min((#kin - 1) / 2, at + room - 1)
-  for i = at, last do
+  local kin, names = packed and cmsgpack.unpack(packed) or { 0 }, {}
+  for i = at, at + take_room((#kin - 1) / 2 - at + 1) - 1 do
     names[#names + 1] = 's:' .. kin[2 * i]
   end
-  if #names == 0 then
-    return 1
-  end
+  return names, kin
+end
+
+--- Tell children of a node, from one on, how it ended.
+local function tell_children(flow, item, now)
+  local number, at, how = item[1], item[2], item[3]
+  local names, kin = children_of(flow, number, at)
   local changed = {}
-  for i, text in ipairs(call('HMGET', flow_key(flow.id), unpack(names))) do
+  for i, text in ipairs(#names > 0 and call('HMGET', flow_key(flow.id), unpack(names)) or {}) do
     local child, rule, node = kin[2 * (at + i - 1)], kin[2 * (at + i - 1) + 1], read_node(text)
     touch(flow, child, node, rule, how, now)
     changed[#changed + 1] = names[i]
     changed[#changed + 1] = node_text(node)
   end
-  call('HSET', flow_key(flow.id), unpack(changed))
-  if 2 * last + 1 < #kin then
-    table.insert(flow.work, 1, { number, last + 1, how })
+  if #changed > 0 then
+    call('HSET', flow_key(flow.id), unpack(changed))
   end
-  return #names
+  if 2 * (at + #names) < #kin then
+    table.insert(flow.work, 1, { number, at + #names, how })
+  elseif how == 'undo' then
+    release_node(flow, number, now)
+  end
 end
 
 local function drop_flow(flow)
@@ -138,6 +173,7 @@ local function prune_flows(now)
   end
 end
 
+--- Well or not; a flow that was called off stays so.
 local function has_ended(state)
   return state == 'failed' or state == 'completed'
 end
@@ -174,12 +210,12 @@ end
 
 --- Work off what was passed on, as much as a call may; then write how the flow stands.
 local function close_flow(flow, home, now)
-  local room = STEP
   while #flow.work > 0 and room > 0 do
-    room = room - tell_children(flow, table.remove(flow.work, 1), room, now)
+    room = room - 1
+    tell_children(flow, table.remove(flow.work, 1), now)
   end
   for _, item in ipairs(flow.work) do
-    write_letter(home, { 'pass', flow.id, item[1], item[2], item[3] })
+    write_letter(home, { 'pass', flow.id, flow.run, item[1], item[2], item[3] })
   end
   if #flow.work == 0 then
     finish_flow(flow, now)
@@ -191,37 +227,41 @@ end
 local function end_node(flow, number, state, job, words)
   local found = call('HMGET', flow_key(flow.id), 's:' .. number, 'v:' .. number)
   local node = found[1] and read_node(found[1])
-  if not node or cmsgpack.unpack(found[2])[2] ~= job or node.state == 'completed' or node.state == state then
+  if not node or cmsgpack.unpack(found[2])[2] ~= job or node.state == 'completed' or node.state == state
+    or flow.state == 'reopened' then
     return
   end
   call('ZREM', key('errands'), 'f:' .. flow.id .. ':' .. number .. ':' .. job)
+  local how = is_bad(state) and 'bad' or 'good'
   if node.state ~= 'sent' then
     if state ~= 'completed' then
       return   -- it failed before, and has failed otherwise now
     end
     count_end(flow, number, node.state, -1)
-    pass_on(flow, number, 'undo')
+    how = 'redo'
   end
   node.state = state
   count_end(flow, number, state, 1)
-  pass_on(flow, number, is_bad(state) and 'bad' or 'good')
+  pass_on(flow, number, how)
   call('HSET', flow_key(flow.id), 's:' .. number, node_text(node), 'r:' .. number, words)
 end
 
---- The nodes from `at` on that a call may look at.
+--- The nodes from `at` on that there is room for, and where the rest begins.
 local function stretch(flow, at)
   local names, nodes = {}, {}
-  for number = at, math.min(flow.nodes, at + STEP - 1) do
+  for number = at, at + take_room(flow.nodes - at + 1) - 1 do
     names[#names + 1] = 's:' .. number
   end
-  for i, text in ipairs(call('HMGET', flow_key(flow.id), unpack(names))) do
+  for i, text in ipairs(#names > 0 and call('HMGET', flow_key(flow.id), unpack(names)) or {}) do
     nodes[i] = read_node(text)
   end
-  return nodes
+  return nodes, at + #nodes
 end
 
-local function save_node(flow, number, node)
-  call('HSET', flow_key(flow.id), 's:' .. number, node_text(node))
+local function go_on_later(flow, home, what, at)
+  if at <= flow.nodes then
+    write_letter(home, { what, flow.id, flow.run, at })
+  end
 end
 
 --- Nodes from one on are sent, those that wait for nothing.
@@ -229,21 +269,21 @@ local function launch(flow, home, at, now)
   if flow.state ~= 'running' then
     return   -- it was called off meanwhile
   end
-  for i, node in ipairs(stretch(flow, at)) do
+  local nodes, rest = stretch(flow, at)
+  for i, node in ipairs(nodes) do
     if node.state == 'waiting' and node.waits == 0 then
       node.state = 'sent'
       add_errand(flow, 'f', at + i - 1, now)
       save_node(flow, at + i - 1, node)
     end
   end
-  if at + STEP <= flow.nodes then
-    write_letter(home, { 'launch', flow.id, at + STEP })
-  end
+  go_on_later(flow, home, 'launch', rest)
 end
 
 --- Nodes from one on are not sent any more, and those that are out are called back.
 local function call_off(flow, home, at, now)
-  for i, node in ipairs(stretch(flow, at)) do
+  local nodes, rest = stretch(flow, at)
+  for i, node in ipairs(nodes) do
     local number = at + i - 1
     if node.state == 'waiting' then
       node.state = 'cancelled'
@@ -253,7 +293,5 @@ local function call_off(flow, home, at, now)
       add_errand(flow, 'x', number, now)
     end
   end
-  if at + STEP <= flow.nodes then
-    write_letter(home, { 'call_off', flow.id, at + STEP })
-  end
+  go_on_later(flow, home, 'call_off', rest)
 end

@@ -45,7 +45,7 @@ end
 -- priority, redrive}; `records` are theirs. Returns for each OK, or what forbids it: retried,
 -- discarded, resolved, the state of a job that is not dead, unknown, taken (the new id).
 local function revive(ids, fresh, records, why, conf, now)
-  local answers, new, done = {}, {}, {}
+  local answers, new, done, silent = {}, {}, {}, {}
   if #ids == 0 then
     return answers, new
   end
@@ -59,8 +59,13 @@ local function revive(ids, fresh, records, why, conf, now)
       record.s, record.to, record.r = 'retried', fresh[i], { why.action, why.reason, why.by, now }
       new[#new + 1] = { fresh = fresh[i], spec = specs[i], mark = new_mark(id, marks[id] or {}, specs[i], why) }
       done[#done + 1] = id
+      if marks[id] and marks[id].w then   -- its flow or group hears of the new one from now on
+        marks[id].w, marks[id].t = nil, nil
+        silent[#silent + 1] = id
+      end
     end
   end
+  save_marks(silent, marks)
   if #new > 0 then
     bring_in(new, conf, now)
     close_records(done, records, 'retried')

@@ -6,25 +6,25 @@ import msgspec
 
 from faena.engine.envelope import body_of, facts_in
 from faena.engine.mail import Errand, Made
+from faena.errands import Parent, inputs_of, job_of
 from faena.job import Spec
-from faena.postman import job_of
 
-MADE = Made("q", 5, {"tells": "f:q:f:2", "lane": "@acme"}, '{"task":"noop","payload":[1]}')
+MADE = Made("q", 5, {"tells": "f:q:f:2", "lane": "@acme"}, '{"task":"noop","payload":[1]}', "f.2")
 
 
-def sent(name: str, *inputs: object) -> tuple[dict[str, str], Spec]:
-    job = job_of(Errand(name, "q", "f.2", MADE.pack(), inputs), by=77)
+def sent(*parents: Parent, **counts: int) -> tuple[dict[str, str], Spec]:
+    errand = Errand("f:f:2:f.2", "q", "f.2", MADE.pack(), [])
+    job = job_of(errand, by=77, parents=inputs_of(parents), group=counts)
     assert job.id == "f.2"
     return facts_in(job.spec), msgspec.json.decode(body_of(job.spec), type=Spec)
 
 
 def test_results_and_errors_travel_as_they_were_written() -> None:
     facts, spec = sent(
-        "f:f:2:f.2",
-        *(b"a", b"completed", b'{"n":9007199254740993}'),
-        *(b"b", b"completed", b""),
-        *(b"c", b"dead", b'{"name":"Boom"}'),
-        *(b"d", b"skipped", b""),
+        Parent("a", "completed", b'{"n":9007199254740993}'),
+        Parent("b", "completed", b""),
+        Parent("c", "dead", b'{"name":"Boom"}'),
+        Parent("d", "skipped", b""),
     )
     assert facts["tells"] == "f:q:f:2"
     assert facts["lane"] == "@acme"
@@ -44,7 +44,7 @@ def test_results_and_errors_travel_as_they_were_written() -> None:
 
 def test_results_that_are_too_large_together_stay_behind() -> None:
     half = msgspec.json.encode("x" * (5 << 20))
-    _, spec = sent("f:f:2:f.2", b"a", b"completed", half, b"b", b"completed", half)
+    _, spec = sent(Parent("a", "completed", half), Parent("b", "completed", half))
     assert [(one.state, one.value()) for one in spec.parents.values()] == [
         ("completed", None),
         ("completed", None),
@@ -52,11 +52,11 @@ def test_results_that_are_too_large_together_stay_behind() -> None:
 
 
 def test_the_same_errand_is_the_same_job() -> None:
-    first, _ = sent("f:f:2:f.2")
-    second, _ = sent("f:f:2:f.2", b"a", b"completed", b"1")
+    first, _ = sent()
+    second, _ = sent(Parent("a", "completed", b"1"))
     assert first["digest"] == second["digest"]
 
 
 def test_a_callback_is_told_the_counts_of_its_group() -> None:
-    _, spec = sent("g:g:complete:g.complete", b"total", 3, b"completed", 2, b"dead", 1)
+    _, spec = sent(total=3, completed=2, dead=1)
     assert spec.group == {"total": 3, "completed": 2, "dead": 1}
