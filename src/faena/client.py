@@ -169,7 +169,7 @@ class Client:
     ) -> None:
         is_carried = False
         while True:
-            answer = await self._engine.obliterate(queue, SLICE, force=force, drops_mail=is_carried)
+            answer = await self._engine.obliterate(queue, SLICE, force=force, drop=is_carried)
             if answer == "DONE":
                 return
             if answer == "MAIL":

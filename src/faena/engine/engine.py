@@ -243,12 +243,9 @@ class Engine:
             raise InvalidTransition(f"jobs that are {state} cannot be cleaned away", op="clean")
         return int(reply)
 
-    async def obliterate(
-        self, queue: str, slice_size: int, *, force: bool, drops_mail: bool = True
-    ) -> str:
-        """Remove one slice of everything: DONE, MORE, MAIL or RUNNING (refused)."""
-        flags = ["1" if force else "", "1" if drops_mail else ""]
-        reply = await self._send("obliterate", queue, [slice_size, *flags])
+    async def obliterate(self, queue: str, size: int, *, force: bool, drop: bool = True) -> str:
+        """Remove one slice of everything: DONE, MORE, MAIL (unless dropped) or RUNNING (refused)."""
+        reply = await self._send("obliterate", queue, [size, ("", "1")[force], ("", "1")[drop]])
         self._declared.discard(queue)
         return str(reply.decode())
 

@@ -12,6 +12,7 @@ from faena.engine.mail import Mail
 from faena.errors import ConfigError, InvalidTransition, StoreUnavailable
 from faena.job import Spec
 from tests._support.eventually import eventually
+from tests._support.valkey import Server
 from tests.integration.flows.conftest import Working
 
 
@@ -282,8 +283,8 @@ class Stamp(Middleware):
         return await call_next(queue, spec)
 
 
-async def test_middleware_sees_the_jobs_of_flows(app: Faena, working: Working) -> None:
-    stamped = Faena("flows", app.sync._links.connection.url, middleware=[Stamp()])
+async def test_middleware_sees_the_jobs_of_flows(server: Server, working: Working) -> None:
+    stamped = Faena("flows", server.url, middleware=[Stamp()])
     seen: list[str] = []
     queue = stamped.queue("stamped")
 
