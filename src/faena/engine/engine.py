@@ -244,7 +244,7 @@ class Engine:
         return int(reply)
 
     async def obliterate(self, queue: str, size: int, *, force: bool, drop: bool = True) -> str:
-        """Remove one slice of everything: DONE, MORE, MAIL (unless dropped) or RUNNING (refused)."""
+        """Remove one slice of everything: DONE, MORE, MAIL (not to drop) or RUNNING (refused)."""
         reply = await self._send("obliterate", queue, [size, ("", "1")[force], ("", "1")[drop]])
         self._declared.discard(queue)
         return str(reply.decode())
