@@ -105,7 +105,7 @@ class Schedules:
             runtime.engine,
             runtime.estate,
             {queue: self._app.queues[queue].options for queue in queues},
-            [one for one in self.declared.values() if one.queue in queues],
+            tuple(self.declared.values()),
             around=self._around,
             start=Start(since, tuple(self._app.queues)),
         )
@@ -245,7 +245,7 @@ class Schedules:
             )
         queue, _ = await self._find(name)
         runtime = await self._app.runtime()
-        await remove(await self._firing(queue), runtime.engine, name)
+        await remove(runtime.engine, queue, name)
         for home in await runtime.estate.of(queue).names():
             await forget(runtime.engine, home, name)
 

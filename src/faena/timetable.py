@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -10,6 +10,7 @@ import msgspec
 
 from faena.agenda import Mark, job_id, unpack
 from faena.engine.scheduling import Stored
+from faena.services.declaring import Declared
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -42,9 +43,9 @@ class ScheduleView(msgspec.Struct, frozen=True, kw_only=True):
     paused: Mark | None
 
 
-def view_of(queue: str, stored: Stored, declared: Container[str]) -> ScheduleView:
+def view_of(queue: str, stored: Stored, declared: Mapping[str, Declared]) -> ScheduleView:
     """A schedule as the server has it; `declared` are those of this program's code."""
-    record = unpack(stored.record)
+    record, own = unpack(stored.record), declared.get(stored.name)
     terms = record.terms
     return ScheduleView(
         name=stored.name,
@@ -58,7 +59,7 @@ def view_of(queue: str, stored: Stored, declared: Container[str]) -> ScheduleVie
         fired=record.fired,
         terms=msgspec.to_builtins(terms),
         edits={name: Mark(edit.by, edit.at) for name, edit in record.edits.items()},
-        is_declared=stored.name in declared,
+        is_declared=own is not None and own.queue == queue,
         declared_at=record.declared_at,
         since=record.since,
         paused=record.paused,

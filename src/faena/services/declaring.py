@@ -76,7 +76,7 @@ async def _take_over(engine: Engine, name: str, queues: Sequence[str]) -> Kept |
         record = unpack(found[name].record) if found else None
         if record is None or record.declared_at is None or record.intent is not None:
             continue
-        if await write(engine, queue, name, Change.of(found[name].version, b"", None)):
+        if await give_up(engine, queue, found[name]):
             return Kept(record, found[name].due, now, is_here=False)
     return None
 
@@ -125,15 +125,20 @@ async def change(
     raise _busy(name)
 
 
-async def remove(firing: Firing, engine: Engine, name: str) -> bool:
+async def remove(engine: Engine, queue: str, name: str) -> bool:
     """Remove a schedule; False when there is none."""
     for _ in range(_TRIES):
-        _, found = await read(engine, firing.queue, [name])
+        _, found = await read(engine, queue, [name])
         if name not in found:
             return False
-        if await write(engine, firing.queue, name, Change.of(found[name].version, b"", None)):
+        if await give_up(engine, queue, found[name]):
             return True
     raise _busy(name)
+
+
+async def give_up(engine: Engine, queue: str, stored: Stored) -> bool:
+    """Remove a schedule as it was read; False when somebody else has written."""
+    return await write(engine, queue, stored.name, Change.of(stored.version, b"", None))
 
 
 async def _settle(firing: Firing, stored: Stored, now: int) -> None:

@@ -15,12 +15,13 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from faena.agenda import unpack
 from faena.engine import Engine
-from faena.engine.scheduling import MOST, Stored, agenda
+from faena.engine.scheduling import MOST, Stored, agenda, read
 from faena.errors import ConfigError, FaenaError, PayloadError
 from faena.estate import Estate
 from faena.options import QueueOptions
-from faena.services.declaring import Declared, Start, declare
+from faena.services.declaring import Declared, Start, declare, give_up
 from faena.services.firing import Around, Firing
 
 LOOK_S: Final = 5.0
@@ -28,6 +29,7 @@ LOOK_S: Final = 5.0
 _ROUNDS: Final = 200
 """Instants of a schedule that are fired in one go, before others get a turn."""
 _AFTER_ERROR_S: Final = 5.0
+_MOVING_US: Final = 1_000_000
 
 _log = logging.getLogger("faena.scheduler")
 
@@ -53,7 +55,8 @@ class Scheduler:
         self._declared = {
             queue: [one for one in declared if one.queue == queue] for queue in queues
         }
-        self._undeclared = {one.name for one in declared}
+        self._queue_of = {one.name: one.queue for one in declared}
+        self._undeclared = set(self._queue_of)
         self._start = start or Start()
         self.look_s = LOOK_S
         self._look_at = dict.fromkeys(queues, 0.0)
@@ -138,6 +141,23 @@ class Scheduler:
                     _log.error("schedule %s stays as it was: %s", one.name, error)
                 self._undeclared.discard(one.name)
 
+    def _has_moved(self, stored: Stored, queue: str) -> bool:
+        """Whether code declared it here before and has it elsewhere now.
+
+        A process of the old version that knows nothing of the new queue may have made it again.
+        """
+        if self._queue_of.get(stored.name, queue) == queue:
+            return False
+        return unpack(stored.record).declared_at is not None
+
+    async def _give_up(self, stored: Stored, queue: str) -> int:
+        """Remove it here, once it is there: until then it has to wait."""
+        _, found = await read(self._engine, self._queue_of[stored.name], [stored.name])
+        if not found:
+            return _MOVING_US
+        await give_up(self._engine, queue, stored)
+        return 0
+
     async def _fire_all(self, firing: Firing, due: Sequence[Stored], now: int) -> list[int]:
         """One instant of each that is due; after how long each wants to be looked at again.
 
@@ -146,7 +166,10 @@ class Scheduler:
         waits: list[int] = []
         for stored in random.sample(due, len(due)):
             try:
-                waits.append(await firing.fire(stored, now))
+                if self._has_moved(stored, firing.queue):
+                    waits.append(await self._give_up(stored, firing.queue))
+                else:
+                    waits.append(await firing.fire(stored, now))
             except FaenaError as error:
                 if self._engine.wire.is_closed:
                     raise

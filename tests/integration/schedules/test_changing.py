@@ -129,6 +129,31 @@ async def test_one_that_code_has_moved_to_another_queue_goes_on_there(
         assert (view.queue, view.fired) == ("scheduler", 1)
 
 
+async def test_what_an_old_version_has_left_on_another_queue_is_cleared_away(
+    app: Faena, h: Harness, nightly: Any, valkey: Server
+) -> None:
+    newer = Faena("shop", valkey.url, namespace=h.namespace, clock=h.clock)
+    newer.queue("scheduler")
+    newer.queue("reports")
+
+    @newer.cron("0 2 * * *", queue="reports", name="nightly")
+    async def nightly_report() -> None: ...
+
+    async with newer:
+        await look(newer)
+        await look(app)  # it knows nothing of the other queue
+        views = await newer.schedules.list()
+        assert {view.queue: view.is_declared for view in views} == {
+            "reports": True,
+            "scheduler": False,
+        }
+        h.clock.advance("2h")
+        await look(newer)
+        (view,) = await newer.schedules.list()
+        assert (view.queue, view.fired) == ("reports", 1)
+    assert await ids(h) == []  # on the old queue
+
+
 async def test_one_that_code_declares_no_more_is_shown_and_goes_on(
     app: Faena, h: Harness, nightly: Any, valkey: Server
 ) -> None:
