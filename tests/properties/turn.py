@@ -297,7 +297,7 @@ def _pop_ready(world: World, number: int) -> list[Job]:
         number = min(visit.share, len(waiting))
         for most, per in _limits(world, visit.control) if number else []:
             entries = world.ring.entries(visit.lane, per, world.now)
-            _spend(entries, most, per, (world.now, number), buckets=100)
+            _spend(entries, most, per, (world.now, number), buckets=100, is_ordered=True)
             world.ring.windows[f"claims:{per}{visit.lane}"] = entries
         return number, len(waiting) <= visit.share
 
@@ -339,14 +339,17 @@ def _spend(
     per: int,
     entry: tuple[int, int],
     buckets: int = 1000,
+    *,
+    is_ordered: bool = False,
 ) -> None:
     """A large window has so many buckets, each leaving with its youngest claim."""
     width = per / buckets
     now, number = entry
-    if most > buckets and entries and entries[-1][0] // width == now // width:
-        instant, before = entries.pop()
-        now, number = max(instant, now), before + number
-    entries.append((now, number))
+    last = entries[-1][0] if entries else 0
+    if most > buckets and last // width == now // width:
+        _, before = entries.pop()
+        now, number = max(last, now), before + number
+    entries.append((max(last, now) if is_ordered else now, number))
 
 
 def _look_ahead(

@@ -55,10 +55,11 @@ local function spend_in_windows(windows, number, now)
   for _, window in ipairs(windows) do
     local stored, width, last = window.stored, window.per_us / buckets, #window.stored - 15
     local instant, before, rest = now, 0, #stored
-    if window.limit > buckets and last >= window.from then
+    if last >= window.from then
       local at, held = struct.unpack('>dd', stored, last)
-      if math.floor(at / width) == math.floor(now / width) then
-        instant, before, rest = math.max(at, now), held, last - 1
+      instant = math.max(at, now)   -- in order, also when the clock was put back
+      if window.limit > buckets and math.floor(at / width) == math.floor(now / width) then
+        before, rest = held, last - 1
       end
     end
     stored = struct.pack('>d', window.sum + number) .. string.sub(stored, window.from, rest)
