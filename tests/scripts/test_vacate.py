@@ -23,7 +23,7 @@ async def test_a_home_is_removed_and_its_epoch_kept_for_a_while(rig: Rig) -> Non
     await rig.turn(1, is_sweep=True)
     assert await moving.vacate("q", 2)
     left = await rig.dump()
-    assert left["conf"] == {"epoch": "2"}
+    assert left["conf"] == {"epoch": "2", "vacated": "2"}
     assert set(left) == left.mortal
 
 
@@ -63,3 +63,14 @@ async def test_a_home_that_is_needed_again_is_there_to_stay(rig: Rig) -> None:
     rig.clock.now += SECOND
     await rig.engine.enqueue("q", "p", rig.next_call(), [("a", b"010\n{}")], epoch=3)
     assert await rig.states() == {"a": "ready"}
+
+
+async def test_who_slept_over_the_end_of_the_change_does_not_begin_it_anew(rig: Rig) -> None:
+    moving = await stand(rig, 2)
+    await moving.vacate("q", 2)
+    await moving.place("q", {"epoch": "2"})
+    with pytest.raises(HomesChanged):
+        await moving.depart("q", 2, ["@a"])
+    assert "moves" not in await rig.dump()
+    await moving.depart("q", 3, ["@a"])
+    assert (await rig.dump())["moves"] == {"@a": "out 3"}

@@ -16,7 +16,9 @@ elseif call('EXISTS', key('specs'), key('outbox'), key('addressees')) > 0 then
   return 'LIVE'
 end
 raze()
-call('HSET', conf, 'epoch', ARGV[2], 'digest', redis.sha1hex('epoch=' .. ARGV[2]))
+-- whoever helped with the change and has slept must not begin it anew
+local lines = 'epoch=' .. ARGV[2] .. '\nvacated=' .. ARGV[2]
+call('HSET', conf, 'epoch', ARGV[2], 'vacated', ARGV[2], 'digest', redis.sha1hex(lines))
 call('EXPIRE', conf, EPOCH_TTL_S)
 call('EXPIRE', key('fired'), EPOCH_TTL_S)
 return 'OK'

@@ -8,8 +8,9 @@
 -- begin to move for an older one: somebody who was asleep must not start a move anew.
 --@include key, lane, share
 local function is_sealed(epoch)
+  local known = call('HMGET', key('conf'), 'epoch', 'vacated')
   return tonumber(call('HGET', key('clock'), 'sealed') or 0) >= tonumber(epoch)
-    or tonumber(call('HGET', key('conf'), 'epoch') or 0) > tonumber(epoch)
+    or tonumber(known[1] or 0) > tonumber(epoch) or tonumber(known[2] or 0) >= tonumber(epoch)
 end
 
 --- Serve a lane no more.
