@@ -50,7 +50,6 @@ async def harm(crew: Crew) -> AsyncIterator[list[int]]:
 
     async def go_on() -> None:
         while True:
-            await asyncio.sleep(random.uniform(0.1, 0.6))
             alive = [hand for hand in crew.hands if hand.is_alive]
             victim, sleeper = random.sample(alive, 2)
             sleeper.freeze()
@@ -58,6 +57,7 @@ async def harm(crew: Crew) -> AsyncIterator[list[int]]:
             crew.hire()
             await asyncio.sleep(random.uniform(0.1, 1.5))
             sleeper.thaw()
+            await asyncio.sleep(random.uniform(0.1, 0.6))
 
     harming = asyncio.create_task(go_on())
     try:
@@ -115,7 +115,7 @@ async def test_a_group_counts_every_member_and_calls_back_once(app: Faena, crew:
     async with harm(crew) as killed:
         async with group:
             for queue in ("q", "r"):
-                works = [Work(ms=at % 3) for at in range(MEMBERS // 2)]
+                works = [Work(ms=5 + at % 20) for at in range(MEMBERS // 2)]
                 await group.enqueue_many(task_of(app, queue), works)
         await group.wait("20m" if IS_LONG else "120s")
 
