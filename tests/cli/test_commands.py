@@ -5,19 +5,18 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from faena import Faena, Retry
-from faena.cli import main
 from tests._support.command import run
 from tests._support.valkey import Server
+from tests.cli.conftest import Cli
 
 Capture = pytest.CaptureFixture[str]
-Cli = Callable[..., tuple[int, str, str]]
 SECRET = "4111-1111"
 
 app = Faena("counter", "redis://127.0.0.1:1/0")
@@ -36,12 +35,6 @@ async def fail(_card: str) -> None:
     raise ValueError("\x1b[31mno [bold]luck[/bold]")
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server("appendonly no", unix=True) as server:
-        yield server
-
-
 @pytest.fixture(autouse=True)
 def _broker(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with server.client() as client:
@@ -49,15 +42,6 @@ def _broker(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.delenv("FAENA_APP", raising=False)
     with app.override(url=server.url):
         yield
-
-
-@pytest.fixture
-def cli(capsys: Capture) -> Cli:
-    def run(*args: str) -> tuple[int, str, str]:
-        code = main(args)
-        return code, *capsys.readouterr()
-
-    return run
 
 
 def enqueue(task: Any, number: int = 1, **options: Any) -> list[str]:

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from faena import Discard, Faena, Retry
-from faena.cli import main
-from tests._support.valkey import Server
-
-Cli = Callable[..., tuple[int, str, str]]
+from tests.cli.conftest import Cli
 
 app = Faena("flow-counter", "redis://127.0.0.1:1/0")
 mail = app.queue("mail", retry=Retry.never())
 plain = app.queue("plain")
 TARGET = f"{__name__}:app"
+pytestmark = pytest.mark.usefixtures("broker")
 failing = {"b"}
 
 
@@ -27,31 +24,6 @@ async def send(to: str) -> str:
     if to in failing:
         raise Discard(f"{to} is unknown")
     return to
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server("appendonly no", unix=True) as server:
-        yield server
-
-
-@pytest.fixture(autouse=True)
-def _broker(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with server.client() as client:
-        client.flushall()
-    monkeypatch.setenv("FAENA_APP", TARGET)
-    with app.override(url=server.url):
-        yield
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
-    def run(*args: str) -> tuple[int, str, str]:
-        code = main(args)
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
 
 
 def begin(*names: str, runs: bool = False) -> str:

@@ -4,52 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from faena import Faena
-from faena.cli import main
-from tests._support.valkey import Server
-
-Cli = Callable[..., tuple[int, str, str]]
+from tests.cli.conftest import Cli
 
 app = Faena("home-counter", "redis://127.0.0.1:1/0")
 mail = app.queue("mail", fair=True)
 plain = app.queue("plain")
 TARGET = f"{__name__}:app"
+pytestmark = pytest.mark.usefixtures("broker")
 TENANTS = [f"t{number}" for number in range(12)]
 
 
 @mail.task
 async def send(number: int) -> int:
     return number
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server("appendonly no", unix=True) as server:
-        yield server
-
-
-@pytest.fixture(autouse=True)
-def _broker(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with server.client() as client:
-        client.flushall()
-    monkeypatch.setenv("FAENA_APP", TARGET)
-    with app.override(url=server.url):
-        yield
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
-    def run(*args: str) -> tuple[int, str, str]:
-        code = main(args)
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
 
 
 def fill() -> None:

@@ -10,10 +10,8 @@ from typing import Any
 import pytest
 
 from faena import Faena
-from faena.cli import main
 from tests._support.valkey import Server
-
-Cli = Callable[..., tuple[int, str, str]]
+from tests.cli.conftest import Cli
 
 app = Faena("schedule-counter", "redis://127.0.0.1:1/0")
 mail = app.queue("mail")
@@ -32,12 +30,6 @@ async def nightly() -> None: ...
 app.schedule("hourly", send, 5, every="1h", jitter="1m")
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server("appendonly no", unix=True) as server:
-        yield server
-
-
 @pytest.fixture(autouse=True)
 def _broker(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with server.client() as client:
@@ -54,16 +46,6 @@ def do(work: Callable[..., Any], *args: Any, **options: Any) -> Any:
             return await work(*args, **options)
 
     return asyncio.run(within())
-
-
-@pytest.fixture
-def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
-    def run(*args: str) -> tuple[int, str, str]:
-        code = main(args)
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
 
 
 def document(cli: Cli, *args: str) -> Any:
