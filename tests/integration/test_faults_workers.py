@@ -87,12 +87,14 @@ async def test_every_job_finishes_while_workers_are_killed_over_and_over(
 async def test_a_frozen_worker_can_neither_settle_nor_go_on_after_its_lease(
     app: Faena, crew: Crew
 ) -> None:
-    (frozen,) = crew.hire()
+    frozen, heir = crew.hire(2)
+    await eventually(crew.are_up)
+    heir.freeze()
     short = await enqueue(app, [Work(ms=500) for _ in range(5)])
     long = await enqueue(app, [Work(ms=4000, note="on my way") for _ in range(5)])
     await eventually(lambda: len(crew.ledger.entries("start")) == 10)
     frozen.freeze()
-    crew.hire()
+    heir.thaw()
     await eventually(lambda: set(crew.ledger.jobs("finish")) == short)
     frozen.thaw()
     await all_completed(app, short | long)

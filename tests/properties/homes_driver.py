@@ -35,11 +35,11 @@ LEFT_BY_MOVES = ("moves", "outbox", "late")
 READ_BATCH = Lua(
     "batch",
     """
-    local ids = {}
+    local jobs = {}
     for i, job in ipairs(cmsgpack.unpack(ARGV[1])) do
-      ids[i] = job[1]
+      jobs[i] = { job[1], job[3] }
     end
-    return ids
+    return jobs
     """,
 )
 
@@ -352,6 +352,6 @@ async def _read_all(wire: Wire, reply: list[Any]) -> dict[str, Dump]:
     for taken in dumps.values():
         for to, packed in taken.get("outbox", {}).items():
             number, _, batch = packed.partition(b" ")
-            ids = await wire.run(READ_BATCH, [QUEUE], [batch], patience_s=5)
-            taken["outbox"][to] = int(number), [job.decode() for job in ids]
+            jobs = await wire.run(READ_BATCH, [QUEUE], [batch], patience_s=5)
+            taken["outbox"][to] = int(number), [(a.decode(), b.decode()) for a, b in jobs]
     return dumps

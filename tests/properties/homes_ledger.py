@@ -58,13 +58,19 @@ class View:
             for job in sight.jobs.values():
                 yield home, job
 
-    def travelling(self) -> Iterator[tuple[str, str]]:
-        """(id, where to) of jobs that are in an outbox and have not arrived."""
+    def travelling(self) -> Iterator[tuple[str, str, str]]:
+        """(id, state, where to) of jobs that are in an outbox and have not arrived."""
         for home, sight in self.homes.items():
-            for to, (number, ids) in sight.hash("outbox").items():
+            for to, (number, jobs) in sight.hash("outbox").items():
                 target = self.homes.get(to)
                 if number > int(target.hash("inbox").get(home, 0) if target else 0):
-                    yield from ((job, to) for job in ids)
+                    yield from ((job, state, to) for job, state in jobs)
+
+    def live(self) -> set[str]:
+        """Jobs that have not ended, wherever they are."""
+        seen = [(job.id, job.state) for _, job in self.jobs()]
+        seen += [(job, state) for job, state, _ in self.travelling()]
+        return {job for job, state in seen if state in LIVE}
 
 
 class Ledger:
@@ -101,8 +107,8 @@ class Ledger:
         places: dict[str, list[str]] = defaultdict(list)
         for home, job in view.jobs():
             places[job.id].append(f"{job.state} at {home}")
-        for job, to in view.travelling():
-            places[job].append(f"on the way to {to}")
+        for job, state, to in view.travelling():
+            places[job].append(f"{state} on the way to {to}")
         self._give_way(set(places))
         for job, entry in self.entries.items():
             if len(places[job]) != (not entry.is_removed):
@@ -130,7 +136,7 @@ class Ledger:
         entry = self.entries[claimed.id]
         if view.table.home_of(self.queue, entry.lane) != home:
             yield f"{claimed.id} was claimed at {home}, where {entry.lane} does not live"
-        waiting = self._live(view) - {claimed.id}
+        waiting = view.live() - {claimed.id}
         if entry.chain:
             yield from self._out_of_turn(claimed.id, entry, waiting)
         entry.has_started = True
@@ -146,11 +152,6 @@ class Ledger:
             is_new = not entry.has_started and not its.has_started
             if is_new and entry.is_plain and its.is_plain and its.number < entry.number:
                 yield f"{job} started before {other}, which came before it to chain {its.chain}"
-
-    def _live(self, view: View) -> set[str]:
-        live = {job.id for _, job in view.jobs() if job.state in LIVE}
-        ended = {job.id for _, job in view.jobs()} - live
-        return {job for job, one in self.entries.items() if not one.is_removed} - ended
 
     def redriven(self, job: str) -> None:
         """It begins anew at the end of its chain, and nobody knows behind whom."""

@@ -14,7 +14,7 @@ import msgspec
 from faena.engine.engine import Engine
 from faena.engine.scripts import pairs, texts
 
-SLICE: Final = 25
+SLICE: Final = 10
 """Dead jobs retried, discarded or resolved in one call: the server waits for nothing else."""
 
 LOOKED: Final = 200

@@ -11,7 +11,7 @@ local wanted, found = tonumber(ARGV[4]), {}
 local from = { is_reverse = ARGV[2] == '1', score = ARGV[5], id = ARGV[6], least = tonumber(ARGV[7]) or 0,
                most = tonumber(ARGV[8]) or math.huge }
 local filter = { status = ARGV[9], task = ARGV[10], tenant = ARGV[11], error = ARGV[12], print = ARGV[13] }
-local score, id, is_over = walk(filter, from, tonumber(ARGV[3]), function(job, at, record)
+local score, id, is_over = walk(filter, from, tonumber(ARGV[3]), wanted, function(job, at, record)
   if #found == 3 * wanted then
     return false
   end

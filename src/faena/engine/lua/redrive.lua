@@ -62,7 +62,7 @@ local function advance(most)
   local from = { score = redrive.score, id = redrive.last, least = redrive.from_at or 0,
                  most = redrive.until_at }
   redrive.filter.status = 'pending'
-  local score, last, is_over = walk(redrive.filter, from, LOOKED, function(job, _, record)
+  local score, last, is_over = walk(redrive.filter, from, LOOKED, most, function(job, _, record)
     if #ids == most then
       return false
     end

@@ -1,7 +1,6 @@
 --- Going through the desk in order of death, from a place that may not be there any more.
 -- A filter: `status`, `task`, `tenant`, `error`, `print`, each '' for any.
 --@include key, shelf
-local READ_AT_ONCE = 50   -- records: whoever has enough needs no more of them
 local FILTERS = { 'status', 'task', 'tenant', 'error', 'print' }
 
 --- The smallest set that has all that a filter asks for.
@@ -47,17 +46,21 @@ local function rank_in(set, score, id)
   return low, false
 end
 
---- (id · score) … of a slice behind a place, or from an end; oldest first, or newest first.
-local function slice_of(set, from, size)
-  local first = 0
-  if from.id ~= '' then
-    local rank, is_taken = rank_in(set, from.score, from.id)
-    first = from.is_reverse and call('ZCARD', set) - rank or rank + (is_taken and 1 or 0)
+--- How many jobs of `set` are passed before those behind a place.
+local function passed_in(set, from)
+  if from.id == '' then
+    return 0
   end
-  if from.is_reverse then
-    return call('ZRANGE', set, first, first + size - 1, 'REV', 'WITHSCORES')
+  local rank, is_taken = rank_in(set, from.score, from.id)
+  return from.is_reverse and call('ZCARD', set) - rank or rank + (is_taken and 1 or 0)
+end
+
+--- (id · score) … of `size` jobs after those that are passed; oldest first, or newest first.
+local function page_of(set, passed, size, is_reverse)
+  if is_reverse then
+    return call('ZRANGE', set, passed, passed + size - 1, 'REV', 'WITHSCORES')
   end
-  return call('ZRANGE', set, first, first + size - 1, 'WITHSCORES')
+  return call('ZRANGE', set, passed, passed + size - 1, 'WITHSCORES')
 end
 
 --- Where to begin when no place is given: at the bound of the deaths that count.
@@ -77,28 +80,42 @@ local function fits(record, filter)
     or asks('print', record.f) or asks('error', record.e, record.c))
 end
 
---- Look at up to `size` jobs behind a place, {score, id, is_reverse, least, most}. Calls `take(id, score, record)` for those that fit, until it
--- answers false. Returns the place it has come to, and whether nothing is left behind it.
-local function walk(filter, from, size, take)
+local function every_second(page)
+  local ids = {}
+  for i = 1, #page, 2 do
+    ids[#ids + 1] = page[i]
+  end
+  return ids
+end
+
+--- Look at up to `size` jobs behind a place, {score, id, is_reverse, least, most}. Calls `take(id, score,
+-- record)` for those that fit, until it answers false: whoever wants `wanted` of them reads no more than
+-- those, unless many do not fit. Returns the place it has come to, and whether nothing is left behind it.
+local function walk(filter, from, size, wanted, take)
   local score, id = from.score, from.id
   begin_at(from)
-  local slice, ids, records = slice_of(smallest(filter), from, size), {}, {}
-  for i = 1, #slice, 2 do
-    ids[#ids + 1] = slice[i]
-  end
-  for i, job in ipairs(ids) do
-    local at = tonumber(slice[2 * i])
-    if (from.is_reverse and at < from.least) or (not from.is_reverse and at > from.most) then
+  local set = smallest(filter)
+  local passed, page = passed_in(set, from), wanted + 1
+  while size > 0 do
+    page = math.min(page, size)
+    local found = page_of(set, passed, page, from.is_reverse)
+    local ids = every_second(found)
+    local records = records_of(ids)
+    for i, job in ipairs(ids) do
+      local at = tonumber(found[2 * i])
+      if (from.is_reverse and at < from.least) or (not from.is_reverse and at > from.most) then
+        return score, id, true
+      end
+      if at >= from.least and at <= from.most and fits(records[job], filter)
+        and take(job, found[2 * i], records[job]) == false then
+        return score, id, false
+      end
+      score, id = found[2 * i], job
+    end
+    if #ids < page then
       return score, id, true
     end
-    if i % READ_AT_ONCE == 1 then
-      records = records_of({ unpack(ids, i, i + READ_AT_ONCE - 1) })
-    end
-    if at >= from.least and at <= from.most and fits(records[job], filter)
-      and take(job, slice[2 * i], records[job]) == false then
-      return score, id, false
-    end
-    score, id = slice[2 * i], job
+    passed, size, page = passed + page, size - page, 2 * page
   end
-  return score, id, #ids < size
+  return score, id, false
 end
