@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -17,12 +17,6 @@ from tests._support.valkey import Server
 
 LEASE_S = 1.0
 SWEEP_S = 5.0
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server(unix=True) as server:
-        yield server
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -32,19 +32,6 @@ from tests._support.valkey import Server
 def server() -> Iterator[Server]:
     with Server() as server:
         yield server
-
-
-@pytest.fixture
-def crew(server: Server, tmp_path: Path) -> Iterator[Crew]:
-    plan = Plan(url=server.url, ledger=str(tmp_path / "ledger"), queues={"q": QueuePlan()})
-    with Crew(plan) as crew:
-        yield crew
-
-
-@pytest.fixture
-async def app(crew: Crew) -> AsyncIterator[Faena]:
-    async with open_shop(crew.plan, crew.ledger) as app:
-        yield app
 
 
 async def test_an_id_is_one_job_whoever_sends_it_and_whatever_replies_are_lost(

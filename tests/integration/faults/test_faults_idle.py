@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-
-import pytest
 
 from faena.engine.loader import load
 from faena.homes import Home
@@ -19,12 +17,6 @@ from tests._support.valkey import Server
 
 SETTLED_S = 0.5
 WATCHED_S = 8.0
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server(unix=True) as server:
-        yield server
 
 
 async def test_an_idle_worker_sends_no_more_than_two_commands_a_second(

@@ -6,9 +6,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 
@@ -34,7 +32,6 @@ from tests._support.lane_shop import (
     line_up,
 )
 from tests._support.shop import QueuePlan, task_of
-from tests._support.valkey import Server
 
 LIMITS = {5: 300_000, 12: 1_000_000}
 TEXTS = ("5/300ms", "12/1s")
@@ -43,21 +40,6 @@ TENANTS = ("acme", "bolt", "corp")
 is_long = pytest.mark.skipif(
     os.environ.get("FAENA_CHAOS") != "long", reason="runs with FAENA_CHAOS=long"
 )
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server(unix=True) as server:
-        yield server
-
-
-@pytest.fixture
-def plan_for(server: Server, tmp_path: Path) -> Callable[..., LanePlan]:
-    def plan(queue: QueuePlan | None = None, **options: Any) -> LanePlan:
-        queues = {QUEUE: queue or QueuePlan()}
-        return LanePlan(url=server.url, ledger=str(tmp_path / "ledger"), queues=queues, **options)
-
-    return plan
 
 
 def claims_by_tenant(crew: LaneCrew) -> dict[str, list[int]]:
@@ -75,9 +57,9 @@ def no_window_is_exceeded(crew: LaneCrew) -> None:
 
 
 async def test_no_tenants_window_is_exceeded_while_workers_are_killed(
-    plan_for: Callable[..., LanePlan],
+    lane_plan_for: Callable[..., LanePlan],
 ) -> None:
-    async with at_work(plan_for(tenant_limits=TEXTS), 3) as (crew, app):
+    async with at_work(lane_plan_for(tenant_limits=TEXTS), 3) as (crew, app):
         works = (
             (job_id(tenant, "a", number), LaneWork(ms=20, fails=int(number % 9 == 4)))
             for number in range(40)
@@ -91,9 +73,9 @@ async def test_no_tenants_window_is_exceeded_while_workers_are_killed(
 
 
 async def test_a_tenant_at_its_limit_keeps_nobody_else_waiting(
-    plan_for: Callable[..., LanePlan],
+    lane_plan_for: Callable[..., LanePlan],
 ) -> None:
-    async with at_work(plan_for(tenant_limits=TEXTS), 2) as (crew, app):
+    async with at_work(lane_plan_for(tenant_limits=TEXTS), 2) as (crew, app):
         noisy = ((job_id("acme", "a", number), LaneWork()) for number in range(200))
         accepted = await line_up(app, noisy)
         await eventually(lambda: len(crew.ledger.entries("start")) >= 5)
@@ -105,9 +87,9 @@ async def test_a_tenant_at_its_limit_keeps_nobody_else_waiting(
 
 
 async def test_order_and_limits_hold_together_while_workers_are_killed(
-    plan_for: Callable[..., LanePlan],
+    lane_plan_for: Callable[..., LanePlan],
 ) -> None:
-    plan = plan_for(QueuePlan(retry_wait="100ms"), order="key", tenant_limits=TEXTS)
+    plan = lane_plan_for(QueuePlan(retry_wait="100ms"), order="key", tenant_limits=TEXTS)
     async with at_work(plan, 3) as (crew, app):
         works = (
             (job_id(tenant, key, number), LaneWork(ms=30, fails=int(number % 5 == 2)))
@@ -126,9 +108,11 @@ async def test_order_and_limits_hold_together_while_workers_are_killed(
 
 
 async def test_order_and_limits_hold_with_every_fault_at_once(
-    plan_for: Callable[..., LanePlan],
+    lane_plan_for: Callable[..., LanePlan],
 ) -> None:
-    plan = plan_for(QueuePlan(retry_wait="100ms", attempts=2), order="tenant", tenant_limits=TEXTS)
+    plan = lane_plan_for(
+        QueuePlan(retry_wait="100ms", attempts=2), order="tenant", tenant_limits=TEXTS
+    )
     async with at_work(plan, 3) as (crew, app):
         jobs = [job_id(tenant, "a", number) for number in range(20) for tenant in TENANTS]
         accepted = await line_up(app, ((job, _trouble(job)) for job in jobs))
@@ -171,9 +155,9 @@ def _trouble(job: str) -> LaneWork:
 
 
 async def test_running_jobs_of_a_tenant_never_exceed_its_maximum_while_workers_are_killed(
-    plan_for: Callable[..., LanePlan],
+    lane_plan_for: Callable[..., LanePlan],
 ) -> None:
-    async with at_work(plan_for(tenant_max_running=2), 3) as (crew, app):
+    async with at_work(lane_plan_for(tenant_max_running=2), 3) as (crew, app):
         works = (
             (job_id(tenant, "a", number), LaneWork(ms=30))
             for number in range(40)
@@ -195,10 +179,10 @@ def _at_once(found: list[Delivery], tenant: str) -> list[int]:
 @is_long
 @pytest.mark.timeout(3600)
 async def test_a_million_claims_keep_every_order_and_every_window(
-    plan_for: Callable[..., LanePlan],
+    lane_plan_for: Callable[..., LanePlan],
 ) -> None:
     """Batch after batch, each with deaths and retries, on one server."""
-    plan = plan_for(
+    plan = lane_plan_for(
         QueuePlan(retry_wait="50ms", concurrency=50),
         order="key",
         tenant_limits=("2000/1s", "9000/5s"),

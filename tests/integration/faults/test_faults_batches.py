@@ -3,35 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
-
-import pytest
 
 from faena import Faena
 from tests._support.crew import Crew
 from tests._support.eventually import eventually
-from tests._support.shop import Plan, QueuePlan, Work, all_completed, enqueue, open_shop, task_of
-from tests._support.valkey import Server
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server(unix=True) as server:
-        yield server
-
-
-@pytest.fixture
-def crew(server: Server, tmp_path: Path) -> Iterator[Crew]:
-    plan = Plan(url=server.url, ledger=str(tmp_path / "ledger"), queues={"q": QueuePlan()})
-    with Crew(plan) as crew:
-        yield crew
-
-
-@pytest.fixture
-async def app(crew: Crew) -> AsyncIterator[Faena]:
-    async with open_shop(crew.plan, crew.ledger) as app:
-        yield app
+from tests._support.shop import Work, all_completed, enqueue, task_of
 
 
 async def test_a_worker_killed_in_mid_batch_loses_nothing_and_every_job_runs_again(

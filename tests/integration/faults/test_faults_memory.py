@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
-
 import pytest
 
 from faena import Faena
@@ -12,12 +9,10 @@ from faena.errors import StoreRejected
 from tests._support.crew import Crew
 from tests._support.eventually import eventually
 from tests._support.shop import (
-    Plan,
     QueuePlan,
     Work,
     all_completed,
     enqueue,
-    open_shop,
     task_of,
 )
 from tests._support.valkey import Server
@@ -27,23 +22,8 @@ BALLAST = "x" * 200_000
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with Server(unix=True) as server:
-        yield server
-
-
-@pytest.fixture
-def crew(server: Server, tmp_path: Path) -> Iterator[Crew]:
-    queues = {"q": QueuePlan(lease="10s"), "ballast": QueuePlan()}
-    plan = Plan(url=server.url, ledger=str(tmp_path / "ledger"), queues=queues)
-    with Crew(plan) as crew:
-        yield crew
-
-
-@pytest.fixture
-async def app(crew: Crew) -> AsyncIterator[Faena]:
-    async with open_shop(crew.plan, crew.ledger) as app:
-        yield app
+def queues() -> dict[str, QueuePlan]:
+    return {"q": QueuePlan(lease="10s"), "ballast": QueuePlan()}
 
 
 async def test_a_full_broker_refuses_new_jobs_and_ends_the_ones_it_has(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,30 +11,15 @@ from faena import Faena, Handle, State
 from faena.errors import JobCancelled
 from tests._support.crew import Crew
 from tests._support.eventually import eventually
-from tests._support.shop import Plan, QueuePlan, Work, open_shop, task_of
+from tests._support.shop import QueuePlan, Work, task_of
 from tests._support.valkey import Server
 
 LONG = Work(ms=60_000)
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with Server(unix=True) as server:
-        yield server
-
-
-@pytest.fixture
-def crew(server: Server, tmp_path: Path) -> Iterator[Crew]:
-    queues = {"q": QueuePlan(lease="20s"), "brisk": QueuePlan(lease="1s")}
-    plan = Plan(url=server.url, ledger=str(tmp_path / "ledger"), queues=queues)
-    with Crew(plan) as crew:
-        yield crew
-
-
-@pytest.fixture
-async def app(crew: Crew) -> AsyncIterator[Faena]:
-    async with open_shop(crew.plan, crew.ledger) as app:
-        yield app
+def queues() -> dict[str, QueuePlan]:
+    return {"q": QueuePlan(lease="20s"), "brisk": QueuePlan(lease="1s")}
 
 
 @pytest.mark.parametrize(

@@ -47,20 +47,8 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def crew(server: Server, tmp_path: Path) -> Iterator[Crew]:
-    plan = Plan(
-        url=server.url,
-        ledger=str(tmp_path / "ledger"),
-        queues={"q": QueuePlan(lease="1s", concurrency=2)},
-    )
-    with Crew(plan) as crew:
-        yield crew
-
-
-@pytest.fixture
-async def app(crew: Crew) -> AsyncIterator[Faena]:
-    async with open_shop(crew.plan, crew.ledger) as app:
-        yield app
+def queues() -> dict[str, QueuePlan]:
+    return {"q": QueuePlan(lease="1s", concurrency=2)}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -44,25 +44,6 @@ from tests._support.valkey import Server
 LEASE_S = 1.0
 SWEEP_S = 5.0
 RUNNABLE_WITHIN_S = LEASE_S + 2 * SWEEP_S + 0.5
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server(unix=True) as server:
-        yield server
-
-
-@pytest.fixture
-def crew(server: Server, tmp_path: Path) -> Iterator[Crew]:
-    plan = Plan(url=server.url, ledger=str(tmp_path / "ledger"), queues={"q": QueuePlan()})
-    with Crew(plan) as crew:
-        yield crew
-
-
-@pytest.fixture
-async def app(crew: Crew) -> AsyncIterator[Faena]:
-    async with open_shop(crew.plan, crew.ledger) as app:
-        yield app
 
 
 async def test_every_job_finishes_while_workers_are_killed_over_and_over(

@@ -5,8 +5,6 @@ for another's failures.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,7 +22,6 @@ from tests._support.chains import (
 )
 from tests._support.eventually import eventually
 from tests._support.lane_shop import (
-    QUEUE,
     LanePlan,
     LaneWork,
     all_ended,
@@ -33,24 +30,8 @@ from tests._support.lane_shop import (
     line_up,
 )
 from tests._support.shop import QueuePlan, task_of
-from tests._support.valkey import Server
 
 NAMING = {"tenant": tenant_of, "key": key_of}
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server(unix=True) as server:
-        yield server
-
-
-@pytest.fixture
-def plan_for(server: Server, tmp_path: Path) -> Callable[..., LanePlan]:
-    def plan(queue: QueuePlan | None = None, **options: Any) -> LanePlan:
-        queues = {QUEUE: queue or QueuePlan()}
-        return LanePlan(url=server.url, ledger=str(tmp_path / "ledger"), queues=queues, **options)
-
-    return plan
 
 
 def in_turn(
@@ -68,9 +49,9 @@ SIX_BY_KEY = [(tenant, key) for tenant in ("acme", "bolt") for key in ("a", "b",
 
 @pytest.mark.parametrize(("order", "chains"), [("tenant", FOUR_BY_TENANT), ("key", SIX_BY_KEY)])
 async def test_chains_keep_their_order_while_workers_are_killed_and_heads_fail(
-    plan_for: Callable[..., LanePlan], order: str, chains: list[tuple[str, str]]
+    lane_plan_for: Callable[..., LanePlan], order: str, chains: list[tuple[str, str]]
 ) -> None:
-    plan = plan_for(QueuePlan(retry_wait="100ms"), order=order)
+    plan = lane_plan_for(QueuePlan(retry_wait="100ms"), order=order)
     async with at_work(plan, 3) as (crew, app):
         works = in_turn(chains, 25, lambda number: LaneWork(ms=20, fails=int(number % 5 == 3)))
         accepted = await line_up(app, works)
@@ -86,9 +67,9 @@ async def test_chains_keep_their_order_while_workers_are_killed_and_heads_fail(
 
 @pytest.mark.parametrize(("order", "chains"), [("tenant", FOUR_BY_TENANT), ("key", SIX_BY_KEY)])
 async def test_where_failures_pass_first_attempts_keep_their_order_and_nothing_overlaps(
-    plan_for: Callable[..., LanePlan], order: str, chains: list[tuple[str, str]]
+    lane_plan_for: Callable[..., LanePlan], order: str, chains: list[tuple[str, str]]
 ) -> None:
-    plan = plan_for(QueuePlan(retry_wait="100ms"), order=order, on_failure="pass")
+    plan = lane_plan_for(QueuePlan(retry_wait="100ms"), order=order, on_failure="pass")
     async with at_work(plan, 3) as (crew, app):
         works = in_turn(chains, 25, lambda number: LaneWork(ms=20, fails=int(number % 5 == 3)))
         accepted = await line_up(app, works)
@@ -107,9 +88,9 @@ async def test_where_failures_pass_first_attempts_keep_their_order_and_nothing_o
 
 @pytest.mark.parametrize(("order", "chains"), [("tenant", FOUR_BY_TENANT), ("key", SIX_BY_KEY)])
 async def test_a_failing_head_blocks_its_own_chain_and_no_other(
-    plan_for: Callable[..., LanePlan], order: str, chains: list[tuple[str, str]]
+    lane_plan_for: Callable[..., LanePlan], order: str, chains: list[tuple[str, str]]
 ) -> None:
-    plan = plan_for(QueuePlan(retry_wait="2s"), order=order)
+    plan = lane_plan_for(QueuePlan(retry_wait="2s"), order=order)
     async with at_work(plan, 2) as (crew, app):
         failing = job_id(*chains[0], 0)
         works = [
@@ -130,9 +111,9 @@ async def test_a_failing_head_blocks_its_own_chain_and_no_other(
 
 
 async def test_cancelled_heads_and_members_let_their_chain_go_on_in_order(
-    plan_for: Callable[..., LanePlan],
+    lane_plan_for: Callable[..., LanePlan],
 ) -> None:
-    plan = plan_for(QueuePlan(retry_wait="1h"), order="tenant")
+    plan = lane_plan_for(QueuePlan(retry_wait="1h"), order="tenant")
     async with at_work(plan, 2) as (crew, app):
         long, doomed = job_id("acme", "a", 0), job_id("bolt", "a", 0)
         chains = [("acme", "a"), ("bolt", "a"), ("corp", "a")]
@@ -156,9 +137,9 @@ async def test_cancelled_heads_and_members_let_their_chain_go_on_in_order(
 
 
 async def test_a_redriven_job_takes_its_place_behind_those_that_wait(
-    plan_for: Callable[..., LanePlan],
+    lane_plan_for: Callable[..., LanePlan],
 ) -> None:
-    plan = plan_for(QueuePlan(attempts=1), order="tenant")
+    plan = lane_plan_for(QueuePlan(attempts=1), order="tenant")
     async with at_work(plan, 2) as (crew, app):
         chains = [("acme", "a"), ("bolt", "a")]
         dead = [job_id(tenant, "a", 0) for tenant, _ in chains]
@@ -178,10 +159,10 @@ async def test_a_redriven_job_takes_its_place_behind_those_that_wait(
 
 
 async def test_a_limited_tenant_waits_for_its_provider_and_keeps_its_order(
-    plan_for: Callable[..., LanePlan],
+    lane_plan_for: Callable[..., LanePlan],
 ) -> None:
     wait_ms = 400
-    async with at_work(plan_for(order="tenant"), 3) as (crew, app):
+    async with at_work(lane_plan_for(order="tenant"), 3) as (crew, app):
         limited = job_id("acme", "a", 2)
         works = in_turn(FOUR_BY_TENANT, 20, lambda _: LaneWork(ms=10))
         told = LaneWork(ms=10, limited=3, limited_ms=wait_ms)
