@@ -19,11 +19,12 @@ from faena.outcomes import Completed, Limited, Outcome
 from faena.services.audit import audit
 from faena.steward import Steward, standing
 from tests._support.dump import READ_ALL, Dump, read_dump
+from tests._support.gate import GatedWire
 from tests._support.lua import Lua
 from tests._support.rig import SECOND, Clock
 from tests._support.valkey import Server
-from tests.properties.homes_gate import GatedWire, Hired
 from tests.properties.homes_ledger import Ledger, Rules
+from tests.properties.homes_steward import Hired
 
 QUEUE = "q"
 OWN = ("@a", "@b")

@@ -12,7 +12,7 @@ import contextlib
 import itertools
 import os
 from collections import Counter
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -31,9 +31,9 @@ from faena.flows import Flow
 from faena.outcomes import Buried, Completed
 from faena.postman import Postman
 from faena.task import Draft
+from tests._support.gate import GatedWire, Stepped
 from tests._support.rig import SECOND, T0, Clock
 from tests._support.valkey import Server
-from tests.properties.homes_gate import GatedWire
 from tests.properties.strategies import ERROR
 
 EXAMPLES = 400 if os.environ.get("FAENA_HYPOTHESIS") == "long" else 25
@@ -51,50 +51,20 @@ def server() -> Iterator[Server]:
         yield server
 
 
-class Carrier:
+class Carrier(Stepped):
     """A postman that makes its next call only when it is let."""
 
     def __init__(self, world: World) -> None:
-        self.wire = GatedWire(Address.parse(world.url))
+        super().__init__(GatedWire(Address.parse(world.url)))
         engine = world.new_engine(self.wire)
         options = {name: queue.options for name, queue in world.app.queues.items()}
         self._postman = Postman(engine, Client(engine, Estate(engine, options)))
-        self._task: asyncio.Task[None] | None = None
-
-    @property
-    def is_busy(self) -> bool:
-        return self._task is not None and not self._task.done()
 
     async def begin(self, home: str) -> None:
-        await self._start(self._postman.carry(home))
-
-    async def _start(self, carrying: Coroutine[Any, Any, None]) -> None:
-        self.wire.at_gate.clear()
-        self._task = asyncio.create_task(carrying)
-        await self._rest()
-
-    async def step(self, *, is_doubled: bool = False) -> None:
-        self.wire.is_doubled = is_doubled
-        self.wire.let()
-        await self._rest()
-
-    async def _rest(self) -> None:
-        assert self._task is not None
-        waits = asyncio.create_task(self.wire.at_gate.wait())
-        await asyncio.wait({self._task, waits}, return_when=asyncio.FIRST_COMPLETED)
-        waits.cancel()
-        if self._task.done():
-            self._task.result()
-
-    async def finish(self) -> None:
-        while self.is_busy:
-            await self.step()
+        await self.start(self._postman.carry(home))
 
     async def close(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+        await self.abandon()
         await self.wire.close()
 
 

@@ -16,9 +16,10 @@ from faena.homes import Table
 from faena.options import QueueOptions
 from faena.outcomes import Completed, Limited, Released
 from faena.steward import Steward
+from tests._support.gate import GatedWire
 from tests._support.rig import SECOND, Rig
 from tests._support.valkey import Server
-from tests.properties.homes_gate import GatedWire, Hired
+from tests.properties.homes_steward import Hired
 
 OWN = "q/@b"
 

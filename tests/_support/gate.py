@@ -1,17 +1,15 @@
-"""A steward that makes its next call only when it is let, and may be abandoned between any two."""
+"""Work that makes its next call only when it is let, and may be abandoned between any two."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
-from faena.engine import Engine, Wire
+from faena.engine import Wire
 from faena.engine.request import Argument, Key, Script
 from faena.engine.topology import Node
-from faena.steward import Steward
-from tests._support.rig import Clock
 
 
 class GatedWire(Wire):
@@ -66,20 +64,17 @@ class GatedWire(Wire):
         return reply
 
 
-class Hired:
-    """One steward at work, a call at a time."""
+class Stepped:
+    """Work on such a wire, a call at a time."""
 
-    def __init__(self, wire: GatedWire, namespace: str, clock: Clock) -> None:
-        self._wire = wire
-        self._engine = Engine(wire, namespace=namespace, clock=clock, patience_s=5)
-        self._task: asyncio.Task[bool] | None = None
+    def __init__(self, wire: GatedWire) -> None:
+        self.wire = wire
+        self._task: asyncio.Task[Any] | None = None
 
-    async def begin(self, queue: str, settings: Mapping[str, str], *, is_strict: bool) -> None:
+    async def start(self, work: Coroutine[Any, Any, Any]) -> None:
         """Have it come to its first call."""
-        self._engine.know(queue, settings)
-        steward = Steward(self._engine, queue, is_strict=is_strict)
-        self._wire.at_gate.clear()
-        self._task = asyncio.create_task(steward.work())
+        self.wire.at_gate.clear()
+        self._task = asyncio.create_task(work)
         await self._rest()
 
     @property
@@ -87,23 +82,32 @@ class Hired:
         return self._task is not None and self._task.done()
 
     @property
+    def is_busy(self) -> bool:
+        return self._task is not None and not self._task.done()
+
+    @property
     def next_call(self) -> str:
         """What it will do when it is let."""
-        return self._wire.last
+        return self.wire.last
 
     async def step(self, *, is_doubled: bool = False) -> None:
         """Let it make one call, and think until it wants to make the next one."""
-        self._wire.is_doubled = is_doubled
-        self._wire.let()
+        self.wire.is_doubled = is_doubled
+        self.wire.let()
         await self._rest()
 
     async def _rest(self) -> None:
         assert self._task is not None
-        waits = asyncio.create_task(self._wire.at_gate.wait())
+        waits = asyncio.create_task(self.wire.at_gate.wait())
         await asyncio.wait({self._task, waits}, return_when=asyncio.FIRST_COMPLETED)
         waits.cancel()
         if self._task.done():
             self._task.result()
+
+    async def finish(self) -> None:
+        """All its calls, one after the other."""
+        while self.is_busy:
+            await self.step()
 
     async def abandon(self) -> None:
         """It is never heard of again."""

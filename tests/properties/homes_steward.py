@@ -1,0 +1,23 @@
+"""A steward that makes its next call only when it is let."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from faena.engine import Engine
+from faena.steward import Steward
+from tests._support.gate import GatedWire, Stepped
+from tests._support.rig import Clock
+
+
+class Hired(Stepped):
+    """One steward at work."""
+
+    def __init__(self, wire: GatedWire, namespace: str, clock: Clock) -> None:
+        super().__init__(wire)
+        self._engine = Engine(wire, namespace=namespace, clock=clock, patience_s=5)
+
+    async def begin(self, queue: str, settings: Mapping[str, str], *, is_strict: bool) -> None:
+        """Have it come to its first call."""
+        self._engine.know(queue, settings)
+        await self.start(Steward(self._engine, queue, is_strict=is_strict).work())
