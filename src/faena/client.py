@@ -118,8 +118,9 @@ class Client:
         return _granted(answer, {"cancelled", "asked"}, job, "cancel")
 
     async def retry(self, queue: str, job: str) -> None:
-        """Run a finished job again, with fresh attempts."""
+        """Run a finished job again, with fresh attempts; not one that the desk has dealt with."""
         answer = await self._ask(queue, lambda home: _only(self._engine.retry(home, [job])))
+        _refuse_decided(answer, job)
         _granted(answer, {"ready", "blocked"}, job, "retry")
 
     async def promote(self, queue: str, job: str) -> None:
@@ -185,6 +186,21 @@ class Client:
 async def _only(answers: Awaitable[Sequence[str]]) -> str:
     (answer,) = await answers
     return answer
+
+
+def _refuse_decided(answer: str, job: str) -> None:
+    """What was decided of a dead job stays so."""
+    word, _, new_id = answer.partition(" ")
+    if word == "retried":
+        raise InvalidTransition(
+            f"cannot retry job {job}: it was retried as {new_id}; look at that one", op="retry"
+        )
+    if word in {"resolved", "discarded"}:
+        raise InvalidTransition(
+            f"cannot retry job {job}: it is {word} at the dead-letter desk; "
+            f"enqueue a new job if it must run after all",
+            op="retry",
+        )
 
 
 def _granted(answer: str, good: set[str], job: str, op: str) -> str:

@@ -92,7 +92,7 @@ class Handle(Generic[R]):
         return await (await self._app.runtime()).client.cancel(self.queue, self.id)
 
     async def retry(self) -> None:
-        """Run a finished job again, with fresh attempts."""
+        """Run a finished job again, with fresh attempts; not one dealt with at the desk."""
         await (await self._app.runtime()).client.retry(self.queue, self.id)
 
     async def promote(self) -> None:

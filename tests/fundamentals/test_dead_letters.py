@@ -95,6 +95,30 @@ async def test_what_is_decided_is_decided_once(
     assert letter.resolution.reason == "sent by hand"
 
 
+async def test_a_job_that_was_dealt_with_is_not_run_again(
+    app: Faena, h: Harness, send: Task[int, None]
+) -> None:
+    jobs = [receipt.id for receipt in await send.enqueue_many([1, 2, 3])]
+    await h.drain()
+    desk = app.dead_letters
+    await desk.resolve("mail", jobs[0], by="ana", reason="sent by hand")
+    await desk.discard("mail", jobs[1], by="ana", reason="nobody needs it")
+    new_id = await desk.retry("mail", jobs[2], by="ana")
+    before = [await desk.get("mail", job) for job in jobs]
+    for job, words in zip(
+        jobs,
+        (
+            "it is resolved at the dead-letter desk; enqueue a new job",
+            "it is discarded at the dead-letter desk; enqueue a new job",
+            f"it was retried as {new_id}; look at that one",
+        ),
+        strict=True,
+    ):
+        with pytest.raises(InvalidTransition, match=f"cannot retry job {job}: {words}"):
+            await send.handle(job).retry()
+    assert [await desk.get("mail", job) for job in jobs] == before
+
+
 async def test_the_desk_is_listed_by_filter_and_page(
     app: Faena, h: Harness, send: Task[int, None]
 ) -> None:

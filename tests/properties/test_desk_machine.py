@@ -82,6 +82,18 @@ class DeskMachine(LanesMachine):
         why = Decision("manual", "", "ana")
         self.driver.do(lambda: self.desk.dismiss(QUEUE, status, why, ids), fault)
 
+    @precondition(lambda self: self.driver.sight.hash("desk"))
+    @rule(data=st.data(), fault=faults)
+    def run_dead_again(self, data: st.DataObject, fault: Fault) -> None:
+        """Under its own id only what is pending: no decision is taken back."""
+        decided = self.decided()
+        self.driver.ask("retry", fault, self.some(data))
+        assert self.decided() == decided
+
+    def decided(self) -> dict[str, Any]:
+        desk = self.driver.sight.hash("desk")
+        return {job: record for job, record in desk.items() if record["s"] != "pending"}
+
     @rule(
         verb=st.sampled_from(["begin", "stop", "resume", "rewind", "go"]),
         canary=st.integers(0, 2),

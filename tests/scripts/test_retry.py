@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from faena.outcomes import Buried, Cancelled, Completed, Outcome
+from tests._support.morgue import Morgue
 from tests._support.rig import BOOM, BOOM_JSON, SECOND, T0, Rig, score
 
 ERROR = {"errors": "1", "error:1": BOOM_JSON}
@@ -62,6 +63,20 @@ async def test_the_second_request_answers_alike_and_changes_nothing(rig: Rig) ->
     rig.clock.go(1)
     assert await rig.engine.retry("q", ["a"]) == ["ready"]
     assert await rig.is_untouched()
+
+
+async def test_what_was_decided_at_the_desk_stays_so(rig: Rig) -> None:
+    morgue = Morgue(rig)
+    await morgue.bury("again", "given_up", "mended", "pending")
+    await morgue.revive("again")
+    await morgue.dismiss("discarded", "given_up")
+    await morgue.dismiss("resolved", "mended")
+    await rig.remember()
+    answers = await rig.engine.retry("q", ["again", "given_up", "mended"])
+    assert answers == ["retried again2", "discarded", "resolved"]
+    assert await rig.is_untouched()
+    assert await rig.engine.retry("q", ["mended", "pending"]) == ["resolved", "ready"]
+    assert set((await rig.dump())["desk"]) == {"again", "given_up", "mended"}
 
 
 async def test_live_and_unknown_jobs_are_left_alone(rig: Rig) -> None:

@@ -212,7 +212,7 @@ class Engine:
         return answers
 
     async def retry(self, queue: str, ids: Sequence[str]) -> list[str]:
-        """For each: ready, or the state that forbids it, or unknown."""
+        """For each: ready, or what forbids it (a state, or a word of the desk), or unknown."""
         return await self._once_each("retry", queue, ids)
 
     async def promote(self, queue: str, ids: Sequence[str]) -> list[str]:

@@ -203,9 +203,9 @@ async def test_a_member_that_is_retried_twice_is_counted_once(shop: Shop, workin
             receipts = await group.enqueue_many(shop.one, ["a", "b"])
         await group.wait("10s")
         shop.failing.discard("a")
-        await shop.app.dead_letters.retry("first", receipts[0].id)
+        new_id = await shop.app.dead_letters.retry("first", receipts[0].id)
         await eventually(lambda: shop.done == ["a"])
-        await receipts[0].handle.retry()
+        await shop.first.handle(new_id).retry()
         await eventually(lambda: shop.done == ["a", "a"])
 
         async def is_counted() -> bool:

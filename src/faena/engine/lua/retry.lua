@@ -1,9 +1,9 @@
 --- Run finished jobs again, with fresh attempts and at their own priority.
 -- states   dead | cancelled | completed -> ready | blocked
--- keys     dead, cancelled, completed, ready zsets · results, marks hashes
+-- keys     dead, cancelled, completed, ready zsets · results, marks, desk hashes
 -- args     now · caller (of this call only) · call · id …
 -- returns  for each: ready (also when it was before) | blocked (in its chain) | the state that forbids
---          it | unknown
+--          it | resolved, discarded or `retried <new id>` (decided at the dead-letter desk) | unknown
 -- refuses  UNCONFIGURED
 --@include now, conf, replay, state, score, mark, wake, tally, weigh, place, shelf
 local now, conf = now_us(ARGV[1]), conf_now()
@@ -17,6 +17,15 @@ local answers, retried = {}, {}
 
 --- What stays with a job: errors and log, changed priority, where it comes from, whom it tells.
 local KEPT = { 'i', 'p', 'o', 'b', 'x', 'w', 't' }
+
+--- What was decided of a dead job, or nil: whoever runs it again would take back another's word.
+local function decided(id)
+  local record = records_of({ id })[id]
+  if not record or record.s == 'pending' then
+    return nil
+  end
+  return record.s == 'retried' and 'retried ' .. record.to or record.s
+end
 
 --- Attempts, losses and claims are new.
 local function renew_mark(id, mark)
@@ -53,12 +62,13 @@ end
 for i = 4, #ARGV do
   local id = ARGV[i]
   local state = state_of(id)
-  if state == 'dead' or state == 'cancelled' or state == 'completed' then
+  local forbids = state == 'dead' and decided(id)
+  if is_finished(state) and not forbids then
     start_over(id, state)
     retried[#retried + 1] = id
     state = state_of(id)
   end
-  answers[#answers + 1] = state or 'unknown'
+  answers[#answers + 1] = forbids or state or 'unknown'
 end
 if #retried > 0 then
   arm_wake()
