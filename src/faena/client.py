@@ -51,7 +51,7 @@ def seal_job(
     if options.delay_us:
         facts["delay"] = options.delay_us
     if options.id is not None:
-        facts["digest"] = _digest(spec)
+        facts["digest"] = digest_of(spec)
     if isinstance(options.unique, Unique):
         facts |= _unique_facts(options.unique)
     if options.tells is not None:
@@ -80,7 +80,7 @@ class Frame:
         return self._head + payload + self._tail
 
 
-def _digest(spec: Spec) -> str:
+def digest_of(spec: Spec) -> str:
     """What makes two jobs of one id the same: task, payload, tenant, key."""
     parts = (spec.task, bytes(spec.payload), spec.tenant, spec.key)
     return hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()

@@ -162,6 +162,9 @@ class Draft(msgspec.Struct, Generic[P], frozen=True):
     options: EnqueueOptions
     task: Task[P, Any]
 
+    def __repr__(self) -> str:
+        return f"<Draft of {self.task.queue}/{self.task.name}>"  # no payload in logs
+
 
 class Task(Generic[P, R]):
     """A registered function. Calling it runs the function here; `enqueue` has a worker run it."""

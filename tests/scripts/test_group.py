@@ -34,6 +34,9 @@ async def test_a_group_without_members_calls_back_when_it_is_sealed(rig: Rig, ma
     await mail.done("q", await errands(rig))
     assert await mail.seal_group("q", "g", 0) == "OK"
     assert await mail.seal_group("q", "g", 2) == "0"
+    await rig.remember()
+    assert await mail.open_group("q", "g", {"complete": b"another"}) == "0"
+    assert await rig.is_untouched()
     assert await errands(rig) == []
 
 

@@ -118,12 +118,12 @@ class Mail:
 
     # -- groups ---------------------------------------------------------------------------------
 
-    async def open_group(self, queue: str, group: str, callbacks: Mapping[str, bytes]) -> None:
-        """Begin a group; again with the same callbacks changes nothing."""
+    async def open_group(self, queue: str, group: str, callbacks: Mapping[str, bytes]) -> str:
+        """Begin a group, once more if need be: OK, or the number of members it is sealed with."""
         flat: list[Argument] = []
         for name, made in callbacks.items():
             flat += (f"on:{name}", made)
-        await self._engine.ask("group", queue, [group, "open", *flat])
+        return str((await self._engine.ask("group", queue, [group, "open", *flat])).decode())
 
     async def seal_group(self, queue: str, group: str, total: int) -> str:
         """Say how many members there are: OK, unknown, or another number that was said before."""

@@ -197,20 +197,34 @@ class Flow:
         head = await self._head(mail)
         async for node in self._read(mail, head.total):
             if node.state in _MENDABLE:
-                state = await Handle(self._app, node.queue, node.job, codec_for(Any)).state()
+                job = await self._last_of(node)
+                state = await Handle(self._app, node.queue, job, codec_for(Any)).state()
                 if state is not None and state not in FINISHED:
                     raise InvalidTransition(
-                        f"cannot retry flow {self.id}: job {node.job} of node {node.name} was run "
+                        f"cannot retry flow {self.id}: job {job} of node {node.name} was run "
                         f"again and is {state.value}; wait for it",
                         op="retry",
                     )
+
+    async def _last_of(self, node: _Raw) -> str:
+        """The node's job, or the last one that the dead-letter desk has made of it."""
+        job = node.job
+        while node.state == "dead":
+            letter = await self._app.dead_letters.get(node.queue, job)
+            if letter is None or letter.retried_as is None:
+                break
+            job = letter.retried_as
+        return job
 
     async def _resolve(self, nodes: Sequence[_Raw]) -> None:
         for node in nodes:
             if node.state == "dead":
                 with contextlib.suppress(FaenaError):  # gone, or dealt with by somebody
                     await self._app.dead_letters.resolve(
-                        node.queue, node.job, by="faena", reason=f"flow {self.id} was run again"
+                        node.queue,
+                        await self._last_of(node),
+                        by="faena",
+                        reason=f"flow {self.id} was run again",
                     )
 
     async def _write(self, mail: Mail, verb: str, *args: Any) -> None:

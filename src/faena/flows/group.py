@@ -85,6 +85,8 @@ class Group:
             self._queue = self._queue or draft.task.queue
         self._members: set[str] = set()
         self._is_open = False
+        self._sealed: str | None = None
+        """With how many members, once that is known."""
         self._is_counted = True
 
     @property
@@ -147,6 +149,12 @@ class Group:
         self._queue = self._queue or queue
         if not self._is_open:
             await self._open()
+        if self._sealed is not None:
+            raise InvalidTransition(
+                f"group {self.id} is sealed with {self._sealed} members and takes no more: "
+                "look at it with view(), or begin another",
+                op="enqueue",
+            )
         return f"g:{self._queue}:{self._name}:"
 
     async def _open(self) -> None:
@@ -158,8 +166,8 @@ class Group:
             for name, draft in self._callbacks.items()
         }
         packed = {name: one.pack() for name, one in made.items()}
-        await (await self._mail()).open_group(queue, self._name, packed)
-        self._is_open = True
+        answer = await (await self._mail()).open_group(queue, self._name, packed)
+        self._is_open, self._sealed = True, None if answer == "OK" else answer
 
     async def seal(self) -> None:
         """Say that these were all members: from now on the group can end."""
@@ -176,12 +184,14 @@ class Group:
             )
         if not self._is_open:
             await self._open()
+        total = str(len(self._members))
         answer = await (await self._mail()).seal_group(self._queue, self._name, len(self._members))
+        self._sealed = total if answer == "OK" else answer if answer.isdigit() else None
         if answer == "unknown":
             raise _unknown(self.id)
         if answer != "OK":
             raise InvalidTransition(
-                f"group {self.id} was sealed with {answer} members, not {len(self._members)}",
+                f"group {self.id} was sealed with {answer} members, not {total}",
                 op="seal",
             )
         await (await self._app.runtime()).postman.try_to_carry(self._queue)

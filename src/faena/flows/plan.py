@@ -14,6 +14,7 @@ node: see the scripts `flow` and `receive`.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,8 +22,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from faena.client import digest_of
 from faena.engine.mail import Made, Mail
-from faena.errors import ConfigError, JobNotFound, nearest
+from faena.errors import ConfigError, JobConflict, JobNotFound, nearest
 from faena.flows.flow import SLICE, Flow, job_of
 from faena.job import Spec
 from faena.middleware import wrap_enqueue
@@ -98,16 +100,20 @@ class Plan:
     def _rules(self, after: Any, default: str) -> dict[str, str]:
         if after is None or isinstance(after, Node | str):
             after = () if after is None else (after,)
+        if not isinstance(after, Iterable):
+            raise _bad_after(after)
         pairs = after.items() if isinstance(after, Mapping) else ((one, default) for one in after)
         rules: dict[str, str] = {}
         for node, rule in pairs:
             check_choice("on_failure", rule, RULES)
+            if not isinstance(node, Node | str):
+                raise _bad_after(node)
             if isinstance(node, Node) and self.nodes.get(node.name) is not node:
                 raise ConfigError(
                     f"node {node.name!r} must be one of this flow, got one of another",
                     field="after",
                 )
-            rules[node.name if isinstance(node, Node) else str(node)] = rule
+            rules[node.name if isinstance(node, Node) else node] = rule
         return rules
 
     def _name_for(self, draft: Draft[Any]) -> str:
@@ -127,8 +133,10 @@ class Plan:
         runtime = await self._app.runtime()
         mail = Mail(runtime.engine)
         flow = Flow(self._app, f"{queue}/{self._id}")
+        head = ("name", self.name, "plan", drawn.digest())
         async for fields in drawn.slices(queue, self._id):
-            if await mail.flow(queue, self._id, "put", 1, "name", self.name, *fields) != "OK":
+            if await mail.flow(queue, self._id, "put", 1, *head, *fields) != "OK":
+                await self._refuse_another(mail, queue, drawn.digest())
                 return flow  # it has begun: by an earlier call
         total = len(drawn.nodes)
         if await mail.flow(queue, self._id, "start", 1, total, total) == "unknown":
@@ -137,6 +145,22 @@ class Plan:
             )
         await runtime.postman.try_to_carry(queue)
         return flow
+
+    async def _refuse_another(self, mail: Mail, queue: str, digest: str) -> None:
+        (begun,) = await mail.flow_fields(queue, self._id, ["plan"])
+        if begun is not None and begun.decode() != digest:
+            raise JobConflict(
+                f"flow {queue}/{self._id} has begun with another plan: give this one another id",
+                op="start",
+            )
+
+
+def _bad_after(given: Any) -> ConfigError:
+    return ConfigError(
+        "after must be nodes of the flow or their names, such as after=[cae], got "
+        f"{type(given).__name__}",
+        field="after",
+    )
 
 
 class _Drawing:
@@ -161,6 +185,15 @@ class _Drawing:
                     )
                 self._children[parent].append((self._numbers[node.name], rule))
         _check_acyclic(plan.nodes)
+
+    def digest(self) -> str:
+        """What makes two plans of one id the same: jobs, and how they wait for each other."""
+        parts = [
+            (node.name, one.task.queue, digest_of(one.task.spec(one)), sorted(node.after.items()))
+            for node in self.nodes
+            for one in [node.draft]
+        ]
+        return hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()
 
     async def slices(self, queue: str, flow: str) -> AsyncIterator[list[Any]]:
         """What is written of the nodes, in parts: so many of them, and so many bytes."""
@@ -217,7 +250,8 @@ def check_draft(draft: Any) -> None:
     """Refuse what cannot be a job of a flow or the callback of a group."""
     if not isinstance(draft, Draft):
         raise ConfigError(
-            f"a job must be given as a draft, such as task.draft(payload), got {draft!r}",
+            "a job must be given as a draft, such as task.draft(payload), got "
+            f"{type(draft).__name__}{_hint(draft)}",
             field="draft",
         )
     for name in ("id", "unique"):
@@ -234,6 +268,12 @@ def check_draft(draft: Any) -> None:
             field="durability",
         )
     draft.task.spec(draft)  # a payload that cannot be encoded is refused here, not at the start
+
+
+def _hint(given: Any) -> str:
+    """What was probably meant; never the thing itself, which may hold payloads."""
+    is_list = isinstance(given, list | tuple) and any(isinstance(one, Draft) for one in given)
+    return " of drafts: give them one by one, as in chain(*drafts)" if is_list else ""
 
 
 def _check_acyclic(nodes: Mapping[str, Node]) -> None:
@@ -297,6 +337,12 @@ def chord(
     name: str = "chord",
 ) -> Plan:
     """Any number side by side, and one when all have ended."""
+    if isinstance(drafts, Draft):  # an easy slip, as chain takes them one by one
+        raise ConfigError(
+            "drafts of a chord must be a list, such as chord([a, b], callback), got "
+            f"{type(drafts).__name__}",
+            field="drafts",
+        )
     plan = Plan(app, name)
     heads = [plan.add(draft) for draft in drafts]
     plan.add(finally_, after=heads, on_failure=on_failure)

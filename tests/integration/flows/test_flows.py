@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from faena import Discard, Faena, Job, Retain, Retry
-from faena.errors import ConfigError, InvalidTransition, JobNotFound, ResultTimeout
+from faena.errors import (
+    ConfigError,
+    InvalidTransition,
+    JobConflict,
+    JobNotFound,
+    ResultTimeout,
+)
+from faena.flows.plan import Plan
 from faena.task import Task
 from faena.testing import harness
 from tests._support.eventually import eventually
@@ -281,6 +289,62 @@ async def test_a_linked_retry_from_the_desk_carries_the_flow_on(
         view = await flow.wait("10s")
     assert view.state == "completed"
     assert view.counts == {"completed": 3}
+
+
+async def test_a_flow_waits_for_what_the_desk_has_made_of_its_dead_jobs(
+    app: Faena, shop: Shop, working: Working
+) -> None:
+    shop.failing = {"a"}
+    async with working(app):
+        flow = await app.chain(shop.one.draft("a"), shop.two.draft("b")).start()
+        (dead, _) = (await flow.wait("10s")).nodes
+    made = await app.dead_letters.retry("first", dead.job, by="ana")
+    with pytest.raises(InvalidTransition, match=f"job {made} of node one was run again"):
+        await flow.retry()
+    async with working(app):
+        await eventually(lambda: _is_dead(app, made))
+    await flow.retry()
+    letter = await app.dead_letters.get("first", made)
+    assert letter is not None
+    assert letter.status == "resolved"
+    shop.failing.clear()
+    async with working(app):
+        assert (await flow.wait("10s")).state == "completed"
+    assert shop.done == ["a", "b"]
+
+
+async def _is_dead(app: Faena, job: str) -> bool:
+    return await app.dead_letters.get("first", job) is not None
+
+
+async def test_an_id_is_one_plan(app: Faena, shop: Shop) -> None:
+    def plan(*names: str) -> Plan:
+        made = app.flow(id="inv-9")
+        for name in names:
+            made.add(shop.one.draft(name))
+        return made
+
+    flow = await plan("a").start()
+    assert (await plan("a").start()).id == flow.id
+    for other in (plan("b"), plan("a", "b")):
+        with pytest.raises(JobConflict, match="begun with another plan: give this one another id"):
+            await other.start()
+    assert (await flow.view()).total == 1
+
+
+async def test_errors_of_plans_say_what_was_meant_and_no_payloads(app: Faena, shop: Shop) -> None:
+    secret, other = shop.one.draft("s3cret"), shop.two.draft("b")
+    wrong: list[tuple[Callable[[], Any], str]] = [
+        (lambda: app.chain([secret, other]), "got list of drafts: give them one by one"),  # type: ignore[arg-type]
+        (lambda: app.chord(secret, other), r"must be a list, such as chord\(\[a, b\], callback"),  # type: ignore[arg-type]
+        (lambda: app.flow().add(secret, after=5), "after must be nodes of the flow or their names"),  # type: ignore[arg-type]
+        (lambda: app.flow().add(secret, after=[5]), "such as after=.*got int"),  # type: ignore[list-item]
+    ]
+    for make, message in wrong:
+        with pytest.raises(ConfigError, match=message) as caught:
+            make()
+        assert "s3cret" not in str(caught.value)
+    assert repr(secret) == "<Draft of first/one>"
 
 
 async def test_a_test_can_drain_flows_and_groups(server: Server) -> None:

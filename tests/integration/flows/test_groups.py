@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from faena import Discard, Faena, Job, Retain, Retry
-from faena.errors import ConfigError, JobNotFound, ResultTimeout
+from faena.errors import ConfigError, InvalidTransition, JobNotFound, ResultTimeout
 from faena.task import Task
 from tests._support.eventually import eventually
 from tests.integration.flows.conftest import Working
@@ -157,3 +157,27 @@ async def test_a_group_is_found_by_its_id(app: Faena, shop: Shop) -> None:
     assert (await found.view()).total is None
     with pytest.raises(JobNotFound, match="no group members/nobody"):
         await app.group(id="members/nobody").view()
+
+
+async def test_a_sealed_group_takes_no_more_members(
+    app: Faena, shop: Shop, working: Working
+) -> None:
+    async with app.group(on_complete=shop.back.draft("complete"), id="day") as group:
+        await group.enqueue_many(shop.member, [1, 2])
+    again = app.group(on_complete=shop.back.draft("other"), id="day")
+    for one in (group, again):
+        with pytest.raises(InvalidTransition, match="is sealed with 2 members and takes no more"):
+            await one.enqueue(shop.member, 3)
+        with pytest.raises(InvalidTransition, match="begin another"):
+            await one.enqueue_many(shop.member, [3, 4])
+    assert (await app.queues["members"].counts())["ready"] == 2
+    async with working(app):
+        await eventually(lambda: len(shop.calls) == 1)
+    assert shop.calls == [("complete", {"total": 2, "completed": 2, "dead": 0, "cancelled": 0})]
+
+
+async def test_an_empty_group_may_be_sealed_again(app: Faena, shop: Shop) -> None:
+    for _ in range(2):
+        async with app.group(on_complete=shop.back.draft("complete"), id="none") as group:
+            pass
+    assert (await group.view()).total == 0

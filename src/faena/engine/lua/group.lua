@@ -2,13 +2,18 @@
 -- states   none of jobs
 -- keys     group hashes · groups, errands zsets
 -- args     now · group · open · (field · value) …  |  seal · total
--- returns  OK · unknown · the total it was sealed with, when that was another
+-- returns  OK · unknown · the total it was sealed with: of `open`, which then changes nothing, and of `seal` when
+--          that was another
 -- A group that is never sealed is gone after a month.
 --@include now, conf, tally, letter, company
 local OPEN_TTL_S = 30 * 86400
 local now, id, verb = now_us(ARGV[1]), ARGV[2], ARGV[3]
 
 local function open_group()
+  local total = call('HGET', group_key(id), 'total')
+  if total then
+    return total
+  end
   if call('HSETNX', group_key(id), 'created', whole(now)) == 1 then
     call('EXPIRE', group_key(id), OPEN_TTL_S)
     call('ZADD', key('groups'), now, id)
