@@ -174,6 +174,41 @@ def test_retry_failed_retries_everything(cli: Cli, monkeypatch: pytest.MonkeyPat
     assert (seen["pending"], seen["retried"]) == (1, 3)  # the bill is dead again
 
 
+PLANS = [
+    ("--tenant", "acme"),
+    ("--task", "send"),
+    ("--error", "ETIMEDOUT"),
+    ("--group", "abc"),
+    ("--older-than", "1h"),
+    ("--newer-than", "1h"),
+    ("--rate", "1/s"),
+    ("--canary", "0"),
+    ("--failures", "3"),
+    ("--by", "ana"),
+    ("--reason", "enough"),
+]
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=[name for name, _ in PLANS])
+@pytest.mark.parametrize("told", ["--resume", "--stop"])
+def test_a_redrive_that_has_begun_takes_no_other_plan(
+    cli: Cli, told: str, plan: tuple[str, str]
+) -> None:
+    code, out, err = cli("dlq", "redrive", "mail", told, "4f2a90c1d3e5", *plan, "--json")
+    assert (code, out) == (2, "")
+    assert err.startswith(f"faena: {told} must stand alone, got {plan[0]} beside it")
+
+
+@pytest.mark.parametrize("told", ["--resume", "--stop"])
+def test_an_empty_id_begins_no_redrive(cli: Cli, told: str) -> None:
+    bury(send, 2)
+    code, out, err = cli("dlq", "redrive", "mail", told, "")
+    assert (code, out) == (1, "")
+    assert "redrive" in err
+    assert document(cli, "redrives", "mail") == []
+    assert document(cli, "stats")["by_status"]["pending"] == 2
+
+
 @pytest.mark.parametrize(
     "args",
     [

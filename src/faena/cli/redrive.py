@@ -56,16 +56,15 @@ def redrive(
     with --resume.
     """
     target, (name,) = split(words, "QUEUE")
-    if resume and stop:
-        raise click.UsageError("--resume or --stop must be given, and not both")
+    _check_alone(click.get_current_context())
     app = find_app(target)
     queue = find_queue(app, name).name
     desk, report = app.dead_letters, _Progress(output)
 
     def work() -> Awaitable[RedriveView]:
-        if stop:
+        if stop is not None:
             return desk.stop_redrive(queue, stop)
-        if resume:
+        if resume is not None:
             return desk.resume_redrive(queue, resume, report=report)
         why = reason or "redrive"
         return desk.redrive(queue, rate=rate, reason=why, report=report, **given)
@@ -75,6 +74,24 @@ def redrive(
     if view.state == "failed":
         raise InvalidTransition(
             f"redrive {view.id} has failed: {view.died} of its jobs are dead again", op="redrive"
+        )
+
+
+def _check_alone(ctx: click.Context) -> None:
+    """Refuse a plan beside --resume or --stop: a redrive keeps the one that it was begun with."""
+    default = click.core.ParameterSource.DEFAULT
+    given = {
+        option.name: option.opts[0]
+        for option in ctx.command.params
+        if option.name not in {"words", "json", "debug"}
+        and ctx.get_parameter_source(option.name or "") is not default
+    }
+    told = given.get("resume") or given.get("stop")
+    others = [option for option in given.values() if option != told]
+    if told and others:
+        raise click.UsageError(
+            f"{told} must stand alone, got {' and '.join(others)} beside it: "
+            "a redrive keeps the plan that it was begun with"
         )
 
 
