@@ -313,11 +313,8 @@ class Task(Generic[P, R]):
     async def _deliver(self, jobs: Sequence[NewJob], durability: Durability) -> list[Receipt[R]]:
         client = (await self.app.runtime()).client
         answers, reached = await client.enqueue(self.queue, jobs, durability)
-        reached_text = str(reached)
-        return [
-            self._receipt(job, answer, reached_text)
-            for job, answer in zip(jobs, answers, strict=True)
-        ]
+        text = str(reached)
+        return [self._receipt(*pair, text) for pair in zip(jobs, answers, strict=True)]
 
     def _spec(self, payload: bytes, options: EnqueueOptions) -> Spec:
         return Spec(
