@@ -104,7 +104,7 @@ class Faena:
             )
         )
         self._portal = Portal(self._links, self._renew_ids)
-        self._dead_letters = _checked(dead_letters or DeadLetters())
+        self.dead_letter_options = _checked(dead_letters or DeadLetters())
         self._reach = Reach(self._connected, lambda: self.queues, self.new_ids)
         self._renew_ids()
 
@@ -304,7 +304,7 @@ class Faena:
         for name in names:
             self._check_known(name)
         runtime = await self.runtime()
-        dead_letters = self._dead_letters.settled(os.environ)
+        dead_letters = self.dead_letter_options.settled(os.environ)
         scheduler = await self.schedules.scheduler(names)
         return Worker(
             runtime.engine,

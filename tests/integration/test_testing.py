@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from faena import Discard, Faena, Job, Limit, RateLimited, Retry, Snooze
+from faena import DeadLetters, Discard, Faena, Job, Limit, RateLimited, Retry, Snooze
 from faena.errors import ConfigError, JobFailed, PayloadError
+from faena.outcomes import Buried
 from faena.testing import Clock, attempt, harness, run_inline, shared_url, sync_harness
 from tests._support.valkey import Server, free_port
 
@@ -208,6 +209,24 @@ async def test_endings_of_a_handlers_choice_have_their_own_words() -> None:
             await choose.enqueue(word)
         report = await h.drain()
     assert report.counts == {"retried": 1, "snoozed": 1, "limited": 1}
+
+
+async def test_dead_jobs_are_noted_as_the_app_says() -> None:
+    options = DeadLetters(errors=(LookupError,), retry_after="5m")
+    app = Faena("shop", ELSEWHERE, dead_letters=options)
+
+    @app.queue("mail", retry=Retry.never()).task
+    async def welcome(to: str) -> None:
+        raise LookupError(to)
+
+    ran = await attempt(welcome, "nobody")
+    assert isinstance(ran.outcome, Buried)
+    assert ran.outcome.note is not None
+    assert ran.outcome.note.retry_us == options.retry_after_us
+    async with harness(app) as h:
+        await welcome.enqueue("nobody")
+        await h.drain()
+        assert (await app.dead_letters.stats()).due == 1
 
 
 async def test_what_a_handler_enqueues_is_drained_too(shop: Shop) -> None:

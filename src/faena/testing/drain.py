@@ -18,6 +18,7 @@ from faena.engine.scripts import Claim, Exchanged, Settlement, Turn
 from faena.estate import Estate
 from faena.job import Spec
 from faena.middleware import Middleware
+from faena.options import DeadLetters
 from faena.outcomes import Outcome, Snoozed
 from faena.postman import Postman
 from faena.producer import CallIds
@@ -44,7 +45,7 @@ _spec_decoder = msgspec.json.Decoder(Spec)
 class Drain:
     """Claims, runs and settles until nothing is left that may run."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - its parts, those of a worker among them
         self,
         engine: Engine,
         estate: Estate,
@@ -53,6 +54,7 @@ class Drain:
         middleware: Sequence[Middleware],
         scheduler: Scheduler,
         *,
+        dead_letters: DeadLetters,
         at_once: int,
         most: int,
     ) -> None:
@@ -64,6 +66,7 @@ class Drain:
         self._fired_at = 0
         self._due_at: int | None = None
         self._middleware = middleware
+        self._dead_letters = dead_letters
         self._at_once = at_once
         self._most = most
         self._lines: dict[str, _Line] = {}
@@ -83,6 +86,7 @@ class Drain:
                         home,
                         places=places,
                         middleware=self._middleware,
+                        dead_letters=self._dead_letters,
                         on_ran=self._ended,
                     )
             listening = await self._engine.listen(stop=self._stop)
@@ -185,6 +189,7 @@ class _Line:
         *,
         places: Places,
         middleware: Sequence[Middleware],
+        dead_letters: DeadLetters,
         on_ran: Callable[[Ran], None],
     ) -> None:
         self._engine = engine
@@ -210,6 +215,7 @@ class _Line:
             worker=WORKER,
             on_done=self._done,
             on_free=lambda: None,
+            dead_letters=dead_letters,
         )
 
     async def exchange(self, want: int) -> Exchanged:

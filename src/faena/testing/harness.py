@@ -137,6 +137,7 @@ class Harness:
             self.clock,
             self.app.middleware,
             await self.app.schedules.scheduler(names, self._start_us),
+            dead_letters=self.app.dead_letter_options,
             at_once=at_once,
             most=most,
         )

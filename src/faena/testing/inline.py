@@ -74,9 +74,9 @@ async def attempt(
             worker=WORKER,
             on_done=done,
             on_free=lambda: None,
+            dead_letters=task.app.dead_letter_options,
         )
-        claim = Claim(job_id, "inline", spec, 0.0, number - 1, 0, 0)
-        door.executor.start([claim], 0)
+        door.executor.start([Claim(job_id, "inline", spec, 0.0, number - 1, 0, 0)], 0)
         outcome = await ended
     return Ran(
         queue=task.queue,
