@@ -9,6 +9,7 @@ from faena.errors import ConfigError
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _LABEL_MAX = 128
+_WORDS_MAX = 128
 
 
 def check_name(what: str, value: Any) -> str:
@@ -32,6 +33,26 @@ def check_label(what: str, value: Any) -> str:
         field=what,
         value=value,
     )
+
+
+def check_words(what: str, value: Any) -> str:
+    """Return `value` when it may stand as an error's name or code: a label that may have spaces."""
+    if isinstance(value, str) and 0 < len(value) <= _WORDS_MAX and value.isprintable():
+        return value
+    raise ConfigError(
+        f"{what} must be 1 to {_WORDS_MAX} printable characters, got {value!r}",
+        field=what,
+        value=value,
+    )
+
+
+def as_words(text: str) -> str:
+    """A text of somebody's so that it passes as words: cut, with escapes for what is no sign."""
+    signs = [
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode()
+        for sign in text[:_WORDS_MAX]
+    ]
+    return "".join(signs)[:_WORDS_MAX]
 
 
 def _is_clean(text: str) -> bool:

@@ -49,7 +49,10 @@ class Snooze(Signal):
 
 
 class Discard(Signal):
-    """Give the job up now: it goes to the dead-letter desk with `reason`."""
+    """Give the job up now: it goes to the dead-letter desk with `reason`.
+
+    It is never retried by itself, whatever error made the handler decide so.
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -114,7 +117,7 @@ class DeathNote(msgspec.Struct, frozen=True, array_like=True):
     sample: str = ""
     """The message, without what differs between errors of a kind."""
     retry_us: int = 0
-    """After how long the job is retried by itself; 0 for never."""
+    """After how long the job is retried by itself, if that is switched on then; 0 for never."""
     most: int = 0
     """How often at most, along the whole line of retries."""
 

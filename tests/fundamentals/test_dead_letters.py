@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from faena import DeadLetters, Faena, Job, RedriveView, Retry
+from faena import DeadLetters, Discard, Faena, Job, RedriveView, Retry
 from faena.deadletter.upkeep import Upkeep
 from faena.errors import ConfigError, InvalidTransition, JobNotFound
 from faena.queue import Queue
@@ -191,6 +191,35 @@ async def test_passing_errors_are_retried_by_themselves_twice(
     assert letters[2].origin == letters[0].id
     assert letters[1].resolution is not None
     assert letters[1].resolution.action == "auto"
+
+
+async def test_a_discarded_job_is_not_retried_by_itself(app: Faena, h: Harness) -> None:
+    @app.queue("mail").task
+    async def send(_to: str) -> None:
+        raise Discard("no such address") from TimeoutError()
+
+    receipt = await send.enqueue("nobody")
+    await h.drain()
+    letter = await app.dead_letters.get("mail", receipt.id)
+    assert letter is not None
+    assert (letter.error.name, letter.error.code) == ("Discard", None)
+    assert (await app.dead_letters.stats()).due == 0
+
+
+async def test_the_desk_is_asked_for_any_code_that_it_shows(app: Faena, h: Harness) -> None:
+    class Declined(Exception):
+        code = "card declined"
+
+    @app.queue("bills", retry=Retry.never()).task
+    async def charge(_cents: int) -> None:
+        raise Declined("no")
+
+    receipt = await charge.enqueue(5)
+    await h.drain()
+    (letter,) = (await app.dead_letters.list(error="card declined")).items
+    assert (letter.id, letter.error.code) == (receipt.id, "card declined")
+    with pytest.raises(ConfigError, match="error must be 1 to 128 printable characters"):
+        await app.dead_letters.list(error="x" * 129)
 
 
 async def test_code_without_an_event_loop_reads_the_desk_too(

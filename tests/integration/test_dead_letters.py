@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -196,12 +197,22 @@ async def told(one: Shop, name: bytes) -> int:
     return sum(flat[::2].count(name) for _, flat in events)
 
 
-async def test_automatic_retries_can_be_switched_off(
+async def test_automatic_retries_can_be_switched_off_and_on_again(
     valkey: Server, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ENABLE_DLQ_AUTO_RETRY", "false")
-    async with shop(valkey, namespace) as one:
+    dead = DeadLetters(retry_after="1ms")
+    async with shop(valkey, namespace, dead=dead) as one:
         await one.bury(7)
+
+        async def look() -> list[str]:
+            upkeep = Upkeep(one.app._reach, dead.settled(os.environ), ["mail"])
+            return await upkeep.look_after("mail")
+
+        assert await look() == []
+        assert (await one.desk.stats()).due == 1
+        monkeypatch.setenv("ENABLE_DLQ_AUTO_RETRY", "true")
+        await eventually(look)
         assert (await one.desk.stats()).due == 0
     monkeypatch.setenv("ENABLE_DLQ_AUTO_RETRY", "perhaps")
     async with shop(valkey, namespace) as one:

@@ -9,8 +9,10 @@ from urllib.error import HTTPError
 import httpx
 import pytest
 
-from faena import DeadLetters, Faena
+from faena import DeadLetters, Discard, Faena
+from faena.deadletter.note import death_note
 from faena.errors import ConfigError
+from faena.naming import check_words
 from faena.worker.failure import TimedOut, record_of
 
 
@@ -26,10 +28,14 @@ class Moody(Exception):
         raise RuntimeError("not today")
 
 
-def wrapped(cause: BaseException) -> BaseException:
-    error = Coded()
+def wrapped(cause: BaseException, error: BaseException | None = None) -> BaseException:
+    error = error or Coded()
     error.__cause__ = cause
     return error
+
+
+class Refused(Discard):
+    code = "REFUSED"
 
 
 def answer(status: int) -> httpx.HTTPStatusError:
@@ -55,13 +61,25 @@ CODES = [
     (Coded(code="E_MINE"), "E_MINE"),
     (Coded(code=7), "7"),
     (Coded(code=True), None),
+    (Coded(code="card declined"), "card declined"),
+    (Coded(code="x" * 200), "x" * 128),
+    (Coded(code="two\nlines \udc80"), "two\\nlines \\udc80"),
+    (Coded(code=10**5000), None),
     (Moody(), None),
+    (wrapped(TimeoutError(), Discard("wrong address")), None),
+    (wrapped(TimeoutError(), Refused("wrong address")), "REFUSED"),
 ]
 
 
 @pytest.mark.parametrize(("error", "code"), CODES, ids=lambda part: str(part)[:40])
 def test_errors_have_the_codes_that_operators_know(error: BaseException, code: str | None) -> None:
     assert record_of(error, attempt=1, worker="w", at=0).code == code
+    assert code is None or check_words("error", code) == code  # it can be asked for
+
+
+def test_long_names_are_cut_so_that_they_can_be_asked_for() -> None:
+    error = type("Boom" * 50, (Exception,), {})()
+    assert check_words("error", record_of(error, attempt=1, worker="w", at=0).name)
 
 
 def test_causes_that_go_round_in_circles_end() -> None:
@@ -75,8 +93,15 @@ def test_codes_and_classes_decide() -> None:
     assert options.retries("ETIMEDOUT", None)
     assert options.retries(None, Coded())
     assert not options.retries("TIMEOUT", ValueError())
-    assert not DeadLetters(auto_retry=False).retries("ETIMEDOUT", None)
+    assert DeadLetters(auto_retry=False).retries("ETIMEDOUT", None)  # it is asked when due
     assert not DeadLetters(most_retries=0).retries("ETIMEDOUT", None)
+
+
+def test_a_job_that_its_handler_discards_is_not_retried() -> None:
+    options = DeadLetters(errors=(Exception,), codes=("REFUSED",))
+    for error, is_again in ((ValueError(), True), (Discard("no"), False), (Refused("no"), False)):
+        record = record_of(error, attempt=1, worker="w", at=0)
+        assert bool(death_note(record, error, None, options).retry_us) == is_again
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from faena.deadletter.item import Dealt, Status
 from faena.duration import Duration, to_us
 from faena.engine.desk import Decision, Filter
 from faena.errors import ConfigError, InvalidTransition, JobNotFound, nearest
-from faena.naming import check_label
+from faena.naming import check_label, check_words
 
 _LONGEST_REASON: Final = 500
 
@@ -48,12 +48,16 @@ def read_filter(given: Mapping[str, Any]) -> tuple[Filter, tuple[int | None, int
             field="status",
             value=words["status"],
         )
-    checked = {name: check_label(name, str(value)) for name, value in words.items()}
+    checked = {name: _word(name, str(value)) for name, value in words.items()}
     return Filter()._replace(**checked), (ages[0], ages[1])
 
 
 _WORDS: Final = ("status", "task", "tenant", "error", "fingerprint")
 _NAMES: Final = (*_WORDS, "older_than", "newer_than")
+
+
+def _word(name: str, value: str) -> str:
+    return check_words(name, value) if name == "error" else check_label(name, value)
 
 
 def _age(name: str, value: Any) -> int | None:

@@ -100,7 +100,7 @@ class DeadStats(msgspec.Struct, frozen=True, kw_only=True):
     new: int
     """Deaths in the last hour."""
     due: int
-    """Jobs that will be retried by themselves."""
+    """Jobs that are retried by themselves, or would be were it not switched off."""
     oldest_id: str | None
     """Of the pending ones."""
     oldest_at: int | None

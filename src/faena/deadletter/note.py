@@ -5,14 +5,17 @@ from __future__ import annotations
 from faena.deadletter.fingerprint import fingerprint, sample_of
 from faena.job import Job
 from faena.options import DeadLetters
-from faena.outcomes import DeathNote, ErrorRecord
+from faena.outcomes import DeathNote, Discard, ErrorRecord
 
 
 def death_note(
     record: ErrorRecord, error: BaseException | None, job: Job | None, options: DeadLetters
 ) -> DeathNote:
-    """What the desk must know, and whether the job is to be retried by itself."""
-    is_again = options.retries(record.code, error)
+    """What the desk must know, and whether the job may be retried by itself.
+
+    A handler that discards its job has decided: that one stays dead.
+    """
+    is_again = not isinstance(error, Discard) and options.retries(record.code, error)
     return DeathNote(
         task=job.task if job else "",
         tenant=(job.tenant or "") if job else "",

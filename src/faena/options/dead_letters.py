@@ -28,13 +28,14 @@ class DeadLetters:
 
     auto_retry: bool | None = None
     """Whether workers retry dead jobs whose error is retryable; None says yes. The variable
-    ENABLE_DLQ_AUTO_RETRY (true, false) overrides it."""
+    ENABLE_DLQ_AUTO_RETRY (true, false) overrides it. Jobs that fell due while it was off are
+    retried when it is on again."""
 
     codes: tuple[str, ...] = CODES
     """Error codes that are retryable."""
 
     errors: tuple[type[BaseException], ...] = ()
-    """Exception classes that are retryable too, whatever their code."""
+    """Exception classes that are retryable too, whatever their code; `Discard` never is."""
 
     retry_after: Duration = "1h"
     """How long after its death a job is retried."""
@@ -70,9 +71,12 @@ class DeadLetters:
         derive(self, "alert_age_us", None if age is None else to_us("alert_age", age, least_us=1))
 
     def retries(self, code: str | None, error: BaseException | None) -> bool:
-        """Whether a job that died of this is to be retried by itself."""
+        """Whether a job that died of this may be retried by itself.
+
+        Not whether it will: `auto_retry` is asked when it is due.
+        """
         is_retryable = code in self.codes or isinstance(error, self.errors)
-        return is_retryable and self.auto_retry is not False and self.most_retries > 0
+        return is_retryable and self.most_retries > 0
 
     def settled(self, environ: Mapping[str, str]) -> Self:
         """With `auto_retry` decided: by the environment where it says so, else by the program."""

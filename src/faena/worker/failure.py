@@ -6,7 +6,8 @@ import errno
 import traceback
 
 from faena.errors import PayloadError
-from faena.outcomes import ErrorRecord
+from faena.naming import as_words
+from faena.outcomes import Discard, ErrorRecord
 
 _LONGEST_MESSAGE = 2_000
 _LONGEST_STACK = 8_000
@@ -39,7 +40,7 @@ class WorkerDied(Exception):
 def record_of(error: BaseException, *, attempt: int, worker: str, at: int) -> ErrorRecord:
     """Name, message, code and stack of an exception, each bounded."""
     return ErrorRecord(
-        name=_clean(type(error).__name__),
+        name=as_words(type(error).__name__),
         message=_message(error),
         code=_code(error),
         stack=_stack(error),
@@ -62,7 +63,10 @@ def _code(error: BaseException) -> str | None:
     """A `code` the exception carries, or the usual word for its kind, or for that of its cause.
 
     A client's library wraps what the system said: the cause is what tells a refused connection.
+    A handler that discards its job has decided; its cause says nothing.
     """
+    if isinstance(error, Discard):
+        return _own_code(error)
     if isinstance(error, TimedOut):
         return _own_code(error) or "TIMEOUT"
     cause: BaseException | None = error
@@ -97,10 +101,10 @@ def _attribute(holder: object, name: str) -> str | None:
     """A short text or number that somebody's object has under a name."""
     try:
         value = getattr(holder, name, None)
+        is_plain = isinstance(value, str | int) and not isinstance(value, bool)
+        return as_words(str(value)) if is_plain else None
     except Exception:  # noqa: BLE001 - a user's property may do anything
         return None
-    is_plain = isinstance(value, str | int) and not isinstance(value, bool)
-    return _clean(str(value)[:64]) if is_plain else None
 
 
 def _fields(error: PayloadError) -> tuple[tuple[str, str], ...]:
