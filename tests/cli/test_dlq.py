@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from faena import Faena, Retry
+from faena.deadletter.desk import Desk
+from faena.deadletter.redrive import RedriveView
 from tests._support.valkey import Server
 from tests.cli.conftest import Cli
 
@@ -106,7 +108,10 @@ def test_show_tells_everything_but_what_the_job_carries(cli: Cli) -> None:
         "ECONNREFUSED",
     )
     code, _, err = cli("dlq", "show", "mail", "nobody")
-    assert (code, err.partition(";")[0]) == (1, "faena: no dead job nobody in queue mail")
+    assert (code, err) == (
+        1,
+        "faena: no dead job nobody in queue mail; `faena dlq list` lists those there are\n",
+    )
 
 
 def test_groups_and_stats_count(cli: Cli) -> None:
@@ -142,6 +147,50 @@ def test_retry_discard_and_resolve_decide_once(cli: Cli) -> None:
     }
 
 
+@pytest.mark.parametrize("verb", ["retry", "discard", "resolve"])
+def test_a_refusal_looks_like_none_of_the_others(cli: Cli, verb: str) -> None:
+    a, b = bury(send, 2)
+    done = {"retry": "retried", "discard": "discarded", "resolve": "resolved"}[verb]
+    assert cli("dlq", "resolve", "mail", a)[0] == 0
+    code, out, err = cli("dlq", verb, "mail", a, b)
+    rows = [line.split()[1:3] for line in out.splitlines()[2:]]
+    assert (code, rows[0], rows[1][0]) == (1, ["refused:", "resolved"], done)
+    assert err == f"faena: dead job {a} is resolved; `faena dlq show` tells more\n"
+
+
+@pytest.mark.parametrize("verb", ["retry", "discard", "resolve"])
+def test_a_single_refusal_is_a_document_too(cli: Cli, verb: str) -> None:
+    (dead,) = bury(send)
+    assert cli("dlq", "resolve", "mail", dead)[0] == 0
+    live = asyncio.run(_enqueue())
+    for job, why in ((dead, "resolved"), (live, "ready"), ("nobody", "unknown")):
+        code, out, err = cli("dlq", verb, "mail", job, "--json")
+        assert (code, json.loads(out)) == (1, [{"id": job, "new_id": None, "refused": why}])
+        assert err.count("\n") == 1
+        assert f"refused: {why}" in cli("dlq", verb, "mail", job)[1]
+    assert "no dead job nobody in queue mail; `faena dlq list`" in err
+
+
+async def _enqueue() -> str:
+    async with app:
+        return (await send.enqueue(SECRET)).id
+
+
+def test_a_redrive_that_fails_says_how_to_go_on(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = RedriveView(**(document(cli, "redrive", "mail") | {"state": "failed", "died": 1}))
+
+    async def failed(*_: Any, **__: Any) -> RedriveView:
+        return view
+
+    monkeypatch.setattr(Desk, "redrive", failed)
+    code, _, err = cli("dlq", "redrive", "mail")
+    assert code == 1
+    assert err == (
+        f"faena: redrive {view.id} has failed: 1 of its jobs are dead again; `faena dlq list` "
+        "shows dead jobs, `faena dlq redrive QUEUE --resume ID` goes on\n"
+    )
+
+
 def test_a_redrive_tells_how_it_goes_and_can_be_stopped(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,7 +206,10 @@ def test_a_redrive_tells_how_it_goes_and_can_be_stopped(
     assert [one["id"] for one in document(cli, "redrives", "mail")] == [redrive]
     assert redrive in cli("dlq", "redrives", "mail")[1]
     code, _, err = cli("dlq", "redrive", "mail", "--resume", "nobody")
-    assert (code, err.partition(";")[0]) == (1, "faena: no redrive nobody in queue mail")
+    assert (code, err) == (
+        1,
+        "faena: no redrive nobody in queue mail; `faena dlq redrives QUEUE` lists the last ones\n",
+    )
     monkeypatch.setattr(f"{__name__}.down", False)
     work_off()
     assert document(cli, "stats")["by_status"]["retried"] == 60
@@ -220,6 +272,7 @@ def test_an_empty_id_begins_no_redrive(cli: Cli, told: str) -> None:
         ("redrive",),
         ("retry", "mail"),
         ("show", "mail"),
+        ("shwo", "mail"),
     ],
 )
 def test_what_makes_no_sense_is_refused(cli: Cli, args: tuple[str, ...]) -> None:

@@ -50,9 +50,13 @@ def test_flows_are_listed_and_shown(cli: Cli) -> None:
     shown = document(cli, "flow", "show", over)
     assert (shown["state"], shown["left"]) == ("failed", 0)
     assert [node["state"] for node in shown["nodes"]] == ["completed", "dead", "skipped"]
-    assert "b is unknown" in shown["nodes"][1]["words"]
+    assert (shown["progress"], shown["counts"]) == (1.0, {"completed": 1, "dead": 1, "skipped": 1})
+    words = [node["words"] for node in shown["nodes"]]
+    assert (words[0], words[1]["name"], words[1]["message"]) == (None, "Discard", "b is unknown")
     code, out, _ = cli("flow", "show", over)
     assert code == 0
+    assert " Discard: b is unknown" in out
+    assert "{" not in out
     assert "3 of 3" in out
     assert "skipped" in out
     code, out, _ = cli("flow", "list", "--ended")
@@ -71,7 +75,16 @@ def test_a_flow_is_called_off_and_run_again(cli: Cli) -> None:
     assert (shown["state"], shown["left"]) == ("completed", 0)
     assert [node["words"] for node in shown["nodes"]] == [None, None]
     shown = document(cli, "flow", "show", flow, "--payload")
-    assert [node["words"] for node in shown["nodes"]] == ['"a"', '"c"']
+    assert [node["words"] for node in shown["nodes"]] == ["a", "c"]
+    assert '"a"' in cli("flow", "show", flow, "--payload")[1]
+
+
+def test_what_a_flow_refuses_is_told_of_the_flow(cli: Cli) -> None:
+    flow = begin("a", "b", runs=True)
+    assert cli("flow", "cancel", flow) == (
+        *(1, ""),
+        f"faena: cannot cancel flow {flow}: it is failed; `faena flow show` tells more\n",
+    )
 
 
 async def _work() -> None:
@@ -84,7 +97,8 @@ async def _work() -> None:
     [
         (("show", "nonsense"), "flow must be given as queue/id"),
         (("show", "nobody/x"), "no queue 'nobody' in app flow-counter"),
-        (("show", "mail/x"), "no flow mail/x"),
+        (("show", "mail/x"), "; `faena flow list` lists those under way"),
+        (("shwo", "mail/x"), "no command 'shwo'; did you mean 'show'?"),
         (("cancel", "mail/x"), "no flow mail/x"),
         (("show",), "FLOW must be given"),
         (("list", "nobody"), "no queue 'nobody'"),

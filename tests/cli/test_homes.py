@@ -80,6 +80,7 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(cli: Cli) -> None:
     code, out, err = cli("reshard", "mail", "2")
     assert (code, out) == (1, "")
     assert "must stay 4 while jobs are live" in err
+    assert err.endswith("; `faena homes` shows how many there are\n")
     assert cli("reshard", "mail", "many")[0] == 2
     assert cli("reshard", "mail", "0")[0] == 1
     code, _, err = cli("reshard", "plain", "2")

@@ -117,7 +117,11 @@ def test_it_is_run_now(cli: Cli) -> None:
 def test_what_code_declares_no_more_is_shown_and_removed(cli: Cli) -> None:
     do(app.schedules.create, "extra", send, 1, every="1h")
     code, _, err = cli("schedules", "remove", "nightly")
-    assert (code, "declared by code" in err) == (1, True)
+    assert code == 1
+    assert err == (
+        "faena: schedule nightly is declared by code: pause it, or remove it there first; "
+        "`faena schedules pause` pauses it\n"
+    )
     kept = app.schedules.declared.pop("hourly")
     try:
         assert "active, not in code" in cli("schedules")[1]
@@ -144,6 +148,8 @@ def test_what_code_declares_no_more_is_shown_and_removed(cli: Cli) -> None:
         (("edit", "nightly", "--overlap", "maybe"), 2, "overlap"),
         (("reset", "nightly", "crno"), 1, "did you mean 'cron'"),
         (("pause",), 2, "NAME must be given"),
+        (("pasue", "nightly"), 2, "no command 'pasue'; did you mean 'pause'?"),
+        (("nightly",), 2, "no command 'nightly'; valid: edit, list, pause"),
         (("list", TARGET, "more"), 2, "no more words are expected"),
     ],
 )

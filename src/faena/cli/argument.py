@@ -14,7 +14,7 @@ import click
 
 from faena.cli.output import Output
 from faena.duration import to_us
-from faena.errors import ConfigError
+from faena.errors import ConfigError, nearest
 from faena.limits import Limit
 from faena.pool import read_size
 
@@ -49,6 +49,20 @@ DURATION = _Read("duration", _DURATIONS, _duration)
 SECONDS = _Read("duration", _DURATIONS, lambda text: to_us("duration", text) / 1e6)
 SIZE = _Read("size", "a size such as 512Mi or 1Gi", lambda text: read_size("size", text))
 RATE = _Read("rate", "jobs per time such as 10/s, 100/min or 500/30s", Limit)
+
+
+class Commands(click.Group):
+    """Commands under one name."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Refuse an unknown command with the nearest one."""
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            raise click.UsageError(
+                f"no command {args[0]!r}; {nearest(args[0], self.commands)}", ctx
+            )
+        return super().resolve_command(ctx, args)
 
 
 def words(metavar: str) -> Callable[[F], F]:

@@ -11,21 +11,23 @@ from rich.text import Text
 
 from faena.app import Faena
 from faena.cli import session
-from faena.cli.argument import DURATION, common, example, split, words
+from faena.cli.argument import DURATION, Commands, common, example, split, words
 from faena.cli.output import Output, facts, instant, plain, table
 from faena.cli.target import find_app, find_queue
 from faena.deadletter.desk import Desk
 from faena.deadletter.item import DeadGroup, DeadLetter, DeadStats, Dealt, Status
-from faena.errors import InvalidTransition, JobNotFound
+from faena.errors import InvalidTransition, JobError, JobNotFound
+from faena.queue import Queue
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 @click.group(
+    cls=Commands,
     epilog=example(
         "faena dlq list shop.tasks:app --error ETIMEDOUT",
         "faena dlq redrive mail --error ETIMEDOUT --rate 50/s --canary 10",
-    )
+    ),
 )
 def dlq() -> None:
     """The dead-letter desk: look at dead jobs, retry them, deal with them."""
@@ -225,14 +227,32 @@ def _deal(
     target, (name, *ids) = split(given, "QUEUE", "ID", rest="ID")
     app = find_app(target)
     queue = find_queue(app, name)
-    dealt = session.run(app, lambda: work(app.dead_letters, queue.name, ids))
-    rows = [(one.id, one.refused or done, one.new_id or "") for one in dealt]
+
+    async def deal() -> Sequence[Dealt]:
+        try:
+            return await work(app.dead_letters, queue.name, ids)
+        except JobError:  # the desk raises for a single job
+            return [await _refused(app, queue, ids[0])]
+
+    dealt = session.run(app, deal)
+    rows = [
+        (one.id, f"refused: {one.refused}" if one.refused else done, one.new_id or "")
+        for one in dealt
+    ]
     output.show(dealt, lambda console: console.print(table(("id", "outcome", "new job"), rows)))
     refused = [one for one in dealt if one.refused]
     if refused:
         more = f" (and {len(refused) - 1} others)" if len(refused) > 1 else ""
-        kind = JobNotFound if refused[0].refused == "unknown" else InvalidTransition
-        raise kind(f"dead job {refused[0].id} is {refused[0].refused}{more}", op=done)
+        if refused[0].refused == "unknown":
+            raise JobNotFound(f"no dead job {refused[0].id} in queue {name}{more}", op="dlq")
+        raise InvalidTransition(f"dead job {refused[0].id} is {refused[0].refused}{more}", op="dlq")
+
+
+async def _refused(app: Faena, queue: Queue, job_id: str) -> Dealt:
+    """Why nothing was done to a job, as the desk tells it of many."""
+    letter = await app.dead_letters.get(queue.name, job_id)
+    state = letter.status if letter else await queue.handle(job_id).state()
+    return Dealt(job_id, refused=state.value if state else "unknown")
 
 
 @dlq.command(epilog=example("faena dlq retry shop.tasks:app mail 01JCXYZ 01JCXZA --by ana"))

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import click
+import msgspec
 from rich.console import Console
 
+from faena.app import Faena
 from faena.cli import session
-from faena.cli.argument import common, example, split, words
+from faena.cli.argument import Commands, common, example, split, words
 from faena.cli.output import Output, facts, instant, plain, table
 from faena.cli.target import find_app, find_queue
 from faena.engine.mail import Mail
+from faena.errors import InvalidTransition
 from faena.flows import Flow, FlowView, NodeView
+from faena.outcomes import ErrorRecord
 
 _LONGEST = 80
 
 
-@click.group()
+@click.group(cls=Commands)
 def flow() -> None:
     """Flows: jobs that wait for each other. A flow is named QUEUE/ID."""
 
@@ -77,12 +82,13 @@ def show(output: Output, words: tuple[str, ...], *, payload: bool) -> None:
         rows = [
             (node.name, node.state, node.queue, node.task, node.job, _after(node.after), said)
             for node in view.nodes
-            for said in [_short(_words(node, is_open=payload))]
+            for said in [_short(_said(node, is_open=payload))]
         ]
         console.print(table(("node", "state", "queue", "task", "job", "after", "said"), rows))
 
     nodes = [{**_plain(node), "words": _words(node, is_open=payload)} for node in view.nodes]
-    output.show({**_summary(view), "nodes": nodes}, draw)
+    numbers = {"progress": view.progress, "counts": view.counts}
+    output.show({**_summary(view), **numbers, "nodes": nodes}, draw)
 
 
 @flow.command(epilog=example("faena flow cancel shop.tasks:app mail/0Q7Xez7i3lQmA8w7fYOA"))
@@ -92,7 +98,7 @@ def show(output: Output, words: tuple[str, ...], *, payload: bool) -> None:
 def cancel(output: Output, words: tuple[str, ...]) -> None:
     """Send nothing more of a flow, and cancel the jobs of it that wait or run."""
     found, app = _find(words)
-    session.run(app, found.cancel)
+    _change(app, found.cancel)
     output.say({"flow": found.id, "state": "cancelled"}, f"{found.id} is called off")
 
 
@@ -103,11 +109,19 @@ def cancel(output: Output, words: tuple[str, ...]) -> None:
 def retry(output: Output, words: tuple[str, ...]) -> None:
     """Run again, in new jobs, what has not completed of a flow that failed or was cancelled."""
     found, app = _find(words)
-    session.run(app, found.retry)
+    _change(app, found.retry)
     output.say({"flow": found.id, "state": "running"}, f"{found.id} runs again")
 
 
-def _find(given: tuple[str, ...]) -> tuple[Flow, Any]:
+def _change(app: Faena, work: Callable[[], Awaitable[None]]) -> None:
+    """Do something to a flow; a refusal is about the flow, not about a job of the same verb."""
+    try:
+        session.run(app, work)
+    except InvalidTransition as error:
+        raise InvalidTransition(str(error), op="flow") from error
+
+
+def _find(given: tuple[str, ...]) -> tuple[Flow, Faena]:
     target, (name,) = split(given, "FLOW")
     app = find_app(target)
     found = app.running_flow(name)
@@ -123,16 +137,24 @@ def _after(names: tuple[str, ...]) -> str:
     return ", ".join(names[:5]) + (f", … ({len(names)})" if len(names) > 5 else "")
 
 
-def _short(text: str | None) -> str:
-    line = plain(text or "")
+def _short(text: str) -> str:
+    line = plain(text)
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
 
 
-def _words(node: NodeView, *, is_open: bool) -> str | None:
+def _words(node: NodeView, *, is_open: bool) -> msgspec.Raw | None:
     """What a node returned is its program's own; what it failed with is the operator's too."""
     if node.words is None or (node.state == "completed" and not is_open):
         return None
-    return node.words.decode("utf-8", "backslashreplace")
+    return msgspec.Raw(node.words)
+
+
+def _said(node: NodeView, *, is_open: bool) -> str:
+    words = bytes(_words(node, is_open=is_open) or b"")
+    if not words or node.state == "completed":
+        return words.decode(errors="backslashreplace")
+    error = msgspec.json.decode(words, type=ErrorRecord)
+    return f"{error.name}: {error.message}".split("\n")[0]
 
 
 def _plain(node: NodeView) -> dict[str, Any]:

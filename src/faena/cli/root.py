@@ -27,6 +27,7 @@ from faena.cli import (
     tenants,
     worker,
 )
+from faena.cli.argument import Commands
 from faena.cli.output import Output
 from faena.errors import (
     FaenaError,
@@ -34,33 +35,33 @@ from faena.errors import (
     JobNotFound,
     StoreRejected,
     StoreUnavailable,
-    nearest,
 )
 
-_NEXT: Final[tuple[tuple[type[FaenaError], str], ...]] = (
-    (StoreUnavailable, "start the broker, or put its address into FAENA_URL"),
-    (StoreRejected, "examine the broker with `faena doctor`"),
-    (JobNotFound, "`faena jobs` lists those there are"),
-    (InvalidTransition, "`faena job` tells more"),
+_NEXT: Final[tuple[tuple[type[FaenaError], str | None, str], ...]] = (
+    (StoreUnavailable, None, "start the broker, or put its address into FAENA_URL"),
+    (StoreRejected, None, "examine the broker with `faena doctor`"),
+    (JobNotFound, "flow", "`faena flow list` lists those under way, `--ended` the others"),
+    (JobNotFound, "redrive", "`faena dlq redrives QUEUE` lists the last ones"),
+    (JobNotFound, "dlq", "`faena dlq list` lists those there are"),
+    (JobNotFound, None, "`faena jobs` lists those there are"),
+    (InvalidTransition, "flow", "`faena flow show` tells more"),
+    (
+        InvalidTransition,
+        "redrive",
+        "`faena dlq list` shows dead jobs, `faena dlq redrive QUEUE --resume ID` goes on",
+    ),
+    (InvalidTransition, "dlq", "`faena dlq show` tells more"),
+    (InvalidTransition, "remove", "`faena schedules pause` pauses it"),
+    (InvalidTransition, "run", "the app's middleware must let its jobs pass"),
+    (InvalidTransition, "reshard", "`faena homes` shows how many there are"),
+    (InvalidTransition, "obliterate", "`faena obliterate --force` forces it"),
+    (InvalidTransition, None, "`faena job` tells more"),
 )
-"""What to do about errors whose message cannot know that a command line is being used."""
+"""What to do about errors whose message cannot know that a command line is being used: by their
+kind and operation, None for any other."""
 
 
-class Roof(click.Group):
-    """The group of all commands."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Refuse an unknown command with the nearest one."""
-        if args and args[0] not in self.commands and not args[0].startswith("-"):
-            raise click.UsageError(
-                f"no command {args[0]!r}; {nearest(args[0], self.commands)}", ctx
-            )
-        return super().resolve_command(ctx, args)
-
-
-@click.group(cls=Roof, invoke_without_command=True)
+@click.group(cls=Commands, invoke_without_command=True)
 @click.version_option(package_name="faena", prog_name="faena")
 @click.pass_context
 def roof(ctx: click.Context) -> None:
@@ -126,13 +127,20 @@ def _line(error: BaseException) -> tuple[str, int]:
         case click.ClickException():
             return _lower(error.format_message()), error.exit_code
         case FaenaError():
-            advice = next((words for kind, words in _NEXT if isinstance(error, kind)), None)
+            advice = _advice(error)
             return f"{error}; {advice}" if advice else str(error), 1
         case KeyboardInterrupt():
             return "interrupted", 130
         case _:
             what = f"{type(error).__name__}: {error}"
             return f"unexpected error, {what}; --debug shows where, please report it", 1
+
+
+def _advice(error: FaenaError) -> str | None:
+    fitting = (
+        words for kind, op, words in _NEXT if isinstance(error, kind) and op in {error.op, None}
+    )
+    return next(fitting, None)
 
 
 def _name_variable(error: click.UsageError) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ from rich.console import Console
 from faena.agenda import Mark
 from faena.app import Faena
 from faena.cli import session
-from faena.cli.argument import DURATION, common, example, split, words
+from faena.cli.argument import DURATION, Commands, common, example, split, words
 from faena.cli.output import Output, facts, instant, table
 from faena.cli.target import find_app
 from faena.duration import describe
@@ -24,11 +25,11 @@ _NOTHING: Final = "none"
 """What is given to an option to take a bound away."""
 
 
-class _Schedules(click.Group):
+class _Schedules(Commands):
     """Lists the schedules unless the first word says what else to do."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        is_told = bool(args) and (args[0] in self.commands or args[0] == "--help")
+        is_told = bool(args) and (args[0] == "--help" or not re.search("^-|:", args[0]))
         return super().parse_args(ctx, args if is_told else ["list", *args])
 
 
