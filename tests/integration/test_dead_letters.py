@@ -25,10 +25,15 @@ class Shop:
         self.mail = self.app.queue("mail", retry=Retry.never(), **options)
         self.is_down = True
         self.bad: set[int] = set()
+        self.begun: list[int] = []
         self.ran: list[int] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
 
         @self.mail.task
         async def send(number: int) -> None:
+            self.begun.append(number)
+            await self.gate.wait()
             if self.is_down or number in self.bad:
                 raise ConnectionRefusedError(f"cannot reach {number}")
             self.ran.append(number)
@@ -118,6 +123,40 @@ async def test_a_redrive_that_somebody_stops_ends_for_its_driver_too(
         assert 1 <= view.moved < 10
         with pytest.raises(JobNotFound, match="no redrive never in queue mail"):
             await one.desk.stop_redrive("mail", "never")
+
+
+async def test_the_rate_of_a_redrive_is_that_of_all_homes_together(
+    valkey: Server, namespace: str
+) -> None:
+    async with shop(valkey, namespace, shards=4) as one:
+        await one.bury(*range(12), tenants=12)
+        view = await one.desk.redrive("mail", rate="5/s")
+        assert (view.state, view.moved) == ("done", 12)
+        page = await one.desk.list(status="retried")
+        instants = [letter.resolution.at for letter in page.items]
+        assert max(instants) - min(instants) >= (12 - 5) * 1_000_000 / 5  # five may go at once
+
+
+async def test_a_redrive_is_seen_and_stopped_while_a_tenant_moves(
+    valkey: Server, namespace: str
+) -> None:
+    async with shop(valkey, namespace, order="tenant") as one:
+        await one.bury(*range(10))
+        seen: list[RedriveView] = []
+        driving = asyncio.create_task(one.desk.redrive("mail", rate="1/s", report=seen.append))
+        await eventually(lambda: seen)
+        await one.send.enqueue(99, tenant="slow")
+        one.gate.clear()
+        one.is_down = False
+        async with one.working():
+            await eventually(lambda: 99 in one.begun)
+            await one.mail.tenant("slow").dedicate(wait="100ms")
+            assert (await one.mail.homes()).is_moving
+            async with asyncio.timeout(20):  # a decision about jobs would wait for the move
+                assert [each.id for each in await one.desk.redrives("mail")] == [seen[0].id]
+                assert (await one.desk.stop_redrive("mail", seen[0].id)).state == "stopped"
+            one.gate.set()
+            assert (await driving).state == "stopped"
 
 
 async def test_a_queue_of_shards_and_dedicated_tenants_has_one_desk(

@@ -39,21 +39,36 @@ class Reach:
     async def steady(
         self, queue: str, do: Callable[[DeskCalls, Sequence[str], int], Awaitable[T]]
     ) -> T:
-        """Do something while no lanes of a queue move; again when they have begun to."""
+        """Do something while no lanes of a queue move; again when they have begun to.
+
+        That may be many times, as long as it is another change each time.
+        """
         calls, estate = await self.open()
         homes = estate.of(queue)
-        for _ in range(_TRIES):
-            if not await homes.settled(_SETTLE_S):
-                break
+        tries, epoch = 0, -1
+        while tries < _TRIES and await homes.settled(_SETTLE_S):
+            tries += 1
             table = await homes.look()
             if table.phase:
                 continue
+            tries, epoch = 1 if table.epoch != epoch else tries, table.epoch
             names = [home.name for home in table.homes(queue)]
             try:
-                return await do(calls, names, table.epoch)
+                return await do(calls, names, epoch)
             except HomesChanged:
                 continue
-        raise StoreUnavailable(f"the tenants of queue {queue} are moving; try again", op="dlq")
+        raise StoreUnavailable(
+            f"tenants of queue {queue} are moving (see faena homes {queue}); "
+            "its dead jobs can be dealt with when they have: try again",
+            op="dlq",
+        )
+
+    async def anywhere(
+        self, queue: str, do: Callable[[DeskCalls, Sequence[str]], Awaitable[T]]
+    ) -> T:
+        """Do something at every home that may have jobs, also while lanes move."""
+        calls, estate = await self.open()
+        return await do(calls, await estate.of(queue).names())
 
     async def epoch(self, queue: str) -> int:
         """Of the homes of a queue; -1 while lanes move between them."""

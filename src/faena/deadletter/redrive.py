@@ -136,7 +136,7 @@ class Redrives:
         """The redrives of a queue that are remembered, the newest first."""
         (name,) = self._reach.chosen(queue)
 
-        async def look(calls: DeskCalls, homes: Sequence[str], _epoch: int) -> list[RedriveView]:
+        async def look(calls: DeskCalls, homes: Sequence[str]) -> list[RedriveView]:
             found: dict[str, list[dict[str, Any]]] = {}
             for home in homes:
                 for redrive, record in (await calls.redrives(home, "list")).items():
@@ -144,18 +144,18 @@ class Redrives:
             views = [view_of(name, redrive, parts) for redrive, parts in found.items()]
             return sorted(views, key=lambda view: -view.begun_at)
 
-        return await self._reach.steady(name, look)
+        return await self._reach.anywhere(name, look)
 
     async def _tell(self, queue: str, redrive: str, verb: str) -> RedriveView:
         (name,) = self._reach.chosen(queue)
         check_label("redrive", redrive)
 
-        async def tell(calls: DeskCalls, homes: Sequence[str], _epoch: int) -> RedriveView:
+        async def tell(calls: DeskCalls, homes: Sequence[str]) -> RedriveView:
             parts = [await calls.redrives(home, verb, redrive) for home in homes]
             records = [part[redrive] for part in parts if part]
             return view_of(name, redrive, _known(records, name, redrive))
 
-        return await self._reach.steady(name, tell)
+        return await self._reach.anywhere(name, tell)
 
 
 class _Driver:
@@ -236,7 +236,10 @@ class _Driver:
         for home in homes:
             while left := self._canaries_left():
                 step = await self._step(calls, home, epoch, min(left, SLICE))
-                if step.state != "canary" or step.is_over:
+                if step.state != "canary":
+                    break
+                if step.is_over:
+                    await _pass(step.wait_us)
                     break
                 await _nap(step.wait_us)
         while self.view().state == "canary":
@@ -262,10 +265,18 @@ class _Driver:
             await _nap(step.wait_us)
         if step.state in _VERBS:
             await self._tell(calls, _VERBS[step.state])
+        else:
+            await _pass(step.wait_us)
 
 
 async def _nap(wait_us: int) -> None:
+    """Until it is worth a look: somebody may have ended it meanwhile."""
     await asyncio.sleep(min(wait_us / 1e6, _LONGEST_NAP_S))
+
+
+async def _pass(wait_us: int) -> None:
+    """Until the rate allows more, at whichever home."""
+    await asyncio.sleep(wait_us / 1e6)
 
 
 def view_of(queue: str, redrive: str, records: Sequence[Mapping[str, Any]]) -> RedriveView:

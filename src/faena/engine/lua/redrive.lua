@@ -90,8 +90,9 @@ if is_over and redrive.state == 'running' then
   end_redrive(redrive, 'done', now)
 end
 save_redrive(id, redrive)
-local wait = is_under_way(redrive) and (redrive.due_at > now and redrive.due_at - now
-  or most == 0 and PATIENCE_US) or 0
+-- the rate is the queue's: whoever has done with this home waits before the next one
+local wait = redrive.due_at > now and redrive.due_at - now
+  or is_under_way(redrive) and most == 0 and PATIENCE_US or 0
 local answer = { redrive.state, moved, wait, is_over and 1 or 0, waiting, cmsgpack.pack(redrive) }
 remember(ARGV[2], ARGV[3], cmsgpack.pack(answer))
 flush_lanes()
