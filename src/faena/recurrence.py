@@ -2,8 +2,9 @@
 
 A cron expression names wall-clock times of a zone. One that the clock skips, because it is put
 forward, fires once, at the first instant after the gap; one that it shows twice, because it is put
-back, fires the first time only. An expression for every hour (`*`) is about elapsed time and not
-about the clock: it fires whenever the clock shows a matching minute, in a repeated hour too.
+back, fires the first time only. The same holds of a single wall time. An expression for every hour
+(`*`) is about elapsed time and not about the clock: it fires whenever the clock shows a matching
+minute, in a repeated hour too.
 
 An interval counts from its start, or from the beginning of Unix time, so that every process
 computes the same instants.
@@ -27,6 +28,15 @@ _SECOND_US: Final = 1_000_000
 _LEAST_INTERVAL_US: Final = _SECOND_US
 _FIELDS: Final = (5, 6)
 _EXAMPLE: Final = datetime(2024, 1, 1)  # noqa: DTZ001 - a wall time; any year with a 29 February
+_RIGHT: Final = {
+    "Bad second": "seconds are 0 to 59",
+    "Bad minute": "minutes are 0 to 59",
+    "Bad hour": "hours are 0 to 23",
+    "Bad day-of-month": "days are 1 to 31, which one of the months must have, or L for the last",
+    "Bad month": "months are 1 to 12, or JAN to DEC",
+    "Bad day-of-week": "weekdays are 0 to 7, SUN to SAT, such as MON#2 or 5L",
+}
+"""What would be right, by what is said of an expression."""
 
 
 class Recurrence(Protocol):
@@ -41,9 +51,10 @@ def check_zone(value: Any) -> ZoneInfo:
     """A zone of the IANA database by its name."""
     known = _zones()
     if not isinstance(value, str) or value not in known:
-        close = nearest(str(value), known).partition(" valid: ")[0]
+        close = nearest(str(value), known).partition("valid: ")[0].strip()
         raise ConfigError(
-            f"tz must be a zone such as Europe/Madrid, got {value!r}; {close}",
+            f"tz must be a zone such as Europe/Madrid, got {value!r}; "
+            f"{close or 'zoneinfo.available_timezones() names them all'}",
             field="tz",
             value=value,
         )
@@ -76,10 +87,13 @@ class Cron:
         try:
             next(CronSim(self._six, _EXAMPLE))
         except (CronSimError, StopIteration) as error:
-            why = str(error) or "no day matches it"
+            why = str(error) or "No day matches it"
+            right = (
+                f"; {_RIGHT[why]}; a range goes up and a step is 1 or more" if why in _RIGHT else ""
+            )
             raise ConfigError(
                 f"cron must be an expression that matches some time, got {self.text!r}: "
-                f"{why[:1].lower()}{why[1:]}",
+                f"{why[:1].lower()}{why[1:]}{right}",
                 field="cron",
                 value=self.text,
             ) from None
@@ -96,7 +110,7 @@ class Cron:
         if self._six.split()[2] == "*":
             return _first(map(_to_us, CronSim(self._six, local)), after)
         walls = CronSim(self._six, local.replace(tzinfo=None))
-        return _first((_instant_of(wall, zone) for wall in walls), after)
+        return _first((instant_of(wall.replace(tzinfo=zone)) for wall in walls), after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,16 +157,18 @@ def _to_us(moment: datetime) -> int:
     return (moment - datetime.fromtimestamp(0, UTC)) // timedelta(microseconds=1)
 
 
-def _instant_of(wall: datetime, zone: ZoneInfo) -> int:
-    """When the clock first shows a time; when it skips it, when it has done so."""
-    before = _to_us(wall.replace(tzinfo=zone))
-    if _at(before).astimezone(zone).replace(tzinfo=None) == wall:
-        return before
-    return _end_of_gap(_to_us(wall.replace(tzinfo=zone, fold=1)), before, zone)
+def instant_of(wall: datetime) -> int:
+    """When the clock of its zone first shows a time; when it skips it, when it has done so."""
+    shown = _to_us(wall)
+    if _at(shown).astimezone(wall.tzinfo).replace(tzinfo=None) == wall.replace(tzinfo=None):
+        return shown
+    return _end_of_gap(wall)
 
 
-def _end_of_gap(low: int, high: int, zone: ZoneInfo) -> int:
-    """The instant between two at which the offset from UTC changes."""
+def _end_of_gap(hidden: datetime) -> int:
+    """The instant at which the clock skips a time."""
+    zone = hidden.tzinfo
+    low, high = (_to_us(hidden.replace(fold=fold)) for fold in (1, 0))
     old = _at(low).astimezone(zone).utcoffset()
     low, high = low // _SECOND_US, -(-high // _SECOND_US)
     while high - low > 1:

@@ -136,8 +136,13 @@ def test_cron_expressions(text: str, after: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("0 0 30 2 *", "bad day-of-month"),
-        ("61 * * * *", "bad minute"),
+        ("0 0 30 2 *", "bad day-of-month; days are 1 to 31, which one of the months must have"),
+        ("61 * * * *", "bad minute; minutes are 0 to 59"),
+        ("0 24 * * *", "bad hour; hours are 0 to 23"),
+        ("0 5-1 * * *", "bad hour; .* a range goes up"),
+        ("0 0 * 13 *", "bad month; months are 1 to 12"),
+        ("0 0 * * MON#6", "bad day-of-week; weekdays are 0 to 7"),
+        ("60 0 0 * * *", "bad second; seconds are 0 to 59"),
         ("* * *", "must have 5 fields"),
         ("", "must have 5 fields"),
         ("0 0 31 4,6 *", "bad day-of-month"),
@@ -153,8 +158,11 @@ def test_an_impossible_expression_is_refused(text: Any, words: str) -> None:
 def test_an_unknown_zone_is_refused_with_the_nearest() -> None:
     with pytest.raises(ConfigError, match="did you mean 'Europe/Madrid'"):
         Cron("* * * * *", "Europe/Madird")
-    with pytest.raises(ConfigError, match="tz must be a zone"):
-        Cron("* * * * *", None)  # type: ignore[arg-type]
+    unlike: Any
+    for unlike in ("Mars/Olympus", "+02:00", None):
+        with pytest.raises(ConfigError, match="tz must be a zone") as refused:
+            Cron("* * * * *", unlike)
+        assert str(refused.value).endswith("; zoneinfo.available_timezones() names them all")
 
 
 @given(st.integers(0, 2**51), st.integers(10**6, 10**13), st.integers(0, 2**51))

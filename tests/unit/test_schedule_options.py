@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import msgspec
 import pytest
@@ -67,6 +68,8 @@ def test_only_what_is_given_is_said() -> None:
         ({"at": []}, "number of instants in at must be"),
         ({"at": 5}, "at must be a datetime"),
         ({"at": "1950-01-01"}, "at must be after 1970"),
+        ({"at": "9999-12-31T23:00", "tz": "America/Lima"}, "at must be after 1970 and before"),
+        ({"cron": None}, "cron must say when, got None"),
         ({**WHEN, "jitter": "-5s"}, "jitter must be"),
         ({**WHEN, "start": "soon"}, "start must be a datetime"),
         ({**WHEN, "count": 0}, "count must be a whole number from 1"),
@@ -100,6 +103,26 @@ def test_times_without_a_zone_are_those_of_the_schedule() -> None:
     assert in_madrid["when"] == {"at": [read_instant("at", "2026-07-01T10:00Z", "UTC")]}
     fixed = datetime(2026, 7, 1, 12, tzinfo=timezone(timedelta(hours=3)))
     assert iso(read_instant("at", fixed, "Europe/Madrid")) == "2026-07-01T09:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("wall", "instant"),
+    [
+        ("2026-03-29T01:59", "2026-03-29T00:59:00Z"),
+        ("2026-03-29T02:30", "2026-03-29T01:00:00Z"),  # the clock skips it: at the end of the gap
+        ("2026-03-29T03:30", "2026-03-29T01:30:00Z"),
+        ("2026-10-25T02:30", "2026-10-25T00:30:00Z"),  # the clock shows it twice: the first time
+    ],
+)
+def test_a_time_that_the_clock_skips_or_repeats_is_met_as_by_cron(wall: str, instant: str) -> None:
+    zone, day = "Europe/Madrid", datetime.fromisoformat(wall)
+    for what in ("at", "start", "end"):
+        assert iso(read_instant(what, wall, zone)) == instant
+    for fold in (0, 1) if day.month == 3 else (0,):
+        aware = day.replace(tzinfo=ZoneInfo(zone), fold=fold)
+        assert iso(read_instant("at", aware, "UTC")) == instant
+    cron = terms(cron=f"{day.minute} {day.hour} {day.day} {day.month} *", tz=zone)
+    assert iso(cron.following(read_instant("at", "2026-01-01", "UTC")) or 0) == instant
 
 
 def test_instants_are_sorted_and_each_is_there_once() -> None:

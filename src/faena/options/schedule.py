@@ -20,7 +20,7 @@ from faena.naming import check_label
 from faena.number import check_whole
 from faena.options.fields import check_choice
 from faena.options.priority import priority_of
-from faena.recurrence import Cron, Every, Once, Recurrence, check_zone
+from faena.recurrence import Cron, Every, Once, Recurrence, check_zone, instant_of
 
 TIMINGS: Final = ("cron", "every", "at")
 """The ways to say when; a schedule has exactly one."""
@@ -142,9 +142,19 @@ def _read_timing(given: Mapping[str, Any], zone: str) -> dict[str, Any] | None:
             value=given[named[1]],
         )
     if not named:
+        _refuse_none(given)
         return None
     (name,) = named
     return {name: _TIMING_READERS[name](given[name], zone)}
+
+
+def _refuse_none(given: Mapping[str, Any]) -> None:
+    for name in TIMINGS:
+        if name in given:
+            raise ConfigError(
+                f"{name} must say when, got None; a schedule has one of cron, every and at",
+                field=name,
+            )
 
 
 def check_timing(terms: Mapping[str, Any]) -> None:
@@ -168,9 +178,14 @@ def read_instant(what: str, value: Any, zone: str) -> int:
             value=value,
         )
     aware = moment if moment.tzinfo else moment.replace(tzinfo=check_zone(zone))
-    us = (aware - _EPOCH) // timedelta(microseconds=1)
+    try:
+        us = instant_of(aware)
+    except OverflowError:
+        us = -1
     if us < 0:
-        raise ConfigError(f"{what} must be after 1970, got {value!r}", field=what, value=value)
+        raise ConfigError(
+            f"{what} must be after 1970 and before 10000, got {value!r}", field=what, value=value
+        )
     return us
 
 
