@@ -101,6 +101,7 @@ async def test_a_debounced_job_replaces_the_waiting_one_and_starts_its_wait_agai
         "unique:debounce:u": "b",
     }
     assert (await rig.counters())["replaced"] == 1
+    assert (await rig.events())[-1] == {"worker": "", "enqueued": "b", "replaced": "a"}
 
 
 async def test_a_debounced_job_without_a_delay_waits_for_its_ttl(rig: Rig) -> None:

@@ -127,6 +127,8 @@ async def test_one_job_waits_behind_the_one_that_runs(rig: Rig) -> None:
     again = Change.of(NEW, b"[]", T0 + 2 * SECOND)
     assert (await shoot(rig, shot(T0 + 1, job="s@2", **last), again)).outcome == "CREATED"
     assert await rig.states() == {"before": "running", "s@2": "blocked"}
+    replacing = {"enqueued": "s@2", "replaced": "s@1", "schedule_fired": "s@2"}
+    assert (await rig.events())[-1] == {"worker": "", **replacing}
 
 
 async def test_a_full_queue_refuses_and_nothing_moves_on(rig: Rig) -> None:

@@ -141,6 +141,29 @@ async def test_jobs_that_wait_overlap_as_they_may(
     assert sorted(str(job.state) for job in await h.jobs()) == expected
 
 
+async def told(app: Faena, name: str) -> list[str]:
+    """What the events of the queue say of jobs under a name."""
+    engine = (await app.runtime()).engine
+    events = await engine.command("XRANGE", "scheduler", "events", "-", "+")
+    pairs = [zip(event[::2], event[1::2], strict=True) for _, event in events]
+    return [ids.decode() for event in pairs for field, ids in event if field == name.encode()]
+
+
+async def test_the_one_that_waits_keeps_its_place(app: Faena, h: Harness) -> None:
+    """Were it replaced, a queue with much to do would put the schedule off for ever."""
+
+    @app.every("1m", overlap="queue")
+    async def tick() -> None: ...
+
+    await look(app)
+    for _ in range(3):
+        h.clock.advance("1m")
+        await look(app)
+    assert await ids(h) == ["tick@20260301T000100Z"]
+    skipped = ["tick@20260301T000200Z", "tick@20260301T000300Z"]
+    assert await told(app, "schedule_skipped") == skipped
+
+
 async def test_one_waits_while_one_runs(app: Faena, h: Harness) -> None:
     states: list[list[str]] = []
 
@@ -158,6 +181,8 @@ async def test_one_waits_while_one_runs(app: Faena, h: Harness) -> None:
     report = await h.drain()
     assert states == [["blocked", "running"]]
     assert [ran.id for ran in report] == ["tick@20260301T000100Z", "tick@20260301T000400Z"]
+    replaced = ["tick@20260301T000200Z", "tick@20260301T000300Z"]
+    assert await told(app, "replaced") == replaced
 
 
 # -- what goes wrong ------------------------------------------------------------------------------

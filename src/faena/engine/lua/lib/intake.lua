@@ -18,8 +18,8 @@ local function new_intake(conf, now)
       + call('ZCARD', key('running'))
   end
   return { conf = conf, now = now, stamp = math.max(stamp, now), enqueued = enqueued, depth = depth,
-           seen = {}, created = {}, admitted = 0, offsets = {}, pile = empty_pile(), lanes = {}, marks = {},
-           answers = { now } }
+           seen = {}, created = {}, admitted = 0, replaced = {}, offsets = {}, pile = empty_pile(),
+           lanes = {}, marks = {}, answers = { now } }
 end
 
 local function answer(intake, index, code, first, second)
@@ -62,6 +62,7 @@ local function close_intake(intake)
   if intake.admitted > 0 then
     call('HSET', key('clock'), 'stamp', intake.stamp, 'enqueued', intake.enqueued + intake.admitted)
     tell('enqueued', intake.created)
+    tell('replaced', intake.replaced)
   end
 end
 

@@ -6,7 +6,7 @@ local function replace(intake, index, id, state)
   forget({ id })
   intake.depth = intake.depth - 1
   answer(intake, index, 'REPLACED', id, state)
-  count('replaced', 1)
+  intake.replaced[#intake.replaced + 1] = id
 end
 
 local function hold_claim(intake, id, spec, facts, delay)
