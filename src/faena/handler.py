@@ -75,6 +75,14 @@ def name_of(function: Any) -> str:
     return name
 
 
+def refuse_bare(example: str, given: Any) -> None:
+    """Refuse a function where a decorator wants its options first."""
+    if callable(given):
+        raise ConfigError(
+            f"this decorator must be given its options first, such as {example}, got {given!r}"
+        )
+
+
 def make_handler(
     function: Callable[..., Any],
     queue: str,

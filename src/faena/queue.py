@@ -10,7 +10,7 @@ from faena.duration import Duration, to_s, to_us
 from faena.engine import Engine
 from faena.engine.settings import NAMES, limits_text, setting_text
 from faena.errors import ConfigError, nearest
-from faena.handler import Handler, make_handler, name_of
+from faena.handler import Handler, make_handler, name_of, refuse_bare
 from faena.idempotency import Idempotency
 from faena.inspector import Overview, Page
 from faena.limits import Limit, check_stack
@@ -62,6 +62,7 @@ class Queue:
 
         Jobs are enqueued, limited, retried and finished one by one as ever; see `BatchOptions`.
         """
+        refuse_bare("@queue.batch(size=50)", size)
         given = {**options, "size": size, "wait": wait}
         self._check_batch(build(BatchOptions, "batch", {"name": "unnamed", **given}))
         return BatchRegistrar(self._register_batch, given)
@@ -168,7 +169,7 @@ class Queue:
     ) -> bool:
         """Serve no more jobs until `resume`, or for a time; running ones go on."""
         check_name("reason", reason)
-        check_name("by", by)
+        check_label("by", by)
         wait_us = None if duration is None else to_us("duration", duration, least_us=1)
         return any(await self._everywhere(lambda one, home: one.hold(home, reason, wait_us, by)))
 

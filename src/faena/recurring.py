@@ -11,6 +11,7 @@ import msgspec
 
 from faena.duration import Duration
 from faena.errors import ConfigError, nearest
+from faena.handler import refuse_bare
 from faena.job import Job
 from faena.task import Task
 
@@ -25,6 +26,8 @@ QUEUE: Final = "scheduler"
 
 MISSING: Final[Any] = object()
 """No payload was given, which is another thing than None."""
+
+_EXAMPLES: Final = {"cron": '"0 2 * * *"', "every": '"6h"'}
 
 _encode = msgspec.json.Encoder().encode
 
@@ -43,7 +46,7 @@ class ScheduleFields(TypedDict, total=False):
     count: int | None
     """How many instants are fired."""
     overlap: str
-    """"allow"; "skip" while a job of the schedule lives; "queue" one behind the one that runs."""
+    """"allow"; "skip" while a job of the schedule lives; "queue" one that waits at most."""
     missed: str
     """After an outage: "skip", fire the "latest", or "all", such as "all(10)"."""
     tenant: str | None
@@ -73,6 +76,8 @@ class Recurring:
     """The decorator behind `@app.cron` and `@app.every`."""
 
     def __init__(self, app: Faena, timing: Mapping[str, Any], options: RecurringFields) -> None:
+        for name, value in timing.items():
+            refuse_bare(f"@app.{name}({_EXAMPLES[name]})", value)
         self._app = app
         self._name = options.get("name")
         self._queue = options.get("queue")

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 from faena.duration import Duration
+from faena.errors import ConfigError
 from faena.job import Job
 from faena.options import Run
 from faena.outcomes import Discard, RateLimited, Snooze
@@ -50,6 +51,17 @@ Entries: TypeAlias = Sequence[R | Ending] | None
 """What a batch handler returns: for each payload its result, or what became of it instead."""
 
 
+def refuse_task(target: Any) -> None:
+    """Refuse what another decorator has made a task already."""
+    if isinstance(target, Task):
+        raise ConfigError(
+            f"a task must be a function, got {target!r}, which is a task already; "
+            f"write @app.cron(…) or @app.every(…) above @queue.task, not below",
+            field="task",
+            value=target,
+        )
+
+
 class Registrar:
     """The decorator of one queue: used plainly, or called with options first.
 
@@ -85,6 +97,7 @@ class Registrar:
         self, function: Callable[..., Any], names: Mapping[str, Any], **options: Unpack[TaskFields]
     ) -> Task[Any, Any]:
         """The same for decorators of others, who know the names."""
+        refuse_task(function)
         return self._register(function, {**self._options, **options}, names)
 
 
@@ -117,5 +130,6 @@ class BatchRegistrar:
     ) -> Task[P, R]: ...
     def __call__(self, function: Callable[..., Any], /) -> Any:
         """Register the function."""
+        refuse_task(function)
         names = sys._getframe(1).f_locals  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
         return self._register(function, self._options, names)

@@ -117,7 +117,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "size that is no whole number": ({"size": 2.5}, "from 1 to 1000, got 2.5"),
     "size that is a text": ({"size": "50"}, "from 1 to 1000, got '50'"),
     "size that is a truth": ({"size": True}, "from 1 to 1000, got True"),
-    "size that is the function": ({"size": send}, "from 1 to 1000, got <function send"),
+    "size that is the function": (
+        {"size": send},
+        r"options first, such as @queue\.batch\(size=50\), got <function send",
+    ),
     "negative wait": (
         {"wait": timedelta(seconds=-1)},
         "wait must be a duration from 0s to 10m, got",

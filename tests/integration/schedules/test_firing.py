@@ -319,6 +319,30 @@ def test_a_function_goes_to_a_queue_of_its_choice() -> None:
         app.cron("* * * * *", queue="own", name="other")(tick)
 
 
+def test_a_decorator_without_its_timing_is_refused() -> None:
+    app = Faena("x", "redis://127.0.0.1:1/0")
+    bare: Any = app
+    with pytest.raises(ConfigError, match=r'such as @app\.cron\("0 2 \* \* \*"\), got <function'):
+        bare.cron(lambda: None)
+    with pytest.raises(ConfigError, match=r'such as @app\.every\("6h"\), got <function'):
+        bare.every(lambda: None)
+    assert app.schedules.declared == {}
+
+
+def test_decorators_in_the_wrong_order_are_refused() -> None:
+    app = Faena("x", "redis://127.0.0.1:1/0")
+    queue = app.queue("q", concurrency=50)
+
+    @app.every("1m")
+    def tick() -> None: ...
+
+    register: Any
+    for register in (queue.task, queue.task(timeout="5s"), queue.batch(size=5)):
+        with pytest.raises(ConfigError, match=r"write @app\.cron\(…\) or .* above @queue\.task"):
+            register(tick)
+    assert queue.tasks == {}
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
