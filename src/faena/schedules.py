@@ -10,7 +10,6 @@ is `reset`. Everything is checked before anything is written.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -22,20 +21,19 @@ from msgspec.structs import replace
 from faena.agenda import Edit, Mark, Record, check_schedule, unpack
 from faena.codec import codec_for
 from faena.engine.envelope import seal
-from faena.engine.scheduling import Stored, forget, names_at, read
+from faena.engine.scheduling import Stored, forget, read
 from faena.engine.scripts import CREATED
 from faena.errors import (
     ConfigError,
     FaenaError,
     InvalidTransition,
     Overloaded,
-    PayloadError,
     nearest,
 )
 from faena.job import Spec
 from faena.lanes import place_facts
 from faena.middleware import wrap_enqueue
-from faena.naming import check_name
+from faena.naming import check_label
 from faena.number import check_whole
 from faena.options import Durability
 from faena.options.schedule import NAMES, TIMINGS, Terms, check_timing, iso, read_terms
@@ -45,7 +43,7 @@ from faena.services.declaring import Declared, Edited, Kept, Start, change, decl
 from faena.services.firing import Around, Firing, claim_facts, spec_of
 from faena.services.scheduler import Scheduler
 from faena.task import Handle, Receipt, Task
-from faena.timetable import ScheduleView, coming, view_of
+from faena.timetable import ScheduleView, Timetable, coming, view_of
 
 if TYPE_CHECKING:
     from faena.app import Faena
@@ -93,10 +91,13 @@ class Schedules:
 
     async def declare(self) -> None:
         """Write down what code declares, as a starting worker does."""
+        for one in self.declared.values():
+            await self._declare(one)
+
+    async def _declare(self, one: Declared) -> None:
         engine = (await self._app.runtime()).engine
         start = Start(elsewhere=tuple(self._app.queues))
-        for one in self.declared.values():
-            await declare(await self._firing(one.queue), engine, one, start)
+        await declare(await self._firing(one.queue), engine, one, start)
 
     async def scheduler(self, queues: Sequence[str], since: int | None = None) -> Scheduler:
         """Whatever has the schedules of some queues fire; new ones from now on, or since then."""
@@ -113,25 +114,17 @@ class Schedules:
     # -- looking --------------------------------------------------------------------------------
 
     async def list(self) -> list[ScheduleView]:
-        """All of them, those due first first; also those that code does not declare any more."""
-        engine = (await self._app.runtime()).engine
-        found: list[ScheduleView] = []
-        for queue in self._app.queues:
-            async for names in names_at(engine, queue):
-                _, stored = await read(engine, queue, names)
-                for one in stored.values():
-                    with contextlib.suppress(PayloadError):  # written by a later version
-                        found.append(view_of(queue, one, self.declared))
-        return sorted(found, key=lambda one: (one.next_at is None, one.next_at, one.name))
+        """All of them, those due first first: what code declares, and what there is beside."""
+        return await (await self._timetable()).all()
 
     async def get(self, name: str) -> ScheduleView:
         """One of them."""
-        return view_of(*await self._find(name), self.declared)
+        return view_of(*await self._see(name), self.declared)
 
     async def next(self, name: str, number: int = 5) -> list[datetime]:
         """Its next instants, in UTC; none while it is paused."""
         check_whole("number", number, least=1, most=1000)
-        _, stored = await self._find(name)
+        _, stored = await self._see(name)
         return coming(stored, number)
 
     # -- changing -------------------------------------------------------------------------------
@@ -147,7 +140,7 @@ class Schedules:
     ) -> ScheduleView:
         """Make a schedule that is in no code, for a task or for one named `queue/task`."""
         check_schedule(name)
-        check_name("by", by)
+        check_label("by", by)
         known = task if isinstance(task, Task) else self._task(task)
         base = self._base(known, payload, given)
 
@@ -155,14 +148,8 @@ class Schedules:
             if kept.record is not None:
                 raise ConfigError(f"schedule {name!r} is there already", field="schedule")
             record = Record(base=base, since=Mark(by, kept.now))
-            due = record.first_due(kept.now)
-            if due is None:
-                raise ConfigError(
-                    f"a schedule must have an instant after now, {iso(kept.now)}, "
-                    f"got {record.terms.describe()}",
-                    field="at",
-                )
-            return record, due
+            _check_left(record, kept.now)
+            return record, record.first_due(kept.now)
 
         await self._refuse_elsewhere(name, known.queue)
         return await self._change(known.queue, name, create)
@@ -176,7 +163,7 @@ class Schedules:
         **given: Unpack[TimedFields],
     ) -> ScheduleView:
         """Change terms, for every worker at once; code decides them no more until `reset`."""
-        check_name("by", by)
+        check_label("by", by)
         if not given and payload is MISSING:
             raise ConfigError("edit must be given a term to change, got none", field="schedule")
         queue, stored = await self._find(name)
@@ -188,7 +175,11 @@ class Schedules:
         def edit(kept: Kept) -> Edited:
             record = _there(kept, name)
             edits = {one: Edit(value, by, kept.now) for one, value in changes.items()}
-            return redue(kept, replace(record, edits={**record.edits, **edits}))
+            edited = replace(record, edits={**record.edits, **edits})
+            after, due = redue(kept, edited)
+            if due is None and edited.terms.timing != record.terms.timing:
+                _check_left(edited, kept.now)
+            return after, due
 
         return await self._change(queue, name, edit)
 
@@ -214,7 +205,7 @@ class Schedules:
 
     async def pause(self, name: str, *, by: str = "operator") -> ScheduleView:
         """Fire nothing until `resume`; instants that pass meanwhile are not missed."""
-        check_name("by", by)
+        check_label("by", by)
 
         def pause(kept: Kept) -> Edited:
             record = _there(kept, name)
@@ -254,7 +245,7 @@ class Schedules:
 
         Where jobs of the schedule may not overlap, the one that lives is the answer.
         """
-        queue, stored = await self._find(name)
+        queue, stored = await self._see(name)
         terms = unpack(stored.record).terms
         spec: Spec | None = spec_of(name, terms, None)
         if self._around is not None:
@@ -294,25 +285,30 @@ class Schedules:
         options = self._app.queues[queue].options
         return Firing(runtime.engine, runtime.estate, queue, options, self._around)
 
-    async def _find(self, name: str) -> tuple[str, Stored]:
-        """The queue of a schedule, and the schedule."""
+    async def _timetable(self) -> Timetable:
         engine = (await self._app.runtime()).engine
-        known = self.declared.get(name)
-        queues = [*([known.queue] if known else []), *self._app.queues]
-        for queue in queues:
-            _, found = await read(engine, queue, [name])
-            if name in found:
-                return queue, found[name]
-        if known is not None:
-            await self.declare()
-            _, found = await read(engine, known.queue, [name])
-            return known.queue, found[name]
-        names = [view.name for view in await self.list()]
-        raise ConfigError(
-            f"no schedule {name!r} in app {self._app.name}; {nearest(str(name), names)}",
-            field="schedule",
-            value=name,
-        )
+        return Timetable(engine, tuple(self._app.queues), self.declared)
+
+    async def _see(self, name: str) -> tuple[str, Stored]:
+        """The queue of a schedule, and the schedule: looking writes nothing down."""
+        timetable = await self._timetable()
+        found = await timetable.find(name)
+        if found is None:
+            names = [view.name for view in await timetable.all()]
+            raise ConfigError(
+                f"no schedule {name!r} in app {self._app.name}; {nearest(str(name), names)}",
+                field="schedule",
+                value=name,
+            )
+        return found
+
+    async def _find(self, name: str) -> tuple[str, Stored]:
+        """The same for whoever changes it: it is written down first."""
+        queue, stored = await self._see(name)
+        if not stored.version:
+            await self._declare(self.declared[name])
+            return await self._see(name)
+        return queue, stored
 
     async def _refuse_elsewhere(self, name: str, queue: str) -> None:
         engine = (await self._app.runtime()).engine
@@ -346,6 +342,15 @@ def _there(kept: Kept, name: str) -> Record:
     if kept.record is None:
         raise ConfigError(f"schedule {name!r} has just been removed", field="schedule", value=name)
     return kept.record
+
+
+def _check_left(record: Record, now: int) -> None:
+    """Refuse terms by which nothing would ever fire; whoever wants that pauses or removes it."""
+    if replace(record, paused=None).first_due(now) is None:
+        raise ConfigError(
+            f"a schedule must have an instant after now, {iso(now)}, got {record.terms.describe()}",
+            field="at",
+        )
 
 
 async def _through(app: Faena, queue: str, spec: Spec) -> Spec | None:

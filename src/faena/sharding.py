@@ -7,7 +7,7 @@ import msgspec
 from faena.burdens import check_divisible
 from faena.errors import InvalidTransition
 from faena.lanes import tenant_of
-from faena.naming import check_name
+from faena.naming import check_label
 from faena.runtime import Runtime
 
 _LIVE = ("ready", "delayed", "blocked", "running")
@@ -48,7 +48,7 @@ async def reshard(
     runtime: Runtime, queue: str, shards: int, *, by: str, wait_s: float
 ) -> HomesView:
     """Change the number of shards."""
-    check_name("by", by)
+    check_label("by", by)
     homes = runtime.estate.of(queue)
     await homes.settled(wait_s)
     check_divisible((await runtime.inspector.overview(queue)).settings, shards)

@@ -25,7 +25,7 @@ from faena.engine.survey import Survey
 from faena.errors import ConfigError, HomesChanged, nearest
 from faena.lanes import lane_of, tenant_of
 from faena.limits import Limit, check_stack
-from faena.naming import check_label, check_name
+from faena.naming import check_label
 from faena.number import check_real, check_whole
 from faena.options import QueueOptions
 from faena.runtime import Runtime
@@ -179,7 +179,7 @@ class Tenant:
         return await self._rehome("shared", by=by, wait=wait)
 
     async def _rehome(self, kind: str, *, by: str, wait: Duration) -> TenantView:
-        check_name("by", by)
+        check_label("by", by)
         wait_s = to_s("wait", wait)
         if not self._is_movable:
             raise ConfigError(

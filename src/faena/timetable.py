@@ -1,15 +1,18 @@
-"""A schedule as it is shown: how it stands, and when it fires next."""
+"""Schedules as they are shown: how they stand, and when they fire next. Looking writes nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import msgspec
 
-from faena.agenda import Mark, job_id, unpack
-from faena.engine.scheduling import Stored
+from faena.agenda import Mark, Record, job_id, unpack
+from faena.engine import Engine
+from faena.engine.scheduling import Stored, names_at, read
+from faena.errors import PayloadError
 from faena.services.declaring import Declared
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -24,7 +27,7 @@ class ScheduleView(msgspec.Struct, frozen=True, kw_only=True):
     when: str
     """For people: `0 2 * * * Europe/Madrid`, `every 6h`."""
     state: str
-    """active, paused or over."""
+    """active, paused, over, or not started: in code, and no worker has written it down."""
     next_at: int | None
     last_at: int | None
     """The last instant that was fired."""
@@ -43,6 +46,49 @@ class ScheduleView(msgspec.Struct, frozen=True, kw_only=True):
     paused: Mark | None
 
 
+class Timetable:
+    """All schedules of some queues, those in code among them that nobody has written down yet."""
+
+    def __init__(
+        self, engine: Engine, queues: Sequence[str], declared: Mapping[str, Declared]
+    ) -> None:
+        self._engine = engine
+        self._queues = queues
+        self._declared = declared
+
+    async def all(self) -> list[ScheduleView]:
+        """Those due first first."""
+        found: list[ScheduleView] = []
+        written: set[str] = set()
+        for queue in self._queues:
+            async for names in names_at(self._engine, queue):
+                _, stored = await read(self._engine, queue, names)
+                written.update(stored)
+                for one in stored.values():
+                    with contextlib.suppress(PayloadError):  # written by a later version
+                        found.append(view_of(queue, one, self._declared))
+        found += [
+            view_of(*await self._unwritten(one), self._declared)
+            for one in self._declared.values()
+            if one.name not in written
+        ]
+        return sorted(found, key=lambda one: (one.next_at is None, one.next_at, one.name))
+
+    async def find(self, name: str) -> tuple[str, Stored] | None:
+        """One of them and its queue; first where code has it, then where it may have been."""
+        known = self._declared.get(name)
+        queues = [*([known.queue] if known else []), *self._queues]
+        for queue in queues:
+            _, found = await read(self._engine, queue, [name])
+            if name in found:
+                return queue, found[name]
+        return None if known is None else await self._unwritten(known)
+
+    async def _unwritten(self, known: Declared) -> tuple[str, Stored]:
+        now, _ = await read(self._engine, known.queue, [])
+        return known.queue, known.unwritten(now)
+
+
 def view_of(queue: str, stored: Stored, declared: Mapping[str, Declared]) -> ScheduleView:
     """A schedule as the server has it; `declared` are those of this program's code."""
     record, own = unpack(stored.record), declared.get(stored.name)
@@ -52,7 +98,7 @@ def view_of(queue: str, stored: Stored, declared: Mapping[str, Declared]) -> Sch
         queue=queue,
         task=terms.task,
         when=terms.describe(),
-        state="paused" if record.paused else "over" if stored.due is None else "active",
+        state=_state(stored, record),
         next_at=stored.due,
         last_at=record.last,
         last_job=None if record.last is None else job_id(stored.name, record.last),
@@ -64,6 +110,14 @@ def view_of(queue: str, stored: Stored, declared: Mapping[str, Declared]) -> Sch
         since=record.since,
         paused=record.paused,
     )
+
+
+def _state(stored: Stored, record: Record) -> str:
+    if record.paused is not None:
+        return "paused"
+    if stored.due is None:
+        return "over"
+    return "active" if stored.version else "not started"
 
 
 def coming(stored: Stored, number: int) -> list[datetime]:

@@ -129,9 +129,13 @@ def test_what_code_declares_no_more_is_shown_and_removed(cli: Cli) -> None:
         assert "at run time by operator" in cli("schedules", "show", "extra")[1]
         assert cli("schedules", "remove", "hourly")[:2] == (0, "schedule hourly is removed\n")
         assert document(cli, "remove", "extra") == {"removed": "extra"}
+        assert [one["name"] for one in document(cli)] == ["nightly"]
     finally:
         app.schedules.declared["hourly"] = kept
-    assert [one["name"] for one in document(cli)] == ["nightly"]
+    assert {one["name"]: one["state"] for one in document(cli)} == {
+        "hourly": "not started",
+        "nightly": "active",
+    }
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ nobody else has written meanwhile; else it is computed anew.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -22,12 +23,24 @@ _SAID_US: Final = 60_000_000
 """How often it is written down that code still declares a schedule."""
 
 
+_log = logging.getLogger("faena.scheduler")
+
+
 class Declared(NamedTuple):
     """A schedule as code declares it."""
 
     name: str
     queue: str
     base: Mapping[str, Any]
+
+    def record(self, now: int) -> Record:
+        """As it is written down for the first time."""
+        return Record(base=dict(self.base), since=Mark(CODE, now), declared_at=now)
+
+    def unwritten(self, now: int) -> Stored:
+        """As the server would have it if a worker started now."""
+        record = self.record(now)
+        return Stored(self.name, "", record.pack(), record.first_due(now))
 
 
 class Kept(NamedTuple):
@@ -63,7 +76,10 @@ async def declare(firing: Firing, engine: Engine, declared: Declared, start: Sta
     def declared_now(kept: Kept) -> Edited:
         return _declared(taken if kept.record is None and taken else kept, declared, start)
 
-    await change(firing, engine, declared.name, declared_now)
+    record, due = await change(firing, engine, declared.name, declared_now)
+    if record is not None and due is None and record.paused is None and not record.fired:
+        when = record.terms.describe()
+        _log.warning("schedule %s will never fire: no instant is left, %s", declared.name, when)
 
 
 async def _take_over(engine: Engine, name: str, queues: Sequence[str]) -> Kept | None:
@@ -84,7 +100,7 @@ async def _take_over(engine: Engine, name: str, queues: Sequence[str]) -> Kept |
 def _declared(kept: Kept, declared: Declared, start: Start) -> Edited:
     record, now, base = kept.record, kept.now, dict(declared.base)
     if record is None:
-        fresh = Record(base=base, since=Mark(CODE, now), declared_at=now)
+        fresh = declared.record(now)
         return fresh, fresh.first_due(now if start.since is None else start.since)
     is_said = record.declared_at is not None and now - record.declared_at < _SAID_US
     if record.base == base and is_said and kept.is_here:

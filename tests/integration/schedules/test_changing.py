@@ -181,6 +181,35 @@ async def test_a_code_change_that_does_not_go_with_an_edit_changes_nothing(
     assert await app.schedules.get("nightly") == before
 
 
+async def test_one_that_no_worker_has_started_is_shown_and_not_written_down(
+    app: Faena, h: Harness, nightly: Any
+) -> None:
+    (view,) = await app.schedules.list()
+    assert (view.name, view.state, view.next_at) == ("nightly", "not started", at(2))
+    assert await app.schedules.get("nightly") == view
+    assert len(await app.schedules.next("nightly", 3)) == 3
+    h.clock.advance("3h")
+    (view,) = await app.schedules.list()
+    assert view.next_at == at(26)  # nobody has begun to count instants
+    await app.schedules.declare()
+    assert [one.state for one in await app.schedules.list()] == ["active"]
+
+
+async def test_a_declaration_without_an_instant_left_is_warned_of(
+    app: Faena, h: Harness, nightly: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    app.schedule("late", nightly, at="2026-02-28T23:00")
+    app.schedule("soon", nightly, at="2026-03-01T01:00")
+    await look(app)
+    assert [record.getMessage() for record in caplog.records] == [
+        "schedule late will never fire: no instant is left, at 2026-02-28T23:00:00Z"
+    ]
+    h.clock.advance("1h")
+    await look(app)
+    assert (await app.schedules.get("soon")).state == "over"
+    assert not any("soon" in record.getMessage() for record in caplog.records)
+
+
 # -- operators ------------------------------------------------------------------------------------
 
 
@@ -199,6 +228,7 @@ async def test_edits_count_from_the_next_look_on(app: Faena, h: Harness, nightly
 async def test_reset_lets_code_decide_everything_again(
     app: Faena, h: Harness, nightly: Any
 ) -> None:
+    await app.schedules.declare()
     before = await app.schedules.get("nightly")
     await app.schedules.edit("nightly", tz="Asia/Tokyo", count=3, tenant=None)
     view = await app.schedules.reset("nightly", "tz")
@@ -320,6 +350,8 @@ BAD: list[tuple[Ask, type[Exception], str]] = [
     (lambda one: one.edit("nightly", cron="* * * * *", every="1h"), ConfigError, "one of cron"),
     (lambda one: one.edit("nightly"), ConfigError, "must be given a term"),
     (lambda one: one.edit("nightly", by="a b", count=1), ConfigError, "by must be"),
+    (lambda one: one.edit("nightly", cron=None), ConfigError, "cron must say when, got None"),
+    (lambda one: one.edit("nightly", at="2020-01-01"), ConfigError, "an instant after now, "),
     (lambda one: one.edit("nightly", crno="x"), ConfigError, "did you mean 'cron'"),
     (lambda one: one.edit("nightly", payload=5), PayloadError, "takes no payload"),
     (lambda one: one.edit("nightli", count=1), ConfigError, "did you mean 'nightly'"),
@@ -345,6 +377,28 @@ async def test_bad_input_changes_nothing(
     with pytest.raises(kind, match=words):
         await ask(app.schedules)
     assert await app.schedules.list() == before
+
+
+async def test_an_edit_that_leaves_no_instant_is_refused_of_a_paused_one_too(
+    app: Faena, h: Harness, nightly: Any
+) -> None:
+    await app.schedules.pause("nightly")
+    with pytest.raises(ConfigError, match="must have an instant after now"):
+        await app.schedules.edit("nightly", end="2026-02-01")
+    assert (await app.schedules.edit("nightly", every="1h")).state == "paused"
+
+
+@pytest.mark.parametrize("by", ["Ana", "ana@example.org", "Ángel"])
+async def test_whoever_decides_may_have_any_name(
+    app: Faena, h: Harness, nightly: Any, by: str
+) -> None:
+    assert (await app.schedules.edit("nightly", count=3, by=by)).edits["count"].by == by
+    view = await app.schedules.pause("nightly", by=by)
+    assert view.paused is not None
+    assert view.paused.by == by
+    queue = app.queues["scheduler"]
+    await queue.pause(by=by)
+    assert [hold.by for hold in (await queue.overview()).holds] == [by]
 
 
 async def test_changes_at_once_all_count(app: Faena, h: Harness, nightly: Any) -> None:
