@@ -16,6 +16,7 @@ from tests._support.removal import Removal
 from tests._support.rig import Rig
 
 SHARDS = 3
+JOB = b"010 lane=@a\n{}"
 
 
 async def each_shard(rig: Rig, act: Callable[[], Awaitable[int]], **options: Any) -> list[int]:
@@ -37,7 +38,7 @@ async def stand(rig: Rig, shard: int, shards: int = SHARDS, epoch: int = 1) -> N
 
 
 async def fill(rig: Rig, number: int, *, epoch: int = 1) -> list[str]:
-    jobs = [(f"j{n:03d}", b"010 lane=@a\n{}") for n in range(number)]
+    jobs = [(f"j{n:03d}", JOB) for n in range(number)]
     answers = await rig.engine.enqueue(rig.queue, "p", rig.next_call(), jobs, epoch=epoch)
     return [answer.code for answer in answers]
 
@@ -69,19 +70,18 @@ async def test_a_warning_comes_at_a_part_too(rig: Rig) -> None:
     assert await each_shard(rig, warned_at, backpressure=press) == [4, 3, 3]
 
 
-@pytest.mark.parametrize(("most", "kept"), [(0, 0), (1, 1), (3, 1), (7, 3)])
-async def test_a_shard_keeps_its_part_of_finished_jobs_and_never_less(
-    rig: Rig, most: int, kept: int
-) -> None:
+@pytest.mark.parametrize("bound", ["completed_count", "completed_bytes"])
+async def test_a_shard_keeps_as_many_finished_jobs_as_the_queue_may(rig: Rig, bound: str) -> None:
     async def left() -> int:
         await fill(rig, 9)
         claimed = (await rig.turn(9)).claimed
+        rig.clock.go(1)  # a bound on bytes counts from then
         await rig.turn(0, *((claim.id, claim.lease, Completed()) for claim in claimed))
         await rig.turn(0, is_sweep=True)
         return len(await rig.states())
 
-    retain = Retain(completed_count=most)
-    assert await each_shard(rig, left, retain=retain) == [kept] * SHARDS
+    most = {"completed_count": 7, "completed_bytes": 7 * len(JOB)}[bound]
+    assert await each_shard(rig, left, retain=Retain(**{bound: most})) == [7] * SHARDS
 
 
 async def test_bounds_of_a_tenant_are_not_divided(rig: Rig) -> None:

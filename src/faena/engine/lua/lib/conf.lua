@@ -3,15 +3,14 @@
 -- call to the next, so a call reads one field; nobody may change the table. An absent number means
 -- "no bound". A queue without a digest was never declared, or its data are gone: scripts then answer
 -- UNCONFIGURED and the caller declares it again.
--- A shard of a queue has the queue's settings, and obeys its part of what bounds the whole.
+-- A shard of a queue has the queue's settings, and obeys its part of what bounds the whole. Retention is
+-- not divided: tenants are not spread evenly, and a busy shard would lose what the queue may keep.
 --@include key
 local KEPT = 1000
 local TEXTS = { version = true, limits = true, tenant_limits = true, edited = true, digest = true }
 local decoded, number = {}, 0   -- digest -> settings
 
 local PARTS = { max_running = true, soft = true, hard = true }
-local KEPT_PARTS = { completed_count = true, completed_bytes = true, dead_count = true, dead_bytes = true,
-                     cancelled_count = true, cancelled_bytes = true }
 
 --- The part of `number` that is this shard's; all of them add up to it.
 local function part_of(conf, number)
@@ -22,9 +21,6 @@ end
 local function divide(conf)
   for name in pairs(PARTS) do
     conf[name] = conf[name] and part_of(conf, conf[name])
-  end
-  for name in pairs(KEPT_PARTS) do
-    conf[name] = conf[name] and math.ceil(conf[name] / conf.shards)
   end
   conf.limits = conf.limits and string.gsub(conf.limits, '(%d+)/', function(max)
     return string.format('%.0f/', part_of(conf, tonumber(max)))
