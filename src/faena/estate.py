@@ -15,7 +15,7 @@ from faena.engine.scripts import pairs
 from faena.engine.settings import declaration
 from faena.errors import ConfigError, FaenaError, StoreUnavailable
 from faena.homes import ANNOUNCED, Home, Table
-from faena.options import Order, QueueOptions
+from faena.options import QueueOptions
 from faena.steward import Steward, standing
 
 _POLL_S: Final = 0.02
@@ -40,8 +40,7 @@ class Homes:
         self.queue = queue
         self.is_fixed = not options.is_fair
         """Whether it can have none but the first: lanes are what lives in homes."""
-        is_strict = options.order is not Order.NONE or options.tenant_max_running is not None
-        self.steward = Steward(engine, queue, is_strict=is_strict)
+        self.steward = Steward(engine, queue)
         self.known: Table | None = Table() if self.is_fixed else None
         """The table as it was last seen."""
         self._seen_at = 0.0

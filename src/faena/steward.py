@@ -7,8 +7,8 @@
     publish    producers read the new table; what they send waits behind what has yet to come
     move       jobs travel in numbered batches: taken out into an outbox, taken in once, struck off;
                jobs that run are left to end first
-    admit      a lane is served at its new home: in an order when nothing of it is left at the old
-               one, else as soon as nothing of it waits there
+    admit      a lane is served at its new home: in an order, or with a maximum of running jobs, when
+               nothing of it is left at the old one, else as soon as nothing of it waits there
     finish     the change is struck off; a home that nobody lives in any more is given up, and only
                its epoch stays there for a day, to refuse whoever has not heard of it
 
@@ -45,12 +45,10 @@ _NOT_COPIED: Final = frozenset({"digest", "edited", "epoch", "shards", "shard"})
 class Steward:
     """Looks after the homes of one queue."""
 
-    def __init__(self, engine: Engine, queue: str, *, is_strict: bool) -> None:
-        """A strict queue's lanes are served at one home only, also while their last jobs run."""
+    def __init__(self, engine: Engine, queue: str) -> None:
         self._engine = engine
         self._moving = Moving(engine)
         self._queue = queue
-        self._is_strict = is_strict
         self._name = secrets.token_hex(8)
         self._locked_at = 0.0
         self._at_work = asyncio.Lock()
@@ -253,12 +251,12 @@ class Steward:
     async def _settle(self, home: str, lanes: Sequence[str], table: Table) -> bool:
         """Whether some of the lanes that leave a home are still there."""
         still = set(await self._moving.admit(home, "look", table.epoch, lanes))
-        by_home: dict[str, list[str]] = defaultdict(list)
+        come: dict[tuple[str, str], list[str]] = defaultdict(list)
         for lane in lanes:
-            if lane not in still or not self._is_strict:
-                by_home[table.home_of(self._queue, lane)].append(lane)
-        for to, come in by_home.items():
-            await self._moving.admit(to, "in", table.epoch, come)
+            why = "early" if lane in still else "in"
+            come[table.home_of(self._queue, lane), why].append(lane)
+        for (to, why), some in come.items():
+            await self._moving.admit(to, why, table.epoch, some)
         # last: a lane that is struck off here is looked for no more
         return bool(await self._moving.admit(home, "out", table.epoch, lanes))
 

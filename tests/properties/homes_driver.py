@@ -14,7 +14,7 @@ from faena.engine.scripts import Answer, Settlement, Turn
 from faena.engine.settings import declaration
 from faena.errors import HomesChanged
 from faena.homes import ANNOUNCED, MOVING, Table, own_home, read_table
-from faena.options import Order, QueueOptions
+from faena.options import QueueOptions
 from faena.outcomes import Completed, Limited, Outcome
 from faena.services.audit import audit
 from faena.steward import Steward, standing
@@ -113,7 +113,6 @@ class HomesDriver:
         self.address = Address.parse(server.url)
         self.wire = Wire(self.address)
         self.settings = declaration(options)
-        self.is_strict = options.order is not Order.NONE or options.tenant_max_running is not None
         self.engine = self.new_engine()
         self.ledger = Ledger(QUEUE, _rules(options))
         self.writers = [Writer(self.new_engine(), self.settings) for _ in range(2)]
@@ -236,12 +235,12 @@ class HomesDriver:
     # -- stewards ---------------------------------------------------------------------------------
 
     def change(self, what: str) -> None:
-        steward = Steward(self.engine, QUEUE, is_strict=self.is_strict)
+        steward = Steward(self.engine, QUEUE)
         self.do(steward.begin(what, self.table, "ops"))
 
     def hire(self, slot: int) -> None:
         hired = Hired(self.gates[slot], self.namespace, self.clock)
-        self.wait(hired.begin(QUEUE, self.settings, is_strict=self.is_strict))
+        self.wait(hired.begin(QUEUE, self.settings))
         self.hired[slot] = hired
 
     def step(self, slot: int, *, is_doubled: bool = False) -> None:

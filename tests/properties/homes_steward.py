@@ -17,7 +17,7 @@ class Hired(Stepped):
         super().__init__(wire)
         self._engine = Engine(wire, namespace=namespace, clock=clock, patience_s=5)
 
-    async def begin(self, queue: str, settings: Mapping[str, str], *, is_strict: bool) -> None:
+    async def begin(self, queue: str, settings: Mapping[str, str]) -> None:
         """Have it come to its first call."""
         self._engine.know(queue, settings)
-        await self.start(Steward(self._engine, queue, is_strict=is_strict).work())
+        await self.start(Steward(self._engine, queue).work())

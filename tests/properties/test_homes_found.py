@@ -38,15 +38,15 @@ class Town:
         wire = GatedWire(Address.parse(self._server.url))
         self._wires.append(wire)
         hired = Hired(wire, self.rig.engine.namespace, self.rig.clock)
-        await hired.begin("q", declaration(QueueOptions(fair=True)), is_strict=True)
+        await hired.begin("q", declaration(QueueOptions(fair=True)))
         self._hired.append(hired)
         return hired
 
     async def table(self) -> Table:
-        return await Steward(self.rig.engine, "q", is_strict=True).table()
+        return await Steward(self.rig.engine, "q").table()
 
     async def begin(self, change: str) -> None:
-        keeper = Steward(self.rig.engine, "q", is_strict=True)
+        keeper = Steward(self.rig.engine, "q")
         assert await keeper.begin(change, await keeper.table(), "ops")
 
     async def change(self, what: str) -> None:
@@ -191,3 +191,39 @@ async def test_a_lane_is_held_where_it_goes_for_what_a_provider_said_where_it_wa
     assert await town.claimed(OWN) == []
     town.rig.clock.go(10)
     assert await town.claimed(OWN) == ["a"]
+
+
+@pytest.mark.parametrize("by", ["the queue", "an operator"])
+async def test_no_more_of_a_lane_run_while_it_moves_than_its_maximum(town: Town, by: str) -> None:
+    if by == "the queue":
+        await town.rig.edit(tenant_max_running=2)
+    else:
+        await town.rig.engine.tenant("q", "@b", {"max_running": "2"}, by="ops")
+    await town.enqueue("q", 0, "a", "b", "c", "d")
+    lease = await town.rig.claim(2)
+    await town.begin("own @b")
+    steward = await town.steward()
+    await town.go_on(steward, until="'out'")
+    assert await town.claimed(OWN) == []  # two of it run where it was
+    await town.rig.turn(0, ("a", lease, Completed()), ("b", lease, Completed()))
+    await town.go_on(steward)
+    assert await town.claimed(OWN) == ["c", "d"]
+
+
+async def test_a_maximum_that_is_set_at_the_new_home_counts_too(town: Town) -> None:
+    await town.enqueue("q", 0, "a", "b")
+    await town.rig.claim()
+    await town.begin("own @b")
+    steward = await town.steward()
+    await town.go_on(steward, until="'look'")
+    await town.rig.engine.tenant(OWN, "@b", {"max_running": "1"}, by="ops")
+    await town.go_on(steward, until="'out'")
+    assert await town.claimed(OWN) == []
+
+
+async def test_a_lane_without_a_maximum_is_served_while_its_last_jobs_run(town: Town) -> None:
+    await town.enqueue("q", 0, "a", "b")
+    await town.rig.claim()
+    await town.begin("own @b")
+    await town.go_on(await town.steward(), until="'out'")
+    assert await town.claimed(OWN) == ["b"]

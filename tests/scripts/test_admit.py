@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from faena.limits import Limit
@@ -30,6 +32,30 @@ async def test_to_look_tells_who_is_left_and_changes_nothing(rig: Rig, removal: 
     await rig.remember()
     assert await removal.moving.admit("q", "look", 1, ["@a", "@b"]) == ["@a"]
     assert await rig.is_untouched()
+
+
+@pytest.mark.parametrize(
+    ("options", "override", "is_served"),
+    [
+        ({}, {}, True),
+        ({"tenant_limits": [Limit("5/s")]}, {"limits": "5/1000000"}, True),
+        ({"tenant_max_running": 3}, {}, False),
+        ({"order": "tenant"}, {}, False),
+        ({}, {"max_running": "3"}, False),
+    ],
+)
+async def test_a_lane_comes_early_unless_an_order_or_a_maximum_forbids_it(
+    removal: Removal, options: dict[str, Any], override: dict[str, str], *, is_served: bool
+) -> None:
+    await removal.declare(**options)
+    await removal.target.add("a", lane="@a")
+    await removal.hand_over("@a")
+    if override:
+        await removal.target.engine.tenant("q/1", "@a", override, by="ops")
+    assert await removal.moving.admit("q/1", "early", 1, ["@a"]) == []
+    assert bool((await removal.target.turn(9)).claimed) == is_served
+    await removal.moving.admit("q/1", "in", 1, ["@a"])
+    assert bool((await removal.target.turn(9)).claimed) != is_served
 
 
 async def test_a_lane_has_not_gone_while_a_job_of_it_is_live(rig: Rig, removal: Removal) -> None:
@@ -86,12 +112,12 @@ async def test_a_late_job_that_is_gone_is_waited_for_only_until_it_is_looked_at(
     assert await removal.admit("@a") == []
 
 
-@pytest.mark.parametrize("why", ["in", "out"])
+@pytest.mark.parametrize("why", ["in", "early", "out"])
 async def test_a_lane_that_moves_for_another_epoch_is_left_alone(
     rig: Rig, removal: Removal, why: str
 ) -> None:
     await removal.hand_over("@a", epoch=2)
-    home = {"in": removal.target, "out": rig}[why]
+    home = rig if why == "out" else removal.target
     await home.remember()
     for epoch in (1, 3):
         await removal.moving.admit(home.queue, why, epoch, ["@a", "@unknown"])

@@ -125,7 +125,8 @@ class Moving:
     async def admit(self, home: str, why: str, epoch: int, lanes: Sequence[str]) -> list[str]:
         """Serve lanes that came `in`, or forget those that went `out`; or only `look`.
 
-        Returns those that are still there.
+        Those that come `early`, while jobs of theirs run elsewhere, are served unless an order or a
+        maximum forbids it. Returns those that are still there.
         """
         return texts(await self._engine.ask("admit", home, [why, epoch, *lanes]))
 

@@ -1,12 +1,15 @@
 --- Lanes have come, or gone: serve them again, or forget that they left.
 -- states   none
 -- keys     moves, lanes, outbox, late, tenants, learned hashes · ring, parked zsets · wake zset
--- args     now · why (in, out, or look, which changes nothing) · epoch · lane …
+-- args     now · why (in, early, out, or look, which changes nothing) · epoch · lane …
 -- returns  the lanes that have not gone: live jobs of theirs are here, or some job is under way. None
 --          has gone `out` before the last late job: it may have finished, and is to be taken away yet
+-- A lane comes `early` when jobs of it still run where it was. What bounds how many of them run at once
+-- counts here only those that are here: such a lane must wait for the last one.
 --@flags allow-oom
 --@include now, conf, lane, tenant, moves, wake, tally
 local now, verb, epoch, still = now_us(ARGV[1]), ARGV[2], ARGV[3], {}
+local conf, is_coming = conf_now(), verb == 'in' or verb == 'early'
 local is_under_way = call('EXISTS', key('outbox')) == 1 or (verb == 'out' and call('EXISTS', key('late')) == 1)
 
 --- What was decided and learned for a lane has gone with it.
@@ -18,15 +21,22 @@ local function forget_lane(lane)
   call('HDEL', key('tenants'), lane)
 end
 
+local function is_bounded(lane)
+  local control = controls_of({ lane }, now)[lane] or {}
+  return conf.fifo or conf.tenant_max_running or control.max_running
+end
+
 for i = 4, #ARGV do
   local lane = ARGV[i]
-  if verb ~= 'in' and (is_under_way or call('HEXISTS', key('lanes'), lane) == 1) then
+  if not is_coming and (is_under_way or call('HEXISTS', key('lanes'), lane) == 1) then
     still[#still + 1] = lane
-  elseif verb ~= 'look' and unbar(lane, verb .. ' ' .. epoch) and verb == 'out' then
+  elseif verb == 'out' and unbar(lane, 'out ' .. epoch) then
     forget_lane(lane)
+  elseif verb == 'in' or (verb == 'early' and not is_bounded(lane)) then
+    unbar(lane, 'in ' .. epoch)
   end
 end
-if verb == 'in' then
+if is_coming then
   arm_wake()
 end
 flush_lanes()
