@@ -7,8 +7,8 @@
     publish    producers read the new table; what they send waits behind what has yet to come
     move       jobs travel in numbered batches: taken out into an outbox, taken in once, struck off;
                jobs that run are left to end first
-    admit      a lane is served at its new home: in an order, or with a maximum of running jobs, when
-               nothing of it is left at the old one, else as soon as nothing of it waits there
+    admit      a lane is served at its new home: in an order, or with a maximum of its running jobs,
+               when nothing of it is left at the old one, else as soon as nothing of it waits there
     finish     the change is struck off; a home that nobody lives in any more is given up, and only
                its epoch stays there for a day, to refuse whoever has not heard of it
 

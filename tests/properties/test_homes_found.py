@@ -227,3 +227,14 @@ async def test_a_lane_without_a_maximum_is_served_while_its_last_jobs_run(town: 
     await town.begin("own @b")
     await town.go_on(await town.steward(), until="'out'")
     assert await town.claimed(OWN) == ["b"]
+
+
+async def test_claims_that_a_lane_left_behind_are_not_brought_to_it_again(town: Town) -> None:
+    await town.rig.edit(tenant_limits=f"2/{3600 * SECOND}")
+    await town.enqueue("q", 0, "a")
+    await town.rig.turn(0, ("a", await town.rig.claim(), Completed()))
+    await town.change("own @b")
+    await town.enqueue(OWN, 1, "b", "c")
+    assert await town.claimed(OWN) == ["b"]
+    await town.change("shards 2")
+    assert await town.claimed(OWN) == []  # two claims in this hour

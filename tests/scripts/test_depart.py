@@ -74,6 +74,22 @@ async def test_an_override_that_has_ended_is_not(rig: Rig, removal: Removal) -> 
     assert await removal.moving.depart("q", 1, ["@a"]) == ("0", [b""])
 
 
+async def test_the_queues_windows_go_along_with_an_override_that_will_end(
+    rig: Rig, removal: Removal
+) -> None:
+    await removal.declare(tenant_limits=[Limit("2/h")])
+    for job in ("a", "b"):
+        await rig.run(job, Completed(), lane="@a")
+    override = {"limits": f"5/{SECOND}"}
+    await rig.engine.tenant("q", "@a", override, by="ops", duration_us=10 * SECOND)
+    await rig.add("c", "d", lane="@a")
+    await removal.move(["@a"], "c", "d")
+    rig.clock.go(10)
+    assert (await removal.target.turn(9)).claimed == []
+    rig.clock.go(3600)
+    assert len((await removal.target.turn(9)).claimed) == 2
+
+
 async def test_a_sealed_epoch_refuses_and_a_later_one_does_not(rig: Rig, removal: Removal) -> None:
     await rig.add("a", lane="@a")
     await removal.moving.seal("q", 2)

@@ -1,22 +1,25 @@
 --- Lanes have come, or gone: serve them again, or forget that they left.
 -- states   none
--- keys     moves, lanes, outbox, late, tenants, learned hashes · ring, parked zsets · wake zset
+-- keys     moves, lanes, outbox, late, tenants, learned hashes · ring, parked zsets · claims
+--          strings · wake zset
 -- args     now · why (in, early, out, or look, which changes nothing) · epoch · lane …
 -- returns  the lanes that have not gone: live jobs of theirs are here, or some job is under way. None
 --          has gone `out` before the last late job: it may have finished, and is to be taken away yet
 -- A lane comes `early` when jobs of it still run where it was. What bounds how many of them run at once
 -- counts here only those that are here: such a lane must wait for the last one.
 --@flags allow-oom
---@include now, conf, lane, tenant, moves, wake, tally
+--@include now, conf, lane, tenant, moves, wake, tally, baggage
 local now, verb, epoch, still = now_us(ARGV[1]), ARGV[2], ARGV[3], {}
 local conf, is_coming = conf_now(), verb == 'in' or verb == 'early'
 local is_under_way = call('EXISTS', key('outbox')) == 1 or (verb == 'out' and call('EXISTS', key('late')) == 1)
 
---- What was decided and learned for a lane has gone with it.
+--- What was decided, learned and claimed for a lane has gone with it. Claims that stayed would be brought
+-- to it again by the next change, in the place of newer ones.
 local function forget_lane(lane)
   local control = controls_of({ lane }, now)[lane]
-  for _, window in ipairs(windows_of(control and control.limits or conf_now().tenant_limits, lane)) do
+  for _, window in ipairs(windows_of_both(control, conf, lane)) do
     call('HDEL', key('learned'), window.name)
+    call('DEL', key(window.name))
   end
   call('HDEL', key('tenants'), lane)
 end

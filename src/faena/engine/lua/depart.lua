@@ -5,7 +5,7 @@
 -- returns  the last stamp · for each lane a packed {override, (window · claims · ttl_ms · learned) …}
 -- refuses  STALE (the change is published)
 --@flags allow-oom
---@include now, conf, lane, tenant, moves, tally
+--@include now, conf, lane, tenant, moves, tally, baggage
 local now, epoch, conf, answers = now_us(ARGV[1]), ARGV[2], conf_now(), {}
 if is_sealed(epoch) then
   return { 'STALE' }
@@ -13,7 +13,7 @@ end
 
 local function baggage_of(lane, control)
   local baggage = { control and cmsgpack.pack(control) or '' }
-  for _, window in ipairs(windows_of(control and control.limits or conf.tenant_limits, lane)) do
+  for _, window in ipairs(windows_of_both(control, conf, lane)) do
     local claims = call('GET', key(window.name))
     local learned = call('HGET', key('learned'), window.name)
     if claims or learned then
