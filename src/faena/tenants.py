@@ -23,6 +23,8 @@ from faena.engine.scripts import pairs
 from faena.engine.settings import limits_text
 from faena.engine.survey import Survey
 from faena.errors import ConfigError, HomesChanged, nearest
+from faena.estate import Homes
+from faena.homes import Table
 from faena.lanes import lane_of, tenant_of
 from faena.limits import Limit, check_stack
 from faena.naming import check_label
@@ -110,7 +112,9 @@ class Tenant:
 
     async def view(self) -> TenantView:
         """What is decided for it, and how many jobs it has."""
-        return await view_of(await self._runtime(), self._queue, lane_of(self.name))
+        runtime = await self._runtime()
+        table = await runtime.estate.of(self._queue).look()
+        return await _view(runtime, self._queue, lane_of(self.name), table)
 
     async def configure(
         self,
@@ -155,16 +159,20 @@ class Tenant:
     ) -> TenantView:
         check_label("by", by)
         runtime, lane = await self._runtime(), lane_of(self.name)
-        engine, homes = runtime.engine, runtime.estate.of(self._queue)
-        table = await homes.fresh()
-        while True:
-            home = table.home_of(self._queue, lane)
-            try:
-                reply = await engine.tenant(home, lane, changes, by=by, duration_us=duration_us)
-            except HomesChanged:
-                table = await homes.look()  # waits until its new home is known
-            else:
-                return _read(lane, reply, is_dedicated=lane in table.own)
+        homes = runtime.estate.of(self._queue)
+
+        async def change(table: Table) -> TenantView:
+            reply = await runtime.engine.tenant(
+                table.home_of(self._queue, lane),
+                lane,
+                changes,
+                epoch=table.epoch,
+                by=by,
+                duration_us=duration_us,
+            )
+            return _read(lane, reply, is_dedicated=lane in table.own)
+
+        return await _by_table(homes, await homes.fresh(), change)
 
     async def dedicate(self, *, by: str = "operator", wait: Duration = "30s") -> TenantView:
         """Give the tenant a queue of its own, with a pool of slots of its own in every worker.
@@ -208,30 +216,46 @@ def check_lanes(queue: str, options: QueueOptions) -> None:
         )
 
 
-async def view_of(runtime: Runtime, queue: str, lane: str) -> TenantView:
+async def _by_table(
+    homes: Homes, table: Table, do: Callable[[Table], Awaitable[TenantView]]
+) -> TenantView:
+    """Do something where the table says; again when the homes are others by then."""
+    while True:
+        try:
+            return await do(table)
+        except HomesChanged:
+            table = await homes.look()  # waits until the new homes are known
+
+
+async def _view(runtime: Runtime, queue: str, lane: str, table: Table) -> TenantView:
     """What is decided for a lane; while it moves, its jobs at the old home count too."""
-    table = await runtime.estate.of(queue).fresh()
-    home, former = table.home_of(queue, lane), table.former().home_of(queue, lane)
-    view = _read(lane, await runtime.engine.tenant(home, lane), is_dedicated=lane in table.own)
-    if former == home:
-        return view
-    left = _read(lane, await runtime.engine.tenant(former, lane))
-    return replace(
-        view, is_moving=True, live=view.live + left.live, running=view.running + left.running
-    )
+    ask = runtime.engine.tenant
+
+    async def view(table: Table) -> TenantView:
+        home, former = table.home_of(queue, lane), table.former().home_of(queue, lane)
+        reply = await ask(home, lane, epoch=table.epoch)
+        found = _read(lane, reply, is_dedicated=lane in table.own)
+        if former == home:
+            return found
+        left = _read(lane, await ask(former, lane, epoch=table.epoch))
+        live, running = found.live + left.live, found.running + left.running
+        return replace(found, is_moving=True, live=live, running=running)
+
+    return await _by_table(runtime.estate.of(queue), table, view)
 
 
 async def busiest(runtime: Runtime, queue: str, number: int) -> list[TenantView]:
     """The tenants with the most live jobs; those that only have something decided come last."""
     live: Counter[str] = Counter()
-    for home in await runtime.estate.of(queue).names():
+    homes = runtime.estate.of(queue)
+    for home in await homes.names():
         survey = Survey(runtime.engine, home)
         async for page in survey.ids("tenants", is_hash=True):
             live.update(dict.fromkeys(page, 0))
         async for counts in survey.numbers("lanes"):
             live.update({lane: count // _LANE_LIVE for lane, count in counts.items()})
     first = sorted(live, key=lambda lane: (-live[lane], lane))[:number]
-    views = [await view_of(runtime, queue, lane) for lane in first]
+    views = [await _view(runtime, queue, lane, await homes.fresh()) for lane in first]
     return [view for view in views if view.live or view.by]  # what was decided may have ended
 
 

@@ -19,7 +19,7 @@ async def stand(rig: Rig, epoch: int) -> Moving:
 
 async def test_a_home_is_removed_and_its_epoch_kept_for_a_while(rig: Rig) -> None:
     moving = await stand(rig, 2)
-    await rig.engine.tenant("q", "@a", {"weight": "2"}, by="ops")
+    await rig.engine.tenant("q", "@a", {"weight": "2"}, epoch=2, by="ops")
     await rig.turn(1, is_sweep=True)
     assert await moving.vacate("q", 2)
     left = await rig.dump()

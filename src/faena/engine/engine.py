@@ -161,20 +161,21 @@ class Engine:
         lane: str,
         changes: Mapping[str, str] | None = None,
         *,
+        epoch: int = 0,
         by: str = "",
         duration_us: int | None = None,
     ) -> list[Any]:
         """Change what is decided for one lane, where `changes` are given; and read it.
 
-        Raises HomesChanged, with nothing changed, when it leaves this home.
+        Raises HomesChanged, with nothing changed, when the lane may live elsewhere by now.
 
         Returns the override as a flat list, live jobs, running ones, and the instant at which a
         parked lane is looked at again.
         """
-        args = [lane, by, _optional(duration_us), *_flat(changes or {})]
+        args = [lane, epoch or "", by, _optional(duration_us), *_flat(changes or {})]
         reply = list(await self.ask("tenant", queue, args))
         if reply[0] == scripts.MOVED:
-            raise HomesChanged("the tenant is on its way to another home", op="tenant")
+            raise HomesChanged("the tenant may live elsewhere by now", op="tenant")
         return reply
 
     # -- leases -----------------------------------------------------------------------------

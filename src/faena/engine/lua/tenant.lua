@@ -1,16 +1,21 @@
 --- Decide something for a single tenant, or read what was decided.
 -- states   none
 -- keys     tenants, lanes, throttled hashes · parked, ring zsets · shares hashes · wake zset
--- args     now · lane · by · duration_us ('' for good) · name, value … (an empty value removes; none:
---          only read). Names: limits · max_running · weight · size · held_until · held_for · reason
+-- args     now · lane · epoch of the homes ('' for the first) · by · duration_us ('' for good) ·
+--          name, value … (an empty value removes; none: only read). Names: limits · max_running ·
+--          weight · size · held_until · held_for · reason
 -- returns  the lane's override as name, value … · its live jobs · those that run · when it is looked
 --          at again ('' unless it is parked)
--- refuses  MOVED (a change of a lane that leaves this home: what is decided for it has gone already)
+-- refuses  MOVED (the homes have changed since that epoch, or a change of a lane that leaves this home:
+--          what is decided for it has gone already)
 -- Settings end by themselves after the duration, and every change of one gives them all a new end; a
 -- hold has its own: `held_until` 0 is until released, `held_for` counts from now.
 --@flags allow-oom
---@include now, lane, tenant, wake
-local now, lane, by, duration = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+--@include now, conf, lane, tenant, wake
+local now, lane, epoch, by, duration = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+if (conf_now().epoch or 0) > (tonumber(epoch) or 0) then
+  return { 'MOVED' }
+end
 local control = controls_of({ lane }, now)[lane] or {}
 
 local function change(name, value)
@@ -27,7 +32,7 @@ local function change(name, value)
 end
 
 local function write()
-  for i = 5, #ARGV, 2 do
+  for i = 6, #ARGV, 2 do
     change(ARGV[i], ARGV[i + 1])
   end
   control.by, control.at = by, now
@@ -45,7 +50,7 @@ local function write()
   arm_wake()
 end
 
-if #ARGV > 4 then
+if #ARGV > 5 then
   if string.match(call('HGET', key('moves'), lane) or '', '^out') then
     return { 'MOVED' }
   end
