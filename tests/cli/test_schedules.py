@@ -16,6 +16,8 @@ from tests.cli.conftest import Cli
 app = Faena("schedule-counter", "redis://127.0.0.1:1/0")
 mail = app.queue("mail")
 TARGET = f"{__name__}:app"
+EVERY = ("--every", "1h")
+SEND = ("--task", "mail/send", "--payload", "7")
 
 
 @mail.task
@@ -92,11 +94,52 @@ def test_it_is_edited_and_reset(cli: Cli) -> None:
 
 
 def test_a_payload_is_checked_by_the_task(cli: Cli) -> None:
-    assert document(cli, "edit", "hourly", "--payload", "7")["terms"]["payload"] == "7"
+    document(cli, "edit", "hourly", "--payload", "7")
+    assert document(cli, "show", "hourly", "--payload")["terms"]["payload"] == 7
     code, out, err = cli("schedules", "edit", "hourly", "--payload", '"text"')
     assert (code, out) == (1, "")
     assert "payload of task send" in err or "int" in err
     assert cli("schedules", "edit", "hourly", "--payload", "{")[0] == 2
+
+
+def test_what_jobs_carry_is_shown_on_request_only(cli: Cli) -> None:
+    asks = [(), ("show", "hourly"), ("edit", "hourly", "--payload", "4111"), ("pause", "hourly")]
+    for ask in [*asks, ("resume", "hourly"), ("reset", "hourly", "count")]:
+        found = document(cli, *ask)
+        for one in found if isinstance(found, list) else [found]:
+            assert "payload" not in one["terms"]
+        assert "4111" not in cli("schedules", *ask)[1]
+    assert "4111" in cli("schedules", "show", "hourly", "--payload")[1]
+
+
+def test_one_is_created_that_is_in_no_code(cli: Cli) -> None:
+    given = ("--task", "mail/send", "--payload", "7", "--tenant", "acme", "--by", "ana")
+    bounds = ("--count", "3", "--jitter", "10s", "--overlap", "skip", "--missed", "all(5)")
+    zone = ("--cron", "0 9 * * MON", "--tz", "Europe/Madrid", "--start", "2999-01-01")
+    made = document(cli, "create", "weekly", *given, *bounds, *zone)
+    assert (made["queue"], made["task"], made["when"]) == (
+        *("mail", "send"),
+        "0 9 * * MON Europe/Madrid",
+    )
+    assert (made["state"], made["is_declared"], made["since"]["by"]) == ("active", False, "ana")
+    terms = document(cli, "show", TARGET, "weekly", "--payload")["terms"]
+    wanted = {"payload": 7, "tenant": "acme", "count": 3, "overlap": "skip", "missed": "all(5)"}
+    assert {name: terms[name] for name in wanted} == wanted
+    code, out, _ = cli("schedules", "create", "soon", "--task", "mail/send", *given[2:4], *EVERY)
+    assert (code, "at run time by operator" in out) == (0, True)
+    at = ("--at", "2999-01-01T00:00", "--at", "2999-01-02T00:00")
+    assert document(cli, "create", "twice", "--task", "scheduler/nightly", *at)["task"] == "nightly"
+    assert document(cli, "remove", "twice") == {"removed": "twice"}
+
+
+def test_what_code_declares_is_not_created_even_before_a_worker_has_started(
+    cli: Cli, server: Server
+) -> None:
+    with server.client() as client:
+        client.flushall()
+    code, out, err = cli("schedules", "create", "hourly", *SEND, *EVERY)
+    assert (code, out) == (1, "")
+    assert "declared by code: `faena schedules edit` changes it" in err
 
 
 def test_it_is_paused_and_resumed(cli: Cli) -> None:
@@ -151,9 +194,26 @@ def test_what_code_declares_no_more_is_shown_and_removed(cli: Cli) -> None:
         (("edit", "nightly"), 2, "a term must be given"),
         (("edit", "nightly", "--overlap", "maybe"), 2, "overlap"),
         (("reset", "nightly", "crno"), 1, "did you mean 'cron'"),
+        (("create", "hourly", *SEND, *EVERY), 1, "is declared by code"),
+        (("create", "new", "--task", "mail/sned", *EVERY), 1, "did you mean 'mail/send'"),
+        (("create", "new", "--task", "mail/send", *EVERY), 1, "payload"),
+        (
+            ("create", "new", "--task", "mail/send", "--payload", '"x"', *EVERY),
+            1,
+            "payload must be int",
+        ),
+        (("create", "new", *SEND, "--payload", "{", *EVERY), 2, "--payload must be JSON"),
+        (("create", "new", *SEND), 2, "--cron, --every or --at must be given"),
+        (("create", "new", *SEND, *EVERY, "--cron", "0 9 * * *"), 2, "one of them only"),
+        (("create", "new", *SEND, "--at", "2001-01-01"), 1, "must have an instant after now"),
+        (("create", "new", *SEND, "--cron", "never"), 1, "cron must have 5 fields"),
+        (("create", "new", *EVERY), 2, "missing option '--task'"),
+        (("create", "a name", *SEND, *EVERY), 1, "schedule name must be"),
+        (("create", "new", *SEND, *EVERY, "--by", ""), 1, "by must"),
+        (("create", *SEND, *EVERY), 2, "NAME must be given"),
         (("pause",), 2, "NAME must be given"),
         (("pasue", "nightly"), 2, "no command 'pasue'; did you mean 'pause'?"),
-        (("nightly",), 2, "no command 'nightly'; valid: edit, list, pause"),
+        (("nightly",), 2, "no command 'nightly'; valid: create, edit, list, pause"),
         (("list", TARGET, "more"), 2, "no more words are expected"),
     ],
 )

@@ -1,10 +1,13 @@
-"""Commands on schedules: when they fire, and what operators decide about them."""
+"""Commands on schedules: when they fire, and what operators decide about them.
+
+What their jobs carry is shown only on request.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import click
 import msgspec
@@ -17,8 +20,11 @@ from faena.cli.argument import DURATION, Commands, common, example, split, words
 from faena.cli.output import Output, facts, instant, table
 from faena.cli.target import find_app
 from faena.duration import describe
-from faena.options.schedule import OVERLAPS, iso
+from faena.errors import ConfigError
+from faena.options.schedule import OVERLAPS, TIMINGS, iso
 from faena.timetable import ScheduleView
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _HEADS: Final = ("schedule", "queue", "when", "next", "last", "fired", "state")
 _NOTHING: Final = "none"
@@ -39,10 +45,11 @@ class _Schedules(Commands):
         "faena schedules shop.tasks:app",
         "faena schedules show nightly",
         "faena schedules edit nightly --cron '0 3 * * *' --tz Europe/Madrid --by ana",
+        "faena schedules create late --task mail/send --at 2026-05-01T09:00",
     ),
 )
 def schedules() -> None:
-    """List the schedules, or look at or change one of them.
+    """List the schedules, look at or change one of them, or make one.
 
     MODULE:APP alone lists; every command takes --json.
     """
@@ -57,7 +64,8 @@ def list_(output: Output, words: tuple[str, ...]) -> None:
     target, _ = split(words)
     app = find_app(target)
     found = session.run(app, app.schedules.list)
-    output.show(found, lambda console: console.print(table(_HEADS, map(_row, found))))
+    documents = list(map(_document, found))
+    output.show(documents, lambda console: console.print(table(_HEADS, map(_row, found))))
 
 
 @schedules.command(epilog=example("faena schedules show shop.tasks:app nightly"))
@@ -70,9 +78,10 @@ def list_(output: Output, words: tuple[str, ...]) -> None:
     show_default=True,
     help="How many of the next instants.",
 )
+@click.option("--payload", is_flag=True, help="Show the payload of its jobs, too.")
 @common
 @click.pass_obj
-def show(output: Output, words: tuple[str, ...], number: int) -> None:
+def show(output: Output, words: tuple[str, ...], number: int, *, payload: bool) -> None:
     """Show everything about one schedule, and its next instants."""
     app, name = _find(words)
 
@@ -81,11 +90,69 @@ def show(output: Output, words: tuple[str, ...], number: int) -> None:
         return await app.schedules.get(name), [round(one.timestamp() * 1e6) for one in coming]
 
     view, coming = session.run(app, look)
-    document = {**msgspec.to_builtins(view), "coming": coming}
-    output.show(document, lambda console: _draw(console, view, coming))
+    document = {**_document(view, is_open=payload), "coming": coming}
+    output.show(document, lambda console: _draw(console, view, coming, is_open=payload))
 
 
 _by = click.option("--by", default="operator", show_default=True, help="Who decides.")
+
+
+def _timed(command: F) -> F:
+    """When a schedule fires, and what jobs it makes."""
+    for option in reversed(
+        (
+            click.option("--cron", help="An expression of 5 fields, or 6 with seconds first."),
+            click.option("--every", type=DURATION, help="An interval: 90s, 5m, 6h."),
+            click.option(
+                "--at", multiple=True, help="An instant such as 2026-12-24T18:00; several may be."
+            ),
+            click.option("--tz", help="The zone, such as Europe/Madrid."),
+            click.option("--jitter", help="Put each job off by part of this; none for not at all."),
+            click.option("--start", help="No instant before this; none for no bound."),
+            click.option("--end", help="No instant after this; none for no bound."),
+            click.option("--count", help="How many instants; none for any number."),
+            click.option("--overlap", type=click.Choice(OVERLAPS), help="While a job of it lives."),
+            click.option(
+                "--missed", help="After an outage: skip, latest, all, or such as all(10)."
+            ),
+            click.option("--tenant", help="Of its jobs; none for no tenant."),
+            click.option("--key", help="Of its jobs; none for no key."),
+            click.option("--priority", help="Of its jobs: 1 to 100, or a level's name."),
+            click.option("--payload", help="Of its jobs, as JSON."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@schedules.command(
+    epilog=example(
+        "faena schedules create late --task mail/send --payload 7 --at 2026-05-01T09:00",
+        "faena schedules create weekly --task mail/report --cron '0 9 * * MON' --tz Europe/Madrid",
+    )
+)
+@words("[MODULE:APP] NAME")
+@click.option("--task", required=True, metavar="QUEUE/TASK", help="What it runs.")
+@_timed
+@_by
+@common
+@click.pass_obj
+def create(output: Output, words: tuple[str, ...], task: str, by: str, **given: Any) -> None:
+    """Make a schedule that is in no code."""
+    terms = _terms(given)
+    if sum(name in terms for name in TIMINGS) != 1:
+        raise click.UsageError("--cron, --every or --at must be given, and one of them only")
+
+    def work(app: Faena, name: str) -> Awaitable[ScheduleView]:
+        if name in app.schedules.declared:
+            raise ConfigError(
+                f"schedule {name!r} is declared by code: `faena schedules edit` changes it",
+                field="schedule",
+                value=name,
+            )
+        return app.schedules.create(name, task, by=by, **terms)
+
+    _decide(output, words, work)
 
 
 @schedules.command(
@@ -95,26 +162,15 @@ _by = click.option("--by", default="operator", show_default=True, help="Who deci
     )
 )
 @words("[MODULE:APP] NAME")
-@click.option("--cron", help="An expression of 5 fields, or 6 with seconds first.")
-@click.option("--every", type=DURATION, help="An interval: 90s, 5m, 6h.")
-@click.option("--at", multiple=True, help="An instant such as 2026-12-24T18:00; several may be.")
-@click.option("--tz", help="The zone, such as Europe/Madrid.")
-@click.option("--jitter", help="Put each job off by part of this; none for not at all.")
-@click.option("--start", help="No instant before this; none for no bound.")
-@click.option("--end", help="No instant after this; none for no bound.")
-@click.option("--count", help="How many instants; none for any number.")
-@click.option("--overlap", type=click.Choice(OVERLAPS), help="While a job of it lives.")
-@click.option("--missed", help="After an outage: skip, latest, all, or such as all(10).")
-@click.option("--tenant", help="Of its jobs; none for no tenant.")
-@click.option("--key", help="Of its jobs; none for no key.")
-@click.option("--priority", help="Of its jobs: 1 to 100, or a level's name.")
-@click.option("--payload", help="Of its jobs, as JSON.")
+@_timed
 @_by
 @common
 @click.pass_obj
 def edit(output: Output, words: tuple[str, ...], by: str, **given: Any) -> None:
     """Change a schedule, for every worker at once; code decides these terms no more."""
     terms = _terms(given)
+    if not terms:
+        raise click.UsageError("a term must be given, such as --cron '0 3 * * *'")
     _decide(output, words, lambda app, name: app.schedules.edit(name, by=by, **terms))
 
 
@@ -127,7 +183,7 @@ def reset(output: Output, words: tuple[str, ...]) -> None:
     target, (name, *terms) = split(words, "NAME", rest="TERM")
     app = find_app(target)
     view = session.run(app, lambda: app.schedules.reset(name, *terms))
-    output.show(view, lambda console: _draw(console, view, ()))
+    output.show(_document(view), lambda console: _draw(console, view))
 
 
 @schedules.command(epilog=example("faena schedules pause nightly --by ana"))
@@ -185,13 +241,11 @@ def _decide(
     """Change the schedule that the words name, and show how it stands then."""
     app, name = _find(given)
     view = session.run(app, lambda: work(app, name))
-    output.show(view, lambda console: _draw(console, view, ()))
+    output.show(_document(view), lambda console: _draw(console, view))
 
 
 def _terms(given: dict[str, Any]) -> dict[str, Any]:
     terms = {name: value for name, value in given.items() if value not in {None, ()}}
-    if not terms:
-        raise click.UsageError("a term must be given, such as --cron '0 3 * * *'")
     for name in ("jitter", "start", "end", "count", "tenant", "key"):
         if terms.get(name) == _NOTHING:
             terms[name] = None
@@ -225,7 +279,16 @@ def _row(view: ScheduleView) -> tuple[object, ...]:
     )
 
 
-def _draw(console: Console, view: ScheduleView, coming: Sequence[int]) -> None:
+def _document(view: ScheduleView, *, is_open: bool = False) -> dict[str, Any]:
+    """A schedule for programs; what its jobs carry may be confidential."""
+    terms = {name: value for name, value in view.terms.items() if name != "payload"}
+    carried = {"payload": msgspec.Raw(view.terms["payload"].encode())} if is_open else {}
+    return {**msgspec.to_builtins(view), "terms": {**terms, **carried}}
+
+
+def _draw(
+    console: Console, view: ScheduleView, coming: Sequence[int] = (), *, is_open: bool = False
+) -> None:
     terms = view.terms
     rows: list[tuple[str, object]] = [
         ("schedule", view.name),
@@ -242,6 +305,7 @@ def _draw(console: Console, view: ScheduleView, coming: Sequence[int]) -> None:
         *((name, terms[name] and iso(terms[name])) for name in ("start", "end")),
         *((name, terms[name]) for name in ("count", "overlap", "missed", "tenant", "key")),
         ("priority", terms["priority"]),
+        ("payload", terms["payload"] if is_open else None),
         *((f"edited {name}", _mark(mark)) for name, mark in view.edits.items()),
         ("declared", _declared(view)),
     ]
