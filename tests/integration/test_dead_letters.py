@@ -92,21 +92,42 @@ async def test_a_redrive_waits_for_its_canary_and_then_goes_on(
         assert sorted(one.ran)[:3] == [0, 1, 2]
 
 
-async def test_a_canary_that_dies_again_ends_the_redrive_and_a_resume_goes_on(
+async def test_a_canary_that_dies_again_ends_the_redrive_and_a_resume_sends_others(
     valkey: Server, namespace: str
 ) -> None:
     async with shop(valkey, namespace) as one:
         await one.bury(*range(10))
-        one.is_down, one.bad = False, {1}
+        one.is_down, one.bad = False, {1, 4}
         async with one.working():
             view = await one.desk.redrive("mail", canary=3)
             assert (view.state, view.moved, view.died) == ("failed", 3, 1)
             stats = await one.desk.stats()
             assert stats.by_status["pending"] == 8  # seven, and the one that died again
             view = await one.desk.resume_redrive("mail", view.id)
+            assert (view.state, view.moved, view.died) == ("failed", 6, 1)  # the rest stays
+            view = await one.desk.resume_redrive("mail", view.id)
             assert (view.state, view.moved) == ("done", 10)
         seen = await one.desk.redrives("mail")
         assert [(each.id, each.state) for each in seen] == [(view.id, "done")]
+
+
+async def test_a_redrive_whose_canaries_were_well_goes_on_without_others(
+    valkey: Server, namespace: str
+) -> None:
+    async with shop(valkey, namespace, shards=2) as one:
+        await one.bury(*range(20), tenants=4)
+        one.is_down = False
+        seen: list[RedriveView] = []
+        async with one.working():
+            driving = asyncio.create_task(
+                one.desk.redrive("mail", canary=2, rate="10/s", report=seen.append)
+            )
+            await eventually(lambda: seen and seen[-1].state == "running")
+            await one.desk.stop_redrive("mail", seen[0].id)
+            assert (await driving).state == "stopped"
+        # nobody works any more: canaries would never complete
+        view = await one.desk.resume_redrive("mail", seen[0].id)
+        assert (view.state, view.moved) == ("done", 20)
 
 
 async def test_a_redrive_that_somebody_stops_ends_for_its_driver_too(

@@ -40,6 +40,32 @@ async def test_what_is_under_way_can_be_stopped_and_goes_on_when_told(morgue: Mo
     assert (await ask("q", "fail", "r"))["r"]["state"] == "failed"
 
 
+async def test_a_redrive_that_ended_before_its_canaries_were_well_needs_others(
+    rig: Rig, morgue: Morgue
+) -> None:
+    await morgue.bury("a", "b", "c", "d")
+    ask = morgue.calls.redrives
+    await ask("q", "begin", "r", new_redrive(canary=2))
+    await morgue.step(most=2)
+    await morgue.end("new0")
+    resumed = (await ask("q", "resume", "r"))["r"]
+    assert (resumed["state"], resumed["first"], resumed["died"]) == ("canary", [], 0)
+    assert (await morgue.step(most=1)).record["first"] == ["new2"]
+    await ask("q", "stop", "r")
+    resumed = (await ask("q", "resume", "r"))["r"]
+    assert (resumed["state"], resumed["first"]) == ("canary", [])
+    await ask("q", "go", "r")
+    await ask("q", "fail", "r")
+    assert (await ask("q", "resume", "r"))["r"]["state"] == "running"
+
+
+async def test_one_without_canaries_goes_on(morgue: Morgue) -> None:
+    ask = morgue.calls.redrives
+    await ask("q", "begin", "r", new_redrive())
+    await ask("q", "stop", "r")
+    assert (await ask("q", "resume", "r"))["r"]["state"] == "running"
+
+
 async def test_the_oldest_that_ended_are_forgotten(rig: Rig, morgue: Morgue) -> None:
     ask = morgue.calls.redrives
     for number in range(102):

@@ -237,7 +237,10 @@ class Desk:
     async def resume_redrive(
         self, queue: str, redrive: str, *, report: Report | None = None
     ) -> RedriveView:
-        """Go on with a redrive whose driver is gone, or that was stopped or has failed."""
+        """Go on with a redrive whose driver is gone, or that was stopped or has failed.
+
+        One that ended before its canaries had all completed sends as many others first.
+        """
         return await self._redrives.resume(queue, redrive, report)
 
     async def stop_redrive(self, queue: str, redrive: str) -> RedriveView:

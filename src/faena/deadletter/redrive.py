@@ -124,7 +124,10 @@ class Redrives:
         return await self._reach.steady(name, driver.drive)
 
     async def resume(self, queue: str, redrive: str, report: Report | None = None) -> RedriveView:
-        """Go on with one that nobody drives, also after it was stopped or has failed."""
+        """Go on with one that nobody drives, also after it was stopped or has failed.
+
+        One that ended before its canaries were well sends others first.
+        """
         await self._tell(queue, redrive, "resume")
         return await self.drive(queue, redrive, report)
 

@@ -2,7 +2,7 @@
 -- states   none
 -- keys     redrives hash
 -- args     now · list | look id | begin id packed-record | go id (its canaries are well) | stop id | fail id |
---          resume id | rewind id (look from the oldest on: jobs have moved)
+--          resume id (with other canaries, unless they were well) | rewind id (look from the oldest on: jobs have moved)
 -- returns  (id · packed record) … of those that are there afterwards
 -- refuses  UNCONFIGURED
 --@flags allow-oom
@@ -21,16 +21,18 @@ if verb == 'begin' and not redrive then
   redrive.state = redrive.canary > 0 and 'canary' or 'running'
   redrive.at, redrive.until_at = now, math.min(redrive.until_at or now, now)
   redrive.score, redrive.last, redrive.due_at, redrive.moved, redrive.died, redrive.first = '', '', 0, 0, 0, {}
+  redrive.well = redrive.canary == 0
   save_redrive(id, redrive)
 elseif redrive and verb == 'go' and redrive.state == 'canary' then
-  redrive.state = 'running'
+  redrive.state, redrive.well = 'running', true
   save_redrive(id, redrive)
 elseif redrive and (verb == 'stop' or verb == 'fail') and is_under_way(redrive) then
   end_redrive(redrive, verb == 'stop' and 'stopped' or 'failed', now)
   save_redrive(id, redrive)
 elseif redrive and verb == 'resume' and (redrive.state == 'stopped' or redrive.state == 'failed') then
-  -- what it waited for was looked at by whoever lets it go on
-  redrive.state, redrive.ended_at, redrive.died = 'running', nil, 0
+  -- that somebody has mended it is for canaries to show, unless they have shown it before
+  redrive.state, redrive.ended_at, redrive.died = redrive.well and 'running' or 'canary', nil, 0
+  redrive.first = redrive.well and redrive.first or {}
   save_redrive(id, redrive)
 elseif redrive and verb == 'rewind' then
   redrive.score, redrive.last = '', ''

@@ -2,7 +2,7 @@
 --   redrives   id -> packed record: state running|canary|stopped|failed|done · filter {task, tenant, error,
 --              print} · from_at, until_at (of the deaths that count) · score, last (where it has come to) · max, per_us
 --              (its rate; none without) · due_at (when the rate allows the next) · canary (how many first)
---              · first (the jobs made of those) · failures (that are borne; any without) · moved · died · by ·
+--              · first (the jobs made of those) · well (all have completed, or none were asked for) · failures (that are borne; any without) · moved · died · by ·
 --              reason · at (begun) · ended_at
 --@include key, mark
 local KEPT = 100   -- redrives that are remembered
