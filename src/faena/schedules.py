@@ -146,7 +146,10 @@ class Schedules:
 
         def create(kept: Kept) -> Edited:
             if kept.record is not None:
-                raise ConfigError(f"schedule {name!r} is there already", field="schedule")
+                raise ConfigError(
+                    f"schedule {name!r} is there already: edit it, or give this one another name",
+                    field="schedule",
+                )
             record = Record(base=base, since=Mark(by, kept.now))
             _check_left(record, kept.now)
             return record, record.first_due(kept.now)
@@ -315,7 +318,9 @@ class Schedules:
         for other in self._app.queues:
             if other != queue and (await read(engine, other, [name]))[1]:
                 raise ConfigError(
-                    f"schedule {name!r} is there already, on queue {other}", field="schedule"
+                    f"schedule {name!r} is there already, on queue {other}: edit it, or give this "
+                    "one another name",
+                    field="schedule",
                 )
 
     def _task(self, text: str) -> Task[Any, Any]:

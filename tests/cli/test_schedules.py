@@ -127,6 +127,11 @@ def test_one_is_created_that_is_in_no_code(cli: Cli) -> None:
     assert {name: terms[name] for name in wanted} == wanted
     code, out, _ = cli("schedules", "create", "soon", "--task", "mail/send", *given[2:4], *EVERY)
     assert (code, "at run time by operator" in out) == (0, True)
+    code, out, err = cli("schedules", "create", "soon", *SEND, *EVERY)
+    assert (code, out) == (1, "")
+    assert err == (
+        "faena: schedule 'soon' is there already: edit it, or give this one another name\n"
+    )
     at = ("--at", "2999-01-01T00:00", "--at", "2999-01-02T00:00")
     assert document(cli, "create", "twice", "--task", "scheduler/nightly", *at)["task"] == "nightly"
     assert document(cli, "remove", "twice") == {"removed": "twice"}
