@@ -283,7 +283,10 @@ async def test_automatic_retries_can_be_switched_off_and_on_again(
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
-        ({"queues": "mial"}, "queue must be one of the app's"),
+        ({"queues": "mial"}, "queue must be the name of one of the app's"),
+        ({"queues": 5}, "queue must be the name of one of the app's"),
+        ({"queues": []}, "queues must be at least one"),
+        ({"cursor": 5}, "cursor must come from"),
         ({"status": "mended"}, "status must be a known one"),
         ({"tenannt": "acme"}, "did you mean 'tenant'"),
         ({"tenant": "two words"}, "tenant must be 1 to 128"),
@@ -310,14 +313,35 @@ async def test_bad_decisions_are_refused(valkey: Server, namespace: str) -> None
             await one.desk.retry("mail", job, by="two words")
         with pytest.raises(ConfigError, match="reason must be a text of at most 500"):
             await one.desk.discard("mail", job, reason="x" * 501)
-        for options in ({"rate": "fast"}, {"canary": -1}, {"failures": -1}, {"status": "retried"}):
+        for options in ({"rate": "fast"}, {"rate": 5}, {"rate": "0/s"}):
+            with pytest.raises(ConfigError, match="rate must be one or more in a window") as caught:
+                await one.desk.redrive("mail", **options)
+            assert (caught.value.field, caught.value.value) == ("rate", options["rate"])
+        for options in ({"canary": -1}, {"failures": -1}, {"status": "retried"}):
             with pytest.raises(ConfigError, match="must be"):
                 await one.desk.redrive("mail", **options)
+        for queue in (None, ["mail", "mail"], one.mail):
+            for call in (one.desk.redrive(queue), one.desk.retry(queue, job)):
+                with pytest.raises(ConfigError, match="queue must be the name of one"):
+                    await call
+        for ids in (job, None, 5):
+            with pytest.raises(ConfigError, match=r"job_ids must be a list of ids.*; write \[id\]"):
+                await one.desk.retry_many("mail", ids)
+        with pytest.raises(
+            ConfigError, match="action must be a known one, got 'pray'; valid: auto"
+        ):
+            await one.desk.retry_many("mail", [job], action="pray")
         letter = await one.desk.get("mail", job)
         assert letter.status == "pending"
         await one.desk.resolve("mail", job)
         with pytest.raises(InvalidTransition, match=f"cannot retry dead job {job}: it is resolved"):
             await one.desk.retry("mail", job)
+        with pytest.raises(JobNotFound, match="no dead job never in queue mail"):
+            await one.desk.retry("mail", "never")
+        one.is_down = False
+        (job,) = await one.bury(2)
+        with pytest.raises(InvalidTransition, match=f"discard job {job}: it is completed, not"):
+            await one.desk.discard("mail", job)
 
 
 async def test_two_drivers_of_one_redrive_double_nothing(valkey: Server, namespace: str) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypedDict
 
 from faena.deadletter.item import Dealt, Status
 from faena.duration import Duration, to_us
 from faena.engine.desk import Decision, Filter
 from faena.errors import ConfigError, InvalidTransition, JobNotFound, nearest
+from faena.limits import Limit
 from faena.naming import check_label, check_words
 
 _LONGEST_REASON: Final = 500
+_RETRIES: Final = ("retry", "redrive", "auto")
+"""Actions that make a new job."""
 
 
 class DeadFilter(TypedDict, total=False):
@@ -85,9 +88,57 @@ def read_decision(action: str, reason: Any, by: Any) -> Decision:
     return Decision(action, reason, by)
 
 
-def refuse(dealt: Dealt, op: str) -> None:
+def read_retry(action: Any, reason: Any, by: Any) -> Decision:
+    """The same of a retry, which may be one of many or nobody's."""
+    if action not in _RETRIES:
+        raise ConfigError(
+            f"action must be a known one, got {action!r}; {nearest(str(action), _RETRIES)}",
+            field="action",
+            value=action,
+        )
+    return read_decision(action, reason, by)
+
+
+def read_ids(given: Any) -> list[str]:
+    """The ids of jobs, each once; a text is one id and not a list of letters."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise ConfigError(
+            f"job_ids must be a list of ids, got {given!r}; write [id] for a single one",
+            field="job_ids",
+            value=given,
+        )
+    ids: Iterable[Any] = given
+    return list(dict.fromkeys(check_label("id", job) for job in ids))
+
+
+def read_rate(given: Any) -> Limit | None:
+    """How fast a redrive may be; None for as fast as it can."""
+    if given is None or isinstance(given, Limit):
+        return given
+    try:
+        return Limit(str(given))
+    except ConfigError as error:
+        raise ConfigError(
+            f"rate must be one or more in a window such as '50/s' or '1000/h', got {given!r}",
+            field="rate",
+            value=given,
+        ) from error
+
+
+def refuse(dealt: Dealt, op: str, queue: str) -> None:
     """Raise what became of a single job, if nothing did."""
-    if dealt.refused == "unknown":
-        raise JobNotFound(f"no dead job {dealt.id} in this queue", op=op)
-    if dealt.refused is not None:
-        raise InvalidTransition(f"cannot {op} dead job {dealt.id}: it is {dealt.refused}", op=op)
+    job, why = dealt.id, dealt.refused
+    if why == "unknown":
+        raise JobNotFound(
+            f"no dead job {job} in queue {queue} (retention may have removed it)", op=op
+        )
+    if why == "taken":
+        raise InvalidTransition(
+            f"cannot {op} dead job {job}: its new id is taken; try again", op=op
+        )
+    if why in set(Status):
+        raise InvalidTransition(
+            f"cannot {op} dead job {job}: it is {why}, and what is decided stays so", op=op
+        )
+    if why is not None:
+        raise InvalidTransition(f"cannot {op} job {job}: it is {why}, not dead", op=op)

@@ -14,7 +14,15 @@ from typing import Any, Final, Unpack
 
 import msgspec
 
-from faena.deadletter.asked import DeadFilter, bounded, read_decision, read_filter, refuse
+from faena.deadletter.asked import (
+    DeadFilter,
+    bounded,
+    read_decision,
+    read_filter,
+    read_ids,
+    read_retry,
+    refuse,
+)
 from faena.deadletter.item import (
     DeadGroup,
     DeadLetter,
@@ -89,7 +97,7 @@ class Desk:
 
     async def get(self, queue: str, job_id: str) -> DeadLetter | None:
         """One dead job with everything known of it; None when the queue has no such dead job."""
-        (name,) = self._reach.chosen(queue)
+        name = self._reach.one(queue)
         calls, estate = await self._reach.open()
 
         async def look(home: str) -> DeadLetter | None:
@@ -150,7 +158,7 @@ class Desk:
     ) -> str:
         """Make a new job of a dead one, at high priority with fresh attempts; returns its id."""
         (dealt,) = await self.retry_many(queue, [job_id], by=by, reason=reason)
-        refuse(dealt, "retry")
+        refuse(dealt, "retry", queue)
         return str(dealt.new_id)
 
     async def retry_many(
@@ -162,8 +170,11 @@ class Desk:
         reason: str = "manual retry",
         action: str = "retry",
     ) -> list[Dealt]:
-        """The same for many, in slices; one that is refused does not keep the others from it."""
-        decision = read_decision(action, reason, by)
+        """The same for many, in slices; one that is refused does not keep the others from it.
+
+        `action` is what the desk says of it later: retry, redrive or auto.
+        """
+        decision = read_retry(action, reason, by)
 
         async def revive(
             calls: DeskCalls, home: str, epoch: int, ids: Sequence[str]
@@ -207,7 +218,7 @@ class Desk:
 
         dealt = await self._deal(queue, job_ids, dismiss)
         if len(dealt) == 1:
-            refuse(dealt[0], "discard" if status is Status.DISCARDED else "resolve")
+            refuse(dealt[0], "discard" if status is Status.DISCARDED else "resolve", queue)
         return dealt
 
     # -- many, by and by ------------------------------------------------------------------------
@@ -260,8 +271,8 @@ class Desk:
         do: Callable[[DeskCalls, str, int, Sequence[str]], Awaitable[Sequence[Dealt]]],
     ) -> list[Dealt]:
         """Do something to each job at its home, in slices."""
-        (name,) = self._reach.chosen(queue)
-        ids = list(dict.fromkeys(check_label("id", job) for job in job_ids))
+        name = self._reach.one(queue)
+        ids = read_ids(job_ids)
         answers: dict[str, Dealt] = {}
         for start in range(0, len(ids), SLICE):
             part = ids[start : start + SLICE]

@@ -10,7 +10,7 @@ import base64
 import binascii
 import hashlib
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -144,17 +144,18 @@ def write_cursor(wanted: Wanted, reached: Place) -> str:
     return base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
 
-def read_cursor(cursor: str, wanted: Wanted) -> tuple[Wanted, Place]:
+def read_cursor(cursor: Any, wanted: Wanted) -> tuple[Wanted, Place]:
     """The same page at the place a cursor names, with ages counted from its first page on."""
     try:
         packed = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
         read = _decode(packed)
         float(read.score or 0)
-    except (binascii.Error, msgspec.MsgspecError, ValueError):
+    except (binascii.Error, msgspec.MsgspecError, TypeError, ValueError):
         read = None
     if read is None or read.digest != wanted.digest():
         raise ConfigError(
-            f"cursor must come from a page of the same filter and direction, got {cursor!r}",
+            f"cursor must come from a page of the same filter and direction, got {cursor!r}; "
+            f"leave it out for the first page",
             field="cursor",
             value=cursor,
         )

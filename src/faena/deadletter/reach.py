@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from faena.engine import Engine
 from faena.engine.desk import DeskCalls
@@ -76,17 +76,24 @@ class Reach:
         table = await estate.of(queue).look()
         return -1 if table.phase else table.epoch
 
-    def chosen(self, queues: str | Sequence[str] | None) -> tuple[str, ...]:
+    def chosen(self, queues: Any) -> tuple[str, ...]:
         """The queues meant, which the app must have declared; all of them for None."""
-        known = tuple(self._queues())
-        names = known if queues is None else (queues,) if isinstance(queues, str) else tuple(queues)
-        for name in names:
-            if name not in known:
-                raise ConfigError(
-                    f"queue must be one of the app's, got {name!r}; {nearest(str(name), known)}",
-                    field="queue",
-                    value=name,
-                )
+        if queues is None:
+            queues = self._queues()
+        is_one = isinstance(queues, str) or not isinstance(queues, Iterable)
+        names: tuple[Any, ...] = (queues,) if is_one else tuple(queues)
         if not names:
             raise ConfigError("queues must be at least one, got none", field="queues")
-        return names
+        return tuple(self.one(name) for name in names)
+
+    def one(self, queue: Any) -> str:
+        """The queue meant, which the app must have declared."""
+        known = tuple(self._queues())
+        if isinstance(queue, str) and queue in known:
+            return queue
+        raise ConfigError(
+            f"queue must be the name of one of the app's, got {queue!r}; "
+            f"{nearest(str(queue), known)}",
+            field="queue",
+            value=queue,
+        )

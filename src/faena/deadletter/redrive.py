@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from faena.deadletter.asked import bounded, read_decision, read_filter
+from faena.deadletter.asked import bounded, read_decision, read_filter, read_rate
 from faena.deadletter.item import Status
 from faena.deadletter.reach import HOUR_US, Reach
 from faena.engine.desk import SLICE, DeskCalls, Filter, Step
@@ -53,7 +53,7 @@ class Plan(NamedTuple):
         if self.failures is not None:
             check_whole("failures", self.failures, least=0, most=_MANY)
         _, reason, by = read_decision("redrive", self.reason, self.by)
-        pace = Limit(self.rate) if isinstance(self.rate, str) else self.rate
+        pace = read_rate(self.rate)
         about = {"task": wanted.task, "tenant": wanted.tenant, "error": wanted.error}
         return {
             "filter": about | {"print": wanted.fingerprint},
@@ -95,7 +95,7 @@ class Redrives:
 
     async def begin(self, queue: str, given: Mapping[str, Any], plan: Plan) -> str:
         """Write a redrive down, which retries nothing yet; returns its id."""
-        (name,) = self._reach.chosen(queue)
+        name = self._reach.one(queue)
         checked, ages = read_filter(given)
         if checked.status not in {"", Status.PENDING}:
             raise ConfigError(
@@ -118,7 +118,7 @@ class Redrives:
 
     async def drive(self, queue: str, redrive: str, report: Report | None = None) -> RedriveView:
         """Go on with a redrive until it is over, stopped or failed."""
-        (name,) = self._reach.chosen(queue)
+        name = self._reach.one(queue)
         driver = _Driver(self._reach, name, check_label("redrive", redrive), report)
         await driver.check()
         return await self._reach.steady(name, driver.drive)
@@ -137,7 +137,7 @@ class Redrives:
 
     async def list(self, queue: str) -> list[RedriveView]:
         """The redrives of a queue that are remembered, the newest first."""
-        (name,) = self._reach.chosen(queue)
+        name = self._reach.one(queue)
 
         async def look(calls: DeskCalls, homes: Sequence[str]) -> list[RedriveView]:
             found: dict[str, list[dict[str, Any]]] = {}
@@ -150,7 +150,7 @@ class Redrives:
         return await self._reach.anywhere(name, look)
 
     async def _tell(self, queue: str, redrive: str, verb: str) -> RedriveView:
-        (name,) = self._reach.chosen(queue)
+        name = self._reach.one(queue)
         check_label("redrive", redrive)
 
         async def tell(calls: DeskCalls, homes: Sequence[str]) -> RedriveView:
