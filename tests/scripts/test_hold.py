@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests._support.rig import SECOND, T0, Rig
 
 
@@ -46,3 +48,18 @@ async def test_a_hold_whose_time_is_over_counts_as_none(rig: Rig) -> None:
     await rig.engine.hold("q", "breaker", 5 * SECOND, "guard")
     rig.clock.go(5)
     assert await rig.engine.hold("q", "breaker", 5 * SECOND, "guard")
+
+
+@pytest.mark.parametrize(
+    ("known", "until"),
+    [(None, 5), (1 * SECOND, 5), (9 * SECOND, 9), ("for good", 0)],
+)
+async def test_a_hold_that_is_the_least_shortens_no_other(
+    rig: Rig, known: int | str | None, until: int
+) -> None:
+    if known is not None:
+        lasting = known if isinstance(known, int) else None
+        await rig.engine.hold("q", "rate_limited", lasting, "ops")
+    await rig.engine.ask("hold", "q", ["rate_limited", 5 * SECOND, "handler", "1"])
+    held_until = (await rig.dump())["holds"]["rate_limited"].split()[0]
+    assert held_until == str(T0 + until * SECOND if until else 0)

@@ -40,6 +40,7 @@ from faena.worker.executor import Executor
 from faena.worker.fetcher import Fetcher, Shared, queue_of
 from faena.worker.gatherer import Gatherer
 from faena.worker.heartbeat import Heartbeat, place_of
+from faena.worker.herald import Herald
 from faena.worker.household import Household
 from faena.worker.leases import Leases
 from faena.worker.lookout import Lookout
@@ -156,7 +157,9 @@ class Worker:
         """Set once every part is at work."""
         self._household = Household(self._move_in, self._move_out, self._homes_changed)
         self._fetchers = self._household.fetchers
+        self._asks = {queue: served.homes for queue, served in queues.items()}
         self._census = self._new_census()
+        self._herald = Herald(engine, self._asks)
         self._vigil = Vigil(self._fetchers, self._new_waker, self._new_lookout)
         self._watchdog = self._new_watchdog()
         self._shared = self._new_shared()
@@ -248,6 +251,7 @@ class Worker:
             await asyncio.gather(*parts, return_exceptions=True)
             await self._household.cancel()
             await self._household.end_handlers(_HANDLERS_END_S)
+            await self._herald.finish(_LAST_WORDS_S)
 
     async def _wind_down(
         self, waking: asyncio.Task[None], looking: Sequence[asyncio.Task[None]]
@@ -283,7 +287,7 @@ class Worker:
     def _new_census(self) -> Census:
         return Census(
             self._engine,
-            {queue: served.homes for queue, served in self._queues.items()},
+            self._asks,
             serves=self.options.serves,
             on_homes=self._household.settle,
         )
@@ -341,7 +345,7 @@ class Worker:
             notes=notes,
             middleware=self._middleware,
             worker=self.options.name,
-            on_done=fetcher.done,
+            on_done=self._herald.listening(home.name, fetcher.done),
             on_free=fetcher.slot_freed,
             dead_letters=self._dead_letters,
         )

@@ -1,7 +1,8 @@
 --- Hold a queue for a reason, or release a hold.
 -- states   none
 -- keys     holds hash · wake zset
--- args     now · reason · duration_us ('' until released, 'release' to end it) · by
+-- args     now · reason · duration_us ('' until released, 'release' to end it) · by · 1 where a hold of
+--          this reason that lasts longer stays
 -- returns  1 when something changed, else 0
 --@flags allow-oom
 --@include now, hold, wake, tally
@@ -14,5 +15,10 @@ if duration == 'release' then
   end
   return was_held and 1 or 0
 end
-hold(reason, duration == '' and 0 or now + tonumber(duration), by, now)
+local until_at = duration == '' and 0 or now + tonumber(duration)
+if ARGV[5] == '1' and until_at > 0 then
+  extend_hold(reason, until_at, now)
+else
+  hold(reason, until_at, by, now)
+end
 return was_held and 0 or 1
