@@ -216,7 +216,7 @@ async def test_a_maximum_that_is_set_at_the_new_home_counts_too(town: Town) -> N
     await town.begin("own @b")
     steward = await town.steward()
     await town.go_on(steward, until="'look'")
-    await town.rig.engine.tenant(OWN, "@b", {"max_running": "1"}, by="ops")
+    await town.rig.engine.tenant(OWN, "@b", {"max_running": "1"}, by="ops", epoch=1)
     await town.go_on(steward, until="'out'")
     assert await town.claimed(OWN) == []
 
