@@ -141,6 +141,12 @@ class Schedules:
         """Make a schedule that is in no code, for a task or for one named `queue/task`."""
         check_schedule(name)
         check_label("by", by)
+        if name in self.declared:
+            raise ConfigError(
+                f"schedule {name!r} is declared by code: edit it, or give this one another name",
+                field="schedule",
+                value=name,
+            )
         known = task if isinstance(task, Task) else self._task(task)
         base = self._base(known, payload, given)
 

@@ -144,7 +144,7 @@ def test_what_code_declares_is_not_created_even_before_a_worker_has_started(
         client.flushall()
     code, out, err = cli("schedules", "create", "hourly", *SEND, *EVERY)
     assert (code, out) == (1, "")
-    assert "declared by code: `faena schedules edit` changes it" in err
+    assert "declared by code: edit it, or give this one another name" in err
 
 
 def test_it_is_paused_and_resumed(cli: Cli) -> None:

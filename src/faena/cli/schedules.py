@@ -20,7 +20,6 @@ from faena.cli.argument import DURATION, Commands, common, example, split, words
 from faena.cli.output import Output, facts, instant, table
 from faena.cli.target import find_app
 from faena.duration import describe
-from faena.errors import ConfigError
 from faena.options.schedule import OVERLAPS, TIMINGS, iso
 from faena.timetable import ScheduleView
 
@@ -144,12 +143,6 @@ def create(output: Output, words: tuple[str, ...], task: str, by: str, **given: 
         raise click.UsageError("--cron, --every or --at must be given, and one of them only")
 
     def work(app: Faena, name: str) -> Awaitable[ScheduleView]:
-        if name in app.schedules.declared:
-            raise ConfigError(
-                f"schedule {name!r} is declared by code: `faena schedules edit` changes it",
-                field="schedule",
-                value=name,
-            )
         return app.schedules.create(name, task, by=by, **terms)
 
     _decide(output, words, work)

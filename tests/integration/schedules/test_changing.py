@@ -329,9 +329,9 @@ async def test_a_schedule_of_that_name_on_another_queue_is_refused(
     @app.queue("q").task
     async def work() -> None: ...
 
-    await app.schedules.declare()
+    await app.schedules.create("extra", "scheduler/nightly", every="1h")
     with pytest.raises(ConfigError, match="is there already, on queue scheduler"):
-        await app.schedules.create("nightly", work, every="1h")
+        await app.schedules.create("extra", work, every="1h")
 
 
 async def test_one_that_code_declares_cannot_be_removed(
@@ -358,6 +358,11 @@ BAD: list[tuple[Ask, type[Exception], str]] = [
     (lambda one: one.reset("nightly", "crom"), ConfigError, "did you mean 'cron'"),
     (lambda one: one.next("nightly", 0), ConfigError, "number must be"),
     (lambda one: one.create("A!", "scheduler/nightly", every="1h"), ConfigError, "schedule name"),
+    (
+        lambda one: one.create("nightly", "scheduler/nightly", every="1h"),
+        ConfigError,
+        "is declared by code: edit it",
+    ),
     (lambda one: one.create("x", "nightly", every="1h"), ConfigError, "such as queue/task"),
     (lambda one: one.create("x", "scheduler/nightly"), ConfigError, "got none"),
     (

@@ -47,7 +47,7 @@ local function give_way(item)
     count_lane(item.lane, -1, 0)
   end
   forget({ item.id })
-  count('replaced', 1)
+  tell('replaced', { item.id })
 end
 
 --- A follower waits on behind the job that has the claim now; it has the claim when nobody has.
