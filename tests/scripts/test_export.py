@@ -295,9 +295,7 @@ async def test_a_waiter_is_told_that_a_job_is_no_longer_here(rig: Rig, removal: 
     assert "waiters" not in await rig.dump()
 
 
-async def test_a_spent_lane_leaves_no_trace_but_its_window_and_its_debt(
-    rig: Rig, removal: Removal
-) -> None:
+async def test_a_spent_lane_leaves_no_trace_but_its_debt(rig: Rig, removal: Removal) -> None:
     await removal.declare(tenant_limits=[Limit("1/min")])
     await rig.add("a", "b", lane="@a")
     lease = await rig.claim()
@@ -305,5 +303,5 @@ async def test_a_spent_lane_leaves_no_trace_but_its_window_and_its_debt(
     await removal.move(["@a"], "a", "b")
     left = set(await rig.dump()) - {"conf", "clock", "events", "wake"}
     kinds = {name.partition(":")[0] for name in left}
-    assert kinds == {"call", "claims", "debts", "shares", "stats"}
+    assert kinds == {"call", "debts", "shares", "stats"}
     await removal.check()
