@@ -203,11 +203,17 @@ class Queue:
         await self._everywhere(lambda engine, home: engine.reset(home, names or NAMES))
 
     async def _everywhere(self, do: Callable[[Engine, str], Awaitable[T]]) -> list[T]:
-        """What each home of the queue answers, the first one first."""
+        """What each home of the queue answers, the first one first.
+
+        A home that comes meanwhile may have been given what the first one had before: it is told
+        as well.
+        """
         runtime = await self._app.runtime()
-        return [
-            await do(runtime.engine, home) for home in await runtime.estate.of(self.name).names()
-        ]
+        homes, answers = runtime.estate.of(self.name), dict[str, T]()
+        while untold := [home for home in await homes.names() if home not in answers]:
+            for home in untold:
+                answers[home] = await do(runtime.engine, home)
+        return list(answers.values())
 
     # -- homes ----------------------------------------------------------------------------------
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from faena.engine.settings import declaration
+from faena.engine.settings import declaration, setting_text
 from faena.errors import ConfigError
 from faena.limits import Limit
 from faena.options import Backpressure, QueueOptions, Retain
+from tests._support.removal import Removal
 from tests._support.rig import T0, Rig
+
+BOUNDED = Backpressure(soft=100, hard=200, tenant_soft=10, tenant_hard=20)
 
 
 def written(**options: object) -> dict[str, str]:
@@ -86,6 +89,59 @@ async def test_a_setting_no_script_could_work_with_is_refused_and_nothing_writte
     with pytest.raises(ConfigError, match=f"{name} must be") as caught:
         await rig.edit(**{"soft": 1, name: value})
     assert caught.value.field == name
+    assert await rig.is_untouched()
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        ({"hard": 50}, "soft must be less than hard, got soft 100 and hard 50"),
+        ({"soft": 200}, "soft must be less than hard, got soft 200 and hard 200"),
+        ({"tenant_soft": 50}, "tenant_soft must be less than tenant_hard, got tenant_soft 50 and"),
+        ({"tenant_hard": 5, "soft": 10}, "got tenant_soft 10 and tenant_hard 5; change both"),
+        ({"soft": 9, "hard": 8}, "got soft 9 and hard 8"),
+    ],
+)
+async def test_bounds_that_contradict_each_other_are_refused_and_nothing_written(
+    rig: Rig, edit: dict[str, int], said: str
+) -> None:
+    await rig.declare(backpressure=BOUNDED)
+    await rig.remember()
+    with pytest.raises(ConfigError, match=said) as caught:
+        await rig.edit(**edit)
+    assert caught.value.field in edit
+    assert await rig.is_untouched()
+
+
+async def test_bounds_may_be_changed_together_or_removed(rig: Rig) -> None:
+    await rig.declare(backpressure=BOUNDED)
+    await rig.edit(soft=1000, hard=2000)
+    await rig.edit(tenant_soft="", tenant_hard=5)
+    await rig.edit(tenant_hard="", soft="")
+    await rig.edit(hard=1, tenant_soft=1000)
+
+
+async def test_what_code_says_goes_beside_an_older_edit(rig: Rig) -> None:
+    """No program is kept from starting; another home may be given the same settings."""
+    await rig.declare(backpressure=Backpressure(soft=100, hard=1000))
+    await rig.edit(soft=500)
+    await rig.declare(backpressure=Backpressure(soft=100, hard=200))
+    await rig.edit(soft=500, max_running=3)
+    conf = (await rig.dump())["conf"]
+    assert (conf["soft"], conf["hard"], conf["max_running"]) == ("500", "200", "3")
+
+
+def test_an_order_cannot_be_edited() -> None:
+    with pytest.raises(ConfigError, match="fifo must stay as declared"):
+        setting_text("fifo", None)
+
+
+async def test_a_home_that_was_given_up_is_not_edited(rig: Rig, removal: Removal) -> None:
+    await removal.place(epoch=2)
+    assert await removal.moving.vacate("q", 2)
+    await rig.remember()
+    await rig.edit(max_running=3)
+    assert not await rig.engine.hold("q", "pause", None, "ops")
     assert await rig.is_untouched()
 
 

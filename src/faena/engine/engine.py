@@ -17,6 +17,7 @@ from faena.engine import scripts
 from faena.engine.keys import Keys, channel, read_message
 from faena.engine.loader import load
 from faena.engine.scripts import Answer, Exchanged, Turn
+from faena.engine.settings import check_accepted
 from faena.engine.subscription import Subscription
 from faena.engine.wire import Argument, Wire
 from faena.errors import (
@@ -69,13 +70,13 @@ class Engine:
         settings = self._settings.get(queue) or self._settings.get(queue.partition("/")[0])
         if settings is None:
             raise ConfigError(f"queue {queue!r} is not declared in this program", field="queue")
-        _check_valid(await self.ask("configure", queue, ["declare", *_flat(settings)]), settings)
+        check_accepted(await self.ask("configure", queue, ["declare", *_flat(settings)]), settings)
         self._declared.add(queue)
 
     async def configure(self, queue: str, changes: Mapping[str, str]) -> dict[str, str]:
         """Edit settings at run time, for every worker at its next call."""
         reply = await self.ask("configure", queue, ["edit", *_flat(changes)])
-        _check_valid(reply, changes)
+        check_accepted(reply, changes)
         return _texts(reply)
 
     async def reset(self, queue: str, names: Sequence[str]) -> None:
@@ -369,17 +370,6 @@ def _is_unconfigured(reply: Any) -> bool:
     if first == scripts.OVERTAKEN:
         raise InternalError("the calls of a caller must be made one at a time, under growing ids")
     return bool(first == scripts.UNCONFIGURED)
-
-
-def _check_valid(reply: Sequence[bytes], settings: Mapping[str, str]) -> None:
-    if reply[0] == b"INVALID":
-        name = reply[1].decode()
-        raise ConfigError(
-            f"{name} must be a valid setting, and where the queue has shards leave each of them "
-            f"at least one, got {settings[name]!r}",
-            field=name,
-            value=settings[name],
-        )
 
 
 def _optional(value: int | None) -> Argument:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
+from faena.engine.scripts import texts
 from faena.errors import ConfigError, nearest
 from faena.limits import Limit
 from faena.number import check_whole
@@ -91,6 +92,12 @@ def declaration(options: QueueOptions) -> dict[str, str]:
 
 def setting_text(name: str, value: int | None) -> str:
     """A setting that is edited at run time, as the scripts read it; None removes a bound."""
+    if name == "fifo":
+        raise ConfigError(
+            "fifo must stay as declared: it follows from the queue's order, which is code's to set",
+            field=name,
+            value=value,
+        )
     if name not in NUMBERS:
         raise ConfigError(
             f"setting must be a known name, got {name!r}; {nearest(name, NUMBERS)}",
@@ -100,6 +107,27 @@ def setting_text(name: str, value: int | None) -> str:
     if value is None and name not in _NEEDED:
         return ""
     return str(check_whole(name, value, least=_LEAST.get(name, 0), most=_MOST))
+
+
+def check_accepted(reply: Sequence[bytes], settings: Mapping[str, str]) -> None:
+    """Raise what a script says against settings that it was given."""
+    if reply[0] == b"INVALID":
+        name = reply[1].decode()
+        raise ConfigError(
+            f"{name} must be a valid setting, and where the queue has shards leave each of them "
+            f"at least one, got {settings[name]!r}",
+            field=name,
+            value=settings[name],
+        )
+    if reply[0] == b"CONTRADICTS":
+        low, soft, high, hard = texts(reply[1:])
+        field = low if low in settings else high
+        raise ConfigError(
+            f"{low} must be less than {high}, got {low} {soft} and {high} {hard}; "
+            f"change both in one call, or set one of them to None",
+            field=field,
+            value=settings[field],
+        )
 
 
 def limits_text(limits: Iterable[Limit]) -> str:

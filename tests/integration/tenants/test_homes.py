@@ -458,52 +458,6 @@ async def is_still(queue: Any) -> bool:
     return not (await queue.homes()).is_moving
 
 
-@asynccontextmanager
-async def another_program(valkey: Any, namespace: str, **options: Any) -> AsyncGenerator[Any]:
-    """The queue as a second program knows it."""
-    other = Faena("shop", valkey.url, namespace=namespace)
-    yield other.queue("mail", **options)
-    await other.close()
-
-
-async def test_what_a_program_decides_that_knows_the_old_homes_counts_at_the_new_one(
-    app: Faena, valkey: Any, namespace: str, working: Working
-) -> None:
-    queue = app.queue("mail", order="tenant")
-
-    @queue.task
-    async def send(number: int) -> int:
-        return number
-
-    waits = await send.enqueue(1, tenant="acme")
-    acme = queue.tenant("acme")
-    async with another_program(valkey, namespace, order="tenant") as known:
-        other = known.tenant("acme")
-        await other.view()  # it has seen the table, and believes it for a second
-        await acme.dedicate()
-        assert (await other.hold("unpaid", by="bob")).is_dedicated
-        assert (await acme.view()).reason == "unpaid"
-        async with working():
-            await asyncio.sleep(0.3)
-            assert await waits.handle.state() == "ready"
-        await acme.reset()
-        await acme.rejoin()
-        seen = await other.view()
-        assert (seen.is_dedicated, seen.is_held, seen.live) == (False, False, 1)
-
-
-async def test_holds_of_a_program_that_knows_fewer_shards_are_not_lost(
-    app: Faena, valkey: Any, namespace: str
-) -> None:
-    queue = app.queue("mail", fair=True)
-    async with another_program(valkey, namespace, fair=True) as known:
-        await known.tenant("t1").view()
-        await queue.reshard(4)
-        for tenant in TENANTS:
-            await known.tenant(tenant).hold("unpaid")
-    assert [(await queue.tenant(tenant).view()).is_held for tenant in TENANTS] == [True] * 12
-
-
 async def test_a_whole_order_has_one_home(app: Faena) -> None:
     queue = app.queue("mail", order="queue", fair=True)
     with pytest.raises(ConfigError, match="keeps one order for all"):

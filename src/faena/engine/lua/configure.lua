@@ -3,41 +3,16 @@
 -- keys     conf, clock hashes · parked, wake zsets
 -- args     now · mode declare|edit|reset · name, value … (an empty value removes the setting)
 -- returns  the whole conf as name, value …
--- refuses  INVALID name (nothing is changed)
+-- refuses  INVALID name · CONTRADICTS name value name value (an edit that would leave the first bound
+--          not below the second); nothing is changed
 -- A declaration leaves alone what was edited at run time; `reset` makes names obey code again. Where
 -- a home stands among others is told with an epoch, and whoever knows an older one is not believed.
+-- An edit changes nothing in a home that was given up.
 --@flags allow-oom
---@include now, wake
+--@include now, wake, valid_settings, given_up
 local now, mode, edited = now_us(ARGV[1]), ARGV[2], {}
 local BOUNDS = { tenant_limits = true, tenant_max_running = true }
--- Without these no job can be placed or leased: they may be changed, not removed.
-local NEEDED = { lease_us = true, max_deliveries = true, age_step_us = true, retry_boost = true }
-
 local STANDING = { epoch = true, shards = true, shard = true }
--- Each shard has its part of these, which must not be nothing.
-local SHARED = { max_running = true, hard = true }
-
-local function is_enough(numbers)
-  local shards = tonumber(call('HGET', key('conf'), 'shards') or 1)
-  for number in numbers do
-    if tonumber(number) > 0 and tonumber(number) < shards then
-      return false
-    end
-  end
-  return true
-end
-
-local function is_valid(name, value)
-  if name == 'limits' or name == 'tenant_limits' then
-    return string.gsub(value .. ' ', '[1-9]%d*/[1-9]%d* ', '') == (value == '' and ' ' or '')
-      and (name ~= 'limits' or is_enough(string.gmatch(value, '(%d+)/')))
-  elseif SHARED[name] and value ~= '' then
-    return tonumber(value) and is_enough(string.gmatch(value, '%d+'))
-  elseif name == 'version' then
-    return value ~= ''
-  end
-  return tonumber(value) or (value == '' and not NEEDED[name])
-end
 
 --- A bound on bytes counts from the moment it is set: see bytes.lua.
 local function start_counting(state, value)
@@ -81,10 +56,11 @@ local function sealed()
   return conf
 end
 
-for i = 3, mode == 'reset' and 0 or #ARGV, 2 do
-  if not is_valid(ARGV[i], ARGV[i + 1]) then
-    return { 'INVALID', ARGV[i] }
-  end
+local refusal = refused_settings(mode)
+if refusal then
+  return refusal
+elseif mode == 'edit' and is_given_up() then
+  return call('HGETALL', key('conf'))
 end
 for name in string.gmatch(call('HGET', key('conf'), 'edited') or '', '%S+') do
   edited[name] = true

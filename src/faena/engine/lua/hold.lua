@@ -3,9 +3,9 @@
 -- keys     holds hash · wake zset
 -- args     now · reason · duration_us ('' until released, 'release' to end it) · by · 1 where a hold of
 --          this reason that lasts longer stays
--- returns  1 when something changed, else 0
+-- returns  1 when something changed, else 0; a home that was given up keeps no hold
 --@flags allow-oom
---@include now, hold, wake, tally
+--@include now, given_up, hold, wake, tally
 local now, reason, duration, by = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local was_held = is_held(reason, now)
 if duration == 'release' then
@@ -14,6 +14,9 @@ if duration == 'release' then
     arm_wake()
   end
   return was_held and 1 or 0
+end
+if is_given_up() then
+  return 0
 end
 local until_at = duration == '' and 0 or now + tonumber(duration)
 if ARGV[5] == '1' and until_at > 0 then

@@ -1,0 +1,53 @@
+--- Which settings no script could work with, or no operator can mean.
+--@include key
+-- Without these no job can be placed or leased: they may be changed, not removed.
+local NEEDED = { lease_us = true, max_deliveries = true, age_step_us = true, retry_boost = true }
+-- Each shard has its part of these, which must not be nothing.
+local SHARED = { max_running = true, hard = true }
+
+local function is_enough(numbers)
+  local shards = tonumber(call('HGET', key('conf'), 'shards') or 1)
+  for number in numbers do
+    if tonumber(number) > 0 and tonumber(number) < shards then
+      return false
+    end
+  end
+  return true
+end
+
+local function is_valid(name, value)
+  if name == 'limits' or name == 'tenant_limits' then
+    return string.gsub(value .. ' ', '[1-9]%d*/[1-9]%d* ', '') == (value == '' and ' ' or '')
+      and (name ~= 'limits' or is_enough(string.gmatch(value, '(%d+)/')))
+  elseif SHARED[name] and value ~= '' then
+    return tonumber(value) and is_enough(string.gmatch(value, '%d+'))
+  elseif name == 'version' then
+    return value ~= ''
+  end
+  return tonumber(value) or (value == '' and not NEEDED[name])
+end
+
+--- What an edit would have bounds say that contradict each other. A declaration is checked in code; one
+-- that does not go with an older edit must not keep a program from starting.
+local function contradiction(edits)
+  for low, high in pairs({ soft = 'hard', tenant_soft = 'tenant_hard' }) do
+    local known = call('HMGET', key('conf'), low, high)
+    local soft, hard = edits[low] or known[1] or '', edits[high] or known[2] or ''
+    local is_new = soft ~= (known[1] or '') or hard ~= (known[2] or '')
+    if is_new and soft ~= '' and hard ~= '' and tonumber(soft) >= tonumber(hard) then
+      return { 'CONTRADICTS', low, soft, high, hard }
+    end
+  end
+end
+
+--- The answer to settings, ARGV from the third on, that must not be written; nil when they may.
+local function refused_settings(mode)
+  local given = {}
+  for i = 3, mode == 'reset' and 0 or #ARGV, 2 do
+    if not is_valid(ARGV[i], ARGV[i + 1]) then
+      return { 'INVALID', ARGV[i] }
+    end
+    given[ARGV[i]] = ARGV[i + 1]
+  end
+  return mode == 'edit' and contradiction(given) or nil
+end
