@@ -193,6 +193,32 @@ async def test_passing_errors_are_retried_by_themselves_twice(
     assert letters[1].resolution.action == "auto"
 
 
+async def test_operators_are_told_of_all_queues_together_once_an_hour(
+    app: Faena, h: Harness, send: Task[int, None]
+) -> None:
+    @app.queue("bills", retry=Retry.never()).task
+    async def charge(_cents: int) -> None:
+        raise ValueError("no")
+
+    first, *_ = await send.enqueue_many(range(6))
+    await h.drain(through="1s")
+    await charge.enqueue_many(range(6))
+    await h.drain()
+    options = DeadLetters().settled({})
+    mail, bills = (Upkeep(app._reach, options, [queue]) for queue in ("mail", "bills"))
+    assert await mail.tell() == ["dead_surge"]  # twelve, where ten may be
+    assert await bills.tell() == []
+    h.clock.advance("24h")
+    assert await bills.tell() == ["dead_old"]
+    engine = (await app.runtime()).engine
+    events = await engine.command("XRANGE", "bills", "events", "-", "+")
+    told = {
+        name: value for _, flat in events for name, value in zip(flat[::2], flat[1::2], strict=True)
+    }
+    assert told[b"dead_surge"] == b"12"
+    assert told[b"dead_old"] == f"mail/{first.id}".encode()
+
+
 async def test_a_discarded_job_is_not_retried_by_itself(app: Faena, h: Harness) -> None:
     @app.queue("mail").task
     async def send(_to: str) -> None:

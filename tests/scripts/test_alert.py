@@ -24,6 +24,11 @@ async def test_a_condition_is_told_once_an_hour_by_whoever_notices(rig: Rig) -> 
     assert await calls.alert("q", {"dead_surge": "13"}) == ["dead_surge"]
 
 
+async def test_a_queue_without_settings_is_declared_first(rig: Rig) -> None:
+    assert await rig.engine._send("alert", "q", [T0, "dead_many", "101"]) == [b"UNCONFIGURED"]
+    assert await rig.dump() == {}
+
+
 async def test_a_clock_that_was_set_back_silences_nobody(rig: Rig) -> None:
     await rig.declare()
     calls = Morgue(rig).calls

@@ -1,7 +1,8 @@
 """What workers do for the dead-letter desk beside their jobs: automatic retries, and alerts.
 
 Any number of workers may do it at once: a dead job is retried once, whoever is first, and a
-condition is told once an hour.
+condition is told once an hour. Each retries those of its own queues. What is told is about all
+queues of the app together, and is told at the first of them by name.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from faena.deadletter.desk import Desk
@@ -26,7 +28,7 @@ _log = logging.getLogger("faena.deadletter")
 
 
 class Upkeep:
-    """Looks after the dead jobs of some queues."""
+    """Looks after the dead jobs of some queues, and tells of those of all."""
 
     def __init__(
         self, reach: Reach, options: DeadLetters, queues: Sequence[str], *, every_s: float = EVERY_S
@@ -42,20 +44,12 @@ class Upkeep:
         await asyncio.sleep(min(_SOON_S, self._every_s) * random.random())
         while True:
             for queue in self._queues:
-                await self._try(queue)
+                await _try(f"queue {queue}", partial(self.look_after, queue))
+            await _try("all queues", self.tell)
             await asyncio.sleep(self._every_s)
 
-    async def _try(self, queue: str) -> None:
-        """No trouble here may end a worker."""
-        try:
-            await self.look_after(queue)
-        except FaenaError as error:
-            _log.warning("dead jobs of queue %s could not be looked at: %s", queue, error)
-        except Exception:  # noqa: BLE001 - the border of a service
-            _log.exception("dead jobs of queue %s could not be looked at", queue)
-
     async def look_after(self, queue: str) -> list[str]:
-        """Retry what is due, and tell what is worth telling; returns the ids of the new jobs."""
+        """Retry what is due; returns the ids of the new jobs."""
         made: list[str] = []
         while True:
             parts = await self._reach.steady(queue, _numbers)
@@ -68,33 +62,58 @@ class Upkeep:
             made += [one.new_id for one in dealt if one.new_id]
             if not any(one.new_id for one in dealt):
                 break
-        await self._alert(queue, parts)
         return made
 
-    async def _alert(self, queue: str, parts: Sequence[Numbers]) -> None:
+    async def tell(self) -> list[str]:
+        """Tell what is worth telling of all queues; returns the names of what was told now."""
+        queues = self._reach.chosen(None)
+        parts = {queue: await self._reach.anywhere(queue, _numbers) for queue in queues}
         conditions = self._conditions(parts)
+        if not conditions:
+            return []
 
-        async def tell(calls: DeskCalls, homes: Sequence[str], _epoch: int) -> list[str]:
+        async def alert(calls: DeskCalls, homes: Sequence[str]) -> list[str]:
             return await calls.alert(homes[0], conditions)
 
-        for name in await self._reach.steady(queue, tell) if conditions else ():
-            _log.warning("queue %s: %s %s", queue, name, conditions[name])
+        told = await self._reach.anywhere(min(queues), alert)
+        for name in told:
+            _log.warning("dead jobs of all queues: %s %s", name, conditions[name])
+        return told
 
-    def _conditions(self, parts: Sequence[Numbers]) -> dict[str, str]:
+    def _conditions(self, by_queue: Mapping[str, Sequence[Numbers]]) -> dict[str, str]:
         """What is the case, by the name of its event."""
         options, told = self._options, dict[str, str]()
+        parts = [part for some in by_queue.values() for part in some]
         new = sum(part.new for part in parts)
         waiting = sum(part.statuses["pending"] for part in parts)
-        oldest = min((part.oldest for part in parts if part.oldest), key=Place.key, default=None)
+        queue, oldest = _oldest(by_queue)
         if options.alert_new is not None and new > options.alert_new:
             told["dead_surge"] = str(new)
         if options.alert_waiting is not None and waiting > options.alert_waiting:
             told["dead_many"] = str(waiting)
         age_us = options.alert_age_us
         if age_us is not None and oldest and parts[0].now - float(oldest.score) > age_us:
-            told["dead_old"] = oldest.id
+            told["dead_old"] = f"{queue}/{oldest.id}"
         return told
 
 
-async def _numbers(calls: DeskCalls, homes: Sequence[str], _epoch: int) -> list[Numbers]:
+async def _try(whose: str, look: Callable[[], Awaitable[object]]) -> None:
+    """No trouble here may end a worker."""
+    try:
+        await look()
+    except FaenaError as error:
+        _log.warning("dead jobs of %s could not be looked at: %s", whose, error)
+    except Exception:  # noqa: BLE001 - the border of a service
+        _log.exception("dead jobs of %s could not be looked at", whose)
+
+
+def _oldest(by_queue: Mapping[str, Sequence[Numbers]]) -> tuple[str, Place | None]:
+    """The job that is pending for longest, and its queue."""
+    found = [
+        (queue, part.oldest) for queue, some in by_queue.items() for part in some if part.oldest
+    ]
+    return min(found, key=lambda one: one[1].key(), default=("", None))
+
+
+async def _numbers(calls: DeskCalls, homes: Sequence[str], _epoch: int = 0) -> list[Numbers]:
     return [await calls.numbers(home, new_us=HOUR_US, due=SLICE) for home in homes]

@@ -176,7 +176,7 @@ class DeskCalls:
     async def alert(self, home: str, conditions: Mapping[str, str]) -> list[str]:
         """Tell of conditions unless it was done within the hour; which were told."""
         flat = [part for pair in conditions.items() for part in pair]
-        return texts(await self.engine.ask("alert", home, flat))
+        return texts(await self.engine.ask_declared("alert", home, flat))
 
     # -- redrives -------------------------------------------------------------------------------
 

@@ -44,13 +44,13 @@ class DeadLetters:
     """Automatic retries at most, counted along the whole line of a job and those made of it."""
 
     alert_new: int | None = 10
-    """More deaths than this in an hour are told as `dead_surge`; None for never."""
+    """More deaths than this in an hour, in all queues, are told as `dead_surge`; None for never."""
 
     alert_age: Duration | None = "24h"
     """A job that is pending for longer is told as `dead_old`; None for never."""
 
     alert_waiting: int | None = 100
-    """More pending jobs than this are told as `dead_many`; None for never."""
+    """More pending jobs than this, in all queues, are told as `dead_many`; None for never."""
 
     retry_after_us: int = field(init=False, repr=False, compare=False)
     alert_age_us: int | None = field(init=False, repr=False, compare=False)

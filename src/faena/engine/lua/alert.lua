@@ -3,10 +3,14 @@
 -- keys     desk_alerts hash · events stream
 -- args     now · (name · what is to be told) …
 -- returns  the names that were told now
+-- refuses  UNCONFIGURED
 --@flags allow-oom
 --@include now, conf, tally
 local HOUR_US = 3600000000
 local now, conf, names = now_us(ARGV[1]), conf_now(), {}
+if not conf.version then
+  return { 'UNCONFIGURED' }
+end
 for i = 2, #ARGV, 2 do
   local name, last = ARGV[i], call('HGET', key('desk_alerts'), ARGV[i])
   if not last or now - last >= HOUR_US or now < tonumber(last) then
