@@ -13,7 +13,7 @@ from faena.burdens import check_divisible
 from faena.engine import Engine
 from faena.engine.scripts import pairs
 from faena.engine.settings import declaration
-from faena.errors import ConfigError, FaenaError, StoreUnavailable
+from faena.errors import ConfigError, FaenaError, InvalidTransition, StoreUnavailable
 from faena.homes import ANNOUNCED, Home, Table
 from faena.options import QueueOptions
 from faena.steward import Steward, standing
@@ -151,17 +151,29 @@ class Homes:
 
     # -- changing -------------------------------------------------------------------------------
 
-    async def change(self, change: str, by: str) -> None:
-        """Begin a change and see that it is published; `settled` waits for the rest."""
-        while True:
-            await self.settled(_LONGEST_S)
-            table = await self.look()
-            if not _changes(table, change):
-                return
-            if await self.steward.begin(change, table, by):
+    async def change(self, change: str, by: str, wait_s: float = _LONGEST_S) -> None:
+        """Begin a change and see that it is published; `settled` waits for the rest.
+
+        There is one at a time: raises InvalidTransition, with nothing begun, when another has not
+        ended in time.
+        """
+        until = time.monotonic() + wait_s
+        while _changes(table := await self.look(), change):
+            if table.phase:
+                if not await self.settled(until - time.monotonic()):
+                    raise self._busy(table.change)
+            elif await self.steward.begin(change, table, by):
                 await self.look()
                 self.carry_on()
                 return
+
+    def _busy(self, change: str) -> InvalidTransition:
+        return InvalidTransition(
+            f"another change of the homes of queue {self.queue} ({change}) is under way and has "
+            f"not ended in time; nothing was begun: try again when queue.homes() or "
+            f"`faena homes {self.queue}` shows it no more, or with a longer wait",
+            op="move",
+        )
 
     async def settled(self, timeout_s: float) -> bool:
         """Wait until no change is under way; whether that is so."""

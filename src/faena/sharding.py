@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import msgspec
 
 from faena.burdens import check_divisible
@@ -47,14 +49,14 @@ async def view_homes(runtime: Runtime, queue: str) -> HomesView:
 async def reshard(
     runtime: Runtime, queue: str, shards: int, *, by: str, wait_s: float
 ) -> HomesView:
-    """Change the number of shards."""
+    """Change the number of shards, in `wait_s` or in the background."""
     check_label("by", by)
-    homes = runtime.estate.of(queue)
+    homes, until = runtime.estate.of(queue), time.monotonic() + wait_s
     await homes.settled(wait_s)
     check_divisible((await runtime.inspector.overview(queue)).settings, shards)
     await _check_empty(runtime, queue, shards)
-    await homes.change(f"shards {shards}", by)
-    await homes.settled(wait_s)
+    await homes.change(f"shards {shards}", by, until - time.monotonic())
+    await homes.settled(until - time.monotonic())
     return await view_homes(runtime, queue)
 
 

@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from faena import Faena, Job, Limit, Order, RateLimited, Retain, Retry, Unique
+from faena import Faena, Job, Limit, Order, Retain, Retry, Unique
 from faena.errors import ConfigError, InvalidTransition, JobConflict
 from faena.homes import shard_of
-from faena.runtime import Runtime
 from faena.services.audit import audit
 from tests._support.eventually import eventually
 from tests.integration.tenants.conftest import Working
@@ -112,38 +111,6 @@ async def test_a_paused_queue_is_paused_in_every_home_and_in_new_ones(
         assert await queue.resume(reason="repairs")
         for receipt in receipts:
             assert await receipt.handle.result("10s") == 1
-
-
-async def test_a_provider_that_asks_to_wait_is_heard_in_every_home(
-    app: Faena, working: Working
-) -> None:
-    queue = app.queue("mail", shards=2, concurrency=8)
-    is_refused = True
-
-    @queue.task
-    async def send(number: int) -> int:
-        if is_refused:
-            raise RateLimited("1h")
-        return number
-
-    await queue.tenant("own").dedicate()
-    assert shard_of("@t0", 2) != shard_of("@t2", 2)
-    async with working():
-        await send.enqueue(0, tenant="t0")
-        runtime = await app.runtime()
-        for home in ("mail", "mail/1", "mail/@own"):
-            await eventually(lambda home=home: is_held(runtime, home))
-        is_refused = False
-        receipts = [await send.enqueue(1, tenant=tenant) for tenant in ("t0", "t2", "own")]
-        await asyncio.sleep(0.2)
-        assert (await queue.counts())["completed"] == 0
-        assert await queue.resume(reason="rate_limited")
-        for receipt in receipts:
-            assert await receipt.handle.result("10s") == 1
-
-
-async def is_held(runtime: Runtime, home: str) -> bool:
-    return b"rate_limited" in (await runtime.engine.overview(home))[2]
 
 
 async def test_limits_of_the_queue_are_divided_between_its_shards(
