@@ -79,8 +79,9 @@ class TenantView:
     """Its jobs that wait or run."""
     running: int
     parked_until: int | None
-    """When it is looked at again, having ready jobs that may not start now: 0 when that is as soon
-    as it is released or one of its jobs ends; None when nothing is in their way, or not yet seen.
+    """When it is looked at again at the latest, having ready jobs that may not start now: 0 when
+    that is as soon as it is released or one of its jobs ends; None when nothing is in their way, or
+    not yet seen.
     """
 
     is_dedicated: bool = False

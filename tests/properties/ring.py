@@ -73,6 +73,13 @@ class Ring:
         """Lanes that waited for one of their jobs to end."""
         self.unpark([lane for lane in lanes if self.parked.get(lane, 0) >= FULL])
 
+    def free_ended(self, lanes: list[str], now: int) -> None:
+        """Lanes of jobs that have ended; a maximum of its own may end before one of its jobs."""
+        self.free(lanes)
+        for lane in {lane for lane in lanes if lane in self.parked}:
+            if {"max_running", "ends_at"} <= (self.control(lane, now) or {}).keys():
+                self.unpark([lane])
+
     def look_at_all(self) -> None:
         self.parked = dict.fromkeys(self.parked, 0.0)
 

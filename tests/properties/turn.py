@@ -108,7 +108,8 @@ def _close(world: World, ended: _Ended) -> None:
         world.pass_turn(job)
     for lane, until in ended.held:
         world.ring.hold(lane, until, world.now)
-    world.ring.free([job.lane for job in (*finished, *ended.others) if job.lane])
+    lanes = [job.lane for job in (*finished, *ended.others) if job.lane]
+    world.ring.free_ended(lanes, world.now)
     for state in FINISHED:
         for job in ended.finished[state]:
             world.finish(job, state)
@@ -319,7 +320,7 @@ def _visit(world: World, visit: Visit, claimed: int) -> Visit | float:
         running = sum(job.state == "running" for job in world.live(visit.lane)) + claimed
         visit.room = max(0, min(visit.room, int(most) - running))
         if not visit.room:
-            return FULL
+            return own.get("ends_at", FULL) if "max_running" in own else FULL
     opens_at = FULL
     for limit in _limits(world, control):
         room, at = world.ring.window_room(visit.lane, limit, world.now)

@@ -98,10 +98,7 @@ class Watch:
     # -- service ----------------------------------------------------------------------------------
 
     def idle(self, answer: Exchanged, turn: Turn) -> Iterator[str]:
-        """Whoever is given less than it wants has left nothing that it could have been given.
-
-        A bound of a tenant's own that ends is noticed by a sweep, where it is one on running jobs.
-        """
+        """Whoever is given less than it wants has left nothing that it could have been given."""
         sight = self.last
         if answer.gate or len(answer.claimed) >= turn.want:
             return
@@ -112,8 +109,7 @@ class Watch:
         for lane, until in parked.items():
             if until <= sight.now:
                 yield f"lane {lane} should have been looked at"
-            is_waiting = until >= FULL and not turn.is_sweep
-            if not is_waiting and lane not in self._excused and not _is_closed(sight, lane):
+            if lane not in self._excused and not _is_closed(sight, lane):
                 yield f"lane {lane} is parked without a reason"
 
 

@@ -207,6 +207,27 @@ async def test_sweeps_look_at_every_lane_that_is_full(rig: Rig) -> None:
     assert claimed == {f"{lane}b" for lane in lanes[100:]}
 
 
+async def test_a_maximum_that_ends_by_itself_lets_jobs_start_at_that_instant(rig: Rig) -> None:
+    await rig.declare(fair=True)
+    await rig.engine.tenant("q", "@a", {"max_running": "1"}, by="ops", duration_us=5 * SECOND)
+    await add_each(rig, 3, "a")
+    await rig.claim()
+    assert (await rig.turn(5)).next_at == T0 + 5 * SECOND
+    assert (await rig.dump())["parked"] == [("@a", T0 + 5 * SECOND)]
+    rig.clock.go(5)
+    assert [claim.id for claim in (await rig.turn(5)).claimed] == ["a001", "a002"]
+
+
+async def test_a_maximum_that_will_end_lets_the_next_start_when_a_job_ends(rig: Rig) -> None:
+    await rig.declare(fair=True)
+    await rig.engine.tenant("q", "@a", {"max_running": "1"}, by="ops", duration_us=5 * SECOND)
+    await add_each(rig, 3, "a")
+    lease = await rig.claim()
+    await rig.turn(5)
+    answer = await rig.turn(5, ("a000", lease, Completed()))
+    assert [claim.id for claim in answer.claimed] == ["a001"]
+
+
 async def test_a_large_claim_is_filled_from_shallow_lanes(rig: Rig) -> None:
     await rig.declare(fair=True)
     for number in range(150):

@@ -25,11 +25,11 @@ local function put_back_in_lanes(batch)
 end
 
 --- Lanes that waited for one of their jobs to end may be served again.
-local function free_lanes(batch)
+local function free_lanes(batch, now)
   if call('EXISTS', key('parked')) == 0 then
     return
   end
-  local ended, free = batch.ended, {}
+  local ended, free, bounded = batch.ended, {}, {}
   for _, lane in pairs(batch.lanes) do
     ended[lane] = ended[lane] or 0
   end
@@ -37,7 +37,12 @@ local function free_lanes(batch)
   for i, until_at in ipairs(#lanes > 0 and call('ZMSCORE', key('parked'), unpack(lanes)) or {}) do
     if tonumber(until_at or 0) >= FULL then
       free[#free + 1] = lanes[i]
+    else
+      bounded[#bounded + 1] = until_at and lanes[i] or nil
     end
+  end
+  for lane, control in pairs(controls_of(bounded, now)) do
+    free[#free + 1] = control.max_running and control.ends_at and lane or nil   -- see lane_room
   end
   unpark(free)
 end
@@ -62,7 +67,7 @@ local function settle_lanes(batch, conf, now)
       hold_lane(held.lane, held.until_at, conf, now)
     end
   end
-  free_lanes(batch)
+  free_lanes(batch, now)
   if batch.spent then
     charge_lanes(batch)
   end

@@ -64,7 +64,8 @@ local function lane_room(want, control, windows, conf, now, running)
   if most and most - running < want then
     want = math.max(0, most - running)
     if want == 0 then
-      return 0, FULL, 'tenant_max_running'
+      local is_own = control and control.max_running   -- and may end before one of its jobs does
+      return 0, is_own and control.ends_at or FULL, 'tenant_max_running'
     end
   end
   local room, opens_at = room_in_windows(windows, want, now)
