@@ -17,11 +17,12 @@ class Gate(msgspec.Struct, frozen=True):
     """One thing that stands between a job and its start."""
 
     name: str
-    """delayed, behind, held, max_running, limit, tenant_moving, tenant_held, tenant_max_running,
-    tenant_limit or turn."""
+    """delayed, behind, unserved, held, max_running, limit, tenant_moving, tenant_held,
+    tenant_max_running, tenant_limit or turn."""
 
     detail: str
-    """The reason of a hold, the limit, the job that comes first and its state, lanes in front."""
+    """The home that no worker serves, the reason of a hold, the limit, the job that comes first and
+    its state, lanes in front."""
 
     until: int | None
     """When it opens by itself; None when that depends on something else."""
@@ -54,10 +55,12 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def expected_at(self) -> int | None:
-        """When it should start; None while nothing is claimed, or somebody must act first."""
+        """When it should start; None where nobody can tell: nothing is claimed of late, somebody
+        must act first, or a job that runs must end.
+        """
         if self.state is None or self.state in _SETTLED:
             return None
-        if any(gate.until is None and gate.name in _WAITS_FOR_SOMEBODY for gate in self.gates):
+        if any(gate.until is None and gate.name in _OPENED_BY_OTHERS for gate in self.gates):
             return None
         opens_at = max((gate.until or 0 for gate in self.gates), default=0)
         if self.ahead and not self.rate:
@@ -116,6 +119,7 @@ def _limit(whose: str) -> Callable[[str], str]:
 _WORDS: dict[str, Callable[[str], str]] = {
     "delayed": lambda _: "it is not due yet",
     "behind": _behind,
+    "unserved": lambda home: f"no worker serves {home}",
     "held": lambda reason: f"the queue is held ({reason})",
     "max_running": lambda most: f"the queue runs its {most} jobs already",
     "limit": _limit("the queue's"),
@@ -129,4 +133,14 @@ _WORDS: dict[str, Callable[[str], str]] = {
 }
 
 _SETTLED = FINISHED | {State.RUNNING}
-_WAITS_FOR_SOMEBODY = frozenset({"held", "tenant_held", "behind"})
+_OPENED_BY_OTHERS = frozenset(
+    {
+        "behind",
+        "unserved",
+        "held",
+        "max_running",
+        "tenant_moving",
+        "tenant_held",
+        "tenant_max_running",
+    }
+)

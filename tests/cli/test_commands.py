@@ -264,7 +264,7 @@ def test_explain_names_what_a_job_waits_for(cli: Cli) -> None:
     assert "it is not due yet, for another " in shown
     assert "the queue is held (deploy)" in " ".join(shown.split())
     gates = document(cli, "explain", TARGET, "mail", job)["gates"]
-    assert [gate["name"] for gate in gates] == ["delayed", "held"]
+    assert [gate["name"] for gate in gates] == ["delayed", "unserved", "held"]
     code, _, told = cli("explain", TARGET, "mail", "nobody")
     assert (code, told) == (
         1,

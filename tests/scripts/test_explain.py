@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
+
 from faena.explanation import Explanation, Gate, read_explanation
 from faena.limits import Limit
 from faena.outcomes import Completed, Retried
 from faena.states import State
+from tests._support.removal import Removal
 from tests._support.rig import BOOM, SECOND, T0, Rig
+
+
+@pytest.fixture(autouse=True)
+async def served(rig: Rig) -> None:
+    """A worker has signed in."""
+    await rig.turn(is_sweep=True)
 
 
 async def explain(rig: Rig, job: str) -> Explanation:
@@ -67,7 +76,8 @@ async def test_max_running_is_a_gate_while_it_is_reached(rig: Rig) -> None:
     await rig.declare(max_running=1)
     await rig.add("a", "b")
     lease = await rig.claim()
-    assert (await explain(rig, "b")).gates == (Gate("max_running", "1", None),)
+    found = await explain(rig, "b")
+    assert (found.gates, found.expected_at) == ((Gate("max_running", "1", None),), None)
     await rig.turn(0, ("a", lease, Completed()))
     assert (await explain(rig, "b")).gates == ()
 
@@ -87,13 +97,36 @@ async def test_a_tenant_has_gates_of_its_own(rig: Rig) -> None:
     await rig.add("b1", "b2", lane="@b")
     await rig.engine.tenant("q", "@b", {"held_until": "0", "reason": "unpaid"}, by="ops")
     await rig.turn(4)
-    assert (await explain(rig, "a2")).gates == (
+    found = await explain(rig, "a2")
+    assert found.gates == (
         Gate("tenant_max_running", "1", None),
         Gate("tenant_limit", "1/60000000", T0 + 60 * SECOND),
     )
+    assert found.expected_at is None  # nobody knows when a1 ends
     found = await explain(rig, "b1")
     assert found.gates == (Gate("tenant_held", "unpaid", None),)
     assert found.expected_at is None
+
+
+async def test_nobody_can_tell_when_a_tenant_that_moves_is_served(
+    rig: Rig, removal: Removal
+) -> None:
+    await removal.hand_over("@a")
+    await removal.target.turn(is_sweep=True)
+    await removal.target.add("a", lane="@a")
+    found = read_explanation("q", "a", await rig.engine.explain("q/1", "a"))
+    assert (found.gates, found.expected_at) == ((Gate("tenant_moving", "", None),), None)
+
+
+async def test_a_home_without_workers_says_so(rig: Rig, removal: Removal) -> None:
+    await removal.target.add("a", lane="@a")
+    found = read_explanation("q", "a", await rig.engine.explain("q/1", "a"))
+    assert found.gates == (Gate("unserved", "q/1", None), Gate("turn", "0", None))
+    assert found.expected_at is None
+    assert "no worker serves q/1" in str(found)
+    await removal.target.turn(is_sweep=True)
+    found = read_explanation("q", "a", await rig.engine.explain("q/1", "a"))
+    assert (found.gates, found.expected_at) == ((Gate("turn", "0", None),), T0)
 
 
 async def test_a_blocked_job_names_the_one_whose_turn_it_is(rig: Rig) -> None:

@@ -4,10 +4,11 @@
 -- args     now · id
 -- returns  now · state ('' when unknown) · (gate · detail · until_us, 0 when nobody knows) … · jobs that
 --          come first · claims of the last full minute · claims of this one
--- gates    delayed · behind (a job, its state) · held (reason) · max_running · limit (max/window_us) ·
---          tenant_moving · tenant_held · tenant_max_running · tenant_limit · turn (lanes that come first)
+-- gates    delayed · behind (a job, its state) · unserved (the home) · held (reason) · max_running · limit
+--          (max/window_us) · tenant_moving · tenant_held · tenant_max_running · tenant_limit · turn (lanes
+--          that come first)
 --@flags no-writes
---@include now, conf, state, mark, fact, lane, window, learn, lane_window, unique
+--@include now, conf, state, mark, fact, lane, closed_windows, unique
 local now, id, conf, gates = now_us(ARGV[1]), ARGV[2], conf_now(), {}
 
 local function gate(name, detail, until_at)
@@ -16,34 +17,16 @@ local function gate(name, detail, until_at)
   gates[#gates + 1] = whole(until_at or 0)
 end
 
-local function explain_window(name, window, used, first)
-  if used >= window.max then
-    gate(name, window.max .. '/' .. whole(window.per_us), (first or now) + window.per_us)
-  end
-end
-
---- As `room_in`, without clearing anything away.
-local function explain_limits(text)
-  for _, window in ipairs(learned_windows(text, nil, now)) do
-    local used, first = 0, nil
-    for _, entry in ipairs(call('LRANGE', key(window.name), 0, -1)) do
-      local instant, number = entry_of(entry)
-      if instant > now - window.per_us then
-        first, used = first or instant, used + number
-      end
-    end
-    explain_window('limit', window, used, first)
-  end
-end
-
-local function explain_tenant_limits(text, lane)
-  for _, window in ipairs(learned_windows(text, lane, now)) do
-    look_into(window, call('GET', key(window.name)), now)
-    explain_window('tenant_limit', window, window.sum, window.oldest)
+local function explain_limits(name, windows)
+  for _, window in ipairs(windows) do
+    gate(name, window.limit, window.opens_at)
   end
 end
 
 local function explain_queue()
+  if call('ZCOUNT', key('workers'), now, '+inf') == 0 then
+    gate('unserved', string.match(key(''), '{(.*)}'))
+  end
   local holds = call('HGETALL', key('holds'))
   for i = 1, #holds, 2 do
     local until_at = tonumber(string.match(holds[i + 1], '^%S+'))
@@ -54,7 +37,7 @@ local function explain_queue()
   if conf.max_running and call('ZCARD', key('running')) >= conf.max_running then
     gate('max_running', conf.max_running)
   end
-  explain_limits(conf.limits)
+  explain_limits('limit', closed_windows(conf.limits, now))
 end
 
 local function explain_tenant(lane)
@@ -74,7 +57,7 @@ local function explain_tenant(lane)
   if most and tonumber(count or 0) % LIVE >= most then
     gate('tenant_max_running', most)
   end
-  explain_tenant_limits(control.limits or conf.tenant_limits, lane)
+  explain_limits('tenant_limit', closed_lane_windows(control.limits or conf.tenant_limits, lane, now))
 end
 
 --- How many jobs come before one that is ready. Lanes take turns, so before the n-th job of a lane

@@ -1,0 +1,32 @@
+--- Limits that are used up, for whoever only looks: nothing is cleared away, unlike with `room_in`.
+--@include key, window, learn, lane_window
+--- What a window says when it is used up: its limit, and the instant it opens.
+local function closed(window, used, first, now)
+  if used >= window.max then
+    return { limit = window.max .. '/' .. whole(window.per_us), opens_at = (first or now) + window.per_us }
+  end
+end
+
+local function closed_windows(text, now)
+  local found = {}
+  for _, window in ipairs(learned_windows(text, nil, now)) do
+    local used, first = 0, nil
+    for _, entry in ipairs(call('LRANGE', key(window.name), 0, -1)) do
+      local instant, number = entry_of(entry)
+      if instant > now - window.per_us then
+        first, used = first or instant, used + number
+      end
+    end
+    found[#found + 1] = closed(window, used, first, now)
+  end
+  return found
+end
+
+local function closed_lane_windows(text, lane, now)
+  local found = {}
+  for _, window in ipairs(learned_windows(text, lane, now)) do
+    look_into(window, call('GET', key(window.name)), now)
+    found[#found + 1] = closed(window, window.sum, window.oldest, now)
+  end
+  return found
+end
