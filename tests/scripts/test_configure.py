@@ -136,6 +136,12 @@ def test_an_order_cannot_be_edited() -> None:
         setting_text("fifo", None)
 
 
+def test_a_switch_is_there_or_not() -> None:
+    assert [setting_text("learn", value) for value in (1, 0, None)] == ["1", "", ""]
+    with pytest.raises(ConfigError, match="learn must be a whole number from 0 to 1"):
+        setting_text("learn", 2)
+
+
 async def test_a_home_that_was_given_up_is_not_edited(rig: Rig, removal: Removal) -> None:
     await removal.place(epoch=2)
     assert await removal.moving.vacate("q", 2)

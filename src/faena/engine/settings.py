@@ -44,7 +44,9 @@ NAMES = (
 )
 
 
-NUMBERS = tuple(name for name in NAMES if name not in {"limits", "tenant_limits"})
+NUMBERS = tuple(name for name in NAMES if name not in {"limits", "tenant_limits", "fifo"})
+
+_SWITCHES = ("fair_time", "learn", "pass")
 
 _LEAST = {
     "max_running": 1,
@@ -104,6 +106,9 @@ def setting_text(name: str, value: int | None) -> str:
             field=name,
             value=value,
         )
+    if name in _SWITCHES:
+        # scripts ask whether it is there
+        return "1" if check_whole(name, value or 0, least=0, most=1) else ""
     if value is None and name not in _NEEDED:
         return ""
     return str(check_whole(name, value, least=_LEAST.get(name, 0), most=_MOST))
