@@ -12,6 +12,7 @@ and the hold each have an end of their own, by the server's clock.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -40,6 +41,8 @@ _NO_LIMIT: Final = "none"
 """Read by the scripts as limits, of which it holds not one."""
 _UNTIL_FREED: Final = 1e18
 _LANE_LIVE: Final = 1_000_000
+_LONGEST_S: Final = 30.0
+"""For which homes may change again and again before somebody is told so."""
 
 
 class TenantFields(TypedDict, total=False):
@@ -179,7 +182,8 @@ class Tenant:
         """Give the tenant a queue of its own, with a pool of slots of its own in every worker.
 
         Its waiting jobs move there in order. Answers when they have, or after `wait`: what is left
-        goes on in the background, here and in every worker.
+        goes on in the background, here and in every worker. Raises InvalidTransition, with nothing
+        begun, when another change of the queue's homes has not ended by then.
         """
         return await self._rehome("own", by=by, wait=wait)
 
@@ -196,8 +200,9 @@ class Tenant:
                 field="order",
             )
         homes = (await self._runtime()).estate.of(self._queue)
-        await homes.change(f"{kind} {lane_of(self.name)}", by)
-        await homes.settled(wait_s)
+        until = time.monotonic() + wait_s
+        await homes.change(f"{kind} {lane_of(self.name)}", by, wait_s)
+        await homes.settled(until - time.monotonic())
         return await self.view()
 
     def __repr__(self) -> str:
@@ -221,10 +226,13 @@ async def _by_table(
     homes: Homes, table: Table, do: Callable[[Table], Awaitable[TenantView]]
 ) -> TenantView:
     """Do something where the table says; again when the homes are others by then."""
+    until = time.monotonic() + _LONGEST_S
     while True:
         try:
             return await do(table)
         except HomesChanged:
+            if time.monotonic() > until:
+                raise
             table = await homes.look()  # waits until the new homes are known
 
 
