@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from faena.codec import codec_for
 from faena.duration import Duration, to_s, to_us
 from faena.engine import Engine
+from faena.engine.moving import Moving
 from faena.engine.settings import NAMES, limits_text, setting_text
 from faena.errors import ConfigError, nearest
 from faena.handler import Handler, make_handler, name_of, refuse_bare
@@ -160,7 +161,8 @@ class Queue:
         check_whole("minutes", minutes, least=0, most=59)
         runtime = await self._app.runtime()
         homes = await runtime.estate.of(self.name).names()
-        return await shares_of(runtime.engine, homes, minutes)
+        gone = await Moving(runtime.engine).left(self.name)
+        return await shares_of(runtime.engine, [*dict.fromkeys([*homes, *gone])], minutes)
 
     # -- serving --------------------------------------------------------------------------------
 

@@ -214,11 +214,11 @@ class Steward:
             for removal in removals:
                 await removal.run_late()
         await self._admit_rest(table)
-        await self._moving.decide(self._queue, "finish", table.epoch)
         kept = {home.name for home in table.homes(self._queue)}
-        for home in homes:
-            if home not in kept:
-                await self._moving.vacate(home, table.epoch)
+        given_up = [home for home in homes if home not in kept]
+        await self._moving.decide(self._queue, "finish", table.epoch, *given_up)
+        for home in given_up:
+            await self._moving.vacate(home, table.epoch)
 
     async def _admit_rest(self, table: Table) -> None:
         """Nothing is on its way any more, also where an old home has lost what it knew of it."""

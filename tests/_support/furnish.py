@@ -64,10 +64,13 @@ async def furnish_lanes(rig: Rig) -> None:
 
 
 async def furnish_homes(rig: Rig) -> None:
-    """A change is under way: of lane `@e` `slow` runs and `sent` is sent; a batch has come."""
+    """`@g` has left its home, and a change is under way: of `@e` `slow` runs and `sent` is sent."""
     moving = Moving(rig.engine)
     await rig.engine.release(rig.queue, "pause")
-    await moving.decide(rig.queue, "begin", 0, "shards 2", "ops")
+    await moving.decide(rig.queue, "begin", 0, "shared @g", "ops")
+    await moving.decide(rig.queue, "publish", 0)
+    await moving.decide(rig.queue, "finish", 1, f"{rig.queue}/@g")
+    await moving.decide(rig.queue, "begin", 1, "shards 2", "ops")
     assert await moving.lock(rig.queue, "steward")
     await rig.add("slow", lane="@e")
     await rig.turn(10)

@@ -76,6 +76,7 @@ CATALOGUE = (
     Key("learned", "hash", "window → what its limit fell to, and when", "limits that fell"),
     Key("shares:", "hash", "lane → what it was given in one minute, and its waits", "TTL 1 h"),
     Key("throttled", "hash", "lane → since when it is parked", "parked lanes"),
+    Key("left", "zset", "homes that were given up, by when: their minutes are read on", "TTL 1 h"),
     Key("holds", "hash", "reason → until, by, at", "a field a reason"),
     Key("window:", "list", "claims inside a limit's window: instant, number", "TTL, 1000 entries"),
     Key("unique:", "string", "by mode and hash: the job that claims it", "with its job, or TTL"),

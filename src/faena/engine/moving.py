@@ -62,6 +62,10 @@ class Moving:
         reply = await self._engine.ask("homes", queue, [verb, epoch, *args])
         return reply[:1] != [b"STALE"]
 
+    async def left(self, queue: str) -> list[str]:
+        """Homes that were given up within the last hour."""
+        return texts(await self._engine.command("ZRANGE", queue, "left", 0, -1))
+
     async def lock(self, queue: str, owner: str) -> bool:
         """Be the one who moves; others may take over when it has not been said for 10 s."""
         command = self._engine.command

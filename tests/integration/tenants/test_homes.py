@@ -417,6 +417,24 @@ async def test_ids_and_claims_count_while_a_tenant_moves_and_after(app: Faena) -
     await sound(app, "mail")
 
 
+async def test_shares_tell_of_a_home_that_was_given_up(app: Faena) -> None:
+    queue = app.queue("mail", fair=True)
+
+    @queue.task
+    async def send(number: int) -> None: ...
+
+    await queue.tenant("acme").dedicate()
+    for tenant in ("acme", "bolt"):
+        await send.enqueue_many(range(5), tenant=tenant)
+    await app.run_worker(until_empty=True)
+    await queue.tenant("acme").rejoin()
+    before, now = await queue.shares()
+    assert Counter(before.given) + Counter(now.given) == {"acme": 5, "bolt": 5}
+    await queue.tenant("acme").dedicate()  # its home is there again, and counted once
+    before, now = await queue.shares()
+    assert Counter(before.given) + Counter(now.given) == {"acme": 5, "bolt": 5}
+
+
 async def has_state(handle: Any, state: str) -> bool:
     return bool(await handle.state() == state)
 

@@ -1,13 +1,14 @@
 --- Decide in which homes a queue lives, at its first one.
 -- states   none
--- keys     homes hash
--- args     now · begin · epoch · change · by  |  now · publish · epoch  |  now · finish · epoch
---          |  now · restore · epoch · shards · lane …
+-- keys     homes hash · left zset
+-- args     now · begin · epoch · change · by  |  now · publish · epoch  |  now · finish · epoch · home that is
+--          given up …  |  now · restore · epoch · shards · lane …
 -- returns  the whole of `homes` as name, value …
 -- refuses  STALE (somebody was faster: the answer tells how it stands)
 -- A change is `shards <n>`, `own <lane>` or `shared <lane>`. It is announced, then published under
 -- the next epoch, then jobs move, then it is finished; `before` keeps what the shards were. A table
--- of a later epoch than the server's is restored by whoever knows it: the server has lost data.
+-- of a later epoch than the server's is restored by whoever knows it: the server has lost data. What a
+-- home that is given up has written of its minutes outlives it: `left` names it for as long.
 --@flags allow-oom
 --@include now, key
 local now, verb, epoch, homes = now_us(ARGV[1]), ARGV[2], ARGV[3], key('homes')
@@ -23,6 +24,16 @@ local function apply(change)
     call('HSET', homes, what, '1')
   else
     call('HDEL', homes, what)
+  end
+end
+
+local LEFT_TTL_S = 3600   -- as long as shares are kept
+
+local function note_left()
+  call('ZREMRANGEBYSCORE', key('left'), '-inf', now - LEFT_TTL_S * 1000000)
+  for i = 4, #ARGV do
+    call('ZADD', key('left'), now, ARGV[i])
+    call('EXPIRE', key('left'), LEFT_TTL_S)
   end
 end
 
@@ -47,6 +58,7 @@ elseif is_current and verb == 'publish' and phase == 'announced' then
   publish('homes', '')
 elseif is_current and verb == 'finish' and phase == 'moving' then
   call('HDEL', homes, 'phase', 'change', 'before', 'by', 'at')
+  note_left()
   publish('homes', '')
 else
   return { 'STALE', unpack(call('HGETALL', homes)) }
