@@ -162,7 +162,7 @@ class Steward:
             return
         quiet: set[str] = set()
         async for jobs in self._moving.roll(home, ""):
-            quiet |= {lane for _, lane in jobs if coming.home_of(self._queue, lane) != home}
+            quiet |= {lane for _, lane in jobs if self._leaves(lane, home, coming)}
         async for live in Survey(self._engine, home).ids("lanes", is_hash=True):
             quiet -= set(live)
         lanes = sorted(quiet)
@@ -180,9 +180,14 @@ class Steward:
                 yield [coming.lane]
             return
         async for lanes in self._known_lanes(home):
-            leaving = [one for one in lanes if coming.home_of(self._queue, one) != home]
+            leaving = [one for one in lanes if self._leaves(one, home, coming)]
             for start in range(0, len(leaving), LANES):
                 yield leaving[start : start + LANES]
+
+    def _leaves(self, lane: str, home: str, coming: Table) -> bool:
+        """Whether a lane lives at a home and will not; it may have left claims where it lived."""
+        before = coming.former().home_of(self._queue, lane)
+        return before == home and coming.home_of(self._queue, lane) != home
 
     async def _known_lanes(self, home: str) -> AsyncIterator[Iterable[str]]:
         """Lanes with live jobs, with something decided for them, or with claims in a window."""

@@ -158,6 +158,17 @@ async def test_the_rate_of_a_redrive_is_that_of_all_homes_together(
         assert max(instants) - min(instants) >= (12 - 5) * 1_000_000 / 5  # five may go at once
 
 
+@pytest.mark.parametrize(("canary", "state"), [(0, "done"), (1, "failed")])
+async def test_a_redrive_that_is_over_does_not_wait_for_its_rate(
+    valkey: Server, namespace: str, canary: int, state: str
+) -> None:
+    async with shop(valkey, namespace) as one:
+        await one.bury(1)
+        async with one.working(), asyncio.timeout(30):
+            view = await one.desk.redrive("mail", rate="1/h", canary=canary)
+        assert (view.state, view.moved) == (state, 1)
+
+
 async def test_a_redrive_is_seen_and_stopped_while_a_tenant_moves(
     valkey: Server, namespace: str
 ) -> None:

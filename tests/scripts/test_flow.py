@@ -120,3 +120,16 @@ async def test_letters_of_an_earlier_run_are_not_read(rig: Rig, mail: Mail) -> N
     assert (flow["state"], flow["left"]) == ("cancelled", "50")  # those that were never sent
     await mail.receive("q", "q", stale)
     assert await mail.flow("q", "f", "reopen") == "2"
+
+
+async def test_an_id_is_written_by_one_plan_at_a_time(rig: Rig, mail: Mail) -> None:
+    first, second = ("name", "f", "plan", "one"), ("name", "f", "plan", "two")
+    assert await mail.flow("q", "f", "open", 1, *first, *node(rig, 1, 0)) == "OK"
+    assert await mail.flow("q", "f", "open", 1, *first, *node(rig, 1, 0)) == "OK"
+    assert await mail.flow("q", "f", "put", 1, *first, *node(rig, 2, 0)) == "OK"
+    assert await mail.flow("q", "f", "open", 1, *second, *node(rig, 1, 0)) == "OK"
+    assert await mail.flow_fields("q", "f", ["s:2"]) == [None]
+    assert await mail.flow("q", "f", "put", 1, *first, *node(rig, 2, 0)) == "another"
+    assert await mail.flow("q", "f", "start", 1, 2, 2, "one") == "another"
+    assert await mail.flow("q", "f", "start", 1, 1, 1, "two") == "OK"
+    assert await mail.flow("q", "f", "open", 1, *first, *node(rig, 1, 0)) == "running"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
@@ -173,6 +174,8 @@ class _Driver:
         self._name = self._calls_made()
         self._records: dict[str, dict[str, Any]] = {}
         self._waiting: dict[str, int] = {}
+        self._free_at = 0.0
+        """When the rate allows more, at whichever home: by this program's clock."""
 
     async def check(self) -> None:
         """Refuse what is not under way."""
@@ -197,6 +200,8 @@ class _Driver:
     async def drive(self, calls: DeskCalls, homes: Sequence[str], epoch: int) -> RedriveView:
         """From the oldest jobs on: homes may have changed since somebody last looked."""
         await self._look(calls, homes, epoch)
+        if self.view().state in _VERBS:  # it was ended while homes changed
+            return self.view()
         await self._be_everywhere(calls, homes)
         if any(record["state"] in {"running", "done"} for record in self._records.values()):
             await self._tell(calls, "go")  # the canaries were well, or there are none
@@ -230,6 +235,8 @@ class _Driver:
         if step is None:
             raise _unknown(self._queue, self._id)
         self._records[home], self._waiting[home] = step.record, step.waiting
+        if step.moved:
+            self._free_at = time.monotonic() + step.wait_us / 1e6
         if self._report:
             self._report(self.view())
         return step
@@ -237,14 +244,12 @@ class _Driver:
     async def _send_canaries(self, calls: DeskCalls, homes: Sequence[str], epoch: int) -> bool:
         """Retry the first jobs and wait for them; whether all have completed."""
         for home in homes:
-            while left := self._canaries_left():
+            while (left := self._canaries_left()) and await self._may_go_on(calls, home):
                 step = await self._step(calls, home, epoch, min(left, SLICE))
-                if step.state != "canary":
+                if step.state != "canary" or step.is_over:
                     break
-                if step.is_over:
-                    await _pass(step.wait_us)
-                    break
-                await _nap(step.wait_us)
+                if not step.moved:
+                    await _nap(step.wait_us)
         while self.view().state == "canary":
             steps = [await self._step(calls, home, epoch, 0) for home in homes]
             is_watched = all(step.state == "canary" for step in steps)
@@ -261,25 +266,28 @@ class _Driver:
 
     async def _exhaust(self, calls: DeskCalls, home: str, epoch: int) -> None:
         """Slice by slice until nothing is left here, or somebody or something has ended it."""
-        while True:
+        while await self._may_go_on(calls, home):
             step = await self._step(calls, home, epoch, SLICE)
             if step.state != "running":
                 break
-            await _nap(step.wait_us)
-        if step.state in _VERBS:
-            await self._tell(calls, _VERBS[step.state])
-        else:
-            await _pass(step.wait_us)
+            if not step.moved:
+                await _nap(step.wait_us)
+        if (state := self._records[home]["state"]) in _VERBS:
+            await self._tell(calls, _VERBS[state])
+
+    async def _may_go_on(self, calls: DeskCalls, home: str) -> bool:
+        """Wait until the rate, which is that of all homes, allows more; False when it was ended."""
+        while (left_s := self._free_at - time.monotonic()) > 0:
+            await asyncio.sleep(min(left_s, _LONGEST_NAP_S))
+            await self._ask(calls, home, "look")
+            if self._records[home]["state"] in _VERBS:
+                break
+        return self.view().state not in _VERBS
 
 
 async def _nap(wait_us: int) -> None:
     """Until it is worth a look: somebody may have ended it meanwhile."""
     await asyncio.sleep(min(wait_us / 1e6, _LONGEST_NAP_S))
-
-
-async def _pass(wait_us: int) -> None:
-    """Until the rate allows more, at whichever home."""
-    await asyncio.sleep(wait_us / 1e6)
 
 
 def view_of(queue: str, redrive: str, records: Sequence[Mapping[str, Any]]) -> RedriveView:

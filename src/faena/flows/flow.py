@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -177,7 +177,7 @@ class Flow:
         Jobs of it that are dead are resolved at the dead-letter desk: the new ones stand for them.
         """
         mail = await self._mail()
-        await self._refuse_live(mail)
+        last = await self._refuse_live(mail)
         run = int(await self._do("reopen"))
         total = (await self._head(mail)).total
         nodes = [one async for one in self._read(mail, total)]
@@ -190,14 +190,18 @@ class Flow:
             await self._write(mail, "put", run, *fields[start : start + 6 * SLICE])
         await self._write(mail, "start", run, total, len(left))
         await self._carry()
-        await self._resolve([nodes[number - 1] for number in left])
+        await self._resolve([nodes[number - 1] for number in left], last)
 
-    async def _refuse_live(self, mail: Mail) -> None:
-        """A job that was run again by itself must end before its node is run anew."""
+    async def _refuse_live(self, mail: Mail) -> dict[str, str]:
+        """A job that was run again by itself must end before its node is run anew.
+
+        Returns the last job of each node that has failed.
+        """
+        last: dict[str, str] = {}
         head = await self._head(mail)
         async for node in self._read(mail, head.total):
             if node.state in _MENDABLE:
-                job = await self._last_of(node)
+                last[node.name] = job = await self._last_of(node)
                 state = await Handle(self._app, node.queue, job, codec_for(Any)).state()
                 if state is not None and state not in FINISHED:
                     raise InvalidTransition(
@@ -205,24 +209,25 @@ class Flow:
                         f"again and is {state.value}; wait for it",
                         op="retry",
                     )
+        return last
 
     async def _last_of(self, node: _Raw) -> str:
         """The node's job, or the last one that the dead-letter desk has made of it."""
         job = node.job
-        while node.state == "dead":
+        while node.state == "dead" and node.queue in self._app.queues:
             letter = await self._app.dead_letters.get(node.queue, job)
             if letter is None or letter.retried_as is None:
                 break
             job = letter.retried_as
         return job
 
-    async def _resolve(self, nodes: Sequence[_Raw]) -> None:
+    async def _resolve(self, nodes: Sequence[_Raw], last: Mapping[str, str]) -> None:
         for node in nodes:
             if node.state == "dead":
                 with contextlib.suppress(FaenaError):  # gone, or dealt with by somebody
                     await self._app.dead_letters.resolve(
                         node.queue,
-                        await self._last_of(node),
+                        last.get(node.name, node.job),
                         by="faena",
                         reason=f"flow {self.id} was run again",
                     )

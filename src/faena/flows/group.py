@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from types import TracebackType
@@ -106,7 +106,7 @@ class Group:
         self, task: Task[P, R], /, *payload: P, **options: Unpack[EnqueueFields]
     ) -> Receipt[R]:
         """Put one member on its queue; see `Task.enqueue`."""
-        options["tells"] = await self._begin(task.queue)
+        options["tells"] = await self._begin(task, [options.get("id")])
         with self._counting():
             receipt = await task.enqueue(*payload, **options)
             self._count([receipt])
@@ -120,12 +120,14 @@ class Group:
         **options: Unpack[EnqueueFields],
     ) -> list[Receipt[R]]:
         """Put many members on their queue; those that are refused, or duplicates, are none."""
-        options["tells"] = tells = await self._begin(task.queue)
+        given = list(payloads)
+        ids = [one.options.id if isinstance(one, Draft) else options.get("id") for one in given]
+        options["tells"] = tells = await self._begin(task, ids)
         members = [
             Draft(one.payload, replace(one.options, tells=tells), task)
             if isinstance(one, Draft)
             else one
-            for one in payloads
+            for one in given
         ]
         with self._counting():
             receipts = await task.enqueue_many(members, **options)
@@ -145,17 +147,23 @@ class Group:
         """A duplicate that tells this group is a member too, from an earlier run of the program."""
         self._members |= {one.id for one in receipts if one.status == "created" or one.is_member}
 
-    async def _begin(self, queue: str) -> str:
-        self._queue = self._queue or queue
+    async def _begin(self, task: Task[Any, Any], ids: Sequence[str | None]) -> str:
+        self._queue = self._queue or task.queue
         if not self._is_open:
             await self._open()
         if self._sealed is not None:
+            for job in ids:
+                await self._refuse_new(task, job)
+        return f"g:{self._queue}:{self._name}:"
+
+    async def _refuse_new(self, task: Task[Any, Any], job: str | None) -> None:
+        """A program that repeats itself may come with the jobs that are members already."""
+        if job is None or await task.handle(job).state() is None:
             raise InvalidTransition(
                 f"group {self.id} is sealed with {self._sealed} members and takes no more: "
                 "look at it with view(), or begin another",
                 op="enqueue",
             )
-        return f"g:{self._queue}:{self._name}:"
 
     async def _open(self) -> None:
         queue = str(self._queue)

@@ -133,16 +133,21 @@ class Plan:
         runtime = await self._app.runtime()
         mail = Mail(runtime.engine)
         flow = Flow(self._app, f"{queue}/{self._id}")
-        head = ("name", self.name, "plan", drawn.digest())
+        digest, verb = drawn.digest(), "open"
+        head = ("name", self.name, "plan", digest)
         async for fields in drawn.slices(queue, self._id):
-            if await mail.flow(queue, self._id, "put", 1, *head, *fields) != "OK":
-                await self._refuse_another(mail, queue, drawn.digest())
+            if await mail.flow(queue, self._id, verb, 1, *head, *fields) != "OK":
+                await self._refuse_another(mail, queue, digest)
                 return flow  # it has begun: by an earlier call
+            verb = "put"
         total = len(drawn.nodes)
-        if await mail.flow(queue, self._id, "start", 1, total, total) == "unknown":
+        answer = await mail.flow(queue, self._id, "start", 1, total, total, digest)
+        if answer == "unknown":
             raise JobNotFound(
                 f"flow {flow.id} was not begun within an hour: start it again", op="start"
             )
+        if answer != "OK":  # it has begun meanwhile
+            await self._refuse_another(mail, queue, digest)
         await runtime.postman.try_to_carry(queue)
         return flow
 

@@ -313,6 +313,22 @@ async def test_a_flow_waits_for_what_the_desk_has_made_of_its_dead_jobs(
     assert shop.done == ["a", "b"]
 
 
+async def test_a_program_that_knows_the_flows_queue_only_may_retry_it(
+    app: Faena, shop: Shop, working: Working, server: Server
+) -> None:
+    shop.failing = {"b"}
+    async with working(app):
+        flow = await app.chain(shop.one.draft("a"), shop.two.draft("b")).start()
+        assert (await flow.wait("10s")).state == "failed"
+        shop.failing.clear()
+        namespace = (await app.runtime()).engine.namespace
+        other = Faena("other", server.url, namespace=namespace)
+        other.queue("first")
+        async with other:
+            await other.running_flow(flow.id).retry()
+        assert (await flow.wait("10s")).state == "completed"
+
+
 async def _is_dead(app: Faena, job: str) -> bool:
     return await app.dead_letters.get("first", job) is not None
 

@@ -176,6 +176,21 @@ async def test_a_sealed_group_takes_no_more_members(
     assert shop.calls == [("complete", {"total": 2, "completed": 2, "dead": 0, "cancelled": 0})]
 
 
+async def test_a_program_may_repeat_a_sealed_group_with_the_ids_of_its_members(
+    app: Faena, shop: Shop, working: Working
+) -> None:
+    for _ in range(2):
+        async with app.group(on_complete=shop.back.draft("complete"), id="day") as group:
+            for number in (1, 2):
+                await group.enqueue(shop.member, number, id=f"m{number}")
+    with pytest.raises(InvalidTransition, match="takes no more"):
+        await group.enqueue(shop.member, 3, id="m3")
+    assert (await app.queues["members"].counts())["ready"] == 2
+    async with working(app):
+        await eventually(lambda: len(shop.calls) == 1)
+    assert shop.calls[0][1]["completed"] == 2
+
+
 async def test_an_empty_group_may_be_sealed_again(app: Faena, shop: Shop) -> None:
     for _ in range(2):
         async with app.group(on_complete=shop.back.draft("complete"), id="none") as group:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from faena import Faena, Job, Limit, Order, Retain, Retry, Unique
+from faena.engine.scripts import Turn
 from faena.errors import ConfigError, InvalidTransition, JobConflict
 from faena.homes import shard_of
 from faena.services.audit import audit
@@ -449,3 +450,24 @@ async def test_a_whole_order_has_one_home(app: Faena) -> None:
         await queue.tenant("acme").dedicate()
     with pytest.raises(ConfigError, match="keeps an order"):
         await queue.reshard(2)
+
+
+async def test_claims_that_a_tenant_left_behind_do_not_follow_it(app: Faena) -> None:
+    """A limit was lifted while it moved: what it claimed before stays where it was."""
+    queue = app.queue("mail", fair=True)
+
+    @queue.task
+    async def send(number: int) -> None: ...
+
+    name = next(f"t{n}" for n in range(99) if shard_of(f"@t{n}", 2) == shard_of(f"@t{n}", 3) == 1)
+    await queue.configure(tenant_limits=[Limit("2/h")])
+    await send.enqueue(0, tenant=name)
+    await app.run_worker(until_empty=True)
+    await queue.configure(tenant_limits=[])
+    await queue.reshard(2)
+    await queue.configure(tenant_limits=[Limit("2/h")])
+    engine = (await app.runtime()).engine
+    await send.enqueue_many(range(4), tenant=name)
+    assert len((await engine.exchange("mail/1", "w", "w", Turn("call1", 4))).claimed) == 2
+    await queue.reshard(3)
+    assert (await engine.exchange("mail/1", "w", "w", Turn("call2", 4))).claimed == []

@@ -2,12 +2,15 @@
 -- states   none of jobs
 -- keys     flow hashes · flows, flows_done, errands zsets · letters streams
 -- args     now · this home · flow · verb …
---          put · run · (field · value) …   write parts of it; one whose maker died is gone after an hour
---          start · run · nodes · left   begin it
+--          open · run · name · its name · plan · digest · (field · value) …   write the first part of it; what is
+--          left of another plan, whose maker has died, makes room. One that is not begun is gone after an hour
+--          put · the same, or run · (field · value) …   write further parts
+--          start · run · nodes · left · digest (or none)   begin it
 --          cancel   send nothing more, and cancel what is out
 --          end · node · job · state · words   its job could not be sent, or is not there any more
 --          reopen   let it be written again, when it has ended and not well
--- returns  OK, or of `reopen` the new run; its state where that forbids the verb; unknown
+-- returns  OK, or of `reopen` the new run; its state where that forbids the verb; unknown · another (plan is
+--          being written under its id)
 --@include now, conf, tally, letter, graph
 local BUILDING_TTL_S = 3600
 local now, home, id, verb = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
@@ -17,10 +20,25 @@ local function is_being_written()
   return (flow.state == 'building' or flow.state == 'reopened') and flow.run == tonumber(ARGV[5])
 end
 
-local verbs = {
+--- Whether what was written so far is of another plan than this call's.
+local function is_another(digest)
+  return digest and flow.state and call('HGET', flow_key(id), 'plan') ~= digest
+end
+
+local verbs
+verbs = {
+  open = function()
+    if flow.state == 'building' and is_another(ARGV[9]) then
+      call('DEL', flow_key(id))
+      flow.state = nil
+    end
+    return verbs.put()
+  end,
   put = function()
     if flow.state and not is_being_written() then
       return flow.state
+    elseif ARGV[8] == 'plan' and is_another(ARGV[9]) then
+      return 'another'
     end
     call('HSET', flow_key(id), 'state', flow.state or 'building', unpack(ARGV, 6))
     if not flow.state then
@@ -32,6 +50,8 @@ local verbs = {
   start = function()
     if not is_being_written() then
       return flow.state or 'unknown'
+    elseif is_another(ARGV[8]) then
+      return 'another'
     end
     flow.state, flow.nodes, flow.left, flow.bad = 'running', tonumber(ARGV[6]), tonumber(ARGV[7]), 0
     call('PERSIST', flow_key(id))
