@@ -36,7 +36,8 @@ class Herald:
         self._engine = engine
         self._queues = queues
         self._ends: dict[str, float] = {}
-        """When the longest hold of a queue ends that was heard of."""
+        """When the longest hold ends that a round under way has heard of. It is forgotten with the
+        round: the next hold is told even if it is shorter, for this one may have been released."""
         self._rounds: dict[str, asyncio.Task[None]] = {}
 
     def listening(self, home: str, done: Done) -> Done:
@@ -55,9 +56,7 @@ class Herald:
 
     def _hear(self, queue: str, ask: Ask, delay_us: int) -> None:
         end = time.monotonic() + delay_us / 1e6
-        if end <= self._ends.get(queue, 0.0):
-            return
-        self._ends[queue] = end
+        self._ends[queue] = max(end, self._ends.get(queue, 0.0))
         if queue not in self._rounds:
             self._rounds[queue] = asyncio.create_task(self._go_round(queue, ask))
 
@@ -72,7 +71,7 @@ class Herald:
         except FaenaError as error:
             _log.warning("queue %s: homes could not be told to wait: %s", queue, error)
         finally:
-            del self._rounds[queue]
+            del self._rounds[queue], self._ends[queue]
 
     async def _hold(self, home: str, until: float) -> None:
         left_us = round((until - time.monotonic()) * 1e6)
