@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from faena import Faena
+from faena.engine.scripts import Turn
 from tests.cli.conftest import Cli
 
 app = Faena("home-counter", "redis://127.0.0.1:1/0")
@@ -71,6 +72,21 @@ def test_a_tenant_is_given_a_queue_of_its_own_and_comes_back(cli: Cli) -> None:
     assert seen["homes"] == {"mail": 110, "mail/@t3": 10}
     view = document(cli, "tenants", "rejoin", "mail", "t3")
     assert (view["is_dedicated"], view["live"]) == (False, 10)
+
+
+def test_a_change_that_meets_another_says_where_to_see_it(cli: Cli) -> None:
+    async def begin() -> None:
+        async with app:
+            await send.enqueue(1, tenant="t3")
+            engine = (await app.runtime()).engine
+            assert (await engine.exchange("mail", "w", "w", Turn("call00000001", 1))).claimed
+            await mail.tenant("t3").dedicate(wait="0s")
+
+    asyncio.run(begin())
+    code, _, err = cli("tenants", "dedicate", "mail", "t4", "--wait", "50ms")
+    assert code == 1
+    assert "(own @t3) is under way" in err
+    assert err.endswith("; `faena homes` shows what is under way\n")
 
 
 def test_what_cannot_be_done_is_said_and_changes_nothing(cli: Cli) -> None:
