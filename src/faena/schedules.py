@@ -10,7 +10,7 @@ is `reset`. Everything is checked before anything is written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
@@ -157,7 +157,7 @@ class Schedules:
                     field="schedule",
                 )
             record = Record(base=base, since=Mark(by, kept.now))
-            _check_left(record, kept.now)
+            _check_left(record, kept.now, given)
             return record, record.first_due(kept.now)
 
         await self._refuse_elsewhere(name, known.queue)
@@ -187,7 +187,7 @@ class Schedules:
             edited = replace(record, edits={**record.edits, **edits})
             after, due = redue(kept, edited)
             if due is None and edited.terms.timing != record.terms.timing:
-                _check_left(edited, kept.now)
+                _check_left(edited, kept.now, given)
             return after, due
 
         return await self._change(queue, name, edit)
@@ -355,12 +355,13 @@ def _there(kept: Kept, name: str) -> Record:
     return kept.record
 
 
-def _check_left(record: Record, now: int) -> None:
+def _check_left(record: Record, now: int, given: Iterable[str]) -> None:
     """Refuse terms by which nothing would ever fire; whoever wants that pauses or removes it."""
     if replace(record, paused=None).first_due(now) is None:
+        got = {name: text for name in given if (text := record.terms.describe_term(name))}
         raise ConfigError(
-            f"a schedule must have an instant after now, {iso(now)}, got {record.terms.describe()}",
-            field="at",
+            f"a schedule must have an instant after now, {iso(now)}, got {', '.join(got.values())}",
+            field=next(iter(got)),
         )
 
 

@@ -100,6 +100,15 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
             return f"every {describe(value)}"
         return f"at {', '.join(map(iso, value))}"
 
+    def describe_term(self, name: str) -> str:
+        """What one term says of its instants, for people; empty for one that decides none."""
+        if name in TIMINGS:
+            return self.describe()
+        if name not in {"tz", "start", "end", "count"}:
+            return ""
+        value = getattr(self, name)
+        return f"{name} {iso(value) if name in {'start', 'end'} and value else value}"
+
     def _recurrence(self) -> Recurrence:
         ((kind, value),) = self.when.items()
         fixed = tuple(value) if isinstance(value, list) else value

@@ -368,7 +368,12 @@ BAD: list[tuple[Ask, type[Exception], str]] = [
     (
         lambda one: one.create("x", "scheduler/nightly", at="2020-01-01"),
         ConfigError,
-        "must have an instant after now",
+        "must have an instant after now, .*, got at 2020-01-01T",
+    ),
+    (
+        lambda one: one.create("x", "scheduler/nightly", every="1h", end="2020-01-01"),
+        ConfigError,
+        "must have an instant after now, .*, got every 1h, end 2020-01-01T",
     ),
 ]
 
@@ -388,8 +393,9 @@ async def test_an_edit_that_leaves_no_instant_is_refused_of_a_paused_one_too(
     app: Faena, h: Harness, nightly: Any
 ) -> None:
     await app.schedules.pause("nightly")
-    with pytest.raises(ConfigError, match="must have an instant after now"):
-        await app.schedules.edit("nightly", end="2026-02-01")
+    with pytest.raises(ConfigError, match=r"after now, .*, got end 2026-02-01T") as caught:
+        await app.schedules.edit("nightly", priority=5, end="2026-02-01")
+    assert caught.value.field == "end"
     assert (await app.schedules.edit("nightly", every="1h")).state == "paused"
 
 
