@@ -87,6 +87,19 @@ async def test_a_home_that_appears_is_served_as_soon_as_the_worker_is_told(settl
     assert {job.queue for job in estate.seen} == {"q"}
 
 
+@pytest.mark.usefixtures("rarely")
+async def test_a_worker_is_known_in_its_homes_beyond_its_next_sweep(settle: Settle) -> None:
+    estate = settle(MAIN, SHARD)
+    engine = (await estate.app.runtime()).engine
+    async with estate.working():
+        for home in (MAIN, SHARD):
+            await estate.put(home)
+        await eventually(lambda: len(estate.done) == 2)
+        for home in (MAIN, SHARD):
+            now, *_, workers, _ = await engine.overview(home.name)
+            assert float(workers[1]) - int(now) > 1500 * 1e6
+
+
 @pytest.mark.usefixtures("often")
 async def test_a_home_is_found_without_a_word(settle: Settle) -> None:
     estate = settle(MAIN)

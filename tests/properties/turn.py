@@ -34,7 +34,7 @@ def exchange(world: World, caller: str, worker: str, turn: Turn) -> Exchanged | 
     claimed = _claim(world, grant, worker, turn.call)
     answer = _look_ahead(world, turn.want, len(claimed), gate, opens_at)
     if turn.is_sweep:
-        presence = max(2 * world.need("lease_us"), PRESENCE_US)
+        presence = max(2 * world.need("lease_us"), 2 * turn.next_sweep_us, PRESENCE_US)
         world.workers[worker] = world.now + presence
         world.workers = {name: at for name, at in world.workers.items() if at > world.now}
     answer = answer._replace(lost=lost, claimed=[_as_claim(world.jobs[job]) for job in claimed])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from faena.engine.scripts import Claim
+from faena.engine.scripts import Claim, Turn
 from faena.errors import InternalError
 from faena.outcomes import Completed, Retried
 from tests._support.rig import BOOM, LEASE, SECOND, T0, Rig, score
@@ -90,6 +90,12 @@ async def test_a_worker_with_short_leases_is_known_for_half_a_minute(rig: Rig) -
     await rig.declare(lease="1s")
     await rig.turn(is_sweep=True)
     assert (await rig.dump())["workers"] == [("worker", T0 + 30 * SECOND)]
+
+
+async def test_a_worker_with_many_homes_is_known_until_it_has_swept_them_twice(rig: Rig) -> None:
+    turn = Turn(rig.next_call(), 0, is_sweep=True, next_sweep_us=50 * SECOND)
+    await rig.engine.exchange("q", "worker", "worker", turn)
+    assert (await rig.dump())["workers"] == [("worker", T0 + 100 * SECOND)]
 
 
 async def test_samples_are_added_to_the_counters(rig: Rig) -> None:

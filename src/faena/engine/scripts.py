@@ -48,6 +48,8 @@ class Turn(NamedTuple):
     is_sweep: bool = False
     least_lease_us: int = 0
     """Leases of this call last at least so long, whatever the queue's settings say."""
+    next_sweep_us: int = 0
+    """How long until the next sweep, with one: the worker is known at least twice as long."""
 
 
 class Claim(NamedTuple):
@@ -101,7 +103,7 @@ def exchange_args(caller: str, worker: str, turn: Turn) -> list[Argument]:
         else:
             plain += (job, lease)
     samples = _msgpack.encode(turn.samples) if turn.samples else b""
-    sweep = "1" if turn.is_sweep else ""
+    sweep = turn.next_sweep_us if turn.is_sweep else ""
     head = (caller, turn.call, worker, turn.want, sweep, samples, turn.least_lease_us)
     return [*head, len(plain) // 2, *plain, len(kept) // 3, *kept, *others]
 

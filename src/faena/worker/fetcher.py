@@ -252,7 +252,8 @@ class Fetcher:
         if is_sweep:
             self._sweep_at = now + self._sweep_s()
         samples = self._take_samples(now) if settled or is_sweep else None
-        return Turn(self._calls(), want, settled, samples, is_sweep, self._least_lease_us)
+        sweep_us = round((self._sweep_at - now) * 1e6)
+        return Turn(self._calls(), want, settled, samples, is_sweep, self._least_lease_us, sweep_us)
 
     def _reserve(self) -> int:
         """Slots for the next claim: half of them where two calls share the work."""

@@ -2,9 +2,10 @@
 -- states   running -> completed | delayed | dead | cancelled | ready; delayed -> ready; ready -> running
 -- keys     leases, specs, marks, results hashes · ready, delayed, running, completed, dead, cancelled
 --          zsets · holds hash · window lists · wake zset · events stream
--- args     now · caller · call (becomes the lease id) · worker · want · sweep 1|'' · samples (packed
---          counter -> number) · lease_us at least · plain, then so many id · lease completed without
---          a result · kept, then so many id · lease · result · id · lease · kind · number · blob …
+-- args     now · caller · call (becomes the lease id) · worker · want · sweep_us (until the
+--          next; '' when this is none) · samples (packed counter -> number) · lease_us at least ·
+--          plain, then so many id · lease completed without a result · kept, then so many id · lease ·
+--          result · id · lease · kind · number · blob …
 -- returns  now · next_at (0: nothing to wait for) · gate · more 1|0, and 2 for mail · lost ids · (id · score) … ·
 --          specs · (id · attempts · losses · changed priority) … of marked jobs
 -- refuses  UNCONFIGURED · OVERTAKEN
@@ -15,7 +16,7 @@ local PRUNED = 50               -- beyond as many as end, so that a backlog of f
 local CLAIMED_WHEN_BUSY = 50    -- when the call has brought many jobs back as well
 
 local now, caller, lease, worker = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
-local want, plain = tonumber(ARGV[5]), tonumber(ARGV[9])
+local want, sweep_us, plain = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[9])
 local answered, overtaken = replayed(caller, lease)
 if answered then
   return repeat_answer(cmsgpack.unpack(answered), lease, now)
@@ -45,9 +46,9 @@ end
 local settled = settle(done, leases, results, items, conf, now)
 
 local slice = PRUNED + number + #items
-local due_at, ends_at, is_busy = upkeep(conf, now, slice, ARGV[6] == '1')
+local due_at, ends_at, is_busy = upkeep(conf, now, slice, sweep_us)
 want = is_busy and math.min(want, CLAIMED_WHEN_BUSY) or want
-local lane_at = laned_now() > 0 and unpark_due(now, ARGV[6] == '1') or nil
+local lane_at = laned_now() > 0 and unpark_due(now, sweep_us) or nil
 local grant, gate, opens_at = allowed(want, conf, now)
 local popped, specs, facts, ids, is_cut = claim(grant, lease, worker, now, lease_us, conf)
 if #ids > 0 and conf.limits then
@@ -71,15 +72,15 @@ end
 local next_at = math.min(due_at or math.huge, ends_at, left and opens_at or math.huge, lane_at or math.huge)
 next_at = next_at == math.huge and 0 or math.max(next_at, now)
 more = more and (is_cut or #ids == want) and 1 or 0
-if has_mail or ARGV[6] == '1' and call('EXISTS', key('addressees'), key('errands')) > 0 then
+if has_mail or sweep_us and call('EXISTS', key('addressees'), key('errands')) > 0 then
   more = more + 2
 end
 
 for name, number in pairs(ARGV[7] ~= '' and cmsgpack.unpack(ARGV[7]) or {}) do
   count(name, number)
 end
-if ARGV[6] == '1' then
-  call('ZADD', key('workers'), now + math.max(2 * lease_us, PRESENCE_US), worker)
+if sweep_us then
+  call('ZADD', key('workers'), now + math.max(2 * lease_us, 2 * sweep_us, PRESENCE_US), worker)
   call('ZREMRANGEBYSCORE', key('workers'), '-inf', now)
 end
 remember(caller, lease, cmsgpack.pack({ settled.lost, ids, next_at, gate, more }))
