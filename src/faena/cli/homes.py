@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from datetime import timedelta
 from typing import Final
 
@@ -72,14 +71,15 @@ def reshard(output: Output, words: tuple[str, ...], by: str, wait: str) -> None:
 
 async def _reshard(queue: Queue, shards: int, by: str, wait_s: float) -> HomesView:
     """Tell on standard error how many jobs each home has while they move."""
-    until = time.monotonic() + wait_s
-    view = await queue.reshard(shards, by=by, wait=timedelta(seconds=_STEP_S))
-    while view.is_moving and time.monotonic() < until:
-        counts = ", ".join(f"{home} {live}" for home, live in view.homes.items())
-        click.echo(f"moving: {counts}", err=True)
-        await asyncio.sleep(_STEP_S)
-        view = await queue.homes()
-    return view
+    moving = asyncio.create_task(queue.reshard(shards, by=by, wait=timedelta(seconds=wait_s)))
+    try:
+        while not (await asyncio.wait({moving}, timeout=_STEP_S))[0]:
+            view = await queue.homes()
+            counts = ", ".join(f"{home} {live}" for home, live in view.homes.items())
+            click.echo(f"{view.change or 'moving'}: {counts}", err=True)
+        return moving.result()
+    finally:
+        moving.cancel()
 
 
 COMMANDS = (homes, reshard)
