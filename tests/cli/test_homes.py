@@ -89,7 +89,7 @@ def test_a_change_that_meets_another_says_where_to_see_it(cli: Cli) -> None:
     assert err.endswith("; `faena homes` shows what is under way\n")
     code, _, err = cli("reshard", "mail", "2", "--wait", "1500ms")
     assert code == 1
-    assert err.startswith("own @t3: mail 1, mail/@t3 0\n")  # it waits for as long, and says for what
+    assert err.startswith("own @t3: mail 1, mail/@t3 0\n")  # it waits, and says for what
     assert "nothing was begun" in err
 
 
