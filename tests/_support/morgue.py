@@ -67,24 +67,15 @@ class Morgue:
     async def revive(self, *jobs: str, action: str = "retry", epoch: int = 0) -> list[str]:
         """Retry jobs; a job `a` becomes `a2`, and that one `a22`."""
         pairs = [(job, f"{job}2") for job in jobs]
-        decision = (action, *WHY[1:])
+        _, reason, by = WHY
         return await self.calls.revive(
-            self.rig.queue,
-            decision,
-            HIGH,
-            pairs,
-            epoch=epoch,  # type: ignore[arg-type]
+            self.rig.queue, (action, reason, by), HIGH, pairs, epoch=epoch
         )
 
     async def dismiss(self, status: str, *jobs: str) -> list[str]:
         action = "discard" if status == "discarded" else "manual"
-        decision = (action, *WHY[1:])
-        return await self.calls.dismiss(
-            self.rig.queue,
-            status,
-            decision,
-            jobs,  # type: ignore[arg-type]
-        )
+        _, reason, by = WHY
+        return await self.calls.dismiss(self.rig.queue, status, (action, reason, by), jobs)
 
     async def step(self, redrive: str = "r", most: int = 50, *, again: bool = False) -> Step:
         """One slice of a redrive; `again` sends the last call once more."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from faena import Faena
+from faena import Faena, Handle
 from faena.cli import log, main, serving
 from faena.cli.serving import Plan
 from tests._support.command import Service
@@ -186,5 +186,5 @@ async def _send_two(server: Server) -> None:
         await eventually(lambda: _is_dead(failed.handle))
 
 
-async def _is_dead(handle: object) -> bool:
-    return await handle.state() == "dead"  # type: ignore[attr-defined]
+async def _is_dead(handle: Handle[None]) -> bool:
+    return await handle.state() == "dead"

@@ -52,6 +52,15 @@ async def test_chains_keep_their_order_while_workers_are_killed_and_heads_fail(
     lane_plan_for: Callable[..., LanePlan], order: str, chains: list[tuple[str, str]]
 ) -> None:
     plan = lane_plan_for(QueuePlan(retry_wait="100ms"), order=order)
+    found = await run_all_while_workers_die(plan, chains)
+    assert overlaps(found, NAMING[order]) == []
+    assert overtakings(found, NAMING[order]) == []
+
+
+async def run_all_while_workers_die(
+    plan: LanePlan, chains: list[tuple[str, str]]
+) -> list[Delivery]:
+    """Some heads fail once and three workers are killed; every job completes."""
     async with at_work(plan, 3) as (crew, app):
         works = in_turn(chains, 25, lambda number: LaneWork(ms=20, fails=int(number % 5 == 3)))
         accepted = await line_up(app, works)
@@ -60,9 +69,8 @@ async def test_chains_keep_their_order_while_workers_are_killed_and_heads_fail(
         found = deliveries(crew.ledger)
     assert {one.end for one in found} == {"finish", "fail", "died"}
     assert {one.job for one in found if one.end == "finish"} == accepted
-    assert overlaps(found, NAMING[order]) == []
-    assert overtakings(found, NAMING[order]) == []
     assert crew.ledger.unexplained() == []
+    return found
 
 
 @pytest.mark.parametrize(("order", "chains"), [("tenant", FOUR_BY_TENANT), ("key", SIX_BY_KEY)])
@@ -70,14 +78,7 @@ async def test_where_failures_pass_first_attempts_keep_their_order_and_nothing_o
     lane_plan_for: Callable[..., LanePlan], order: str, chains: list[tuple[str, str]]
 ) -> None:
     plan = lane_plan_for(QueuePlan(retry_wait="100ms"), order=order, on_failure="pass")
-    async with at_work(plan, 3) as (crew, app):
-        works = in_turn(chains, 25, lambda number: LaneWork(ms=20, fails=int(number % 5 == 3)))
-        accepted = await line_up(app, works)
-        await crew.lose(20, 50, 80)
-        await all_ended(app, completed=len(accepted))
-        found = deliveries(crew.ledger)
-    assert {one.end for one in found} == {"finish", "fail", "died"}
-    assert {one.job for one in found if one.end == "finish"} == accepted
+    found = await run_all_while_workers_die(plan, chains)
     assert overlaps(found, NAMING[order]) == []
     assert first_overtakings(found, NAMING[order]) == []
     assert overtakings(found, NAMING[order]) != []  # others did pass the ones that failed

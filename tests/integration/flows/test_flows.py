@@ -350,11 +350,12 @@ async def test_an_id_is_one_plan(app: Faena, shop: Shop) -> None:
 
 async def test_errors_of_plans_say_what_was_meant_and_no_payloads(app: Faena, shop: Shop) -> None:
     secret, other = shop.one.draft("s3cret"), shop.two.draft("b")
+    untyped: Any = app
     wrong: list[tuple[Callable[[], Any], str]] = [
-        (lambda: app.chain([secret, other]), "got list of drafts: give them one by one"),  # type: ignore[arg-type]
-        (lambda: app.chord(secret, other), r"must be a list, such as chord\(\[a, b\], callback"),  # type: ignore[arg-type]
-        (lambda: app.flow().add(secret, after=5), "after must be nodes of the flow or their names"),  # type: ignore[arg-type]
-        (lambda: app.flow().add(secret, after=[5]), "such as after=.*got int"),  # type: ignore[list-item]
+        (lambda: untyped.chain([secret, other]), "got list of drafts: give them one by one"),
+        (lambda: untyped.chord(secret, other), r"a list, such as chord\(\[a, b\], callback"),
+        (lambda: untyped.flow().add(secret, after=5), "after must be nodes of the flow or their"),
+        (lambda: untyped.flow().add(secret, after=[5]), "such as after=.*got int"),
     ]
     for make, message in wrong:
         with pytest.raises(ConfigError, match=message) as caught:
