@@ -69,6 +69,7 @@ class Job:
         "id",
         "key",
         "losses",
+        "origin",
         "parents",
         "queue",
         "task",
@@ -79,6 +80,8 @@ class Job:
     def __init__(self, queue: str, job_id: str, spec: Spec, *, attempt: int = 1) -> None:
         self.queue = queue
         self.id = job_id
+        self.origin = job_id
+        """The first job of its line: its own id, unless it is a dead job, retried at the desk."""
         self.task = spec.task
         self.tenant = spec.tenant
         self.key = spec.key

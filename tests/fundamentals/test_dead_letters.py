@@ -75,6 +75,23 @@ async def test_a_retry_makes_a_new_job_that_knows_where_it_comes_from(
     assert (letter.resolution.action, letter.resolution.by) == ("retry", "ana")
 
 
+async def test_a_handler_knows_the_first_job_of_its_line(app: Faena, h: Harness) -> None:
+    seen: list[tuple[str, str]] = []
+
+    @app.queue("mail", retry=Retry.never()).task
+    async def send(_number: int, job: Job) -> None:
+        seen.append((job.id, job.origin))
+        raise ConnectionRefusedError
+
+    first = (await send.enqueue(7)).id
+    await h.drain()
+    second = await app.dead_letters.retry("mail", first)
+    await h.drain()
+    third = await app.dead_letters.retry("mail", second)
+    await h.drain()
+    assert seen == [(first, first), (second, first), (third, first)]
+
+
 async def test_what_is_decided_is_decided_once(
     app: Faena, h: Harness, send: Task[int, None]
 ) -> None:

@@ -114,10 +114,13 @@ def test_a_handler_in_a_process_sees_what_one_beside_the_worker_would() -> None:
         parents={"first": Input("completed", msgspec.Raw(b"41"))},
         group={"total": 3},
     )
-    item = child.Item.of(Job("work", "j", spec, attempt=2), b"null", token=1)
+    job = Job("work", "j", spec, attempt=2)
+    job.origin = "first"
+    item = child.Item.of(job, b"null", token=1)
     seen = msgspec.json.decode(item.spec, type=Spec)
     assert (seen.tenant, seen.key, seen.headers) == ("acme", "k", {"trace": "7"})
     assert (seen.parents["first"].value(), seen.group) == (41, {"total": 3})
+    assert (item.job_id, item.origin, item.attempt) == ("j", "first", 2)
 
 
 async def test_a_process_is_started_for_a_call_that_finds_none_idle_and_kept(

@@ -46,6 +46,17 @@ async def test_a_line_remembers_its_first_job(rig: Rig, morgue: Morgue) -> None:
     assert mark == {"p": 5, "o": "a", "b": "a2", "x": 1}
 
 
+async def test_a_claim_says_which_job_was_the_first_of_the_line(rig: Rig, morgue: Morgue) -> None:
+    await morgue.bury("a")
+    await morgue.revive("a")
+    await morgue.end("a2")
+    await morgue.revive("a2")
+    await rig.add("new")
+    first = await rig.turn(2, call="call5000")
+    assert {claim.id: claim.origin for claim in first.claimed} == {"a22": "a", "new": ""}
+    assert (await rig.turn(2, call="call5000")).claimed == first.claimed
+
+
 async def test_a_job_that_was_more_urgent_stays_so(rig: Rig, morgue: Morgue) -> None:
     await morgue.bury("a", facts={"priority": 1})
     await morgue.revive("a")

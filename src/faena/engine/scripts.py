@@ -63,6 +63,8 @@ class Claim(NamedTuple):
     losses: int
     priority: int
     """What it was changed to; 0 when it has the one it was enqueued with."""
+    origin: str = ""
+    """The first job of its line of retries; empty when that is this one."""
 
 
 class Exchanged(NamedTuple):
@@ -131,10 +133,12 @@ def _noted(note: DeathNote | None, error: bytes) -> bytes:
 
 
 def read_exchange(reply: Sequence[Any], lease: str) -> Exchanged:
-    """Pair ids, scores and specs; only marked jobs have attempts or losses."""
+    """Pair ids, scores and specs; only marked jobs have more to tell."""
     now, next_at, gate, more, lost, popped, specs, facts = reply
-    history = {facts[i]: tuple(facts[i + 1 : i + 4]) for i in range(0, len(facts), 4)}
-    nothing = (0, 0, 0)
+    history = {
+        facts[i]: (*facts[i + 1 : i + 4], facts[i + 4].decode()) for i in range(0, len(facts), 5)
+    }
+    nothing = (0, 0, 0, "")
     claimed = [
         Claim(job.decode(), lease, spec, float(score), *history.get(job, nothing))
         for job, score, spec in zip(popped[::2], popped[1::2], specs, strict=True)

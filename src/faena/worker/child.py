@@ -38,6 +38,7 @@ class Item:
 
     queue: str
     job_id: str
+    origin: str
     payload: bytes
     spec: bytes
     attempt: int
@@ -58,6 +59,7 @@ class Item:
         return cls(
             queue=job.queue,
             job_id=job.id,
+            origin=job.origin,
             payload=payload or b"null",
             spec=msgspec.json.encode(spec),
             attempt=job.attempt,
@@ -164,6 +166,7 @@ def call(order: Order) -> tuple[bool, Any]:
 def _job(item: Item) -> Job:
     spec = msgspec.json.decode(item.spec, type=Spec)
     job = Job(item.queue, item.job_id, spec, attempt=item.attempt)
+    job.origin = item.origin
     job.attach(_CallNotes(_post[0], item.token))
     return job
 

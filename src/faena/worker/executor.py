@@ -173,6 +173,7 @@ class Executor:
             return None
         job = Job(self._queue, claim.id, spec, attempt=claim.attempts + 1)
         job.losses = claim.losses
+        job.origin = claim.origin or claim.id
         job.worker = self._worker
         job.attach(self._notes)
         priority = claim.priority or envelope.priority_of(claim.spec)

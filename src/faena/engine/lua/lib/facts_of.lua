@@ -1,4 +1,5 @@
---- What a worker must know of the marked ones: id, attempts, losses, changed priority (0: none).
+--- What a worker must know of the marked ones: id, attempts, losses, changed priority (0: none),
+-- the first job of its line of retries ('': itself).
 -- A claim ends a `waiting` unique claim.
 --@include key, mark, unique
 local function facts_of(marks)
@@ -11,6 +12,7 @@ local function facts_of(marks)
     facts[#facts + 1] = mark.a or 0
     facts[#facts + 1] = mark.l or 0
     facts[#facts + 1] = mark.p or 0
+    facts[#facts + 1] = mark.o or ''
   end
   return facts
 end
