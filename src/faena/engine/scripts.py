@@ -135,8 +135,9 @@ def _noted(note: DeathNote | None, error: bytes) -> bytes:
 def read_exchange(reply: Sequence[Any], lease: str) -> Exchanged:
     """Pair ids, scores and specs; only marked jobs have more to tell."""
     now, next_at, gate, more, lost, popped, specs, facts = reply
-    history = {
-        facts[i]: (*facts[i + 1 : i + 4], facts[i + 4].decode()) for i in range(0, len(facts), 5)
+    history: dict[bytes, tuple[int, int, int, str]] = {
+        facts[i]: (facts[i + 1], facts[i + 2], facts[i + 3], facts[i + 4].decode())
+        for i in range(0, len(facts), 5)
     }
     nothing = (0, 0, 0, "")
     claimed = [
