@@ -49,7 +49,6 @@ class EnqueueFields(TypedDict, total=False):
     durability: Durability | str
     headers: Mapping[str, str]
     timeout: Duration
-    tells: str
 
 
 class Handle(Generic[R]):
@@ -196,8 +195,11 @@ class Task(Generic[P, R]):
         Raises Overloaded when back-pressure refuses it and JobConflict when its id is taken by a
         job with another payload.
         """
-        chosen = self._options(options)
-        receipt = await self._send_one(self._spec(self._encode(payload), chosen), chosen)
+        return await self.put(Draft(payload, self._options(options), self))
+
+    async def put(self, draft: Draft[P]) -> Receipt[R]:
+        """Put one job on the queue as it was drafted; for `enqueue` and for groups."""
+        receipt = await self._send_one(self.spec(draft), draft.options)
         if receipt.status == "overloaded":
             reason = str(receipt.reason)
             raise Overloaded(
@@ -287,7 +289,8 @@ class Task(Generic[P, R]):
             else self._sealed(payload, one, fresh)
             for (payload, one), fresh in zip(pairs, self.app.new_ids(len(pairs)), strict=True)
         ]
-        return jobs, max((Durability.of(one.durability) for one in asked), key=_strength)
+        asked_for = (Durability.of(one.durability) for one in asked)
+        return jobs, max(asked_for, key=lambda one: one.strength)
 
     def _frame(self, options: EnqueueOptions) -> Frame:
         place = self.place(options.tenant, options.key)
@@ -392,8 +395,3 @@ def _batches(
             start, size = at, len(payload)
     if pairs:
         yield pairs[start:]
-
-
-def _strength(durability: Durability) -> tuple[int, int]:
-    order = ("memory", "replicated", "fsynced")
-    return order.index(durability.level.value), durability.replicas

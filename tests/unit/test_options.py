@@ -20,6 +20,7 @@ from faena.options import (
     TaskOptions,
     Unique,
     build,
+    telling,
 )
 from faena.retry import Retry
 
@@ -248,11 +249,22 @@ def test_the_headers_are_a_copy() -> None:
         ({"headers": {"a": "\ud800"}}, "header a must be a text"),
         ({"timeout": "0s"}, "timeout must be a duration from 1ms"),
         ({"dealy": "5m"}, "did you mean 'delay'"),
+        ({"tells": "f:q:f:1"}, "enqueue option must be a known name, got 'tells'"),
     ],
 )
 def test_a_bad_enqueue_option_is_refused(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         build(EnqueueOptions, "enqueue", given)
+
+
+def test_only_a_flow_or_a_group_can_be_told() -> None:
+    options = EnqueueOptions(priority=3, headers={"a": "1"})
+    told = telling(options, "g:q:g:")
+    assert (told.tells, options.tells) == ("g:q:g:", None)
+    assert (told.priority, told.headers) == (3, {"a": "1"})
+    for nobody in ("", "x", "h:q:g:", "g:q:g", "g::g:", "g:q:a b:", "g:a:b:c:d"):
+        with pytest.raises(ConfigError, match="id of a flow or a group must be"):
+            telling(options, nobody)
 
 
 def test_a_refused_header_does_not_repeat_its_text() -> None:

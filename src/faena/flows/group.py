@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Generator, Iterable, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
@@ -31,6 +30,7 @@ from faena.errors import (
 )
 from faena.flows.flow import job_of
 from faena.flows.plan import check_draft, check_id, make
+from faena.options import telling
 from faena.task import Draft, EnqueueFields, Receipt, Task
 
 if TYPE_CHECKING:
@@ -106,9 +106,10 @@ class Group:
         self, task: Task[P, R], /, *payload: P, **options: Unpack[EnqueueFields]
     ) -> Receipt[R]:
         """Put one member on its queue; see `Task.enqueue`."""
-        options["tells"] = await self._begin(task, [options.get("id")])
+        draft = task.draft(*payload, **options)
+        tells = await self._begin(task, [draft.options.id])
         with self._counting():
-            receipt = await task.enqueue(*payload, **options)
+            receipt = await task.put(_member(draft, tells))
             self._count([receipt])
         return receipt
 
@@ -120,17 +121,18 @@ class Group:
         **options: Unpack[EnqueueFields],
     ) -> list[Receipt[R]]:
         """Put many members on their queue; those that are refused, or duplicates, are none."""
-        given = list(payloads)
-        ids = [one.options.id if isinstance(one, Draft) else options.get("id") for one in given]
-        options["tells"] = tells = await self._begin(task, ids)
+        shared = task.draft(**options).options
+        drafts: list[Draft[P]] = [
+            one if isinstance(one, Draft) else Draft[P](one, shared, task) for one in payloads
+        ]
+        tells = await self._begin(task, [one.options.id for one in drafts])
+        told = telling(shared, tells)  # one value for all: what they have in common is sealed once
         members = [
-            Draft(one.payload, replace(one.options, tells=tells), task)
-            if isinstance(one, Draft)
-            else one
-            for one in given
+            Draft(one.payload, told, task) if one.options is shared else _member(one, tells)
+            for one in drafts
         ]
         with self._counting():
-            receipts = await task.enqueue_many(members, **options)
+            receipts = await task.enqueue_many(members)
             self._count(receipts)
         return receipts
 
@@ -260,3 +262,7 @@ class Group:
 
 def _unknown(group: str) -> JobNotFound:
     return JobNotFound(f"no group {group} (groups are kept for 7 days after their end)", op="group")
+
+
+def _member(draft: Draft[P], tells: str) -> Draft[P]:
+    return Draft(draft.payload, telling(draft.options, tells), draft.task)

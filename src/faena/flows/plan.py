@@ -29,7 +29,7 @@ from faena.flows.flow import SLICE, Flow, job_of
 from faena.job import Spec
 from faena.middleware import wrap_enqueue
 from faena.naming import check_label
-from faena.options import Durability
+from faena.options import Durability, check_tells
 from faena.options.fields import check_choice
 from faena.task import Draft, Receipt
 
@@ -244,7 +244,7 @@ async def make(draft: Draft[Any], tells: str, job: str) -> Made:
 
     if task.app.middleware:
         await wrap_enqueue(task.app.middleware, keep)(task.queue, ready)
-    facts = {**task.place(ready.tenant, ready.key), "tells": tells}
+    facts = {**task.place(ready.tenant, ready.key), "tells": check_tells(tells)}
     if draft.options.delay_us:
         facts["delay"] = str(draft.options.delay_us)
     body = msgspec.json.encode(ready).decode()

@@ -43,6 +43,11 @@ class Durability:
     def __str__(self) -> str:
         return f"{self.level}({self.replicas})" if self.replicas else str(self.level)
 
+    @property
+    def strength(self) -> tuple[int, int]:
+        """Orders them: the strongest of several is safe for all."""
+        return list(DurabilityLevel).index(self.level), self.replicas
+
     @classmethod
     def of(cls, value: Any) -> Durability:
         """Read "memory", "fsynced", "replicated" (one replica) or "replicated(2)"."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from faena.duration import Duration
@@ -17,6 +18,7 @@ from faena.options.unique import Unique
 _MEMORY: Final = Durability()
 _MOST_HEADERS: Final = 64
 _LONGEST_HEADER: Final = 4_096
+_TELLS: Final = re.compile(r"[fg]:[^:\s]+:[^:\s]+:[^:\s]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +52,8 @@ class EnqueueOptions:
     timeout: Duration | None = None
     """How long one attempt may run; None asks the task, then the queue, then the priority."""
 
-    tells: str | None = None
-    """The flow or group that is told of the job's end; set by those."""
+    tells: str | None = field(init=False, default=None)
+    """The flow or group that is told of the job's end; only `telling` sets it."""
 
     delay_us: int = field(init=False, repr=False, compare=False)
     timeout_us: int | None = field(init=False, repr=False, compare=False)
@@ -69,6 +71,24 @@ class EnqueueOptions:
         derive(self, "headers", _headers(self.headers))
         derive(self, "delay_us", optional_us("delay", self.delay) or 0)
         derive(self, "timeout_us", attempt_us(self.timeout))
+
+
+def telling(options: EnqueueOptions, tells: str) -> EnqueueOptions:
+    """The same options, of a job whose end a flow or a group is told of."""
+    told = replace(options)
+    derive(told, "tells", check_tells(tells))
+    return told
+
+
+def check_tells(tells: str) -> str:
+    """Return what names a flow's node or a group, `kind:queue:id:name`; the name may be empty."""
+    if not _TELLS.fullmatch(tells):
+        raise ConfigError(
+            f"id of a flow or a group must be 'id' or 'queue/id', got {tells!r}",
+            field="id",
+            value=tells,
+        )
+    return tells
 
 
 def _headers(given: Any) -> dict[str, str]:

@@ -29,6 +29,11 @@ local function count_member(groups, mark, state)
   end
 end
 
+--- Kind, queue, id and name out of a mark; nothing out of what names nobody.
+local function told_in(mark)
+  return string.match(tostring(mark.w), '^([fg]):([^:]+):([^:]+):(.*)$')
+end
+
 local function result_of(id, results)
   for i = 1, #(results or {}), 2 do
     if results[i] == id then
@@ -43,10 +48,10 @@ local function report(state, ids, marks, results)
   for _, id in ipairs(ids) do
     local mark = marks[id]
     if mark and mark.w and mark.t ~= state then
-      local kind, to, which, name = string.match(mark.w, '^(%w):([^:]+):([^:]+):(.*)$')
+      local kind, to, which, name = told_in(mark)
       if name == '' then
         count_member(groups, mark, state)
-      else
+      elseif name then
         node_ended(kind, to, which, name, state, id, mark, result_of(id, results))
       end
       mark.t = state
