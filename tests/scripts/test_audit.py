@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import msgspec
 import pytest
 
+from faena.engine.mail import Mail
 from faena.engine.scripts import Claim
 from faena.limits import Limit
 from faena.outcomes import Completed, Retried
 from faena.services.audit import audit
-from tests._support.furnish import furnish, furnish_lanes, furnish_schedules, run_one
+from tests._support.furnish import (
+    furnish,
+    furnish_flows,
+    furnish_homes,
+    furnish_lanes,
+    furnish_schedules,
+    run_one,
+)
 from tests._support.rig import BOOM, Rig
 
 
@@ -36,6 +45,39 @@ async def test_a_schedule_that_is_due_has_a_record(rig: Rig) -> None:
     await rig.engine.command("HDEL", "q", "schedules", "nightly")
     (found,) = await audit(rig.engine, "q")
     assert str(found) == "schedule nightly: is due and must have a record"
+
+
+async def test_a_queue_with_everything_has_no_violation(rig: Rig) -> None:
+    """Flows that are written, begun and over, a group, schedules, a redrive, tenants that move."""
+    await furnish(rig)
+    await furnish_lanes(rig)
+    await furnish_schedules(rig)
+    await furnish_homes(rig)
+    await furnish_flows(rig)
+    await Mail(rig.engine).flow("q", "written", "put", 1, "s:1", "waiting 0 0")
+    await run_one(rig)
+    await rig.remember()
+    assert await audit(rig.engine, "q") == []
+    assert await rig.is_untouched()
+
+
+FLOW_DAMAGES = [
+    (["ZREM", "flows", "live"], "flow live: must have a TTL, or be in flows or flows_done"),
+    (["ZADD", "flows", 1, "over"], "flow over: must be listed once, is in flows and flows_done"),
+    (["ZADD", "flows", 1, "none"], "flow none: is in flows and must be there"),
+    (["EXPIRE", "flow:live", 9], "flow live: is in flows and must not have a TTL"),
+    (["PERSIST", "group:g"], "key group:g: must have a TTL"),
+]
+
+
+@pytest.mark.parametrize(
+    ("command", "finding"), FLOW_DAMAGES, ids=lambda part: part if isinstance(part, str) else ""
+)
+async def test_damage_of_flows_is_found(rig: Rig, command: list[Any], finding: str) -> None:
+    await furnish_flows(rig)
+    await rig.engine.command(command[0], "q", *command[1:])
+    assert finding in [str(violation) for violation in await audit(rig.engine, "q")]
+    await rig.engine.wire.call("FLUSHALL")
 
 
 LANE_DAMAGES = [

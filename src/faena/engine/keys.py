@@ -66,7 +66,7 @@ CATALOGUE = (
     Key("received", "hash", "home → the last letter that came from there", "one a home"),
     Key("errands", "zset", "jobs to be sent or cancelled for flows and groups", "one a node"),
     Key("sent:", "string", "a job sent for a flow or a group that has ended", "TTL 5 min"),
-    Key("flow:", "hash", "a flow and its nodes", "TTL 1 h while it is written, 7 days, 10,000"),
+    Key("flow:", "hash", "a flow and its nodes", "7 days, 10,000; TTL 1 h while written"),
     Key("flows", "zset", "flows under way, by when they began", "live flows"),
     Key("flows_done", "zset", "flows that have ended, by when", "7 days, 10,000"),
     Key("group:", "hash", "how members of a group ended, its callbacks", "TTL 7 d from its end"),

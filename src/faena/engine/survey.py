@@ -50,6 +50,15 @@ class LaneFacts(NamedTuple):
     """Of ring and parked."""
 
 
+class FlowFacts(NamedTuple):
+    """One flow: whether it is there, and where it is listed."""
+
+    is_there: bool
+    has_ttl: bool
+    sets: list[str]
+    """Of flows and flows_done."""
+
+
 class KeyFacts(NamedTuple):
     """One key as the server describes it."""
 
@@ -115,6 +124,14 @@ class Survey:
         return {
             lane: LaneFacts(live, running, ready, texts(sets))
             for lane, (live, running, ready, sets) in zip(names, rows, strict=True)
+        }
+
+    async def flows(self, names: Sequence[str]) -> dict[str, FlowFacts]:
+        """What is known of each flow."""
+        rows = await self._read("flows", names)
+        return {
+            flow: FlowFacts(ttl_ms > -2, ttl_ms >= 0, texts(sets))
+            for flow, (ttl_ms, sets) in zip(names, rows, strict=True)
         }
 
     async def schedules(self, names: Sequence[str]) -> dict[str, bool]:

@@ -14,7 +14,7 @@ from typing import Final
 
 from faena.engine import Engine
 from faena.engine.keys import CATALOGUE, Key
-from faena.engine.survey import JobFacts, KeyFacts, LaneFacts, Survey, Totals
+from faena.engine.survey import FlowFacts, JobFacts, KeyFacts, LaneFacts, Survey, Totals
 from faena.states import FINISHED, State
 
 _STATES: Final = tuple(str(state) for state in State)
@@ -27,7 +27,7 @@ _PAGE: Final = 500
 class Violation:
     """One broken promise: what it is about, its name, and what is wrong."""
 
-    kind: str  # job, lane, schedule, key or total
+    kind: str  # job, lane, flow, schedule, key or total
     name: str
     problem: str
 
@@ -61,6 +61,9 @@ async def _look_at_all(survey: Survey) -> set[Violation]:
     for column, is_hash in (("lanes", True), ("ring", False), ("parked", False)):
         async for lanes in survey.ids(column, is_hash=is_hash):
             found |= await _look_at_lanes(survey, lanes)
+    for column in ("flows", "flows_done"):
+        async for flows in survey.ids(column, is_hash=False):
+            found |= await _look_at_flows(survey, flows)
     async for schedules in survey.ids("schedule_due", is_hash=False):
         found |= await _look_at_schedules(survey, schedules)
     async for names in survey.names():
@@ -74,6 +77,8 @@ async def _look_again(survey: Survey, suspected: set[Violation]) -> set[Violatio
         found |= await _look_at_jobs(survey, ids)
     for lanes in _pages(suspected, "lane"):
         found |= await _look_at_lanes(survey, lanes)
+    for flows in _pages(suspected, "flow"):
+        found |= await _look_at_flows(survey, flows)
     for schedules in _pages(suspected, "schedule"):
         found |= await _look_at_schedules(survey, schedules)
     for names in _pages(suspected, "key"):
@@ -112,6 +117,15 @@ async def _look_at_lanes(survey: Survey, lanes: Sequence[str]) -> set[Violation]
     }
 
 
+async def _look_at_flows(survey: Survey, names: Sequence[str]) -> set[Violation]:
+    found = await survey.flows(names) if names else {}
+    return {
+        Violation("flow", flow, problem)
+        for flow, facts in found.items()
+        for problem in _judge_flow(facts)
+    }
+
+
 async def _look_at_schedules(survey: Survey, names: Sequence[str]) -> set[Violation]:
     found = await survey.schedules(names) if names else {}
     problem = "is due and must have a record"
@@ -128,8 +142,9 @@ async def _look_at_keys(
     keys = await survey.keys(names) if names else {}
     for name, facts in keys.items():
         found |= {Violation("key", name, problem) for problem in _judge_key(name, facts)}
-    async for violation in _look_at_owners(survey, keys):
-        found.add(violation)
+    found |= {one async for one in _look_at_owners(survey, keys)}
+    flows = [name.partition(":")[2] for name in keys if name.startswith("flow:")]
+    found |= await _look_at_flows(survey, flows)
     for name, facts in keys.items():
         is_counted = shelves is not None and facts.text == str(shelves[name])
         if name.startswith("desk:") and facts.type == "zset" and not is_counted:
@@ -228,6 +243,21 @@ def _judge_lane(facts: LaneFacts) -> Iterator[str]:
         yield f"has {facts.ready} ready jobs and {must}"
     if facts.ready + facts.running > facts.live:
         yield f"has {facts.live} live jobs, but {facts.ready} ready and {facts.running} running"
+
+
+def _judge_flow(facts: FlowFacts) -> Iterator[str]:
+    """One that has begun is listed and stays; one that is written is not listed, and expires."""
+    listed = " and ".join(facts.sets)
+    if len(facts.sets) > 1:
+        yield f"must be listed once, is in {listed}"
+    if not facts.is_there:
+        if listed:
+            yield f"is in {listed} and must be there"
+        return
+    if facts.has_ttl and listed:
+        yield f"is in {listed} and must not have a TTL"
+    if not facts.has_ttl and not listed:
+        yield "must have a TTL, or be in flows or flows_done"
 
 
 def _judge_key(name: str, facts: KeyFacts) -> Iterator[str]:

@@ -1,10 +1,11 @@
 --- What an audit compares: jobs with every place that names them, lanes, keys, or the totals.
 -- states   none
 -- keys     all
--- args     jobs · id …  |  lanes · lane …  |  keys · name …  |  totals
+-- args     jobs · id …  |  lanes · lane …  |  flows · flow …  |  keys · name …  |  totals
 -- returns  jobs: for each (state …) · mark or '' · leader or '' · (place …) that knows the id · lane or
 --          '' · chain or '' · status at the desk or '' · (shelf …) it stands on · (shelf …) it should
 --          lanes: for each live jobs · running ones · ready ones · (set …) it stands in
+--          flows: for each ttl_ms of its hash, -2 without one · (set …) it stands in
 --          keys: for each type · ttl_ms, negative without one · text, or a sorted set's size, or ''
 --          totals: (column · number) … · clock as name, value … · (window · sum of its list) …
 --@flags no-writes
@@ -35,14 +36,10 @@ end
 local function job(id)
   local states, places, packed = {}, {}, call('HGET', key('marks'), id)
   for _, state in ipairs(STATES) do
-    if call('ZSCORE', key(state), id) then
-      states[#states + 1] = state
-    end
+    states[#states + 1] = call('ZSCORE', key(state), id) and state or nil
   end
   for _, place in ipairs(PLACES) do
-    if call('HEXISTS', key(place), id) == 1 then
-      places[#places + 1] = place
-    end
+    places[#places + 1] = call('HEXISTS', key(place), id) == 1 and place or nil
   end
   if call('EXISTS', key('info:' .. id)) == 1 then
     places[#places + 1] = 'info'
@@ -64,14 +61,23 @@ local function job(id)
   return { states, packed or '', leader, places, lane or '', chain or '', desk_facts(id) }
 end
 
-local function lane_facts(lane)
-  local count, sets = tonumber(call('HGET', key('lanes'), lane) or 0), {}
-  for _, set in ipairs({ 'ring', 'parked' }) do
-    if call('ZSCORE', key(set), lane) then
-      sets[#sets + 1] = set
-    end
+--- Which of two sorted sets a name stands in.
+local function sets_of(name, one, other)
+  local sets = {}
+  for _, set in ipairs({ one, other }) do
+    sets[#sets + 1] = call('ZSCORE', key(set), name) and set or nil
   end
-  return { math.floor(count / LIVE), count % LIVE, call('ZCARD', key('lane:' .. lane)), sets }
+  return sets
+end
+
+local function lane_facts(lane)
+  local count = tonumber(call('HGET', key('lanes'), lane) or 0)
+  return { math.floor(count / LIVE), count % LIVE, call('ZCARD', key('lane:' .. lane)),
+           sets_of(lane, 'ring', 'parked') }
+end
+
+local function flow_facts(flow)
+  return { call('PTTL', key('flow:' .. flow)), sets_of(flow, 'flows', 'flows_done') }
 end
 
 local function describe(name)
@@ -106,7 +112,7 @@ end
 if ARGV[1] == 'totals' then
   return totals()
 end
-local readers, answers = { jobs = job, lanes = lane_facts, keys = describe }, {}
+local readers, answers = { jobs = job, lanes = lane_facts, flows = flow_facts, keys = describe }, {}
 for i = 2, #ARGV do
   answers[i - 1] = readers[ARGV[1]](ARGV[i])
 end
