@@ -126,8 +126,9 @@ class Runtime:
         try:
             await asyncio.shield(opening)
         except BaseException:
-            # Of several who shared it, one may have begun the next attempt before another is told.
-            if opening.done() and self._opening is opening:
+            # Of several who shared it, one may have begun the next attempt before another is told;
+            # and one who was cancelled says nothing about the attempt.
+            if self._opening is opening and _has_failed(opening):
                 self._opening = None
             raise
         self._is_open = self._opening is opening
@@ -170,6 +171,10 @@ class Runtime:
             await self.inspector.close()
             await self.estate.close()
             await self.engine.wire.close()
+
+
+def _has_failed(opening: asyncio.Future[None]) -> bool:
+    return opening.done() and (opening.cancelled() or opening.exception() is not None)
 
 
 class Links:

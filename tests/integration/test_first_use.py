@@ -51,6 +51,25 @@ async def test_whoever_shares_a_failed_first_use_is_told_why_and_the_next_one_co
         await app.close()
 
 
+async def test_a_first_use_that_is_cancelled_as_it_succeeds_keeps_the_connection() -> None:
+    with Server("appendonly no", unix=True) as server:
+        app = Faena("shop", server.url)
+        first = asyncio.ensure_future(app.connect())
+        while not _openings(app):  # noqa: ASYNC110 - every turn counts: it must not have ended
+            await asyncio.sleep(0)
+        (opening,) = _openings(app)
+        opening.add_done_callback(lambda _: first.cancel())
+        await asyncio.wait([first])
+        assert first.cancelled()
+        await app.connect()
+        assert _openings(app) == [opening]
+        await app.close()
+
+
+def _openings(app: Faena) -> list[asyncio.Future[None]]:
+    return [each._opening for each in app._links._runtimes.values() if each._opening is not None]
+
+
 async def test_first_uses_at_once_join_the_embedded_server_once(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -297,6 +297,75 @@ def test_ctrl_c_during_a_wait_ends_the_wait_and_the_program(program: Program) ->
     assert (process.returncode, printed, complaints) == (0, "interrupted ready\n", "")
 
 
+def test_ctrl_c_at_any_moment_neither_hangs_nor_leaves_anything_behind(program: Program) -> None:
+    # The timer's signal: SIGINT may be inherited as ignored, and is as sudden.
+    printed = program.run("""
+        import asyncio, itertools, signal
+
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        lost = []
+        sys.unraisablehook = lambda each: lost.append(each.exc_value)
+        handle = app.sync.enqueue(note, 0).handle
+        calls = itertools.cycle((
+            lambda: app.sync.result(handle),
+            lambda: app.sync.enqueue(note, 1),
+            lambda: app.sync.enqueue_many(note, [1, 2]),
+            lambda: app.sync.state(handle),
+        ))
+        ended = 0
+        for number in range(600):
+            if number % 100 == 0:
+                app.sync.close()
+            try:
+                signal.setitimer(signal.ITIMER_REAL, (1 + 7 * number % 1000) / 1e6)
+                next(calls)()
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                ended += 1
+
+        async def left():
+            async with asyncio.timeout(10):
+                while tasks := {task for task in asyncio.all_tasks() - {asyncio.current_task()}
+                                if "faena/task.py" in repr(task)}:
+                    await asyncio.sleep(0)
+            return tasks
+
+        print(ended > 150, app.sync.run(left()), app.sync.state(handle), lost)
+    """)
+    assert printed == "True set() ready []\n"
+
+
+def test_a_call_that_exits_does_not_end_the_portal_for_others(program: Program) -> None:
+    printed = program.run("""
+        async def leave():
+            sys.exit(3)
+
+        try:
+            app.sync.run(leave())
+        except SystemExit as end:
+            print(end.code)
+        app.sync.enqueue(note, 1)
+        print(app.sync.run(mail.counts())["ready"])
+    """)
+    assert printed == "3\n1\n"
+
+
+def test_a_portal_that_cannot_start_tells_its_caller(program: Program) -> None:
+    printed = program.run("""
+        import asyncio
+
+        makes, asyncio.new_event_loop = asyncio.new_event_loop, lambda: 1 / 0
+        try:
+            app.sync.enqueue(note, 1)
+        except ZeroDivisionError as error:
+            print(error)
+        asyncio.new_event_loop = makes
+        app.sync.enqueue(note, 1)
+        print(app.sync.run(mail.counts())["ready"])
+    """)
+    assert printed == "division by zero\n1\n"
+
+
 def test_a_program_that_ends_while_the_broker_is_gone_does_not_hang(program: Program) -> None:
     with Server() as server:
         program.environ["URL"] = server.url
