@@ -1,33 +1,57 @@
 """Idempotency records: a handler that may run twice does its work once.
 
-    record = await queue.idempotency.begin(key, owner=job.id)
-    if record.is_done:
-        return record.result
-    result = await charge(...)
-    await queue.idempotency.complete(key, result, owner=job.id)
+    async with queue.idempotency.once(key, job) as record:
+        if record.is_done:
+            return record.result
+        record.result = await charge(...)
+    return record.result
 
 pending → completed (answered from the record for a day) or failed (may be begun again). A pending
-record belongs to its owner: the same job, retried, begins again; another job is told to wait.
+record belongs to a line of retries, known by the first job of it: the same job, run again or
+retried at the desk, begins again; a job of another line waits.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hashlib
+import logging
+import secrets
 from collections.abc import Awaitable, Callable
-from typing import Any, Literal
+from dataclasses import dataclass
+from datetime import timedelta
+from types import TracebackType
+from typing import Any, Final, Generic, Literal, Self, TypeAlias, TypeVar, overload
 
 import msgspec
 
-from faena.duration import Duration, to_ms
-from faena.errors import InvalidTransition
-from faena.identity import check_key
+from faena.codec import Codec, codec_for
+from faena.duration import Duration, to_ms, to_us
+from faena.errors import FaenaError, InvalidTransition
+from faena.identity import BuiltKey, IdempotencyKey, WebhookKey, check_key
+from faena.job import Job
+from faena.options.fields import check_is
+from faena.outcomes import Snooze
 from faena.runtime import Runtime
 
 Status = Literal["began", "pending", "completed"]
+Key: TypeAlias = str | BuiltKey
+T = TypeVar("T")
 
 PENDING_TTL: Duration = "1h"
 COMPLETED_TTL: Duration = "24h"
 FAILED_TTL: Duration = "1h"
+
+_HELD: Final = timedelta(minutes=1)
+"""How long a record is kept for work whose process says nothing more."""
+
+_EXTEND_S: Final = 20.0
+
+_LAST_WORDS_S: Final = 2.0
+"""How long an attempt that was told to stop may take to say so: less than its worker waits."""
+
+_log = logging.getLogger("faena.idempotency")
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -49,16 +73,74 @@ class Record(msgspec.Struct, frozen=True):
         return self.status == "began"
 
 
-class Idempotency:
-    """The records of one queue."""
+class Steps:
+    """What is done to the records of one queue, a script call each.
+
+    Of several attempts of one owner the last that began counts: its token is in the record.
+    """
 
     def __init__(self, runtime: Callable[[], Awaitable[Runtime]], queue: str) -> None:
         self._runtime = runtime
         self._queue = queue
 
-    async def begin(self, key: str, *, owner: str, ttl: Duration = PENDING_TTL) -> Record:
+    async def begin(self, key: str, owner: str, ttl: Duration, token: str = "") -> list[bytes]:
+        """`began`; or the status, the owner and the result of the record that is in the way."""
+        return await self._take(key, "begin", owner, ttl, b"", token)
+
+    async def end(
+        self, key: str, verb: str, owner: str, ttl: Duration, blob: bytes = b"", token: str = ""
+    ) -> None:
+        """Complete, fail, extend or clear; InvalidTransition when the record is another's."""
+        (answer,) = await self._take(key, verb, owner, ttl, blob, token)
+        if answer == b"NOT_OWNER":
+            raise InvalidTransition(f"cannot {verb} {key}: another job owns the record", op=verb)
+
+    async def _take(
+        self, key: str, verb: str, owner: str, ttl: Duration, blob: bytes, token: str
+    ) -> list[bytes]:
+        digest = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
+        ttl_ms = max(1, to_ms("ttl", ttl))
+        engine = (await self._runtime()).engine
+        return await engine.idem(self._queue, [digest, verb, owner, ttl_ms, blob, token])
+
+
+class Idempotency:
+    """The records of one queue."""
+
+    def __init__(self, runtime: Callable[[], Awaitable[Runtime]], queue: str) -> None:
+        self._steps = Steps(runtime, queue)
+
+    @overload
+    def once(
+        self, key: Key, job: Job, *, result: type[T], keep: Duration = ..., wait: Duration = ...
+    ) -> Once[T]: ...
+    @overload
+    def once(
+        self, key: Key, job: Job, *, result: Any = ..., keep: Duration = ..., wait: Duration = ...
+    ) -> Once[Any]: ...
+    def once(
+        self,
+        key: Key,
+        job: Job,
+        *,
+        result: Any = Any,
+        keep: Duration = COMPLETED_TTL,
+        wait: Duration = "5s",
+    ) -> Once[Any]:
+        """Do a piece of work once, in an `async with` block; see `Once`.
+
+        While a job of another line is at it, this one is snoozed for `wait`. `result` is the type
+        of what comes of the work, which is kept for `keep`.
+        """
+        check_is("job", job, Job)
+        to_us("keep", keep, least_us=1)
+        to_us("wait", wait, least_us=1)
+        terms = Terms(codec=codec_for(result), keep=keep, wait=wait)
+        return Once(self._steps, _text(key), job.origin, terms)
+
+    async def begin(self, key: Key, *, owner: str, ttl: Duration = PENDING_TTL) -> Record:
         """Claim the work, or learn who has it or what came of it."""
-        status, *rest = await self._step(key, "begin", owner, ttl, b"")
+        status, *rest = await self._steps.begin(_text(key), owner, ttl)
         if status == b"began":
             return Record("began", owner)
         holder, blob = rest
@@ -70,29 +152,132 @@ class Idempotency:
         )
 
     async def complete(
-        self, key: str, result: Any, *, owner: str, ttl: Duration = COMPLETED_TTL
+        self, key: Key, result: Any, *, owner: str, ttl: Duration = COMPLETED_TTL
     ) -> None:
-        """Keep the result: whoever begins later is answered with it."""
-        await self._own(key, "complete", owner, ttl, msgspec.json.encode(result))
+        """Keep the result: whoever begins later is answered with it. The first one stands."""
+        await self._steps.end(_text(key), "complete", owner, ttl, msgspec.json.encode(result))
 
-    async def fail(self, key: str, reason: str, *, owner: str, ttl: Duration = FAILED_TTL) -> None:
+    async def fail(self, key: Key, reason: str, *, owner: str, ttl: Duration = FAILED_TTL) -> None:
         """Give the work up; anybody may begin it again."""
-        await self._own(key, "fail", owner, ttl, msgspec.json.encode(reason))
+        await self._steps.end(_text(key), "fail", owner, ttl, msgspec.json.encode(reason))
 
-    async def clear(self, key: str, *, owner: str) -> None:
+    async def clear(self, key: Key, *, owner: str) -> None:
         """Forget the record."""
-        await self._own(key, "clear", owner, PENDING_TTL, b"")
+        await self._steps.end(_text(key), "clear", owner, PENDING_TTL)
 
-    async def _own(self, key: str, verb: str, owner: str, ttl: Duration, blob: bytes) -> None:
-        (answer,) = await self._step(key, verb, owner, ttl, blob)
-        if answer == b"NOT_OWNER":
-            raise InvalidTransition(f"cannot {verb} {key}: another job owns the record", op=verb)
 
-    async def _step(
-        self, key: str, verb: str, owner: str, ttl: Duration, blob: bytes
-    ) -> list[bytes]:
-        text = check_key("idempotency key", key)
-        digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-        engine = (await self._runtime()).engine
-        args = [digest, verb, owner, max(1, to_ms("ttl", ttl)), blob]
-        return await engine.idem(self._queue, args)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """How work is done once."""
+
+    codec: Codec[Any]
+    """Of what comes of it."""
+    keep: Duration
+    """How long that is kept."""
+    wait: Duration
+    """How long a job is snoozed while another is at it."""
+
+
+class Once(Generic[T]):
+    """Work that is done once, whoever comes again; an `async with` block.
+
+    At its end the record is completed: with `result`, which is None unless it was set. An exception
+    fails it, and anybody may begin again; unless `result` was set, for then the work is done. An
+    attempt that was told to stop gives the work up in the same way, but not under the feet of one
+    that has succeeded it: each has a token. A process that dies says nothing: its job begins again
+    when it is run again, others when the record has not been extended for a minute.
+    """
+
+    def __init__(self, steps: Steps, key: str, owner: str, terms: Terms) -> None:
+        self._steps = steps
+        self._key = key
+        self._owner = owner
+        self._terms = terms
+        self._token = secrets.token_hex(8)
+        self._extending: asyncio.Task[None] | None = None
+        self._result: Any = None
+        self._kept: bytes | None = None
+        self.is_done = False
+        """Whether the work was done before; `result` is what came of it."""
+
+    @property
+    def result(self) -> T:
+        """What came of the work."""
+        return self._result
+
+    @result.setter
+    def result(self, value: T) -> None:
+        if self.is_done:
+            raise InvalidTransition(
+                f"the work of {self._key} is done already: return record.result where "
+                f"record.is_done is true",
+                op="complete",
+            )
+        self._kept = self._terms.codec.encode(value)
+        self._result = value
+
+    async def __aenter__(self) -> Self:
+        status, *found = await self._steps.begin(self._key, self._owner, _HELD, self._token)
+        if status == b"completed":
+            self._result, self.is_done = self._terms.codec.decode(found[1] or b"null"), True
+        elif status == b"pending":
+            raise Snooze(self._terms.wait)
+        else:
+            self._extending = asyncio.create_task(self._extend())
+        return self
+
+    async def _extend(self) -> None:
+        while True:
+            await asyncio.sleep(_EXTEND_S)
+            try:
+                await self._steps.end(self._key, "extend", self._owner, _HELD, token=self._token)
+            except InvalidTransition:
+                _log.warning("the work of %s was begun by others meanwhile", self._key)
+                return
+            except FaenaError as error:
+                _log.warning("the record of %s was not extended: %s", self._key, error)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._extending is None:
+            return
+        self._extending.cancel()
+        if error is not None and self._kept is None:
+            await self._give_up(type(error).__name__)
+        else:
+            await self._complete()
+
+    async def _complete(self) -> None:
+        """Also when the attempt is told to stop meanwhile: the work is done."""
+        blob = self._kept or b"null"
+        telling = asyncio.ensure_future(
+            self._steps.end(self._key, "complete", self._owner, self._terms.keep, blob)
+        )
+        try:
+            await asyncio.shield(telling)
+        except asyncio.CancelledError:
+            await asyncio.wait([telling], timeout=_LAST_WORDS_S)
+            telling.cancel()
+            raise
+        except InvalidTransition:
+            _log.warning(
+                "the work of %s was begun by another job before it was done; "
+                "it may have been done twice",
+                self._key,
+            )
+
+    async def _give_up(self, reason: str) -> None:
+        """What cannot be said in time need not be: the record ends by itself."""
+        with contextlib.suppress(FaenaError, TimeoutError):
+            async with asyncio.timeout(_LAST_WORDS_S):
+                blob = msgspec.json.encode(reason)
+                await self._steps.end(self._key, "fail", self._owner, FAILED_TTL, blob, self._token)
+
+
+def _text(key: Key) -> str:
+    is_built = isinstance(key, IdempotencyKey | WebhookKey)
+    return check_key("idempotency key", str(key) if is_built else key)

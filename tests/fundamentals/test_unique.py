@@ -84,13 +84,13 @@ async def test_a_handler_that_may_run_twice_does_its_work_once(app: Faena, h: Ha
 
     @bills.task
     async def charge(cents: int, job: Job) -> str:
-        key = str(IdempotencyKey("org-1", "invoice", "9", "charge"))
-        record = await bills.idempotency.begin(key, owner=job.id)
-        if record.is_done:
-            return f"{record.result} before"
-        charged.append(cents)
-        await bills.idempotency.complete(key, "charged", owner=job.id)
-        return "charged"
+        key = IdempotencyKey("org-1", "invoice", "9", "charge")
+        async with bills.idempotency.once(key, job) as record:
+            if record.is_done:
+                return f"{record.result} before"
+            charged.append(cents)
+            record.result = "charged"
+        return record.result
 
     await charge.enqueue(100)
     await charge.enqueue(100)

@@ -137,18 +137,23 @@ def await_job(world: World, job: str) -> str:
     return state or "unknown"
 
 
-def idem(world: World, name: str, verb: str, owner: str, blob: bytes) -> list[bytes]:
-    status, holder, known = world.records.get(name, ("", "", ""))
+def idem(world: World, verb: str, owner: str, blob: bytes, token: str) -> list[bytes]:
+    name = "key"
+    status, holder, known, last = world.records.get(name, ("", "", "", None))
     is_taken = status == "completed" or (status == "pending" and holder != owner)
     if verb == "begin" and is_taken:
         return [status.encode(), holder.encode(), known.encode()]
     if verb != "begin" and status and holder != owner:
         return [b"NOT_OWNER"]
+    is_past = status == "completed" or last != token
+    if verb in ("extend", "fail") and token and is_past:
+        return [b"NOT_OWNER"]
     if verb == "clear":
         world.records.pop(name, None)
+    if verb in ("clear", "extend") or (verb == "complete" and status == "completed"):
         return [b"OK"]
     becomes = {"begin": "pending", "complete": "completed", "fail": "failed"}[verb]
-    world.records[name] = (becomes, owner, blob.decode())
+    world.records[name] = (becomes, owner, blob.decode(), token)
     return [b"began" if verb == "begin" else b"OK"]
 
 

@@ -107,7 +107,7 @@ class World:
     holds: dict[str, tuple[int, str, int]] = field(default_factory=dict)
     windows: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     workers: dict[str, int] = field(default_factory=dict)
-    records: dict[str, tuple[str, str, str]] = field(default_factory=dict)
+    records: dict[str, tuple[str, str, str, str]] = field(default_factory=dict)
     calls: dict[str, tuple[str, Any]] = field(default_factory=dict)
     clock: dict[str, int] = field(default_factory=dict)
     ring: Ring = field(default_factory=Ring)
@@ -313,8 +313,9 @@ class World:
             found[f"unique:throttle:{unique}"] = f"{job} {until}"
         for per, entries in self.windows.items():
             found[f"window:{per}"] = [f"{instant} {number}" for instant, number in entries]
-        for name, (status, owner, blob) in self.records.items():
-            found[f"idem:{name}"] = {"status": status, "owner": owner, "blob": blob}
+        fields = ("status", "owner", "blob", "token")
+        for name, record in self.records.items():
+            found[f"idem:{name}"] = dict(zip(fields, record, strict=True))
         return {name: content for name, content in found.items() if content}
 
     def _virtual(self) -> dict[str, float]:

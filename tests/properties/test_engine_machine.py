@@ -55,6 +55,9 @@ workers = st.sampled_from(["w1", "w2", "w3"])
 reasons = st.sampled_from(["pause", "rate_limited"])
 
 
+BLOBS = [b"paid", b"charged"]
+
+
 class EngineMachine(RuleBasedStateMachine):
     """Producers, workers and operators; hot operations have several rules, to come up often."""
 
@@ -266,11 +269,12 @@ class EngineMachine(RuleBasedStateMachine):
 
     def idem(self, data: st.DataObject, fault: Fault) -> None:
         driver, owner = self.driver, data.draw(st.sampled_from("ab"))
-        verb = data.draw(st.sampled_from(["begin", "complete", "fail", "clear"]))
+        verb = data.draw(st.sampled_from(["begin", "extend", "complete", "fail", "clear"]))
+        token, blob = data.draw(st.sampled_from(["", "s", "t"])), data.draw(st.sampled_from(BLOBS))
         step = Step(
             "idem",
-            lambda: driver.engine.idem(QUEUE, ["key", verb, owner, 600_000, b"blob"]),
-            lambda: desk.idem(driver.world, "key", verb, owner, b"blob"),
+            lambda: driver.engine.idem(QUEUE, ["key", verb, owner, 600_000, blob, token]),
+            lambda: desk.idem(driver.world, verb, owner, blob, token),
         )
         driver.do(step, fault)
 

@@ -7,14 +7,16 @@ import pytest
 from tests._support.rig import Rig
 
 
-async def step(rig: Rig, verb: str, owner: str = "job1", blob: bytes = b"") -> list[bytes]:
-    return await rig.engine.idem("q", ["key", verb, owner, 60_000, blob])
+async def step(
+    rig: Rig, verb: str, owner: str = "job1", blob: bytes = b"", token: str = ""
+) -> list[bytes]:
+    return await rig.engine.idem("q", ["key", verb, owner, 60_000, blob, token])
 
 
 async def test_a_record_begins_pending_and_has_an_end(rig: Rig) -> None:
     assert await step(rig, "begin") == [b"began"]
     taken = await rig.dump()
-    assert taken == {"idem:key": {"status": "pending", "owner": "job1", "blob": ""}}
+    assert taken == {"idem:key": {"status": "pending", "owner": "job1", "blob": "", "token": ""}}
     assert taken.mortal == {"idem:key"}
 
 
@@ -61,3 +63,44 @@ async def test_a_cleared_record_is_gone_and_may_be_cleared_again(rig: Rig) -> No
 async def test_work_that_outlived_its_record_still_leaves_its_result(rig: Rig) -> None:
     assert await step(rig, "complete", blob=b"late") == [b"OK"]
     assert await step(rig, "begin", "job2") == [b"completed", b"job1", b"late"]
+
+
+async def test_the_first_result_stands(rig: Rig) -> None:
+    await step(rig, "complete", blob=b"first")
+    await rig.remember()
+    assert await step(rig, "complete", blob=b"second") == [b"OK"]
+    assert await rig.is_untouched()
+
+
+@pytest.mark.parametrize("verb", ["extend", "fail"])
+async def test_only_who_began_last_extends_or_gives_up(rig: Rig, verb: str) -> None:
+    await step(rig, "begin", token="t1")
+    await step(rig, "begin", token="t2")
+    await rig.remember()
+    assert await step(rig, verb, token="t1") == [b"NOT_OWNER"]
+    assert await step(rig, verb, "job2", token="t2") == [b"NOT_OWNER"]
+    assert await rig.is_untouched()
+    assert await step(rig, verb, token="t2") == [b"OK"]
+    status = (await rig.dump())["idem:key"]["status"]
+    assert status == ("pending" if verb == "extend" else "failed")
+
+
+@pytest.mark.parametrize("verb", ["extend", "fail"])
+async def test_what_is_done_is_neither_extended_nor_given_up(rig: Rig, verb: str) -> None:
+    await step(rig, "begin", token="t1")
+    await step(rig, "complete", blob=b"paid")
+    await rig.remember()
+    assert await step(rig, verb, token="t1") == [b"NOT_OWNER"]
+    assert await rig.is_untouched()
+
+
+async def test_a_record_that_has_ended_is_not_extended(rig: Rig) -> None:
+    assert await step(rig, "extend", token="t1") == [b"NOT_OWNER"]
+    assert await rig.dump() == {}
+
+
+async def test_what_an_attempt_that_was_succeeded_completes_is_done(rig: Rig) -> None:
+    await step(rig, "begin", token="t1")
+    await step(rig, "begin", token="t2")
+    assert await step(rig, "complete", blob=b"paid") == [b"OK"]
+    assert await step(rig, "begin", "job2") == [b"completed", b"job1", b"paid"]

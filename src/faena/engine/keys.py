@@ -80,7 +80,7 @@ CATALOGUE = (
     Key("holds", "hash", "reason → until, by, at", "a field a reason"),
     Key("window:", "list", "claims inside a limit's window: instant, number", "TTL, 1000 entries"),
     Key("unique:", "string", "by mode and hash: the job that claims it", "with its job, or TTL"),
-    Key("idem:", "hash", "idempotency record: status, owner, result", "TTL"),
+    Key("idem:", "hash", "idempotency record: status, owner, token of its attempt, result", "TTL"),
     Key("call:", "string", "a caller's last call and its answer", "TTL 1 h"),
     Key("waiters", "hash", "ids somebody waits for", "live jobs"),
     Key("workers", "zset", "workers by the instant they are presumed gone", "live workers"),

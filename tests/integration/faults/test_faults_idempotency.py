@@ -1,0 +1,115 @@
+"""Work that is done once, whenever its worker dies: what was charged is counted outside."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from faena import Faena
+from faena.task import Handle, Task
+from tests._support.crew import Hand
+from tests._support.eventually import eventually
+from tests._support.ledger import Ledger
+from tests._support.till import POINTS, TillPlan, open_till
+from tests._support.valkey import Server
+
+TWICE = {"charged", "set"}
+"""Between the effect and the word of it: nobody can know, so the owner does it again."""
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    ledger = Ledger(tmp_path / "ledger")
+    yield ledger
+    ledger.close()
+
+
+class Till:
+    """The app from outside, and its workers."""
+
+    def __init__(self, plan: TillPlan, ledger: Ledger) -> None:
+        self.plan = plan
+        self.ledger = ledger
+        self.app: Faena
+        self.charge: Task[str, str]
+        self.app, self.charge = open_till(plan, ledger)
+        self.hands: list[Hand] = []
+
+    def hire(self) -> Hand:
+        self.hands.append(
+            Hand(self.plan, self.ledger.path.with_suffix(".log"), "tests._support.till")
+        )
+        return self.hands[-1]
+
+    async def has_died(self, hand: Hand) -> None:
+        await eventually(lambda: not hand.is_alive, within=20)
+
+    async def is_dead(self, handle: Handle[Any]) -> bool:
+        return await handle.state() == "dead"
+
+    @property
+    def charged(self) -> int:
+        return len(self.ledger.entries("charge"))
+
+
+@asynccontextmanager
+async def opened(server: Server, ledger: Ledger, **options: Any) -> AsyncIterator[Till]:
+    till = Till(TillPlan(server.url, str(ledger.path), **options), ledger)
+    try:
+        yield till
+    finally:
+        for hand in till.hands:
+            with suppress(ProcessLookupError):
+                hand.kill()
+        await till.app.close()
+
+
+@pytest.mark.parametrize("point", POINTS)
+async def test_a_job_whose_worker_is_killed_is_charged_once_where_that_can_be_known(
+    server: Server, ledger: Ledger, point: str
+) -> None:
+    async with opened(server, ledger, dies_at=point) as till:
+        first = till.hire()
+        receipt = await till.charge.enqueue("o-1")
+        await till.has_died(first)
+        till.hire()
+        result = await receipt.handle.result("20s")
+        assert till.charged == (2 if point in TWICE else 1)
+        assert result == ("paid before" if point == "kept" else "paid")
+        # and a repeat, by another job, is answered from the record
+        again = await till.charge.enqueue("o-1")
+        assert await again.handle.result("20s") == "paid before"
+        assert till.charged == (2 if point in TWICE else 1)
+
+
+@pytest.mark.parametrize("point", POINTS)
+async def test_a_job_that_died_with_its_worker_goes_on_when_the_desk_retries_it(
+    server: Server, ledger: Ledger, point: str
+) -> None:
+    async with opened(server, ledger, dies_at=point, deliveries=1) as till:
+        first = till.hire()
+        receipt = await till.charge.enqueue("o-1")
+        await till.has_died(first)
+        till.hire()
+        await eventually(lambda: till.is_dead(receipt.handle), within=20)
+        retried = await till.app.dead_letters.retry("till", receipt.id)
+        result = await till.charge.handle(retried).result("20s")
+        assert result == ("paid before" if point == "kept" else "paid")
+        assert till.charged == (2 if point in TWICE else 1)
+        assert ledger.jobs("start")[retried] == 1  # it was not put off: the work is its line's
+
+
+async def test_a_job_that_failed_after_its_work_does_not_do_it_again_at_the_desk(
+    server: Server, ledger: Ledger
+) -> None:
+    async with opened(server, ledger, fails=True) as till:
+        till.hire()
+        receipt = await till.charge.enqueue("o-1")
+        await eventually(lambda: till.is_dead(receipt.handle), within=20)
+        retried = await till.app.dead_letters.retry("till", receipt.id)
+        assert await till.charge.handle(retried).result("20s") == "paid before"
+        assert till.charged == 1
