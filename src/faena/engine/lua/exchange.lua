@@ -43,7 +43,7 @@ for i = at + 3, #ARGV, 5 do
   items[#items + 1] = { id = ARGV[i], lease = ARGV[i + 1], kind = ARGV[i + 2],
                         number = ARGV[i + 3], blob = ARGV[i + 4] }
 end
-local settled = settle(done, leases, results, items, conf, now)
+local lost = settle(done, leases, results, items, conf, now)
 
 local slice = PRUNED + number + #items
 local due_at, ends_at, is_busy = upkeep(conf, now, slice, sweep_us)
@@ -83,7 +83,7 @@ if sweep_us then
   call('ZADD', key('workers'), now + math.max(2 * lease_us, 2 * sweep_us, PRESENCE_US), worker)
   call('ZREMRANGEBYSCORE', key('workers'), '-inf', now)
 end
-remember(caller, lease, cmsgpack.pack({ settled.lost, ids, next_at, gate, more }))
+remember(caller, lease, cmsgpack.pack({ lost, ids, next_at, gate, more }))
 flush_lanes()
 flush_tally(now, conf.events_kept, worker)
-return { now, next_at, gate, more, settled.lost, popped, specs, facts }
+return { now, next_at, gate, more, lost, popped, specs, facts }

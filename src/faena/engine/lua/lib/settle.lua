@@ -57,8 +57,11 @@ local function complete_all(batch, ids, leases, results)
 end
 
 --- `ids` with `leases` are completed, those that have one with a result; `items` are other endings,
--- {id, lease, kind, number, blob}. No id stands twice.
+-- {id, lease, kind, number, blob}. No id stands twice. Returns the ids whose leases were lost.
 local function settle(ids, leases, results, items, conf, now)
+  if #ids + #items == 0 then
+    return {}   -- an idle worker's claim: a batch would cost it more than its commands
+  end
   local batch = new_batch()
   batch.now, batch.spent = now, conf.fair_time and {} or nil
   local marks = #ids > 0 and complete_all(batch, ids, leases, results) or {}
@@ -66,5 +69,5 @@ local function settle(ids, leases, results, items, conf, now)
     settle_items(batch, items, marks, conf, now)
   end
   apply(batch, marks, conf, now)
-  return batch
+  return batch.lost
 end
