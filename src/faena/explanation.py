@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -35,6 +36,32 @@ class Gate(msgspec.Struct, frozen=True):
         return f"{said}, for another {describe(_rounded(self.until - now))}"
 
 
+class Past(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a job that does not wait any more."""
+
+    at: int | None
+    """When it was claimed, of one that runs; when it was finished, of any other."""
+
+    attempts: int
+    losses: int
+    worker: str | None
+    error: str | None
+    """Name and message of its last error."""
+
+    def words(self, state: State) -> str:
+        """What happened, as the end of a sentence."""
+        at = "" if self.at is None else f" {instant(self.at)}"
+        notes = [_number(self.attempts, "failed attempt")] if self.attempts else []
+        notes += [_number(self.losses, "lost worker")] if self.losses else []
+        behind = f", after {' and '.join(notes)}" if notes else ""
+        if state is State.RUNNING:
+            by = f" at worker {self.worker}" if self.worker else ""
+            return f"runs since{at}{by}{behind}"
+        said = {State.COMPLETED: "completed", State.DEAD: "died", State.CANCELLED: "was cancelled"}
+        why = f" of {self.error}" if self.error and state is State.DEAD else ""
+        return f"{said[state]}{at}{why}{behind}"
+
+
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """Why a job has not started yet."""
 
@@ -53,12 +80,20 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     rate: float
     """Claims a second of late, on the whole queue."""
 
+    past: Past | None = None
+    """What became of a job that does not wait: it runs, or is finished."""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the job is there and has not started."""
+        return self.state is not None and self.state not in _SETTLED
+
     @property
     def expected_at(self) -> int | None:
         """When it should start; None where nobody can tell: nothing is claimed of late, somebody
         must act first, or a job that runs must end.
         """
-        if self.state is None or self.state in _SETTLED:
+        if not self.is_waiting:
             return None
         if any(gate.until is None and gate.name in _OPENED_BY_OTHERS for gate in self.gates):
             return None
@@ -71,11 +106,21 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
         if self.state is None:
             return f"queue {self.queue} has no job {self.id}"
         if self.state in _SETTLED:
-            return f"job {self.id} does not wait: it is {self.state.value}"
+            told = self.past.words(self.state) if self.past else f"is {self.state.value}"
+            return f"job {self.id} does not wait: it {told}"
         reasons = [gate.words(self.at) for gate in self.gates]
         if self.ahead:
             reasons.append(f"{self.ahead} jobs come first")
         return f"job {self.id} is {self.state.value}: {'; '.join(reasons) or 'it is next'}"
+
+
+def instant(us: int) -> str:
+    """A server's instant for people."""
+    return datetime.fromtimestamp(us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _number(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def read_explanation(queue: str, job_id: str, reply: Sequence[Any]) -> Explanation:

@@ -13,7 +13,7 @@ from faena.engine import Engine, envelope, scripts
 from faena.engine.subscription import Subscription
 from faena.errors import ConfigError, JobNotFound, ResultTimeout
 from faena.estate import Estate
-from faena.explanation import Explanation, read_explanation
+from faena.explanation import Explanation, Past, read_explanation
 from faena.homes import queue_of
 from faena.job import JobView, Spec
 from faena.outcomes import ErrorRecord
@@ -42,6 +42,9 @@ class Overview(msgspec.Struct, frozen=True):
     queue: str
     at: int
     counts: dict[str, int]
+    """Jobs per state; `dead` are those that nobody has dealt with."""
+    dealt_with: dict[str, int]
+    """Dead jobs that were retried, discarded or resolved; they stay until retention ends."""
     holds: tuple[Hold, ...]
     settings: dict[str, str]
     workers: tuple[str, ...]
@@ -98,11 +101,17 @@ class Inspector:
         return await self._estate.of(queue).first(look, is_found=lambda answer: bool(answer[1]))
 
     async def explain(self, queue: str, job_id: str) -> Explanation:
-        """Why a job waits."""
+        """Why a job waits, or what became of it."""
         home = queue
         if len(await self._estate.of(queue).names()) > 1:
             home, _ = await self._find(queue, job_id)
-        return read_explanation(queue, job_id, await self._engine.explain(home, job_id))
+        told = read_explanation(queue, job_id, await self._engine.explain(home, job_id))
+        if told.is_waiting or told.state is None:
+            return told
+        view = await self.job(queue, job_id)
+        if view is None or view.state is not told.state:  # it has gone on meanwhile
+            return told
+        return msgspec.structs.replace(told, past=_past(view))
 
     async def page(
         self,
@@ -203,13 +212,26 @@ def read_cursor(cursor: str, state: State) -> tuple[str, str]:
     return parts[2], parts[1]
 
 
+def _past(view: JobView) -> Past:
+    """What is known of a job that does not wait."""
+    last = view.errors[-1] if view.errors else None
+    return Past(
+        at=view.finished_at or view.claimed_at,
+        attempts=view.attempts,
+        losses=view.losses,
+        worker=view.worker,
+        error=f"{last.name}: {last.message}".split("\n")[0] if last else None,
+    )
+
+
 def _read_overview(queue: str, reply: Sequence[Any]) -> Overview:
-    now, counts, holds, conf, clock, workers, _ = reply
+    now, counts, holds, conf, clock, workers, _, dealt = reply
     totals = scripts.pairs(clock)
     return Overview(
         queue=queue,
         at=now,
         counts=scripts.pairs(counts),
+        dealt_with=scripts.pairs(dealt),
         holds=tuple(_hold(name, text) for name, text in scripts.pairs(holds).items()),
         settings={
             name: value.decode() for name, value in scripts.pairs(conf).items() if name != "digest"
@@ -226,12 +248,17 @@ def _add_up(parts: Sequence[Overview]) -> Overview:
     holds = {hold.reason: hold for part in parts for hold in part.holds}
     return msgspec.structs.replace(
         first,
-        counts={state: sum(part.counts[state] for part in parts) for state in first.counts},
+        counts=_sums([part.counts for part in parts]),
+        dealt_with=_sums([part.dealt_with for part in parts]),
         holds=tuple(holds.values()),
         workers=tuple(dict.fromkeys(name for part in parts for name in part.workers)),
         enqueued=sum(part.enqueued for part in parts),
         removed=sum(part.removed for part in parts),
     )
+
+
+def _sums(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    return {name: sum(part[name] for part in parts) for name in parts[0]}
 
 
 def _hold(reason: str, text: bytes) -> Hold:

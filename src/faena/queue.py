@@ -112,7 +112,7 @@ class Queue:
         return await (await self._app.runtime()).inspector.overview(self.name)
 
     async def counts(self) -> dict[str, int]:
-        """Jobs per state."""
+        """Jobs per state; `dead` are those that nobody has dealt with at the desk."""
         return (await self.overview()).counts
 
     def handle(self, job_id: str) -> Handle[Any]:

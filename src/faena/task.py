@@ -70,7 +70,7 @@ class Handle(Generic[R]):
         return await (await self._app.runtime()).inspector.job(self.queue, self.id)
 
     async def explain(self) -> Explanation:
-        """Why the job has not started: every gate before it, and when it should; print it."""
+        """Why the job has not started, and when it should, or what became of it; print it."""
         return await (await self._app.runtime()).inspector.explain(self.queue, self.id)
 
     async def result(self, timeout: timedelta | str | None = None) -> R:

@@ -167,33 +167,71 @@ def test_clean_removes_what_is_old_enough(cli: Cli) -> None:
     work_off()
     (cleaned,) = document(cli, "clean", TARGET, "mail", "--age", "1h")
     assert (cleaned["queue"], cleaned["removed"]) == ("mail", 0)
-    code, out, _ = cli("clean", TARGET, "mail", "--state", "dead", "--age", "0s")
+    code, out, _ = cli("clean", TARGET, "mail", "--state", "dead", "--age", "0s", "--yes")
     assert (code, out) == (0, "0 jobs removed from mail\n")
     code, out, _ = cli("clean", TARGET, "mail", "--state", "completed", "--age", "0s")
     assert (code, out) == (0, "3 jobs removed from mail\n")
 
 
-def test_clean_without_a_queue_cleans_all_of_them(cli: Cli) -> None:
+def test_clean_without_a_queue_cleans_all_of_them_but_leaves_dead_jobs_alone(cli: Cli) -> None:
     enqueue(send, 2)
     enqueue(fail)
     work_off()
     mail_, invoice_ = document(cli, "clean", TARGET, "--age", "0s")
-    assert mail_["states"] == {"cancelled": 0, "completed": 2, "dead": 1}
+    assert mail_["states"] == {"cancelled": 0, "completed": 2}
     assert (invoice_["queue"], invoice_["removed"]) == ("invoice", 0)
+    assert document(cli, "queues", TARGET)[0]["counts"]["dead"] == 1
+
+
+def test_clean_asks_before_it_removes_dead_jobs(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    enqueue(fail, 3)
+    work_off()
+    args = ("clean", TARGET, "mail", "--state", "dead", "--age", "0s")
+    monkeypatch.setattr("sys.stdin", Terminal("n\n"))
+    assert cli(*args)[0] == 1
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    code, out, err = cli(*args)
+    assert (code, out) == (1, "")
+    assert err == "faena: nothing was done: there is no terminal to ask at, say --yes\n"
+    assert document(cli, "queues", TARGET)[0]["counts"]["dead"] == 3
+    monkeypatch.setattr("sys.stdin", Terminal("y\n"))
+    code, out, err = cli(*args)
+    assert (code, out) == (0, "3 jobs removed from mail\n")
+    assert err.startswith("Remove dead jobs of mail, pending ones too?")
+
+
+def test_dead_jobs_that_were_dealt_with_are_counted_apart(cli: Cli) -> None:
+    first, second, _, _ = enqueue(fail, 4)
+    work_off()
+    assert cli("dlq", "discard", TARGET, "mail", first)[0] == 0
+    assert cli("dlq", "retry", TARGET, "mail", second)[0] == 0
+    seen = document(cli, "queues", TARGET)[0]
+    assert (seen["counts"]["dead"], seen["counts"]["ready"]) == (2, 1)
+    assert seen["dealt_with"] == {"retried": 1, "discarded": 1, "resolved": 0}
+    heads, _, row, _ = cli("queues", TARGET)[1].splitlines()
+    assert "dealt with" in heads
+    assert row.split()[6:9] == ["2", "0", "2"]
+
+
+class Terminal(io.StringIO):
+    """Somebody who types."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 def test_drain_and_obliterate_ask_first(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     enqueue(send, 3)
     enqueue(send, 2, delay="1h")
     for answer in ("n\n", ""):
-        monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+        monkeypatch.setattr("sys.stdin", Terminal(answer))
         code, out, err = cli("drain", TARGET, "mail")
         assert (code, out) == (1, "")
         assert err.endswith("faena: nothing was done: answer y, or say --yes\n")
     args = ("drain", TARGET, "mail", "--yes", "--keep-delayed")
     assert document(cli, *args) == {"queue": "mail", "removed": 3}
     assert cli("drain", TARGET, "mail", "--yes")[1] == "2 waiting jobs removed from mail\n"
-    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    monkeypatch.setattr("sys.stdin", Terminal("y\n"))
     code, out, err = cli("obliterate", TARGET, "mail")
     assert (code, out) == (0, "mail is gone\n")
     assert err.startswith("Remove mail with everything in it?")
@@ -270,3 +308,30 @@ def test_explain_names_what_a_job_waits_for(cli: Cli) -> None:
         1,
         "faena: no job nobody in queue mail; `faena jobs` lists those there are\n",
     )
+
+
+def test_explain_says_what_became_of_a_job_that_is_finished(cli: Cli) -> None:
+    (done,), (dead,), (gone,) = enqueue(send), enqueue(fail), enqueue(send, delay="1h")
+    cli("cancel", TARGET, "mail", gone)
+    work_off()
+    cli("dlq", "discard", TARGET, "mail", dead, "--by", "ana", "--reason", "too late")
+    for job, words in ((done, "it completed 20"), (gone, "it was cancelled 20")):
+        code, shown, err = cli("explain", TARGET, "mail", job)
+        assert (code, err) == (0, "")
+        assert f"job {job} does not wait: {words}" in shown
+    code, shown, _ = cli("explain", TARGET, "mail", dead)
+    assert code == 0
+    assert "\\x1b[31mno [bold]luck[/bold], after 1 failed attempt" in shown
+    assert "discard by ana" in shown
+    told = document(cli, "explain", TARGET, "mail", dead)
+    assert (told["state"], told["desk"]["status"]) == ("dead", "discarded")
+    assert told["past"]["error"].startswith("ValueError: ")
+    assert SECRET not in json.dumps(told)
+
+
+@pytest.mark.parametrize("group", ["dlq", "flow"])
+def test_a_group_alone_shows_its_commands(group: str, cli: Cli) -> None:
+    code, out, err = cli(group)
+    assert (code, err) == (0, "")
+    assert out == cli(group, "--help")[1]
+    assert out.count("\n") > 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -67,7 +68,10 @@ async def test_a_change_is_served_by_a_new_worker_and_a_broken_one_changes_nothi
         await eventually(lambda: "relief given up" in service.log())
         assert "faena: cannot import shop: SyntaxError" in service.log()
         assert await _ask(task) == 2
-        assert "mail/version" in service.log()
+        done = [line for line in service.log().splitlines() if "mail/version" in line]
+        form = r"\d\d:\d\d:\d\d\.\d{3} INFO     mail/version job \S+ attempt 1 after \d+ ms done"
+        assert all(re.fullmatch(form, line) for line in done)
+        assert len(done) == 3
         children = service.children()
         service.send(signal.SIGINT)
         code, _ = await service.ended()

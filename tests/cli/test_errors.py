@@ -127,7 +127,7 @@ def test_words_that_make_no_sense_are_refused_with_code_2(
 def test_a_wrong_app_queue_or_pool_is_named_in_one_line(
     args: tuple[str, ...], home: Path, server: Server
 ) -> None:
-    check(run(*args, cwd=home, FAENA_URL=server.url), 1, WRONG[args])
+    check(run(*args, cwd=home, FAENA_URL=server.url), 2, WRONG[args])
 
 
 def test_a_bad_duration_is_refused_by_the_real_command(home: Path) -> None:
@@ -152,6 +152,23 @@ def test_a_bad_value_in_the_environment_is_refused(
     environ: dict[str, str], words: str, home: Path
 ) -> None:
     check(run("worker", "shop:app", cwd=home, **environ), 2, words)
+
+
+@pytest.mark.parametrize(
+    ("environ", "words"),
+    [
+        ({"FAENA_URL": "nowhere"}, "FAENA_URL must start with a scheme such as valkey://"),
+        ({"REDIS_PORT": "high"}, "REDIS_PORT must be a port from 1 to 65535, got 'high'"),
+        ({"FAENA_APP": "shop"}, "FAENA_APP must be such as shop.tasks:app, got 'shop'"),
+        ({"FAENA_APP": "shop:ap"}, "FAENA_APP is wrong: module shop has no 'ap'; did you mean"),
+        ({"FAENA_APP": "shp:app"}, "FAENA_APP is wrong: no module 'shp'"),
+    ],
+)
+@pytest.mark.parametrize("args", [("queues",), ("worker",), ("jobs", "mail"), ("doctor",)])
+def test_a_bad_variable_has_the_same_code_everywhere(
+    args: tuple[str, ...], environ: dict[str, str], words: str, home: Path
+) -> None:
+    check(run(*args, cwd=home, **({"FAENA_APP": "shop:app"} | environ)), 2, words)
 
 
 @pytest.mark.parametrize(
@@ -181,13 +198,13 @@ def test_a_broker_that_does_not_answer_is_told_within_seconds(home: Path) -> Non
 @pytest.mark.parametrize("url", ["valkey://user:s3cret@127.0.0.1:1/x", "u:s3cret@host"])
 def test_a_password_is_never_shown(url: str, home: Path) -> None:
     ran = run("queues", "shop:app", cwd=home, FAENA_URL=url)
-    check(ran, 1, "FAENA_URL must")
+    check(ran, 2, "FAENA_URL must")
     assert "s3cret" not in ran.err
 
 
 def test_debug_shows_the_traceback_before_the_line(home: Path) -> None:
     ran = run("queues", "raises:app", "--debug", cwd=home)
-    assert ran.code == 1
+    assert ran.code == 2
     assert "Traceback (most recent call last)" in ran.err
     assert ran.err.splitlines()[-1].startswith("faena: cannot import raises")
 

@@ -96,20 +96,20 @@ def test_the_jobs_without_a_tenant_have_an_empty_name(cli: Cli) -> None:
 
 
 WRONG: dict[tuple[str, ...], tuple[int, str]] = {
-    ("plain",): (1, "queue plain must keep its tenants apart: declare it with fair=True"),
-    ("mial",): (1, "no queue 'mial' in app tenant-counter; did you mean 'mail'?"),
+    ("plain",): (2, "queue plain must keep its tenants apart: declare it with fair=True"),
+    ("mial",): (2, "no queue 'mial' in app tenant-counter; did you mean 'mail'?"),
     (): (2, "QUEUE must be given"),
     ("mail", "a", "b"): (2, "no more words are expected, got 'b'"),
-    ("mail", "a b"): (1, "tenant must be 1 to 128 printable characters without spaces"),
+    ("mail", "a b"): (2, "tenant must be 1 to 128 printable characters without spaces"),
     ("hold", "mail"): (2, "TENANT must be given"),
     ("set", "mail", "acme"): (2, "a setting must be given, such as --weight 2"),
-    ("set", "mail", "acme", "--weight", "0"): (1, "weight must be a number from 0.01 to 1000"),
+    ("set", "mail", "acme", "--weight", "0"): (2, "weight must be a number from 0.01 to 1000"),
     ("set", "mail", "acme", "--limit", "often"): (2, "must be jobs per time such as 10/s"),
     ("set", "mail", "acme", "--limit", "9/s", "--no-limits"): (2, "and not both"),
     ("set", "mail", "acme", "--size", "1", "--drop", "size"): (2, "size must be set or dropped"),
-    ("set", "mail", "acme", "--limit", "9/s", "--limit", "5/min"): (1, "9/s can never bind"),
+    ("set", "mail", "acme", "--limit", "9/s", "--limit", "5/min"): (2, "9/s can never bind"),
     ("hold", "mail", "acme", "--for", "5x"): (2, "must be a duration such as 90s, 5m"),
-    ("hold", "mail", "acme", "--reason", ""): (1, "reason must be 1 to 200 printable"),
+    ("hold", "mail", "acme", "--reason", ""): (2, "reason must be 1 to 200 printable"),
 }
 
 

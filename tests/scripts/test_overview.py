@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from faena.engine.desk import Decision, DeskCalls
 from faena.engine.scripts import pairs
-from faena.outcomes import Completed
-from tests._support.rig import LEASE, SECOND, T0, Rig, score
+from faena.outcomes import Buried, Completed
+from tests._support.rig import BOOM, LEASE, SECOND, T0, Rig, score
 
 
 async def test_a_queue_at_one_instant(rig: Rig) -> None:
@@ -15,7 +16,7 @@ async def test_a_queue_at_one_instant(rig: Rig) -> None:
     await rig.add("delayed", delay=SECOND)
     await rig.engine.hold("q", "pause", None, "ops")
     await rig.turn(is_sweep=True)
-    now, numbers, holds, conf, clock, workers, oldest = await rig.engine.overview("q")
+    now, numbers, holds, conf, clock, workers, oldest, dealt = await rig.engine.overview("q")
     assert now == T0
     assert pairs(numbers) == {
         "ready": 2,
@@ -33,11 +34,25 @@ async def test_a_queue_at_one_instant(rig: Rig) -> None:
         {"worker": str(T0 + 2 * LEASE).encode()},
     )
     assert float(oldest) == score(T0 + 3)
+    assert pairs(dealt) == {"retried": 0, "discarded": 0, "resolved": 0}
+
+
+async def test_dead_jobs_that_somebody_has_dealt_with_are_counted_apart(rig: Rig) -> None:
+    for job in "abcd":
+        await rig.run(job, Buried(BOOM))
+    calls, decision = DeskCalls(rig.engine), Decision("discard", "", "ana")
+    await calls.dismiss("q", "discarded", decision, ["a"])
+    await calls.dismiss("q", "resolved", decision, ["b"])
+    await calls.revive("q", decision, 10, [("c", "e")], epoch=0)
+    reply = await rig.engine.overview("q")
+    assert (pairs(reply[1])["dead"], pairs(reply[1])["ready"]) == (1, 1)
+    assert pairs(reply[7]) == {"retried": 1, "discarded": 1, "resolved": 1}
 
 
 async def test_a_queue_that_is_not_there_is_empty(rig: Rig) -> None:
     _, numbers, *rest = await rig.engine.overview("q")
-    assert set(pairs(numbers).values()) == {0}
+    *rest, dealt = rest
+    assert set(pairs(numbers).values()) == set(pairs(dealt).values()) == {0}
     assert rest == [[], [], [], [], b""]
 
 

@@ -54,6 +54,13 @@ RATE = _Read("rate", "jobs per time such as 10/s, 100/min or 500/30s", Limit)
 class Commands(click.Group):
     """Commands under one name."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Show the choice where none was made."""
+        if not args and not self.invoke_without_command:
+            click.echo(ctx.get_help())
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:

@@ -1,4 +1,4 @@
-"""`faena explain`: what a waiting job waits for."""
+"""`faena explain`: what a waiting job waits for, and what became of one that does not."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.text import Text
 
+from faena.app import Faena
 from faena.cli import session
 from faena.cli.argument import common, example, split, words
 from faena.cli.output import Output, facts, instant, plain
 from faena.cli.target import find_app, find_queue
+from faena.deadletter.item import DeadLetter
 from faena.errors import JobNotFound
 from faena.explanation import Explanation
+from faena.queue import Queue
+from faena.states import State
 
 
 @click.command(epilog=example("faena explain shop.tasks:app mail 01JCXYZ"))
@@ -20,22 +25,37 @@ from faena.explanation import Explanation
 @common
 @click.pass_obj
 def explain(output: Output, words: tuple[str, ...]) -> None:
-    """Say what stands between a waiting job and its start."""
+    """Say what stands between a waiting job and its start, or what became of one that has begun."""
     target, (name, job_id) = split(words, "QUEUE", "ID")
     app = find_app(target)
-    found = session.run(app, find_queue(app, name).handle(job_id).explain)
+    queue = find_queue(app, name)
+    found, letter = session.run(app, lambda: _look(app, queue, job_id))
     if found.state is None:
         raise JobNotFound(f"no job {job_id} in queue {name}", op="explain")
-    output.show(_document(found), lambda console: _draw(console, found))
+    output.show(_document(found, letter), lambda console: _draw(console, found, letter))
 
 
-def _document(found: Explanation) -> dict[str, Any]:
+async def _look(app: Faena, queue: Queue, job_id: str) -> tuple[Explanation, DeadLetter | None]:
+    found = await queue.handle(job_id).explain()
+    is_dead = found.state is State.DEAD
+    return found, await app.dead_letters.get(queue.name, job_id) if is_dead else None
+
+
+def _document(found: Explanation, letter: DeadLetter | None) -> dict[str, Any]:
     document = {name: getattr(found, name) for name in found.__struct_fields__}
-    return document | {"expected_at": found.expected_at, "words": str(found)}
+    desk = letter and {
+        "status": letter.status,
+        "retried_as": letter.retried_as,
+        "resolution": letter.resolution,
+    }
+    return document | {"expected_at": found.expected_at, "words": str(found), "desk": desk}
 
 
-def _draw(console: Console, found: Explanation) -> None:
-    console.print(plain(str(found)))
+def _draw(console: Console, found: Explanation, letter: DeadLetter | None) -> None:
+    console.print(Text(plain(str(found))))
+    if not found.is_waiting:
+        console.print(facts(_desk(letter) if letter else ()))
+        return
     rows: list[tuple[str, object]] = [
         (
             gate.name,
@@ -43,5 +63,14 @@ def _draw(console: Console, found: Explanation) -> None:
         )
         for gate in found.gates
     ]
-    rows.append(("expected start", instant(found.expected_at) or "nobody can tell"))
+    rows.append(("expected start", instant(found.expected_at) or "unknown"))
     console.print(facts(rows))
+
+
+def _desk(letter: DeadLetter) -> list[tuple[str, object]]:
+    done = letter.resolution
+    return [
+        ("at the desk", letter.status.value),
+        ("retried as", letter.retried_as),
+        ("decided", done and f"{done.action} by {done.by}, {instant(done.at)}: {done.reason}"),
+    ]

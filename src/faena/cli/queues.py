@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -35,16 +36,20 @@ _COUNTED = (
 @common
 @click.pass_obj
 def queues(output: Output, words: tuple[str, ...]) -> None:
-    """Show every queue: jobs per state, holds, workers."""
+    """Show every queue: jobs per state, holds, workers.
+
+    `dead` are the jobs that nobody has dealt with yet; see `faena dlq`.
+    """
     app = find_app(split(words)[0])
     found = session.run(app, lambda: _each(app.queues.values(), Queue.overview))
-    heads = ["queue", *(state.value for state in _COUNTED), "workers", "holds"]
+    heads = ["queue", *(state.value for state in _COUNTED), "dealt with", "workers", "holds"]
     output.show(found, lambda console: console.print(table(heads, map(_row, found))))
 
 
 def _row(seen: Overview) -> list[object]:
     counts = [seen.counts.get(state.value, 0) for state in _COUNTED]
-    return [seen.queue, *counts, len(seen.workers), ", ".join(map(_hold, seen.holds))]
+    dealt, holds = sum(seen.dealt_with.values()), ", ".join(map(_hold, seen.holds))
+    return [seen.queue, *counts, dealt, len(seen.workers), holds]
 
 
 def _hold(hold: Hold) -> str:
@@ -129,7 +134,7 @@ def _names(chosen: Sequence[Queue]) -> str:
 @click.command(
     epilog=example(
         "faena clean shop.tasks:app --age 7d",
-        "faena clean shop.tasks:app mail --state completed --age 1h",
+        "faena clean shop.tasks:app mail --state dead --age 90d --yes",
     )
 )
 @words("[MODULE:APP] [QUEUE]...")
@@ -138,20 +143,28 @@ def _names(chosen: Sequence[Queue]) -> str:
     "states",
     type=click.Choice(sorted(state.value for state in FINISHED)),
     multiple=True,
-    help="Only jobs that are this; all finished ones without.",
+    help="Only jobs that are this; completed and cancelled ones without.",
 )
 @click.option("--age", type=DURATION, required=True, help="Only jobs finished longer ago: 7d.")
+@click.option("--yes", is_flag=True, help="Do not ask about dead jobs.")
 @common
 @click.pass_obj
-def clean(output: Output, words: tuple[str, ...], states: tuple[str, ...], age: str) -> None:
-    """Remove finished jobs that are old enough, of all queues or of some; dead ones too."""
+def clean(
+    output: Output, words: tuple[str, ...], *, states: tuple[str, ...], age: str, yes: bool
+) -> None:
+    """Remove finished jobs that are old enough, of all queues or of some.
+
+    Dead jobs stay unless --state dead asks for them: somebody may still want to retry them.
+    """
     target, names = split(words, rest="QUEUE")
     app = find_app(target)
     chosen = [find_queue(app, name) for name in names] or list(app.queues.values())
-    wanted = states or sorted(state.value for state in FINISHED)
+    wanted = states or (State.COMPLETED.value, State.CANCELLED.value)
+    if State.DEAD.value in wanted:
+        _confirm(f"Remove dead jobs of {_names(chosen)}, pending ones too?", yes=yes)
 
     async def sweep(queue: Queue) -> dict[str, Any]:
-        removed = {state: await queue.clean(state, age=age) for state in wanted}
+        removed = {state: await queue.clean(state, age=age) for state in dict.fromkeys(wanted)}
         return {"queue": queue.name, "removed": sum(removed.values()), "states": removed}
 
     done = session.run(app, lambda: _each(chosen, sweep))
@@ -193,8 +206,11 @@ def obliterate(output: Output, words: tuple[str, ...], *, force: bool, yes: bool
 
 def _confirm(question: str, *, yes: bool) -> None:
     """Ask on standard error, which keeps standard output for the answer."""
-    if not yes:
-        click.confirm(question, abort=True, err=True)
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise click.ClickException("nothing was done: there is no terminal to ask at, say --yes")
+    click.confirm(question, abort=True, err=True)
 
 
 COMMANDS = (queues, pause, resume, clean, drain, obliterate)

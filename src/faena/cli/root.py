@@ -1,6 +1,7 @@
 """The roof over the commands, and the border where every error becomes one line and an exit code.
 
-0 is success, 1 an error, 2 a command line that makes no sense, 130 an interruption.
+0 is success, 1 an error, 2 something given that makes no sense (a word, an option, a variable, an
+app), 130 an interruption.
 """
 
 from __future__ import annotations
@@ -30,9 +31,11 @@ from faena.cli import (
 from faena.cli.argument import Commands
 from faena.cli.output import Output
 from faena.errors import (
+    ConfigError,
     FaenaError,
     InvalidTransition,
     JobNotFound,
+    PayloadError,
     StoreRejected,
     StoreUnavailable,
 )
@@ -119,22 +122,37 @@ def _explain(error: BaseException, *, is_debug: bool) -> int:
 
 def _line(error: BaseException) -> tuple[str, int]:
     match error:
-        case click.UsageError():
-            _name_variable(error)
-            path = error.ctx.command_path if error.ctx else "faena"
-            return f"{_lower(error.format_message())}; see `{path} --help`", 2
+        case click.ClickException():
+            return _usage(error) if isinstance(error, click.UsageError) else _said(error)
         case click.Abort():
             return "nothing was done: answer y, or say --yes", 1
-        case click.ClickException():
-            return _lower(error.format_message()), error.exit_code
         case FaenaError():
             advice = _advice(error)
-            return f"{error}; {advice}" if advice else str(error), 1
+            return f"{error}; {advice}" if advice else str(error), _code(error)
         case KeyboardInterrupt():
             return "interrupted", 130
         case _:
             what = f"{type(error).__name__}: {error}"
             return f"unexpected error, {what}; --debug shows where, please report it", 1
+
+
+def _usage(error: click.UsageError) -> tuple[str, int]:
+    _name_variable(error)
+    path = error.ctx.command_path if error.ctx else "faena"
+    return f"{_lower(error.format_message())}; see `{path} --help`", 2
+
+
+def _said(error: click.ClickException) -> tuple[str, int]:
+    return _lower(error.format_message()), error.exit_code
+
+
+def _code(error: FaenaError) -> int:
+    """2 for what was given: it is the same in every command. A broker that is set up in a way that
+    loses jobs was not given, although the library calls it a ConfigError too.
+    """
+    if isinstance(error, ConfigError):
+        return 1 if error.field == "maxmemory-policy" else 2
+    return 2 if isinstance(error, PayloadError) else 1
 
 
 def _advice(error: FaenaError) -> str | None:

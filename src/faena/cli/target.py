@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import sys
 import traceback
@@ -14,6 +15,8 @@ from faena.engine import Address
 from faena.errors import ConfigError, nearest
 from faena.queue import Queue
 
+_WORD = "MODULE:APP"
+_VARIABLE = "FAENA_APP"
 _TARGET = re.compile(r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<app>[^\W\d]\w*(\.[^\W\d]\w*)*)")
 
 
@@ -21,7 +24,7 @@ def find_app(target: str) -> Faena:
     """The app that a text such as "shop.tasks:app" names."""
     found = _TARGET.fullmatch(target)
     if found is None:
-        raise _wrong(target, f"MODULE:APP must be such as shop.tasks:app, got {target!r}")
+        raise _wrong(target, f"{_source(target)} must be such as shop.tasks:app, got {target!r}")
     module = _import(found["module"], target)
     value: object = module
     for name in found["app"].split("."):
@@ -98,4 +101,11 @@ def _apps(module: ModuleType, name: str) -> str:
 
 
 def _wrong(target: str, message: str) -> ConfigError:
-    return ConfigError(message, field="MODULE:APP", value=target)
+    source = _source(target)
+    told = message if source in message or source == _WORD else f"{source} is wrong: {message}"
+    return ConfigError(told, field=source, value=target)
+
+
+def _source(target: str) -> str:
+    """Where it was said."""
+    return _VARIABLE if os.environ.get(_VARIABLE) == target else _WORD
