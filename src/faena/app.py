@@ -120,6 +120,10 @@ class Faena:
         self._options[name] = checked
         return queue
 
+    def withdraw(self, queue: Queue) -> None:
+        """Take back a queue that was declared a moment ago."""
+        del self.queues[queue.name], self._options[queue.name]
+
     def pool(
         self,
         name: str,
@@ -133,9 +137,7 @@ class Faena:
         """Declare a worker pool: which queues, how many processes, how large, and whether it serves
         all homes of the queues, the "shared" ones, or those "dedicated" to one tenant.
         """
-        names = tuple(queue.name if isinstance(queue, Queue) else queue for queue in queues)
-        for queue in names:
-            self._check_known(queue)
+        names = tuple(queue.name for queue in self._all_known(queues))
         if name in self.pools:
             raise ConfigError(f"pool {name!r} is declared twice", field="pool", value=name)
         self.pools[name] = Pool(
@@ -295,14 +297,9 @@ class Faena:
         options: WorkerOptions | None = None,
     ) -> Worker:
         """A worker for some queues, or for all; `run()` it."""
-        names = [
-            queue.name if isinstance(queue, Queue) else queue
-            for queue in (self.queues if queues is None else queues)
-        ]
+        names = [queue.name for queue in self._all_known(self.queues if queues is None else queues)]
         if not names:
             raise ConfigError("a worker must have at least one queue, got none", field="queues")
-        for name in names:
-            self._check_known(name)
         runtime = await self.runtime()
         dead_letters = self.dead_letter_options.settled(os.environ)
         scheduler = await self.schedules.scheduler(names)
@@ -340,13 +337,26 @@ class Faena:
         provider = None if homes.is_fixed else homes.serving
         return Served(options=queue.options, handlers=queue.handlers, homes=provider)
 
-    def _check_known(self, name: str) -> None:
-        if name not in self.queues:
+    def known(self, queue: Queue | str) -> Queue:
+        """A queue of this app, by itself or by its name."""
+        name = queue.name if isinstance(queue, Queue) else str(queue)
+        known = self.queues.get(name)
+        if known is None or (isinstance(queue, Queue) and queue is not known):
             raise ConfigError(
                 f"no queue {name!r} in app {self.name}; {nearest(name, self.queues)}",
                 field="queue",
                 value=name,
             )
+        return known
+
+    def _all_known(self, queues: Any) -> list[Queue]:
+        if isinstance(queues, str) or not isinstance(queues, Iterable):
+            raise ConfigError(
+                f"queues must be a list of queues or their names, got {queues!r}",
+                field="queues",
+                value=queues,
+            )
+        return [self.known(queue) for queue in queues]
 
     def __repr__(self) -> str:
         return f"<Faena {self.name}: {len(self.queues)} queues>"

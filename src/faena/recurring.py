@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar, overload
 import msgspec
 
 from faena.duration import Duration
-from faena.errors import ConfigError, nearest
+from faena.errors import ConfigError
 from faena.handler import refuse_bare
 from faena.job import Job
 from faena.task import Task
 
 if TYPE_CHECKING:
     from faena.app import Faena
+    from faena.queue import Queue
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -59,7 +60,7 @@ class RecurringFields(ScheduleFields, total=False):
 
     name: str
     """Of the schedule; the task's by default."""
-    queue: str
+    queue: Queue | str
     """Where a plain function is put."""
     payload: Any
 
@@ -98,27 +99,34 @@ class Recurring:
         task: Task[Any, Any] = target
         if not isinstance(target, Task):
             names = sys._getframe(1).f_locals  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
-            task = self._made_queue().task.register(target, names)
-        elif self._queue is not None:
+            return self._make(target, names)
+        if self._queue is not None:
             raise ConfigError(
                 f"queue must be left out for a task, which has one, got {self._queue!r}",
                 field="queue",
                 value=self._queue,
             )
-        self._app.schedules.add(self._name or task.name, task, self._payload, self._terms)
+        self._schedule(task)
         return task
 
-    def _made_queue(self) -> Any:
-        name = self._queue or QUEUE
-        if name == QUEUE and name not in self._app.queues:
-            return self._app.queue(name)
-        if name not in self._app.queues:
-            raise ConfigError(
-                f"no queue {name!r} in app {self._app.name}; {nearest(name, self._app.queues)}",
-                field="queue",
-                value=name,
-            )
-        return self._app.queues[name]
+    def _make(self, function: Callable[..., Any], names: Mapping[str, Any]) -> Task[Any, Any]:
+        """Register a function and its schedule, or neither when one of them is refused."""
+        is_new = self._queue in {None, QUEUE} and QUEUE not in self._app.queues
+        queue = self._app.queue(QUEUE) if is_new else self._app.known(self._queue or QUEUE)
+        before = dict(queue.tasks)
+        try:
+            task = queue.task.register(function, names)
+            self._schedule(task)
+        except BaseException:
+            queue.tasks.clear()
+            queue.tasks.update(before)
+            if is_new:
+                self._app.withdraw(queue)
+            raise
+        return task
+
+    def _schedule(self, task: Task[Any, Any]) -> None:
+        self._app.schedules.add(self._name or task.name, task, self._payload, self._terms)
 
 
 def payload_text(task: Task[Any, Any] | None, payload: Any) -> str:

@@ -23,6 +23,7 @@ from faena.errors import (
     ResultTimeout,
     nearest,
 )
+from faena.naming import check_label, check_name
 from faena.states import FINISHED
 from faena.task import Handle
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 SLICE: Final = 100
 """Nodes written or read in one call."""
 
+_LONGEST_ID: Final = 40
 _POLL_S: Final = 0.02
 _POLL_MOST_S: Final = 0.5
 _FINAL: Final = frozenset({"completed", "failed", "cancelled"})
@@ -40,6 +42,18 @@ _HEAD: Final = ("state", "nodes", "left", "name", "created", "finished")
 
 _pack = msgspec.msgpack.encode
 _unpack = msgspec.msgpack.decode
+
+
+def check_id(flow: str) -> str:
+    """An id that can be part of others."""
+    if len(check_label("id", flow)) > _LONGEST_ID or set(flow) & set(":/."):
+        raise ConfigError(
+            f"id of a flow or a group must be at most {_LONGEST_ID} characters without colon, "
+            f"slash and dot, got {flow!r}",
+            field="id",
+            value=flow,
+        )
+    return flow
 
 
 def job_of(queue: str, flow: str, name: int | str, run: int = 1) -> str:
@@ -103,12 +117,12 @@ class Flow:
     def __init__(self, app: Faena, flow_id: str) -> None:
         self._app = app
         self.id = flow_id
-        queue, slash, self._flow = flow_id.partition("/")
-        if not (slash and queue and self._flow):
+        queue, slash, flow = str(flow_id).partition("/")
+        if not slash:
             raise ConfigError(
                 f"flow must be given as queue/id, got {flow_id!r}", field="flow", value=flow_id
             )
-        self._queue = queue
+        self._queue, self._flow = check_name("flow's queue", queue), check_id(flow)
 
     async def state(self) -> str:
         """running, completed, failed, cancelled, …"""

@@ -28,8 +28,8 @@ from faena.errors import (
     ResultTimeout,
     StoreError,
 )
-from faena.flows.flow import job_of
-from faena.flows.plan import check_draft, check_id, make
+from faena.flows.flow import check_id, job_of
+from faena.flows.plan import check_draft, make
 from faena.options import telling
 from faena.task import Draft, EnqueueFields, Receipt, Task
 
@@ -75,9 +75,7 @@ class Group:
         id: str | None = None,  # noqa: A002 - as jobs have one
     ) -> None:
         self._app = app
-        named, _, given = (id or "").rpartition("/")
-        self._name = check_id(given) if id else app.new_id()
-        self._queue: str | None = named or None
+        self._queue, self._name = (None, app.new_id()) if id is None else group_id(app, id)
         drafts = {"complete": on_complete, "success": on_success}
         self._callbacks = {name: draft for name, draft in drafts.items() if draft is not None}
         for draft in self._callbacks.values():
@@ -258,6 +256,21 @@ class Group:
 
     def __repr__(self) -> str:
         return f"<Group {self._queue}/{self._name}>"
+
+
+def group_id(app: Faena, given: str) -> tuple[str | None, str]:
+    """The queue of a group that has begun, if it is named, and the rest of its id."""
+    named, slash, name = str(given).rpartition("/")
+    if not slash:
+        return None, check_id(given)
+    if named not in app.queues:
+        raise ConfigError(
+            f"id of a group must be without a slash, or queue/id of one that has begun, got "
+            f"{given!r}: no queue {named!r} in app {app.name}",
+            field="id",
+            value=given,
+        )
+    return named, check_id(name)
 
 
 def _unknown(group: str) -> JobNotFound:

@@ -25,7 +25,7 @@ import msgspec
 from faena.client import digest_of
 from faena.engine.mail import Made, Mail
 from faena.errors import ConfigError, JobConflict, JobNotFound, nearest
-from faena.flows.flow import SLICE, Flow, job_of
+from faena.flows.flow import SLICE, Flow, check_id, job_of
 from faena.job import Spec
 from faena.middleware import wrap_enqueue
 from faena.naming import check_label
@@ -43,7 +43,6 @@ _FIELDS: Final = 10
 """Names and values that are written of a node."""
 _LARGEST: Final = 256 << 10
 """Bytes of jobs in one call, after which the rest goes into the next."""
-_LONGEST_ID: Final = 40
 
 _pack = msgspec.msgpack.encode
 
@@ -310,18 +309,6 @@ def _cycle(nodes: Mapping[str, Node], left: Mapping[str, int]) -> list[str]:
         path.append(name)
         name = next(parent for parent in nodes[name].after if parent in left)
     return [*path[path.index(name) :], name]
-
-
-def check_id(flow: str) -> str:
-    """An id that can be part of others."""
-    if len(check_label("id", flow)) > _LONGEST_ID or set(flow) & set(":/."):
-        raise ConfigError(
-            f"id of a flow or a group must be at most {_LONGEST_ID} characters without colon, "
-            f"slash and dot, got {flow!r}",
-            field="id",
-            value=flow,
-        )
-    return flow
 
 
 def chain(app: Faena, drafts: Sequence[Draft[Any]], name: str = "chain") -> Plan:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from faena import Backpressure, Faena, Job, Middleware
-from faena.errors import ConfigError
+from faena.errors import ConfigError, PayloadError
 from faena.job import Spec
 from faena.testing import Harness, harness
 from tests._support.eventually import eventually
@@ -317,6 +317,73 @@ def test_a_function_goes_to_a_queue_of_its_choice() -> None:
         app.cron("* * * * *", queue="owm")(lambda: None)
     with pytest.raises(ConfigError, match="queue must be left out for a task"):
         app.cron("* * * * *", queue="own", name="other")(tick)
+
+
+def test_a_function_goes_to_a_queue_that_is_given_as_itself() -> None:
+    app, other = Faena("x", "redis://127.0.0.1:1/0"), Faena("y", "redis://127.0.0.1:1/0")
+    own = app.queue("own")
+
+    @app.cron("* * * * *", queue=own)
+    async def tick() -> None: ...
+
+    @app.every("1m", queue=own)
+    async def tock() -> None: ...
+
+    assert (tick.queue, tock.queue, set(app.queues)) == ("own", "own", {"own"})
+    assert set(app.schedules.declared) == {"tick", "tock"}
+    with pytest.raises(ConfigError, match="no queue 'own' in app x"):
+        app.cron("* * * * *", queue=other.queue("own"))(lambda: None)
+
+
+@pytest.mark.parametrize(
+    ("timing", "options"),
+    [
+        ("61 * * * *", {}),
+        ("* * * * *", {"tz": "Mars/Olympus"}),
+        ("* * * * *", {"overlap": "maybe"}),
+        ("* * * * *", {"missed": "all(0)"}),
+        ("* * * * *", {"name": "a b"}),
+        ("* * * * *", {"payload": 7}),
+        ("* * * * *", {"jiter": "5s"}),
+        ("* * * * *", {"priority": "soon"}),
+        ("* * * * *", {"queue": "own", "tz": "Mars/Olympus"}),
+        ("* * * * *", {"queue": "other"}),
+    ],
+    ids=str,
+)
+def test_nothing_is_registered_when_a_schedule_is_refused(timing: str, options: Any) -> None:
+    app = Faena("x", "redis://127.0.0.1:1/0")
+    own = app.queue("own")
+
+    async def tick() -> None: ...
+
+    with pytest.raises((ConfigError, PayloadError)):
+        app.cron(timing, **options)(tick)
+    assert (set(app.queues), own.tasks, app.schedules.declared) == ({"own"}, {}, {})
+
+    app.cron("* * * * *")(tick)  # and the corrected decorator finds the name free
+    assert set(app.queues["scheduler"].tasks) == set(app.schedules.declared) == {"tick"}
+
+
+def test_a_function_that_is_refused_leaves_no_queue_behind() -> None:
+    app = Faena("x", "redis://127.0.0.1:1/0")
+
+    async def tick(_a: int, _b: int, _c: int) -> None: ...
+
+    with pytest.raises(ConfigError):
+        app.cron("* * * * *")(tick)
+    assert app.queues == {}
+
+
+def test_a_pool_takes_queues_and_names_but_no_bare_word() -> None:
+    app = Faena("x", "redis://127.0.0.1:1/0")
+    own, mail = app.queue("own"), app.queue("mail")
+    assert app.pool("both", [own, "mail"]).queues == ("own", "mail")
+    words: Any = "mail"
+    for given in (words, mail, 7):
+        with pytest.raises(ConfigError, match="queues must be a list of queues or their names"):
+            app.pool("bare", given)
+    assert set(app.pools) == {"both"}
 
 
 def test_a_decorator_without_its_timing_is_refused() -> None:
