@@ -5,6 +5,7 @@ from faena.deadletter.item import DeadGroup, DeadLetter, DeadPage, DeadStats
 from faena.deadletter.redrive import RedriveView
 from faena.errors import FaenaError
 from faena.flows import Flow, FlowView, Group, GroupView, NodeView, Plan
+from faena.handle import Handle
 from faena.identity import IdempotencyKey, WebhookKey
 from faena.job import Job, JobView
 from faena.limits import Limit
@@ -13,10 +14,11 @@ from faena.options import Backpressure, DeadLetters, Durability, Order, Priority
 from faena.outcomes import Discard, RateLimited, Snooze
 from faena.pool import Pool
 from faena.queue import Queue
+from faena.receipt import Receipt
 from faena.retry import Retry
 from faena.shares import Shares, Waits
 from faena.states import State
-from faena.task import Draft, Handle, Receipt, Task
+from faena.task import Draft, Task
 from faena.tenants import Tenant, TenantView
 from faena.timetable import ScheduleView
 from faena.worker.worker import Worker, WorkerOptions

@@ -213,8 +213,11 @@ class Faena:
 
     async def runtime(self) -> Runtime:
         """The open connection of the running event loop."""
-        ready = self._links.at_hand(self._options)
-        return ready if ready is not None else await self._links.here(self._options)
+        return self.at_hand() or await self._links.here(self._options)
+
+    def at_hand(self) -> Runtime | None:
+        """The same, if it is open already."""
+        return self._links.at_hand(self._options)
 
     async def connect(self) -> Self:
         """Connect now instead of at first use."""

@@ -6,94 +6,21 @@ at one home after the other until one knows the job.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-
-import msgspec
+from collections.abc import Awaitable, Callable, Sequence
 
 from faena.dispatch import Dispatch
 from faena.engine import Engine
-from faena.engine.envelope import seal
+from faena.engine.envelope import NewJob
 from faena.errors import InvalidTransition, JobNotFound
 from faena.estate import Estate
-from faena.job import Spec
-from faena.options import Durability, EnqueueOptions, Unique, UniqueMode
-from faena.producer import CallIds, NewJob, Sent
+from faena.options import Durability
+from faena.producer import CallIds, Sent
 
 SLICE = 200
 """Jobs removed in one call at most: the server waits for nothing else while it lasts."""
 
 DEAD_SLICE = 50
 """The same for dead jobs: each must also be taken from the dead-letter desk."""
-
-_MODES = {
-    UniqueMode.WHILE_WAITING: "waiting",
-    UniqueMode.WHILE_LIVE: "live",
-    UniqueMode.THROTTLE: "throttle",
-    UniqueMode.DEBOUNCE: "debounce",
-    UniqueMode.KEEP_LAST: "last",
-}
-
-_NO_PLACE: Mapping[str, str] = {}
-
-_encode = msgspec.json.Encoder().encode
-
-
-def seal_job(
-    job_id: str,
-    spec: Spec,
-    options: EnqueueOptions,
-    priority: int,
-    place: Mapping[str, str] = _NO_PLACE,
-) -> NewJob:
-    """Write the spec and the line before it; `place` is its lane and chain."""
-    facts: dict[str, object] = {**place}
-    if options.delay_us:
-        facts["delay"] = options.delay_us
-    if options.id is not None:
-        facts["digest"] = digest_of(spec)
-    if isinstance(options.unique, Unique):
-        facts |= _unique_facts(options.unique)
-    if options.tells is not None:
-        facts["tells"] = options.tells
-    return NewJob(job_id, seal(priority, facts, _encode(spec)))
-
-
-class Frame:
-    """A sealed spec with a hole for the payload: what jobs with the same options have in common.
-
-    Not for jobs with an id of their own, whose line depends on the payload.
-    """
-
-    __slots__ = ("_head", "_tail")
-
-    def __init__(
-        self, spec: Spec, options: EnqueueOptions, priority: int, place: Mapping[str, str]
-    ) -> None:
-        empty = msgspec.structs.replace(spec, payload=msgspec.Raw(b"0"))
-        sealed = seal_job("", empty, options, priority, place).spec
-        head, hole, self._tail = sealed.partition(b'"payload":0')
-        self._head = head + hole[:-1]
-
-    def fill(self, payload: bytes) -> bytes:
-        """The spec of a job with this payload."""
-        return self._head + payload + self._tail
-
-
-def digest_of(spec: Spec) -> str:
-    """What makes two jobs of one id the same: task, payload, tenant, key."""
-    parts = (spec.task, bytes(spec.payload), spec.tenant, spec.key)
-    return hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()
-
-
-def _unique_facts(unique: Unique) -> Mapping[str, object]:
-    digest = hashlib.blake2b(unique.key.encode(), digest_size=12).hexdigest()
-    facts: dict[str, object] = {"unique": digest, "mode": _MODES[unique.mode]}
-    if unique.ttl_us:
-        facts["ttl"] = unique.ttl_us
-    if unique.delay_us:
-        facts["delay"] = unique.delay_us
-    return facts
 
 
 class Client:
@@ -104,9 +31,11 @@ class Client:
         self._estate = estate
         self._dispatch = Dispatch(engine, estate, CallIds())
 
-    async def enqueue(self, queue: str, jobs: Sequence[NewJob], durability: Durability) -> Sent:
+    def enqueue(
+        self, queue: str, jobs: Sequence[NewJob], durability: Durability
+    ) -> Awaitable[Sent]:
         """Send up to 300 jobs."""
-        return await self._dispatch.send(queue, jobs, durability)
+        return self._dispatch.send(queue, jobs, durability)
 
     async def close(self) -> None:
         """Send nothing more; call it before the connection is closed."""

@@ -13,14 +13,14 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from faena.engine import Engine
-from faena.engine.envelope import facts_in, lane_in
+from faena.engine.envelope import NewJob, facts_in
 from faena.engine.moving import Known, Moving
 from faena.engine.scripts import Answer
 from faena.errors import HomesChanged, StoreRejected, StoreUnavailable
 from faena.estate import Estate, Homes
 from faena.homes import MOVING, Table
 from faena.options import Durability, DurabilityLevel
-from faena.producer import CallIds, NewJob, Producer, Sent
+from faena.producer import CallIds, Producer, Sent
 
 _PAUSE_S: Final = 0.1
 _PATIENCE_S: Final = 30.0
@@ -113,7 +113,7 @@ class Dispatch:
         former = table.former()
         answers: dict[int, Answer] = {}
         for at in indexes:
-            lane = lane_in(jobs[at].spec) or "@"
+            lane = jobs[at].facts.get("lane", "@")
             home, to = former.home_of(queue, lane), table.home_of(queue, lane)
             if home != to and _wanted(jobs[at])[1:] != ("", "", ""):
                 known = await self._known_at(home, to, jobs[at])
@@ -140,12 +140,12 @@ class Dispatch:
 
 def _wanted(job: NewJob) -> tuple[str, str, str, str]:
     """The id, the mode and hash of the claim, and the digest of a job with an id of its own."""
-    facts = facts_in(job.spec)
+    facts = job.facts
     return job.id, facts.get("mode", ""), facts.get("unique", ""), facts.get("digest", "")
 
 
 def _answer(job: NewJob, known: Known) -> Answer:
-    digest = facts_in(job.spec).get("digest")
+    digest = job.facts.get("digest")
     is_same = not known.spec or known.spec == job.spec
     is_same = is_same or (digest is not None and digest == facts_in(known.spec).get("digest"))
     return Answer("DUPLICATE" if is_same else "CONFLICT", known.id, known.state)
@@ -156,7 +156,7 @@ def _by_home(
 ) -> dict[str, list[int]]:
     groups: dict[str, list[int]] = defaultdict(list)
     for at in indexes:
-        groups[table.home_of(queue, lane_in(jobs[at].spec) or "@")].append(at)
+        groups[table.home_of(queue, jobs[at].facts.get("lane", "@"))].append(at)
     return groups
 
 

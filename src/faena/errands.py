@@ -16,14 +16,14 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from faena.client import Client
-from faena.engine.envelope import seal
+from faena.engine.envelope import Facts, NewJob, seal
 from faena.engine.mail import Errand, Made, Mail
 from faena.engine.scripts import Answer
 from faena.errors import FaenaError, JobError
 from faena.job import Input, Spec
 from faena.options import Durability
 from faena.outcomes import ErrorRecord
-from faena.producer import BATCH_BYTES, NewJob
+from faena.producer import BATCH_BYTES
 
 _VALID_US: Final = 20_000_000
 """How long an errand that was read may be run; beyond that it is read again."""
@@ -188,8 +188,8 @@ def job_of(
     spec.parents, spec.group = parents or {}, group or {}
     words = f"{errand.job} {made.facts['tells']}"
     digest = hashlib.blake2b(words.encode(), digest_size=12).hexdigest()
-    facts = {**made.facts, "digest": digest, "by": by}
-    return NewJob(errand.job, seal(made.priority, facts, msgspec.json.encode(spec)))
+    facts: Facts = {**made.facts, "digest": digest, "by": by}
+    return NewJob(errand.job, seal(made.priority, facts, msgspec.json.encode(spec)), facts)
 
 
 def _counts(flat: Sequence[Any]) -> dict[str, int]:

@@ -7,12 +7,22 @@ measured because it may hold a slash itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import Final, TypedDict
 
 from faena.errors import ConfigError
 from faena.options import Order, QueueOptions
 
-_NO_FACTS: Mapping[str, str] = {}
+
+class Place(TypedDict, total=False):
+    """Where a job waits, if not simply in its queue."""
+
+    lane: str
+    """Of its tenant."""
+    chain: str
+    """Whose order it keeps."""
+
+
+_NOWHERE: Final = Place()
 
 
 def lane_of(tenant: str | None) -> str:
@@ -25,9 +35,7 @@ def tenant_of(lane: str) -> str | None:
     return lane[1:] or None
 
 
-def place_facts(
-    queue: str, options: QueueOptions, tenant: str | None, key: str | None
-) -> Mapping[str, str]:
+def place_facts(queue: str, options: QueueOptions, tenant: str | None, key: str | None) -> Place:
     """What an envelope says of a job's lane and chain; raises where an order needs more."""
     order = options.order
     if order in {Order.TENANT, Order.KEY} and tenant is None:
@@ -39,7 +47,9 @@ def place_facts(
         raise ConfigError(
             f"queue {queue} keeps the order of each key: enqueue must be given key=", field="key"
         )
-    facts = {"lane": lane_of(tenant)} if options.is_fair else {}
+    if order is Order.NONE and not options.is_fair:
+        return _NOWHERE
+    facts = Place(lane=lane_of(tenant)) if options.is_fair else Place()
     match order:
         case Order.TENANT:
             facts["chain"] = f"t/{tenant}"
@@ -48,5 +58,5 @@ def place_facts(
         case Order.QUEUE:
             facts["chain"] = "q"
         case _:
-            return facts or _NO_FACTS
+            pass
     return facts

@@ -28,10 +28,12 @@ from typing import Any, Generic, NamedTuple, TypeVar, Unpack, cast, overload
 from weakref import WeakMethod
 
 from faena.errors import ConfigError, StoreUnavailable
+from faena.handle import Handle
 from faena.job import Job
+from faena.receipt import Receipt
 from faena.runtime import Links
 from faena.states import State
-from faena.task import Draft, EnqueueFields, Handle, Receipt, Task
+from faena.task import Draft, EnqueueFields, Task
 
 P = TypeVar("P")
 R = TypeVar("R")

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from faena.engine import Engine
-from faena.engine.envelope import has_facts
+from faena.engine.envelope import NewJob
 from faena.engine.scripts import Answer
 from faena.errors import StoreUnavailable
 from faena.options import Durability, DurabilityLevel
@@ -49,13 +49,6 @@ class CallIds:
     def __call__(self) -> str:
         self._count += 1
         return f"{self._stem}{self._count:x}"
-
-
-class NewJob(NamedTuple):
-    """A job ready to be sent."""
-
-    id: str
-    spec: bytes
 
 
 class Sent(NamedTuple):
@@ -169,7 +162,7 @@ class Producer:
 
 
 def _weigh(jobs: Sequence[NewJob]) -> tuple[int, int]:
-    work = sum(PLACED if has_facts(job.spec) else 1 for job in jobs)
+    work = sum(PLACED if job.facts else 1 for job in jobs)
     return work, sum(len(job.spec) for job in jobs)
 
 

@@ -11,6 +11,7 @@ from faena.engine import Engine
 from faena.engine.moving import Moving
 from faena.engine.settings import NAMES, limits_text, setting_text
 from faena.errors import ConfigError, nearest
+from faena.handle import Handle
 from faena.handler import Handler, make_handler, name_of, refuse_bare
 from faena.idempotency import Idempotency
 from faena.inspector import Overview, Page
@@ -23,7 +24,7 @@ from faena.registrar import BatchFields, BatchRegistrar, Registrar
 from faena.sharding import HomesView, reshard, view_homes
 from faena.shares import Shares, shares_of
 from faena.states import FINISHED, State
-from faena.task import Handle, Task
+from faena.task import Task
 from faena.tenants import Tenant, TenantView, busiest, check_lanes
 
 if TYPE_CHECKING:

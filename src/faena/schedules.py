@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from faena.agenda import Edit, Mark, Record, check_schedule, unpack
 from faena.codec import codec_for
-from faena.engine.envelope import seal
+from faena.engine.envelope import Facts, NewJob, seal
 from faena.engine.scheduling import Stored, forget, read
 from faena.engine.scripts import CREATED
 from faena.errors import (
@@ -30,6 +30,7 @@ from faena.errors import (
     Overloaded,
     nearest,
 )
+from faena.handle import Handle
 from faena.job import Spec
 from faena.lanes import place_facts
 from faena.middleware import wrap_enqueue
@@ -37,12 +38,12 @@ from faena.naming import check_label
 from faena.number import check_whole
 from faena.options import Durability
 from faena.options.schedule import NAMES, TIMINGS, Terms, check_timing, iso, read_terms
-from faena.producer import NewJob
+from faena.receipt import Receipt
 from faena.recurring import MISSING, TimedFields, payload_text
 from faena.services.declaring import Declared, Edited, Kept, Start, change, declare, redue, remove
 from faena.services.firing import Around, Firing, claim_facts, spec_of
 from faena.services.scheduler import Scheduler
-from faena.task import Handle, Receipt, Task
+from faena.task import Task
 from faena.timetable import ScheduleView, Timetable, coming, view_of
 
 if TYPE_CHECKING:
@@ -262,8 +263,8 @@ class Schedules:
         if spec is None:
             raise InvalidTransition(f"a middleware keeps schedule {name} from running", op="run")
         place = place_facts(queue, self._app.queues[queue].options, spec.tenant, spec.key)
-        facts = {**place, **claim_facts(name, terms)}
-        job = NewJob(self._app.new_id(), seal(terms.priority, facts, _encode(spec)))
+        facts: Facts = {**place, **claim_facts(name, terms)}
+        job = NewJob(self._app.new_id(), seal(terms.priority, facts, _encode(spec)), facts)
         client = (await self._app.runtime()).client
         ((answer,), _) = await client.enqueue(queue, [job], Durability())
         if answer.code.endswith("OVERLOADED"):

@@ -9,11 +9,11 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 from faena import Faena, Job, Worker, WorkerOptions
-from faena.client import seal_job
 from faena.engine import Address
 from faena.errors import StoreUnavailable
 from faena.homes import Home
 from faena.options import Durability, EnqueueOptions
+from faena.sealing import seal_job
 from faena.worker.worker import Served
 from tests._support.valkey import Server
 

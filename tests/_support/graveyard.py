@@ -6,11 +6,11 @@ The broker is in FAENA_URL.
 from __future__ import annotations
 
 from faena import Faena, Retain, Retry
-from faena.client import seal_job
 from faena.engine import Engine
 from faena.engine.scripts import Settlement, Turn
 from faena.options import EnqueueOptions
 from faena.outcomes import Buried, DeathNote, ErrorRecord
+from faena.sealing import seal_job
 
 app = Faena("graveyard")
 mail = app.queue("mail", retry=Retry.never(), retain=Retain(dead_count=None))

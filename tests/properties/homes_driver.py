@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Mapping
 from typing import Any, NamedTuple
 
 from faena.engine import Address, Engine, Wire
-from faena.engine.envelope import facts_in, lane_in
+from faena.engine.envelope import facts_in
 from faena.engine.moving import Moving
 from faena.engine.scripts import Answer, Settlement, Turn
 from faena.engine.settings import declaration
@@ -87,7 +87,7 @@ class Writer:
         """Letters to the homes of the jobs' lanes, without those that an old home knows."""
         letters: dict[str, Letter] = {}
         for job, spec in jobs:
-            lane = lane_in(spec) or "@"
+            lane = facts_in(spec).get("lane", "@")
             home = self.table.home_of(QUEUE, lane)
             if not await self._is_known(job, spec, lane, home):
                 letter = letters.setdefault(home, Letter(home, self.table.epoch, []))

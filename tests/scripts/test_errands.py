@@ -38,7 +38,7 @@ async def test_nothing_is_cancelled_before_it_was_sent(rig: Rig, mail: Mail) -> 
 
 
 async def test_an_errand_of_a_group_tells_its_counts(rig: Rig, mail: Mail) -> None:
-    made = Made("elsewhere", 10, {"delay": "5"}, "{}", "q.g.complete")
+    made = Made("elsewhere", 10, {"delay": 5}, "{}", "q.g.complete")
     await mail.open_group("q", "g", {"complete": made.pack()})
     await mail.seal_group("q", "g", 0)
     _, (errand,) = await mail.errands("q", 0)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from faena import Discard, Faena, Limit, RateLimited, Snooze
-from faena.engine.envelope import lane_in, seal
+from faena.engine.envelope import Facts, facts_in, seal
 from faena.errors import ConfigError
 from faena.outcomes import Limited, Signal
 from faena.shares import Shares
@@ -113,11 +113,13 @@ def test_a_provider_s_wait_says_on_the_wire_whom_it_concerns() -> None:
 
 
 def test_the_lane_stands_in_the_line_and_nowhere_else() -> None:
-    body = b'{"payload":" lane=@other"}'
-    assert lane_in(seal(10, {"lane": "@ac/me", "chain": "t/ac/me"}, body)) == "@ac/me"
-    assert lane_in(seal(10, {"delay": 5, "lane": "@"}, body)) == "@"
-    assert lane_in(seal(10, {"delay": 5}, body)) is None
-    assert lane_in(seal(10, {}, body)) is None
+    def lane_of(facts: Facts) -> str | None:
+        return facts_in(seal(10, facts, b'{"payload":" lane=@other"}')).get("lane")
+
+    assert lane_of({"lane": "@ac/me", "chain": "t/ac/me"}) == "@ac/me"
+    assert lane_of({"delay": 5, "lane": "@"}) == "@"
+    assert lane_of({"delay": 5}) is None
+    assert lane_of({}) is None
 
 
 def test_fairness_is_one_for_equals_and_a_share_for_a_monopoly() -> None:

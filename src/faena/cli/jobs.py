@@ -15,9 +15,9 @@ from faena.cli.argument import common, example, split, words
 from faena.cli.output import Output, facts, instant, plain, table
 from faena.cli.target import find_app, find_queue
 from faena.errors import JobError, JobNotFound
+from faena.handle import Handle
 from faena.job import JobView
 from faena.states import State
-from faena.task import Handle
 
 _CONFIDENTIAL = ("payload", "result")
 

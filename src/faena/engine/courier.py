@@ -48,19 +48,27 @@ class Courier:
         self._pools: dict[Node, Pool] = {}
         self._is_closed = False
 
-    async def deliver(self, request: Request, patience_s: float) -> list[Any]:
-        """The replies to a request, or one of the store errors."""
+    async def deliver(self, request: Request, patience_s: float) -> Any:
+        """The reply to a request, all of them if it is several commands; or a store error."""
         patience = Patience(patience_s, self._jitter)
         node: Node | None = None
         diverted: Node | None = None
         while True:
             try:
-                node = diverted or request.node or await self._topology.locate(request.slot)
+                node = diverted or request.node or self._topology.known(request.slot)
+                node = node or await self._topology.locate(request.slot)
                 pool = self._pools.get(node) or self._open_pool(node)
-                link = await pool.take(patience.limit(request.timeout_s))
+                link = pool.at_hand() or await pool.take(patience.limit(request.timeout_s))
                 try:
                     timeout_s = patience.limit(request.timeout_s)
-                    return await request.travel(link, timeout_s, is_asking=diverted is not None)
+                    if diverted is None:
+                        replies = await link.ask(request.data, request.replies, timeout_s)
+                    else:
+                        replies = await request.ask_elsewhere(link, timeout_s)
+                    if request.replies == 1 and not isinstance(replies[0], hiredis.ReplyError):
+                        return replies[0]
+                    replies = await request.checked(replies, link, timeout_s, diverted)
+                    return replies[0] if request.replies == 1 else replies
                 finally:
                     pool.give(link)
             except (OSError, hiredis.ReplyError) as failure:

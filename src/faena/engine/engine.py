@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from faena.engine import scripts
+from faena.engine.envelope import NewJob
 from faena.engine.keys import Keys, channel, read_message
 from faena.engine.loader import load
 from faena.engine.scripts import Answer, Exchanged, Turn
@@ -92,7 +93,7 @@ class Engine:
         queue: str,
         caller: str,
         call: str,
-        jobs: Sequence[tuple[str, bytes]],
+        jobs: Sequence[NewJob | tuple[str, bytes]],
         *,
         epoch: int = 0,
     ) -> list[Answer]:
@@ -100,15 +101,21 @@ class Engine:
 
         Raises HomesChanged, with nothing taken in, when the queue's homes are of a later epoch.
         """
+        if queue not in self._declared:
+            await self.declare(queue)
         args = _enqueue_args(caller, call, epoch, jobs)
-        return scripts.read_enqueue(await self.ask_declared("enqueue", queue, args), len(jobs))
+        reply = await self._send("enqueue", queue, [self._now(), *args])
+        if _is_unconfigured(reply):
+            self._declared.discard(queue)
+            reply = await self.ask_declared("enqueue", queue, args)
+        return scripts.read_enqueue(reply, len(jobs))
 
     async def enqueue_durably(
         self,
         queue: str,
         caller: str,
         call: str,
-        jobs: Sequence[tuple[str, bytes]],
+        jobs: Sequence[NewJob | tuple[str, bytes]],
         wait: Sequence[Argument],
         *,
         epoch: int = 0,
@@ -354,11 +361,11 @@ def _parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
 
 
 def _enqueue_args(
-    caller: str, call: str, epoch: int, jobs: Sequence[tuple[str, bytes]]
+    caller: str, call: str, epoch: int, jobs: Sequence[NewJob | tuple[str, bytes]]
 ) -> list[Argument]:
     args: list[Argument] = [caller, call, epoch or ""]
-    for pair in jobs:
-        args += pair
+    for job in jobs:
+        args += job[:2]
     return args
 
 

@@ -8,10 +8,42 @@ The line begins with the priority in three digits; facts follow only where a job
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from faena.lanes import Place
 
 
-def seal(priority: int, facts: Mapping[str, object], body: bytes) -> bytes:
+class Facts(Place, total=False):
+    """What the line says beyond the priority; an ordinary job has none."""
+
+    delay: int
+    """Microseconds until it is ready."""
+    digest: str
+    """What makes two jobs of one id the same."""
+    unique: str
+    """The hash of its unique claim."""
+    mode: str
+    """Of the claim."""
+    ttl: int
+    """Microseconds for which a throttle's claim is held."""
+    tells: str
+    """The flow or group that is told of its end."""
+    by: int
+    """The instant after which it is not taken in any more."""
+
+
+NO_FACTS: Final = Facts()
+
+
+class NewJob(NamedTuple):
+    """A job ready to be sent; the facts are those that its spec begins with."""
+
+    id: str
+    spec: bytes
+    facts: Facts = NO_FACTS
+
+
+def seal(priority: int, facts: Facts, body: bytes) -> bytes:
     """Put the line before the body."""
     if not facts:
         return b"%03d\n%b" % (priority, body)
@@ -24,25 +56,15 @@ def priority_of(spec: bytes) -> int:
     return int(spec[:3])
 
 
-def has_facts(spec: bytes) -> bool:
-    """Whether the line says more than a priority."""
-    return spec[3] != 10
-
-
 def is_chained(spec: bytes) -> bool:
     """Whether the job keeps an order, in which priorities mean nothing."""
     return spec[3] != 10 and b" chain=" in spec[: spec.index(b"\n")]
 
 
 def facts_in(spec: bytes) -> dict[str, str]:
-    """What the line says beyond the priority."""
+    """What the line of a job from the server says beyond the priority."""
     facts = spec[: spec.index(b"\n")].decode().split(" ")[1:]
     return {name: value for name, _, value in (fact.partition("=") for fact in facts)}
-
-
-def lane_in(spec: bytes) -> str | None:
-    """The lane in which the job waits, where its queue has any."""
-    return facts_in(spec).get("lane")
 
 
 def body_of(spec: bytes) -> bytes:

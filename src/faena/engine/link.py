@@ -43,6 +43,8 @@ class Link(asyncio.Protocol):
         self._replies: list[Any] = []
         self._wanted = 0
         self._timer: asyncio.TimerHandle | None = None
+        self._checks_at = 0.0  # when the timer runs out
+        self._timeout_s = 0.0  # of silence, of the request in flight
         self._moved_at = 0.0  # when bytes last came in, or a full buffer had gone out
         self._unsent = 0  # bytes that the transport held when last looked at
 
@@ -56,16 +58,16 @@ class Link(asyncio.Protocol):
             self.close()
             raise self._loss()
         waiter = self._waiter = self._loop.create_future()
-        self._wanted, self._unsent = wanted, len(data)
-        self._timer = self._loop.call_later(timeout_s, self._check, timeout_s)
+        self._wanted, self._unsent, self._timeout_s = wanted, len(data), timeout_s
+        self._moved_at = self._loop.time()
+        if self._timer is None or self._moved_at + timeout_s < self._checks_at:
+            self._check_in(timeout_s)
         self._transport.write(data)
         try:
             return await waiter
         except BaseException:
             self.close()
             raise
-        finally:
-            self._timer.cancel()
 
     def send(self, data: bytes) -> None:
         """Write without waiting: only for a subscribed link, whose replies go to `on_push`."""
@@ -116,23 +118,37 @@ class Link(asyncio.Protocol):
             if not waiter.done():
                 waiter.set_result(replies)
 
-    def _check(self, timeout_s: float) -> None:
-        """End the request after so much silence; the timer is set anew only when it has run out."""
+    def _check_in(self, delay_s: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._checks_at = self._loop.time() + delay_s
+        self._timer = self._loop.call_later(delay_s, self._check)
+
+    def _check(self) -> None:
+        """End the request after so much silence.
+
+        The timer outlives requests and is set anew when it has run out: one for each would cost
+        more than all else that is done here.
+        """
+        self._timer = None
         if self._waiter is None or self._waiter.done() or self._transport is None:
             return
         now, unsent = self._loop.time(), self._transport.get_write_buffer_size()
         if 0 < unsent < self._unsent:
             self._moved_at = now
         self._unsent = unsent
-        left_s = self._moved_at + timeout_s - now
+        left_s = self._moved_at + self._timeout_s - now
         if left_s > 0:
-            self._timer = self._loop.call_later(left_s, self._check, timeout_s)
+            self._check_in(left_s)
         else:
-            self._waiter.set_exception(TimeoutError(f"no reply within {timeout_s:g} s"))
+            self._waiter.set_exception(TimeoutError(f"no reply within {self._timeout_s:g} s"))
 
     def _end(self) -> None:
         self._transport = None
         self.ended.set()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_exception(self._loss())
 

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from faena.engine.engine import Engine
+from faena.engine.envelope import Facts
 from faena.engine.scripts import pairs, texts
 from faena.engine.wire import Argument
 
@@ -139,7 +140,7 @@ class Made(NamedTuple):
 
     queue: str
     priority: int
-    facts: Mapping[str, str]
+    facts: Facts
     body: str
     job: str
 

@@ -7,6 +7,7 @@ go. A link that is not clean (closed, or with a request still in flight) never c
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable
 
 from faena.engine.link import Link
@@ -17,33 +18,42 @@ class Pool:
 
     def __init__(self, dial: Callable[[float], Awaitable[Link]], limit: int) -> None:
         self._dial = dial
-        self._slots = asyncio.Semaphore(limit)
+        self._free = limit
+        self._waiting: deque[asyncio.Future[None]] = deque()
         self._idle: list[Link] = []
         self._lent: set[Link] = set()
         self._is_closed = False
 
+    def at_hand(self) -> Link | None:
+        """A link, if one lies ready and nobody else waits; pair it with `give`."""
+        if not self._free or (link := self._pop()) is None:
+            return None
+        self._free -= 1
+        self._lent.add(link)
+        return link
+
     async def take(self, timeout_s: float) -> Link:
         """A link ready for one request; pair it with `give`, whatever happens."""
-        if self._slots.locked():
-            await self._queue(timeout_s)
+        if self._free:
+            self._free -= 1
         else:
-            await self._slots.acquire()
+            await self._queue(timeout_s)
         try:
             link = self._pop() or await self._dial(timeout_s)
         except BaseException:
-            self._slots.release()
+            self._release()
             raise
         self._lent.add(link)
         return link
 
     def give(self, link: Link) -> None:
         """Return a link; one that broke is forgotten."""
-        self._slots.release()
         self._lent.discard(link)
         if self._is_closed:
             link.close()
         elif link.is_open:
             self._idle.append(link)
+        self._release()
 
     def drop_idle(self) -> None:
         """Close what is not in use: after one socket died its idle sisters are suspects too."""
@@ -59,11 +69,26 @@ class Pool:
             link.close()
 
     async def _queue(self, timeout_s: float) -> None:
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
         try:
             async with asyncio.timeout(timeout_s):
-                await self._slots.acquire()
-        except TimeoutError:
-            raise TimeoutError(f"no connection was free within {timeout_s:g} s") from None
+                await turn
+        except BaseException as error:
+            if turn.done() and not turn.cancelled():  # given to somebody who had just given up
+                self._release()
+            if isinstance(error, TimeoutError):
+                raise TimeoutError(f"no connection was free within {timeout_s:g} s") from None
+            raise
+
+    def _release(self) -> None:
+        """The turn goes to the first who still waits for it."""
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._free += 1
 
     def _pop(self) -> Link | None:
         while self._idle:

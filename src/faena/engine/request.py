@@ -44,14 +44,18 @@ class Request:
     node: Node | None = None  # for whom it is meant, when not for the owner of the slot
     script: Script | None = None  # to be loaded where it is missing
 
-    async def travel(self, link: Link, timeout_s: float, *, is_asking: bool) -> list[Any]:
-        """Replies of one attempt; an error that the attempt as a whole failed with is raised."""
-        prefix = [ASKING] if is_asking else []
-        replies = await (
-            self._send(link, prefix, timeout_s)
-            if is_asking
-            else link.ask(self.data, self.replies, timeout_s)
-        )
+    async def ask_elsewhere(self, link: Link, timeout_s: float) -> list[Any]:
+        """Send it to the node that a slot is on its way to."""
+        return await self._send(link, (ASKING,), timeout_s)
+
+    async def checked(
+        self, replies: list[Any], link: Link, timeout_s: float, diverted: Node | None
+    ) -> list[Any]:
+        """The replies, of a second attempt where the script was missing.
+
+        An error that the attempt as a whole failed with is raised.
+        """
+        prefix = () if diverted is None else (ASKING,)
         if self.script is not None and faults.is_missing_script(replies[0]):
             replies = await self._load_and_send(link, self.script, prefix, timeout_s)
         if isinstance(replies[0], hiredis.ReplyError):

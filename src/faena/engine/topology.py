@@ -43,6 +43,10 @@ class Topology(Protocol):
         """The node for a slot; any primary for None."""
         ...
 
+    def known(self, slot: int | None) -> Node | None:
+        """The same, where there is nothing to find out."""
+        ...
+
     async def refresh(self) -> None:
         """Learn again who does what."""
         ...
@@ -65,6 +69,10 @@ class Direct:
 
     def __init__(self, address: Address) -> None:
         self._node = address.nodes[0]
+
+    def known(self, slot: int | None) -> Node | None:
+        del slot
+        return self._node
 
     async def locate(self, slot: int | None) -> Node:
         del slot
@@ -106,6 +114,10 @@ class Sentinels:
         self._dialer = dialer
         self._primary: Node | None = None
         self._once = _Once(self._learn)
+
+    def known(self, slot: int | None) -> Node | None:
+        del slot
+        return self._primary
 
     async def locate(self, slot: int | None) -> Node:
         del slot
@@ -163,6 +175,9 @@ class Cluster:
         self._owners: list[Node | None] = []
         self._nodes: tuple[Node, ...] = ()
         self._once = _Once(self._learn)
+
+    def known(self, slot: int | None) -> Node | None:
+        return self._owners[slot] if self._owners and slot is not None else None
 
     async def locate(self, slot: int | None) -> Node:
         if not self._owners:

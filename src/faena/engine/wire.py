@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 import hiredis
@@ -64,13 +64,13 @@ class Wire:
         self._blocker = Blocker(self._topology, self._dialer, is_cluster=self._is_cluster)
         self._subscriptions: list[Subscription] = []
 
-    async def call(
+    def call(
         self,
         *command: Argument,
         key: Key | None = None,
         node: Node | None = None,
         patience_s: float = 0.0,
-    ) -> Any:
+    ) -> Coroutine[Any, Any, Any]:
         """Send one command to the owner of `key`, to `node`, or without either to any primary.
 
         It is not repeated after a failure unless `patience_s` says so: only for commands that may
@@ -84,9 +84,9 @@ class Wire:
             slot=self._slot(key),
             node=node,
         )
-        return (await self._courier.deliver(request, patience_s))[0]
+        return self._courier.deliver(request, patience_s)
 
-    async def run(
+    def run(
         self,
         script: Script,
         keys: Sequence[Key],
@@ -94,7 +94,7 @@ class Wire:
         *,
         patience_s: float,
         node: Node | None = None,
-    ) -> Any:
+    ) -> Coroutine[Any, Any, Any]:
         """Run a script where its first key lives, as often as it takes until `patience_s` is over.
 
         At a patience of 0 it is sent once; otherwise no attempt begins after `patience_s`. One
@@ -110,7 +110,7 @@ class Wire:
             node=node,
             script=script,
         )
-        return (await self._courier.deliver(request, patience_s))[0]
+        return self._courier.deliver(request, patience_s)
 
     async def run_and_wait(
         self,

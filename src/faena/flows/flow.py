@@ -23,9 +23,9 @@ from faena.errors import (
     ResultTimeout,
     nearest,
 )
+from faena.handle import Handle
 from faena.naming import check_label, check_name
 from faena.states import FINISHED
-from faena.task import Handle
 
 if TYPE_CHECKING:
     from faena.app import Faena

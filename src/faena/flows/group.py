@@ -31,7 +31,8 @@ from faena.errors import (
 from faena.flows.flow import check_id, job_of
 from faena.flows.plan import check_draft, make
 from faena.options import telling
-from faena.task import Draft, EnqueueFields, Receipt, Task
+from faena.receipt import Receipt
+from faena.task import Draft, EnqueueFields, Task
 
 if TYPE_CHECKING:
     from faena.app import Faena

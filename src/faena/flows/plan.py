@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from faena.client import digest_of
+from faena.engine.envelope import Facts
 from faena.engine.mail import Made, Mail
 from faena.errors import ConfigError, JobConflict, JobNotFound, nearest
 from faena.flows.flow import SLICE, Flow, check_id, job_of
@@ -31,7 +31,9 @@ from faena.middleware import wrap_enqueue
 from faena.naming import check_label
 from faena.options import Durability, check_tells
 from faena.options.fields import check_choice
-from faena.task import Draft, Receipt
+from faena.receipt import Receipt
+from faena.sealing import digest_of
+from faena.task import Draft
 
 if TYPE_CHECKING:
     from faena.app import Faena
@@ -243,9 +245,9 @@ async def make(draft: Draft[Any], tells: str, job: str) -> Made:
 
     if task.app.middleware:
         await wrap_enqueue(task.app.middleware, keep)(task.queue, ready)
-    facts = {**task.place(ready.tenant, ready.key), "tells": check_tells(tells)}
+    facts: Facts = {**task.place(ready.tenant, ready.key), "tells": check_tells(tells)}
     if draft.options.delay_us:
-        facts["delay"] = str(draft.options.delay_us)
+        facts["delay"] = draft.options.delay_us
     body = msgspec.json.encode(ready).decode()
     return Made(task.queue, task.priority(draft.options), facts, body, job)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -28,7 +28,7 @@ from faena.agenda import (
     unpack,
 )
 from faena.engine import Engine
-from faena.engine.envelope import facts_in, lane_in, seal
+from faena.engine.envelope import Facts, NewJob, seal
 from faena.engine.moving import Moving
 from faena.engine.scheduling import Change, Fired, Shot, Stored, fire
 from faena.errors import HomesChanged
@@ -65,7 +65,7 @@ def spec_of(name: str, terms: Terms, instant: int | None) -> Spec:
     )
 
 
-def claim_facts(name: str, terms: Terms) -> Mapping[str, str]:
+def claim_facts(name: str, terms: Terms) -> Facts:
     """The claim that all jobs of a schedule make; no key of a user has a space."""
     if terms.overlap == "allow":
         return {}
@@ -125,8 +125,8 @@ class Firing:
         if sealed is None:
             return await self._move_on(stored, verdict)
         table = await self._homes.fresh()
-        home = table.home_of(self.queue, lane_in(sealed) or "@")
-        wait_us = await self._wait_us(table, home, job_id(stored.name, instant), sealed)
+        home = table.home_of(self.queue, sealed.facts.get("lane", "@"))
+        wait_us = await self._wait_us(table, home, sealed)
         if wait_us is None:
             return await self._move_on(stored, verdict)
         if wait_us:
@@ -135,7 +135,7 @@ class Firing:
             noted = Intent(instant, home, table.epoch)
             change = _change(stored, msgspec.structs.replace(record, intent=noted), stored.due)
             return await self._at_first(stored.name, verdict, change)
-        shot = _shot(stored.name, instant, verdict)._replace(spec=sealed)
+        shot = _shot(stored.name, instant, verdict)._replace(spec=sealed.spec)
         change = _change(stored, verdict.record, verdict.due)
         fired = await fire(self._engine, home, shot, change, epoch=table.epoch)
         return _wait_of(stored.name, fired, verdict)
@@ -144,7 +144,8 @@ class Firing:
         """Ask the home that was chosen; it says the same to everybody who asks."""
         name = stored.name
         sealed = await self.seal(name, record.terms, intent.instant, now)
-        shot = Shot(name, intent.instant, job_id(name, intent.instant), sealed or b"")
+        spec = b"" if sealed is None else sealed.spec
+        shot = Shot(name, intent.instant, job_id(name, intent.instant), spec)
         try:
             if sealed is not None:
                 fired = await self._fire_at(intent, shot)
@@ -185,36 +186,37 @@ class Firing:
 
     # -- the job --------------------------------------------------------------------------------
 
-    async def seal(self, name: str, terms: Terms, instant: int, now: int) -> bytes | None:
+    async def seal(self, name: str, terms: Terms, instant: int, now: int) -> NewJob | None:
         """The job of an instant as it is sent; None when somebody keeps it from being sent."""
         spec: Spec | None = spec_of(name, terms, instant)
         if self._around is not None:
             spec = await self._around(self.queue, spec_of(name, terms, instant))
         if spec is None:
             return None
-        facts: dict[str, object] = {
+        facts: Facts = {
             **place_facts(self.queue, self._options, spec.tenant, spec.key),
             **claim_facts(name, terms),
         }
         delay_us = instant + jitter_us(name, instant, terms.jitter) - now
         if delay_us > 0:
             facts["delay"] = delay_us
-        return seal(terms.priority, facts, _encode(spec))
+        return NewJob(job_id(name, instant), seal(terms.priority, facts, _encode(spec)), facts)
 
-    async def _wait_us(self, table: Table, home: str, job: str, sealed: bytes) -> int | None:
+    async def _wait_us(self, table: Table, home: str, job: NewJob) -> int | None:
         """What the lane's former home says while it moves: 0 to go on, a wait, None to pass over.
 
         A job of the schedule that has yet to come has the claim.
         """
-        facts = facts_in(sealed)
+        facts = job.facts
         former = table.former().home_of(self.queue, facts.get("lane", "@"))
         if table.phase != MOVING or former == home or "unique" not in facts:
             return 0
-        wanted = [(job, facts["mode"], facts["unique"])]
+        mode = facts.get("mode", "")
+        wanted = [(job.id, mode, facts["unique"])]
         (known,) = await Moving(self._engine).known(former, home, wanted)
         if known is None:
             return 0
-        return None if known.spec or facts["mode"] == _MODES["skip"] else _AGAIN_US
+        return None if known.spec or mode == _MODES["skip"] else _AGAIN_US
 
 
 def _change(stored: Stored, record: Record, due: int | None) -> Change:

@@ -10,14 +10,15 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self, TypeVar, Unpack, overload
 
-from faena.client import seal_job
 from faena.engine.scripts import Claim
 from faena.errors import InternalError, JobFailed
 from faena.handler import Handler
 from faena.job import Job, Spec
 from faena.middleware import Execute, Middleware, wrap_enqueue
 from faena.outcomes import Completed, Outcome
-from faena.task import EnqueueFields, Receipt, Task
+from faena.receipt import Receipt
+from faena.sealing import seal_job
+from faena.task import EnqueueFields, Task
 from faena.testing.report import Ran, ending_of
 from faena.worker.attempt import Attempt
 from faena.worker.batch import Batch, Place
