@@ -186,7 +186,7 @@ def job_of(
     made = Made.unpack(errand.made)
     spec = msgspec.json.decode(made.body, type=Spec)
     spec.parents, spec.group = parents or {}, group or {}
-    words = f"{errand.job} {made.facts['tells']}"
+    words = f"{errand.job} {made.facts.get('tells')}"
     digest = hashlib.blake2b(words.encode(), digest_size=12).hexdigest()
     facts: Facts = {**made.facts, "digest": digest, "by": by}
     return NewJob(errand.job, seal(made.priority, facts, msgspec.json.encode(spec)), facts)
