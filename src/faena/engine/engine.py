@@ -101,14 +101,8 @@ class Engine:
 
         Raises HomesChanged, with nothing taken in, when the queue's homes are of a later epoch.
         """
-        if queue not in self._declared:
-            await self.declare(queue)
         args = _enqueue_args(caller, call, epoch, jobs)
-        reply = await self._send("enqueue", queue, [self._now(), *args])
-        if _is_unconfigured(reply):
-            self._declared.discard(queue)
-            reply = await self.ask_declared("enqueue", queue, args)
-        return scripts.read_enqueue(reply, len(jobs))
+        return scripts.read_enqueue(await self.ask_declared("enqueue", queue, args), len(jobs))
 
     async def enqueue_durably(
         self,
