@@ -41,8 +41,8 @@ class Homes:
         self.is_fixed = not options.is_fair
         """Whether it can have none but the first: lanes are what lives in homes."""
         self.steward = Steward(engine, queue)
-        self.known: Table | None = Table() if self.is_fixed else None
-        """The table as it was last seen."""
+        self.known: Table | None = self._expected()
+        """The table as it was last seen, or is expected to be: a home knows better and says so."""
         self._seen_at = 0.0
         self._looking: asyncio.Task[Table] | None = None
         self._working: asyncio.Task[None] | None = None
@@ -147,7 +147,11 @@ class Homes:
 
     def forget(self) -> None:
         """Know nothing any more, because the queue is gone."""
-        self.known = Table() if self.is_fixed else None
+        self.known = self._expected()
+
+    def _expected(self) -> Table | None:
+        """Few queues ever move: nobody looks before the first home says so, or code asks for it."""
+        return None if self._options.is_laned else Table()
 
     # -- changing -------------------------------------------------------------------------------
 
@@ -257,7 +261,7 @@ class Estate:
         """The homes of a queue; one that code does not declare has its first only."""
         homes = self._homes.get(queue)
         if homes is None:
-            options = self._queues.get(queue) or QueueOptions()
+            options = self._queues.get(queue) or QueueOptions(fair=False)
             homes = self._homes[queue] = Homes(self._engine, queue, options)
         return homes
 

@@ -1,7 +1,8 @@
 """Where a job waits among others: its tenant's lane, and the chain whose order it keeps.
 
-A lane is named `@` and the tenant; jobs without one share the lane `@`. A chain is named by what
-it orders: `q` the queue, `t/acme` a tenant, `k/4/acme/order-7` a key of a tenant, whose name is
+A lane is named `@` and the tenant. Jobs without one share the lane `@`, always or, where nobody has
+asked for lanes, from when they meet those of tenants; the scripts see to that. A chain is named by
+what it orders: `q` the queue, `t/acme` a tenant, `k/4/acme/order-7` a key of a tenant, whose name is
 measured because it may hold a slash itself.
 """
 
@@ -47,9 +48,10 @@ def place_facts(queue: str, options: QueueOptions, tenant: str | None, key: str 
         raise ConfigError(
             f"queue {queue} keeps the order of each key: enqueue must be given key=", field="key"
         )
-    if order is Order.NONE and not options.is_fair:
+    is_laned = options.is_laned or (options.is_fair and tenant is not None)
+    if order is Order.NONE and not is_laned:
         return _NOWHERE
-    facts = Place(lane=lane_of(tenant)) if options.is_fair else Place()
+    facts = Place(lane=lane_of(tenant)) if is_laned else Place()
     match order:
         case Order.TENANT:
             facts["chain"] = f"t/{tenant}"

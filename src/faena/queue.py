@@ -144,9 +144,9 @@ class Queue:
     def tenant(self, name: str | None) -> Tenant:
         """One tenant, to look at or to decide about; None for the jobs without one.
 
-        Raises ConfigError where the queue does not keep its tenants apart.
+        Raises ConfigError where the queue does not keep its tenants apart, or those jobs from them.
         """
-        check_lanes(self.name, self.options)
+        check_lanes(self.name, self.options, is_of_all=name is None)
         is_movable = self.options.order is not Order.QUEUE
         return Tenant(self._app.runtime, self.name, name, is_movable=is_movable)
 
@@ -233,7 +233,7 @@ class Queue:
         here and in every worker.
         """
         check_whole("shards", shards, least=1, most=MOST_SHARDS)
-        check_lanes(self.name, self.options)
+        check_lanes(self.name, self.options, is_of_all=True)
         check_parts(self.options, shards)
         runtime = await self._app.runtime()
         return await reshard(runtime, self.name, shards, by=by, wait_s=to_s("wait", wait))

@@ -152,7 +152,7 @@ class Task(Generic[P, R]):
         receipts: list[Receipt[R]] = []
         sending: asyncio.Task[list[Receipt[R]]] | None = None
         try:
-            for part in _batches(pairs, BATCH // PLACED if self._is_placed else BATCH):
+            for part in _batches(pairs, BATCH // PLACED if self._is_placed(pairs) else BATCH):
                 batch = self._seal(part)
                 if sending is not None:
                     receipts += await sending
@@ -193,10 +193,11 @@ class Task(Generic[P, R]):
         spec, place = self._spec(payload, options), self.place(options.tenant, options.key)
         return seal_job(options.id or fresh, spec, options, self.priority(options), place)
 
-    @property
-    def _is_placed(self) -> bool:
+    def _is_placed(self, pairs: Sequence[tuple[bytes, EnqueueOptions]]) -> bool:
+        """Whether jobs cost the server more than ordinary ones: lanes, chains."""
         options = self.app.queues[self.queue].options
-        return options.is_fair or options.order is not Order.NONE
+        is_placed = options.is_laned or options.order is not Order.NONE
+        return is_placed or (options.is_fair and any(one.tenant for _, one in pairs))
 
     def place(self, tenant: str | None, key: str | None) -> Place:
         """The lane and the chain of a job."""

@@ -212,12 +212,21 @@ class Tenant:
 # -- reading ------------------------------------------------------------------------------------
 
 
-def check_lanes(queue: str, options: QueueOptions) -> None:
-    """Refuse what is about tenants on a queue that does not keep them apart."""
+def check_lanes(queue: str, options: QueueOptions, *, is_of_all: bool = False) -> None:
+    """Refuse what is about tenants on a queue that does not keep them apart.
+
+    With `is_of_all` also where jobs without a tenant have a lane only now and then.
+    """
     if not options.is_fair:
         raise ConfigError(
-            f"queue {queue} must keep its tenants apart: declare it with fair=True, "
-            f"tenant_limits=, tenant_max_running= or an order of each tenant or key",
+            f"queue {queue} must keep its tenants apart: declare it without fair=False, "
+            f"or with fair=True where the whole queue keeps an order",
+            field="fair",
+        )
+    if is_of_all and not options.is_laned:
+        raise ConfigError(
+            f"queue {queue} must have a lane for jobs without a tenant: declare it with fair=True, "
+            f"tenant_limits=, tenant_max_running= or shards=",
             field="fair",
         )
 

@@ -163,8 +163,10 @@ class World:
         if job.chain and self.heads.setdefault(job.chain, job.id) != job.id:
             self.move(job, "blocked", score)
             job.is_in_tail = True
-        else:
-            self.stand(job, score)
+            return
+        if not job.lane and not job.chain and self.laned():
+            job.lane, job.spec = "@", job.spec[:3] + b" lane=@" + job.spec[3:]
+        self.stand(job, score)
 
     def stand(self, job: Job, score: float) -> None:
         self.move(job, "ready", score)

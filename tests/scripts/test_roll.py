@@ -13,13 +13,14 @@ async def called(removal: Removal, lane: str = "") -> dict[str, str]:
 
 
 async def test_jobs_of_every_state_answer_with_their_lane(rig: Rig, removal: Removal) -> None:
+    await rig.add("laneless")
     await rig.run("done", Completed(), lane="@a")
     await rig.run("dead", Buried(BOOM), lane="@b")
     await rig.add("runs", lane="@a")
     await rig.claim()
     await rig.add("waits", "behind", lane="@a", chain="t/a")
     await rig.add("later", lane="@b", delay=1000)
-    await rig.add("laneless")
+    await rig.add("common")
     everybody = {
         "done": "@a",
         "dead": "@b",
@@ -27,11 +28,12 @@ async def test_jobs_of_every_state_answer_with_their_lane(rig: Rig, removal: Rem
         "waits": "@a",
         "behind": "@a",
         "later": "@b",
+        "common": "@",
     }
     await rig.remember()
     assert await called(removal) == everybody
     assert await called(removal, "@b") == {"dead": "@b", "later": "@b"}
-    assert await called(removal, "@") == {}
+    assert await called(removal, "@") == {"common": "@"}
     assert await rig.is_untouched()
 
 

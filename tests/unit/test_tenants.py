@@ -12,13 +12,16 @@ import pytest
 from faena import Discard, Faena, Limit, RateLimited, Snooze
 from faena.engine.envelope import Facts, facts_in, seal
 from faena.errors import ConfigError
+from faena.lanes import place_facts
+from faena.options import Order, QueueOptions
 from faena.outcomes import Limited, Signal
 from faena.shares import Shares
 from faena.tenants import Tenant
 
 app = Faena("unit", "redis://127.0.0.1:1/0")
 lanes = app.queue("lanes", fair=True)
-plain = app.queue("plain")
+plain = app.queue("plain", fair=False)
+mixed = app.queue("mixed")
 
 
 async def no_server() -> Any:
@@ -72,10 +75,30 @@ async def test_a_queue_without_lanes_says_what_would_give_it_some() -> None:
     with pytest.raises(ConfigError, match="queue plain must keep its tenants apart: declare it"):
         plain.tenant("acme")
     for call in calls:
-        with pytest.raises(ConfigError, match=r"fair=True, tenant_limits=, tenant_max_running= or"):
+        with pytest.raises(ConfigError, match=r"without fair=False, or with fair=True where"):
             await call()
     with pytest.raises(ConfigError, match="must keep its tenants apart"):
         await plain.configure(tenant_limits=[Limit("1/s")])
+
+
+async def test_tenants_are_kept_apart_without_asking_but_for_jobs_that_have_none() -> None:
+    assert mixed.tenant("acme").name == "acme"
+    with pytest.raises(ConfigError, match="queue mixed must have a lane for jobs without a tenant"):
+        mixed.tenant(None)
+    with pytest.raises(ConfigError, match="must have a lane for jobs without a tenant"):
+        await mixed.reshard(2)
+
+
+def test_a_job_has_a_lane_where_its_queue_or_its_tenant_says_so() -> None:
+    for options, lane, common in (
+        (QueueOptions(), "@acme", None),
+        (QueueOptions(fair=True), "@acme", "@"),
+        (QueueOptions(tenant_max_running=1), "@acme", "@"),
+        (QueueOptions(fair=False), None, None),
+        (QueueOptions(order=Order.QUEUE), None, None),
+    ):
+        assert place_facts("q", options, "acme", None).get("lane") == lane
+        assert place_facts("q", options, None, None).get("lane") == common
 
 
 @pytest.mark.parametrize("minutes", [-1, 60, 1.5, True])

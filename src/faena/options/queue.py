@@ -44,7 +44,7 @@ class QueueOptions:
 
     fair: bool | str | None = None
     """Whether tenants take turns: by "jobs" (True), or by the "time" that their jobs take. None: by
-    jobs where an order or a bound of tenants needs their lanes."""
+    jobs where jobs carry a tenant, unless the whole queue keeps an order."""
 
     limits: Sequence[Limit] = ()
     """Claims allowed on the whole queue, exact; several stack."""
@@ -99,6 +99,11 @@ class QueueOptions:
     also when code that asks for more connects; see `Queue.reshard`."""
 
     is_fair: bool = field(init=False, repr=False, compare=False)
+    """Whether jobs that carry a tenant stand in its lane."""
+
+    is_laned: bool = field(init=False, repr=False, compare=False)
+    """Whether those without a tenant have a lane as well, from the first one on."""
+
     timeout_us: int | None = field(init=False, repr=False, compare=False)
     lease_us: int = field(init=False, repr=False, compare=False)
     age_step_us: int = field(init=False, repr=False, compare=False)
@@ -114,7 +119,9 @@ class QueueOptions:
         check_whole("retry_boost", self.retry_boost, least=0, most=10)
         check_whole("payload_limit", self.payload_limit, least=1, most=_LARGEST_PAYLOAD)
         check_whole("shards", self.shards, least=1, most=MOST_SHARDS)
-        derive(self, "is_fair", self._is_fair())
+        derive(self, "is_laned", self._is_laned())
+        is_one_order = self.order is Order.QUEUE and self.fair is None
+        derive(self, "is_fair", self.is_laned or not (self.fair is False or is_one_order))
         check_parts(self, self.shards)
         derive(self, "timeout_us", attempt_us(self.timeout))
         lease_us = between_us("lease", self.lease, _SHORTEST_LEASE_US, _LONGEST_LEASE_US)
@@ -132,7 +139,7 @@ class QueueOptions:
         if self.backpressure is not None:
             check_is("backpressure", self.backpressure, Backpressure)
 
-    def _is_fair(self) -> bool:
+    def _is_laned(self) -> bool:
         check_choice("on_failure", self.on_failure, ("block", "pass"))
         needs = {
             f"order {self.order.value!r}": self.order in {Order.TENANT, Order.KEY},

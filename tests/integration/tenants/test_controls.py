@@ -345,7 +345,7 @@ async def test_a_provider_s_wait_outlives_settings_and_never_shortens_a_hold(
 
 
 async def test_without_lanes_a_tenant_s_wait_puts_off_its_job_alone(app: Faena, h: Harness) -> None:
-    queue, tries = app.queue("calls"), Counter[int]()
+    queue, tries = app.queue("calls", fair=False), Counter[int]()
 
     @queue.task
     async def call(number: int, job: Job) -> int:

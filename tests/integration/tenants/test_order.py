@@ -161,7 +161,8 @@ async def test_priorities_mean_nothing_in_an_order(app: Faena, h: Harness) -> No
 
 
 async def test_one_job_beside_a_flood_starts_at_its_next_turn(app: Faena, working: Working) -> None:
-    queue, started = app.queue("mail", fair=True, concurrency=2), list[str]()
+    """Nobody had to ask for it; those without a tenant have their turns too."""
+    queue, started = app.queue("mail", concurrency=2), list[str]()
 
     @queue.task
     async def send(tenant: str) -> None:
@@ -170,10 +171,12 @@ async def test_one_job_beside_a_flood_starts_at_its_next_turn(app: Faena, workin
     await queue.pause()
     await send.enqueue_many(["flood"] * 300, tenant="flood")
     await send.enqueue_many(["small"] * 3, tenant="small")
+    await send.enqueue_many(["nobody"] * 3)
     await queue.resume()
     async with working():
-        await eventually(lambda: len(started) == 303)
-    assert Counter(started[:16])["small"] == 3
+        await eventually(lambda: len(started) == 306)
+    first = Counter(started[:20])
+    assert (first["small"], first["nobody"]) == (3, 3)
 
 
 async def test_a_priority_is_of_one_tenant_and_no_other(app: Faena, working: Working) -> None:
@@ -211,3 +214,37 @@ async def test_an_idle_tenant_saves_nothing_up(app: Faena, working: Working) -> 
         await queue.resume()
         await eventually(lambda: len(started) == 90)
     assert abs(Counter(started[50:70])["idle"] - 10) <= 4
+
+
+async def test_tenants_that_are_labels_do_not_take_turns(app: Faena, h: Harness) -> None:
+    queue = app.queue("mail", fair=False)
+
+    @queue.task
+    async def send(tenant: str) -> str:
+        return tenant
+
+    await send.enqueue_many(["flood"] * 5, tenant="flood")
+    await send.enqueue("small", tenant="small")
+    assert results(await h.drain()) == ["flood"] * 5 + ["small"]
+
+
+async def test_a_tenant_of_any_queue_may_be_held_and_live_on_its_own(
+    app: Faena, h: Harness
+) -> None:
+    queue = app.queue("mail")
+
+    @queue.task
+    async def send(number: int, job: Job) -> str | None:
+        return job.tenant
+
+    await queue.tenant("acme").hold("invoice unpaid")
+    for tenant in ("acme", "zen", None):
+        await send.enqueue_many(range(2), **({"tenant": tenant} if tenant else {}))
+    assert {view.tenant for view in await queue.tenants()} >= {"acme", "zen"}
+    assert Counter(results(await h.drain())) == {"zen": 2, None: 2}
+    await queue.tenant("acme").release()
+    assert (await queue.tenant("zen").dedicate()).is_dedicated
+    await send.enqueue_many(range(2), tenant="zen")
+    await send.enqueue(1)
+    assert (await queue.homes()).dedicated == ("zen",)
+    assert Counter(results(await h.drain())) == {"acme": 2, "zen": 2, None: 1}

@@ -3,7 +3,8 @@
 --- The id is taken: the same job again, or a conflict.
 local function answer_known(intake, index, id, spec, known)
   local facts, its = facts_in(spec), facts_in(known)
-  local same = known == spec or (facts.digest ~= nil and facts.digest == its.digest)
+  local same = known == spec or without_lane(known, COMMON) == spec
+    or (facts.digest ~= nil and facts.digest == its.digest)
   local is_member = same and facts.tells and facts.tells == its.tells
   write_pile(intake)
   answer(intake, index, is_member and 'MEMBER' or same and 'DUPLICATE' or 'CONFLICT', id, (state_of(id)) or 'removed')

@@ -9,6 +9,20 @@ local function facts_in(spec)
   return facts
 end
 
+--- A spec that says its job's lane; `without_lane` is the spec as its producer wrote it.
+local function with_lane(spec, lane)
+  return string.sub(spec, 1, 3) .. ' lane=' .. lane .. string.sub(spec, 4)
+end
+
+local function without_lane(spec, lane)
+  local said = ' lane=' .. lane
+  local after = string.byte(spec, 4 + #said)
+  if string.find(spec, said, 4, true) == 4 and (after == 10 or after == 32) then
+    return string.sub(spec, 1, 3) .. string.sub(spec, 4 + #said)
+  end
+  return spec
+end
+
 --- The lane and the chain a job belongs to, or nil.
 local function lane_in(spec)
   if not spec or string.byte(spec, 4) == 10 then

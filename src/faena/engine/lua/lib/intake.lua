@@ -10,7 +10,7 @@ local function empty_pile()
 end
 
 local function new_intake(conf, now)
-  local clock = call('HMGET', key('clock'), 'stamp', 'enqueued')
+  local clock = call('HMGET', key('clock'), 'stamp', 'enqueued', 'laned')
   local stamp, enqueued = tonumber(clock[1] or 0), tonumber(clock[2] or 0)
   local depth = 0
   if conf.soft or conf.hard then
@@ -19,7 +19,7 @@ local function new_intake(conf, now)
   end
   return { conf = conf, now = now, stamp = math.max(stamp, now), enqueued = enqueued, depth = depth,
            seen = {}, created = {}, admitted = 0, replaced = {}, offsets = {}, pile = empty_pile(),
-           lanes = {}, marks = {}, answers = { now } }
+           lanes = {}, is_laned = tonumber(clock[3] or 0) > 0, marks = {}, answers = { now } }
 end
 
 local function answer(intake, index, code, first, second)
@@ -90,6 +90,7 @@ local function add(intake, id, spec, delay, facts)
   admit(intake, id, spec)
   if lane then
     count_lane(lane, 1, 0)
+    intake.is_laned = true
   end
   if facts.tells and (not facts.unique or facts.mode == 'throttle') then
     pile.marked[#pile.marked + 1], intake.marks[id] = id, { w = facts.tells }
@@ -101,7 +102,7 @@ local function add(intake, id, spec, delay, facts)
     local last = 2 * pile.put_off
     pile.put_off = pile.put_off + 1
     pile.delayed[last + 1], pile.delayed[last + 2] = intake.now + delay, id
-  elseif lane or chain then
+  elseif lane or chain or intake.is_laned or laned_change > 0 then   -- see share_lane
     local stamp = intake.stamp + 1
     intake.stamp = stamp
     pile.placed[#pile.placed + 1] = {

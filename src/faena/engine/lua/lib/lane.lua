@@ -11,6 +11,7 @@
 --@include key, fact, clock, spread, share
 --@each lane_changes, laned_change, virtual_now = {}, 0, nil
 local LIVE = 1000000
+local COMMON = '@'   -- the lane of jobs without a tenant
 local FULL = 1e18   -- parked until one of its jobs ends, or it is released
 
 local lane_changes   -- lane -> what is to be added to its count

@@ -21,10 +21,33 @@ local function make_items_ready(items)
   end
 end
 
+--- Where tenants' jobs are ready, a job without a tenant takes turns with them: such share a lane from
+-- now on, and their specs say so. On a queue whose jobs have no tenants there is no lane.
+local function share_lane(items)
+  local is_laned, ids, joined = laned_now() > 0, {}, {}
+  for _, item in ipairs(items) do
+    if item.lane then
+      is_laned = true
+    elseif is_laned and not item.chain then
+      ids[#ids + 1], joined[#joined + 1] = item.id, item
+    end
+  end
+  if #ids == 0 then
+    return items
+  end
+  local specs = {}
+  for i, spec in ipairs(call('HMGET', key('specs'), unpack(ids))) do
+    specs[2 * i - 1], specs[2 * i], joined[i].lane = ids[i], with_lane(spec, COMMON), COMMON
+  end
+  call('HSET', key('specs'), unpack(specs))
+  count_lane(COMMON, #ids, 0)
+  return items
+end
+
 --- Items {id, score, lane, chain} may run from now on: each is ready, or blocked in its chain.
 -- Idle workers are the caller's to wake.
 local function place(items)
-  make_items_ready(take_turns(items))
+  make_items_ready(share_lane(take_turns(items)))
 end
 
 --- Items {id, lane, chain} that had, or may have had, their chain's turn have no use for it. Returns
