@@ -2,8 +2,8 @@
 
 A lane is named `@` and the tenant. Jobs without one share the lane `@`, always or, where nobody has
 asked for lanes, from when they meet those of tenants; the scripts see to that. A chain is named by
-what it orders: `q` the queue, `t/acme` a tenant, `k/4/acme/order-7` a key of a tenant, whose name is
-measured because it may hold a slash itself.
+what it orders: `q` the queue, `t/acme` a tenant, `k/4/acme/order-7` a key of a tenant, whose name
+is measured because it may hold a slash itself.
 """
 
 from __future__ import annotations
