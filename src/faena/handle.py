@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from faena.codec import Codec
+from faena.codec import Codec, of_result
 from faena.duration import Duration, to_s, to_us
-from faena.errors import JobCancelled, JobFailed, JobTimedOut
+from faena.errors import JobCancelled, JobFailed, JobTimedOut, PayloadError
 from faena.explanation import Explanation
 from faena.job import JobView
 from faena.options import priority_of
@@ -45,14 +45,18 @@ class Handle(Generic[R]):
         """Wait for the job and return what its handler returned.
 
         Raises JobFailed (JobTimedOut, JobCancelled) when it did not complete, ResultTimeout when it
-        is not finished in time, and JobNotFound when retention kept nothing of it.
+        is not finished in time, JobNotFound when retention kept nothing of it, and PayloadError
+        when what it returned is not what its annotation says.
         """
         wait_s = None if timeout is None else to_s("timeout", timeout)
         inspector = (await self._app.runtime()).inspector
         view = await inspector.finished(self.queue, self.id, wait_s)
         if view.state is not State.COMPLETED:
             raise _failure(view)
-        return self._result.decode(view.result or b"null")
+        try:
+            return self._result.decode(view.result or b"null")
+        except PayloadError as error:
+            raise of_result(error) if view.result else _dropped(view) from None
 
     async def cancel(self) -> str:
         """Cancel the job: "cancelled", or "asked" when it runs and is being stopped."""
@@ -79,6 +83,14 @@ class Handle(Generic[R]):
 
     def __repr__(self) -> str:
         return f"<Handle {self.queue}/{self.id}>"
+
+
+def _dropped(view: JobView) -> PayloadError:
+    return PayloadError(
+        f"job {view.id} must have a result as its handler's annotation says, has none: "
+        f"the handler returned None, or what its worker could not keep; the job's log tells",
+        op="result",
+    )
 
 
 def _failure(view: JobView) -> JobFailed:

@@ -5,16 +5,24 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-from faena.codec import Codec, codec_for
-from faena.errors import ConfigError
+from faena.codec import Codec, codec_for, of_result
+from faena.errors import ConfigError, PayloadError
 from faena.job import Job
 from faena.options import BatchOptions, QueueOptions, Run, TaskOptions, default_timeout_us
 from faena.retry import Retry
 from faena.signature import read_batch, read_plain
 
 Place: TypeAlias = Run | Literal["batch"]
+
+
+class Unfit(NamedTuple):
+    """A result that cannot be kept. The work is done all the same, so this is no failure."""
+
+    kind: str
+    """The type of what the handler returned."""
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +61,19 @@ class Handler:
             return (job,)
         return (payload, job) if self.payload_at < self.job_at else (job, payload)
 
+    def encoded(self, value: Any) -> bytes | Unfit:
+        """What the handler returned, as it is kept."""
+        try:
+            result = self.result.encode(value)
+        except PayloadError as error:
+            return Unfit(_kind_of(value), str(of_result(error)))
+        except Exception as error:  # noqa: BLE001 - a model's own serializer may do anything
+            return Unfit(_kind_of(value), f"{type(error).__name__}: {error}")
+        if len(result) > self.payload_limit:
+            most = self.payload_limit
+            return Unfit(_kind_of(value), f"result must be at most {most} bytes, got {len(result)}")
+        return result
+
     @property
     def wait_s(self) -> float:
         """How long a job may wait for others."""
@@ -61,6 +82,10 @@ class Handler:
     def timeout_of(self, asked_us: int | None, priority: int) -> int:
         """How long an attempt may run: the job's word, the task's, or the priority's default."""
         return asked_us or self.timeout_us or default_timeout_us(priority)
+
+
+def _kind_of(value: Any) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
 
 
 def name_of(function: Any) -> str:
@@ -119,8 +144,9 @@ def _codec(task: str, what: str, annotation: Any) -> Codec[Any]:
     try:
         return codec_for(annotation)
     except ConfigError as error:
+        words = str(error).replace("payload type", f"{what} type")
         raise ConfigError(
-            f"{what} of task {task} cannot travel: {error}", field=error.field, value=error.value
+            f"{what} of task {task} cannot travel: {words}", field=error.field, value=error.value
         ) from None
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from datetime import timedelta
-from typing import Any, ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal
 
 import msgspec
 
@@ -28,16 +28,6 @@ _SCOPES: Final = ("queue", "tenant")
 
 class Signal(Exception):
     """Base of what a handler raises to choose its ending."""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """As it is, and not made anew out of its message, on its way from a process of its own."""
-        return _revive, (type(self), self.args, self.__dict__)
-
-
-def _revive(kind: type[Signal], args: tuple[Any, ...], facts: dict[str, Any]) -> Signal:
-    signal = kind.__new__(kind, *args)
-    signal.__dict__.update(facts)
-    return signal
 
 
 class Snooze(Signal):
@@ -127,6 +117,8 @@ class Completed(msgspec.Struct, frozen=True):
 
     kind: ClassVar[str] = "complete"
     result: bytes = b""
+    dropped: str = ""
+    """Why the value could not be kept, when it could not."""
 
 
 class Retried(msgspec.Struct, frozen=True):

@@ -7,7 +7,15 @@ import asyncio
 import pytest
 
 from faena import Discard, Faena, Retain, Retry
-from faena.errors import JobCancelled, JobFailed, JobNotFound, JobTimedOut, ResultTimeout
+from faena.errors import (
+    JobCancelled,
+    JobFailed,
+    JobNotFound,
+    JobTimedOut,
+    PayloadError,
+    ResultTimeout,
+)
+from faena.states import State
 from faena.testing import Harness
 from tests.fundamentals.conftest import Working
 
@@ -37,6 +45,38 @@ async def test_a_wait_that_is_over_says_so_and_the_job_goes_on(app: Faena, h: Ha
         await receipt.handle.result(timeout="10ms")
     await h.drain()
     assert await receipt.handle.result() == 1
+
+
+async def test_a_result_that_cannot_be_kept_is_dropped_for_the_work_is_done(
+    app: Faena, h: Harness, caplog: pytest.LogCaptureFixture
+) -> None:
+    sums = app.queue("sums", retry=Retry.never())
+
+    @sums.task
+    async def connect():  # a type JSON cannot carry
+        return object()
+
+    @sums.task
+    async def count() -> int:
+        return "many"  # pyright: ignore[reportReturnType] - as wrong as meant
+
+    plain, typed = await connect.enqueue(), await count.enqueue()
+    await connect.enqueue()
+    await h.drain()
+    assert await plain.handle.result() is None
+    with pytest.raises(PayloadError, match="must have a result as its handler's annotation says"):
+        await typed.handle.result()
+    view = await typed.handle.view()
+    assert view is not None
+    assert view.state is State.COMPLETED
+    assert view.log == (
+        "its result was dropped: result must be int, got 1 bad field: $ expected int, got str",
+    )
+    warnings = [record.getMessage() for record in caplog.records]
+    assert [line.partition(": results of task ")[2].split(" ")[0] for line in warnings] == [
+        "connect",
+        "count",
+    ]
 
 
 async def test_an_attempt_that_runs_too_long_is_stopped(app: Faena, working: Working) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from faena import DeadLetters, Discard, Faena, Job, Limit, RateLimited, Retry, Snooze
-from faena.errors import ConfigError, JobFailed, PayloadError
+from faena.errors import ConfigError, PayloadError
 from faena.outcomes import Buried
 from faena.testing import Clock, attempt, harness, run_inline, shared_url, sync_harness
 from tests._support.valkey import Server, free_port
@@ -323,7 +323,7 @@ async def test_a_result_that_cannot_travel_is_noticed_inline(shop: Shop) -> None
     async def leak() -> object:
         return object()
 
-    with pytest.raises(JobFailed, match="PayloadError"):
+    with pytest.raises(PayloadError, match="result must be JSON"):
         await run_inline(leak)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from faena import Faena, Job, Limit, Middleware, Retry, Snooze
-from faena.errors import JobFailed
+from faena.errors import PayloadError
 from faena.middleware import Execute
 from faena.testing import attempt, harness, run_inline, sync_harness
 from tests._support.bulk import Bulk
@@ -41,7 +41,7 @@ async def test_one_job_of_a_batch_needs_no_broker_and_waits_for_nobody(app: Faen
 
 async def test_a_wrong_answer_is_noticed_inline(app: Faena) -> None:
     bulk = Bulk(queue_of(app), lambda _items, _jobs: [object()], size=10)
-    with pytest.raises(JobFailed, match="PayloadError"):
+    with pytest.raises(PayloadError, match="result must be JSON"):
         await run_inline(bulk.task, 1)
 
 

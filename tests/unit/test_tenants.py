@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +16,7 @@ from faena.options import Order, QueueOptions
 from faena.outcomes import Limited, Signal
 from faena.shares import Shares
 from faena.tenants import Tenant
+from faena.worker.remote import describe, rebuild
 
 app = Faena("unit", "redis://127.0.0.1:1/0")
 lanes = app.queue("lanes", fair=True)
@@ -125,7 +125,7 @@ class Slow(RateLimited):
     ids=repr,
 )
 def test_a_signal_comes_out_of_a_process_as_it_went_in(signal: Signal) -> None:
-    back = pickle.loads(pickle.dumps(signal))
+    back = rebuild(describe(signal))
     assert type(back) is type(signal)
     assert (back.args, vars(back)) == (signal.args, vars(signal))
 

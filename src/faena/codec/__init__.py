@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from typing import Any, TypeVar, overload
 
-from faena.codec.base import Codec
+from faena.codec.base import Codec, of_result
 from faena.codec.hint import is_anything, mentions_pydantic
 from faena.codec.plain import PlainCodec
 from faena.codec.typed import TypedCodec
 from faena.errors import ConfigError
 
-__all__ = ["Codec", "codec_for"]
+__all__ = ["Codec", "codec_for", "of_result"]
 
 T = TypeVar("T")
 

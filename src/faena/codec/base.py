@@ -45,3 +45,9 @@ def refusal(op: str, expected: str, problems: Iterable[Problem]) -> PayloadError
         fields=fields,
         op=op,
     )
+
+
+def of_result(error: PayloadError) -> PayloadError:
+    """The same refusal, of what a handler returned."""
+    words = str(error).replace("payload must", "result must", 1)
+    return PayloadError(words, fields=error.fields, op=error.op)

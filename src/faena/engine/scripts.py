@@ -67,6 +67,15 @@ class Claim(NamedTuple):
     """The first job of its line of retries; empty when that is this one."""
 
 
+class Loss(NamedTuple):
+    """A job that the server buried: it was delivered too often to workers that died."""
+
+    id: str
+    task: str
+    tenant: str
+    number: int
+
+
 class Exchanged(NamedTuple):
     """The answer to an exchange; instants are the server's microseconds."""
 
@@ -78,6 +87,8 @@ class Exchanged(NamedTuple):
     """Whether letters or errands wait to be carried."""
     lost: list[str]
     claimed: list[Claim]
+    buried: Sequence[Loss] = ()
+    """Jobs of others whose last delivery this call found to be lost."""
 
 
 class Answer(NamedTuple):
@@ -134,7 +145,7 @@ def _noted(note: DeathNote | None, error: bytes) -> bytes:
 
 def read_exchange(reply: Sequence[Any], lease: str) -> Exchanged:
     """Pair ids, scores and specs; only marked jobs have more to tell."""
-    now, next_at, gate, more, lost, popped, specs, facts = reply
+    now, next_at, gate, more, lost, popped, specs, facts, *buried = reply
     history: dict[bytes, tuple[int, int, int, str]] = {
         facts[i]: (facts[i + 1], facts[i + 2], facts[i + 3], facts[i + 4].decode())
         for i in range(0, len(facts), 5)
@@ -145,8 +156,21 @@ def read_exchange(reply: Sequence[Any], lease: str) -> Exchanged:
         for job, score, spec in zip(popped[::2], popped[1::2], specs, strict=True)
     ]
     return Exchanged(
-        now, next_at, gate.decode(), bool(more & 1), bool(more & 2), texts(lost), claimed
+        now,
+        next_at,
+        gate.decode(),
+        bool(more & 1),
+        bool(more & 2),
+        texts(lost),
+        claimed,
+        [_loss(*flat) for flat in buried[0]] if buried else (),
     )
+
+
+def _loss(job: bytes, task: bytes, tenant: bytes, number: int) -> Loss:
+    """The job was never parsed: what it says of itself may be anything."""
+    name, whose = (word.decode("utf-8", "replace") for word in (task, tenant))
+    return Loss(job.decode(), name, whose, number)
 
 
 def read_enqueue(reply: Sequence[Any], number: int) -> list[Answer]:

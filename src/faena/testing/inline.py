@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self, TypeVar, Unpack, overload
 
 from faena.engine.scripts import Claim
-from faena.errors import InternalError, JobFailed
+from faena.errors import InternalError, JobFailed, PayloadError
 from faena.handler import Handler
 from faena.job import Job, Spec
 from faena.middleware import Execute, Middleware, wrap_enqueue
@@ -42,12 +42,17 @@ async def run_inline(task: Task[P, R], payload: P, /, **options: Unpack[EnqueueF
 async def run_inline(
     task: Task[Any, Any], /, *payload: Any, **options: Unpack[EnqueueFields]
 ) -> Any:
-    """Run a handler now and return its result; what it raises is raised here."""
+    """Run a handler now and return its result; what it raises is raised here.
+
+    So is a PayloadError when what it returned could not be kept.
+    """
     ran = await attempt(task, *payload, **options)
     if ran.raised is not None:
         raise ran.raised
     if not isinstance(ran.outcome, Completed):
         raise JobFailed(f"{ran}", error=ran.error)
+    if ran.outcome.dropped:  # a worker only warns: for a test it is a mistake
+        raise PayloadError(ran.outcome.dropped, op="result")
     return ran.result
 
 
@@ -147,9 +152,9 @@ class _Notebook:
 
 def result_of(handler: Handler, outcome: Outcome) -> Any:
     """The result as a waiter gets it: encoded and decoded again."""
-    if not isinstance(outcome, Completed):
+    if not isinstance(outcome, Completed) or not outcome.result:
         return None
-    return handler.result.decode(outcome.result or b"null")
+    return handler.result.decode(outcome.result)
 
 
 async def _sealed(

@@ -1,7 +1,6 @@
 """What a child process does: find the task, call its handler, answer in bytes.
 
-Runs only in children of `Processes`. A handler's exception is sent as itself when it can be pickled
-and as a plain description when it cannot.
+Runs only in children of `Processes`. What a handler raises is sent as a description of it.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-import pickle
 import signal
 import socket
 import threading
@@ -21,9 +19,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from faena.errors import ConfigError, PayloadError
-from faena.handler import Handler
+from faena.handler import Handler, Unfit
 from faena.job import Job, Spec
 from faena.worker.batch import endings_of
+from faena.worker.remote import Failure, describe
 
 LONGEST_DATAGRAM = 65_536
 """Bytes that the worker reads of one note; what is below fits with room for its frame."""
@@ -91,10 +90,6 @@ class Note(NamedTuple):
     line: bytes = b""
 
 
-class RemoteError(RuntimeError):
-    """An exception of a child that could not be pickled, told in words."""
-
-
 class _Post:
     """The way to the worker, one datagram for each note."""
 
@@ -149,18 +144,18 @@ def _follow(parent: int) -> None:
     os._exit(1)
 
 
-def call(order: Order) -> tuple[bool, Any]:
-    """(True, result bytes or None, a list of endings for a batch), or (False, exception)."""
+def call(order: Order) -> Any:
+    """Result bytes or None, a list of endings for a batch; a Failure when the call raised."""
     try:
         handler = _find(order)
         jobs = [_job(item) for item in order.items]
         payloads = [_payload(handler, item) for item in order.items]
         if handler.batch is None:
-            return True, _encoded(handler, _called(handler, payloads[0], jobs[0]))
+            return _ending(handler, _called(handler, payloads[0], jobs[0]))
         endings = endings_of(_called(handler, payloads, jobs), len(jobs))
-        return True, [_ending(handler, one) for one in endings]
+        return [_ending(handler, one) for one in endings]
     except BaseException as error:  # noqa: BLE001 - sent to the worker, which judges it
-        return False, _portable(error)
+        return describe(error)
 
 
 def _job(item: Item) -> Job:
@@ -179,24 +174,11 @@ def _called(handler: Handler, payload: Any, job: Job | Sequence[Job]) -> Any:
     return handler.function(*handler.arguments(payload, job))
 
 
-def _encoded(handler: Handler, value: Any) -> bytes | None:
-    return None if value is None else handler.result.encode(value)
-
-
-def _ending(handler: Handler, value: Any) -> bytes | BaseException | None:
-    """Of one job of a batch: a result that cannot travel is a failure of that one alone."""
-    try:
-        return _portable(value) if isinstance(value, BaseException) else _encoded(handler, value)
-    except PayloadError as error:
-        return error
-
-
-def read_reply(reply: tuple[bool, Any]) -> Any:
-    """The result, or the exception raised."""
-    is_good, value = reply
-    if is_good:
-        return value
-    raise value
+def _ending(handler: Handler, value: Any) -> bytes | Unfit | Failure | None:
+    """Of one job: its result, or what kept it from being one."""
+    if isinstance(value, BaseException) and handler.batch is not None:
+        return describe(value)
+    return None if value is None else handler.encoded(value)
 
 
 def _find(order: Order) -> Handler:
@@ -210,13 +192,3 @@ def _find(order: Order) -> Handler:
             f"finds it by that name, got a {type(found).__name__}"
         )
     return handler
-
-
-def _portable(error: BaseException) -> BaseException:
-    if isinstance(error, StopIteration):  # no future can carry one
-        return RuntimeError("the handler raised StopIteration")
-    try:
-        pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes: does it survive the way?
-    except Exception:  # noqa: BLE001 - a user's exception may refuse in any way
-        return RemoteError(f"{type(error).__name__}: {error}")
-    return error

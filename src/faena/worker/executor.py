@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -22,7 +21,6 @@ from typing import Any, Protocol
 
 import msgspec
 
-from faena.deadletter.note import death_note
 from faena.engine import envelope
 from faena.engine.scripts import Claim
 from faena.errors import PayloadError
@@ -30,22 +28,10 @@ from faena.handler import Handler
 from faena.job import Job, Notes, Spec
 from faena.middleware import Middleware, wrap_execute
 from faena.options import DeadLetters
-from faena.outcomes import (
-    Buried,
-    Cancelled,
-    Completed,
-    Discard,
-    ErrorRecord,
-    Limited,
-    Outcome,
-    RateLimited,
-    Released,
-    Retried,
-    Snooze,
-    Snoozed,
-)
+from faena.outcomes import Completed, Outcome, Snoozed
 from faena.worker.attempt import Attempt, Stop
-from faena.worker.failure import TimedOut, WorkerDied, record_of
+from faena.worker.judge import Judge
+from faena.worker.words import tell_end
 
 _PARK_US = 15_000_000
 """How long a job of an unknown task waits for a worker that knows it."""
@@ -94,13 +80,12 @@ class Executor:
         self._worker = worker
         self._on_done = on_done
         self._on_free = on_free
-        self._dead_letters = dead_letters or DeadLetters()
+        self._judge = Judge(queue, worker, dead_letters or DeadLetters())
         self._running: dict[str, Attempt] = {}
         self._pending: deque[Attempt] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_runner_due = False
         self._has_batches = any(handler.batch for handler in handlers.values())
-        self._now = 0
 
     @property
     def tasks(self) -> frozenset[asyncio.Task[None]]:
@@ -114,7 +99,7 @@ class Executor:
 
     def start(self, claims: Sequence[Claim], now: int) -> None:
         """Begin an attempt for each claim; outcomes arrive through `on_done`."""
-        self._now = now
+        self._judge.now = now
         begun = [attempt for claim in claims if (attempt := self._begin(claim))]
         if self._has_batches:
             begun = self._set_apart(begun)
@@ -153,14 +138,14 @@ class Executor:
         try:
             attempt = self._prepare(claim)
         except Exception as error:  # noqa: BLE001 - whatever a spec or a codec does
-            return self._refuse(claim, self._bury(claim, error, None, has_run=False))
+            return self._refuse(claim, self._judge.unreadable(claim, error))
         if attempt is None:
             return self._refuse(claim, Snoozed(_PARK_US))
         self._running[claim.id] = attempt
         return attempt
 
     def _refuse(self, claim: Claim, outcome: Outcome) -> None:
-        self._on_done(claim, outcome, None)
+        self._settle(claim, outcome, None)
         self._on_free()
 
     def _prepare(self, claim: Claim) -> Attempt | None:
@@ -205,7 +190,7 @@ class Executor:
             attempt.handler.name,
         )
         attempt.job.detach()
-        self._end(attempt, self._verdict(attempt, asyncio.CancelledError()), is_abandoned=True)
+        self._end(attempt, self._judge.raised(attempt, asyncio.CancelledError()), is_abandoned=True)
 
     # -- the handler ----------------------------------------------------------------------------
 
@@ -257,9 +242,10 @@ class Executor:
         try:
             attempt.begin()
             value = await self._call(attempt)
-            outcome = self._complete(attempt, value)
+            is_encoded = attempt.handler.place == "process" and not self._middleware
+            outcome = self._judge.returned(attempt, value, is_encoded=is_encoded)
         except BaseException as error:  # noqa: BLE001 - the border: a handler may raise anything
-            outcome = self._verdict(attempt, error)
+            outcome = self._judge.raised(attempt, error)
         self._end(attempt, outcome)
 
     async def _call(self, attempt: Attempt) -> Any:
@@ -267,7 +253,9 @@ class Executor:
             return await self._invoke(attempt)
 
         async def innermost(_job: Job) -> Any:
-            return await self._invoke(attempt)
+            value, handler = await self._invoke(attempt), attempt.handler
+            is_encoded = handler.place == "process" and isinstance(value, bytes)
+            return handler.result.decode(value) if is_encoded else value
 
         return await wrap_execute(self._middleware, innermost)(attempt.job)
 
@@ -280,77 +268,7 @@ class Executor:
             attempt.interrupt()
         return await future
 
-    def _complete(self, attempt: Attempt, value: Any) -> Outcome | None:
-        if attempt.stop is Stop.LOST:
-            return None
-        if value is None:
-            return Completed()
-        try:
-            handler = attempt.handler
-            result = value if handler.place == "process" else handler.result.encode(value)
-        except PayloadError as error:
-            return self._bury(attempt.claim, error, attempt.job)
-        if len(result) > attempt.handler.payload_limit:
-            limit = attempt.handler.payload_limit
-            error = PayloadError(f"result must be at most {limit} bytes, got {len(result)}")
-            return self._bury(attempt.claim, error, attempt.job)
-        return Completed(result)
-
     # -- after the handler ----------------------------------------------------------------------
-
-    def _verdict(self, attempt: Attempt, error: BaseException) -> Outcome | None:
-        """The judgement, or, should it fail over a user's exception or policy, a plain burial."""
-        try:
-            return self._judge(attempt, error)
-        except Exception:  # noqa: BLE001 - whatever a user's code does here, the slot must come back
-            _log.exception("the end of job %s could not be judged", attempt.claim.id)
-            words = "its failure could not be read; see the worker's log"
-            return Buried(ErrorRecord(name="Unreadable", message=words, at=self._now))
-
-    def _judge(  # noqa: PLR0911 - the one place where endings become outcomes
-        self, attempt: Attempt, error: BaseException
-    ) -> Outcome | None:
-        """Turn any ending but a plain return into one outcome."""
-        retry, claim = attempt.handler.retry, attempt.claim
-        match attempt.stop, error:
-            case Stop.LOST, _:
-                return None
-            case Stop.SHUTDOWN, _:
-                return Released()
-            case Stop.CANCEL, _:
-                return Cancelled(self._record(claim, error))
-            case Stop.TIMEOUT, _:
-                late = TimedOut(f"ran longer than {attempt.timeout_s:g} s")
-                return self._fail(attempt, late.with_traceback(error.__traceback__))
-            case _, Snooze():
-                return Snoozed(error.delay_us)
-            case _, Discard():
-                return self._bury(claim, error, attempt.job)
-            case _, RateLimited():
-                delay_us = retry.promised_us(error.retry_after_us, random=random.random)
-                return Limited(delay_us, error.scope)
-            case _:
-                return self._fail(attempt, error)
-
-    def _fail(self, attempt: Attempt, error: BaseException) -> Outcome:
-        retry, number = attempt.handler.retry, attempt.job.attempt
-        is_poison = isinstance(error, WorkerDied) and number >= attempt.handler.max_deliveries
-        if is_poison or retry.gives_up(error) or retry.exhausted(number):
-            return self._bury(attempt.claim, error, attempt.job)
-        delay = retry.delay(number, error, random=random.random)
-        if delay.fault:
-            _log.warning("retry policy of task %s: %s", attempt.handler.name, delay.fault)
-        return Retried(delay.us, self._record(attempt.claim, error))
-
-    def _bury(
-        self, claim: Claim, error: BaseException, job: Job | None, *, has_run: bool = True
-    ) -> Buried:
-        record = self._record(claim, error)
-        note = death_note(record, error, job, self._dead_letters)
-        return Buried(record, has_run, note)
-
-    def _record(self, claim: Claim, error: BaseException) -> ErrorRecord:
-        return record_of(error, attempt=claim.attempts + 1, worker=self._worker, at=self._now)
 
     def _end(
         self, attempt: Attempt, outcome: Outcome | None, *, is_abandoned: bool = False
@@ -359,6 +277,11 @@ class Executor:
         attempt.disarm()
         if self._running.get(attempt.claim.id) is attempt:
             del self._running[attempt.claim.id]
-            self._on_done(attempt.claim, outcome, attempt)
+            self._settle(attempt.claim, outcome, attempt)
         if not is_abandoned:
             self._on_free()
+
+    def _settle(self, claim: Claim, outcome: Outcome | None, attempt: Attempt | None) -> None:
+        if type(outcome) is not Completed:
+            tell_end(self._queue, claim, outcome, attempt)
+        self._on_done(claim, outcome, attempt)

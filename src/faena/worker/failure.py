@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import errno
-import traceback
+from typing import NamedTuple
 
 from faena.errors import PayloadError
 from faena.naming import as_words
 from faena.outcomes import Discard, ErrorRecord
+from faena.worker.stack import stack_of
 
 _LONGEST_MESSAGE = 2_000
 _LONGEST_STACK = 8_000
@@ -37,16 +38,49 @@ class WorkerDied(Exception):
     code = "WORKER_LOST"
 
 
+class Facts(NamedTuple):
+    """What is read off an exception, each part bounded: all that a record needs of it."""
+
+    name: str
+    message: str
+    code: str | None
+    stack: str | None
+    fields: tuple[tuple[str, str], ...] = ()
+
+
+class RemoteTraceback(Exception):
+    """The cause of an exception that came from another process: what was read off it there."""
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__(f"\n{facts.stack or ''}")
+        self.facts = facts
+
+
 def record_of(error: BaseException, *, attempt: int, worker: str, at: int) -> ErrorRecord:
     """Name, message, code and stack of an exception, each bounded."""
+    facts = facts_of(error)
     return ErrorRecord(
-        name=as_words(type(error).__name__),
-        message=_message(error),
-        code=_code(error),
-        stack=_stack(error),
+        name=facts.name,
+        message=facts.message,
+        code=facts.code,
+        stack=facts.stack,
         attempt=attempt,
         worker=worker,
         at=at,
+        fields=facts.fields,
+    )
+
+
+def facts_of(error: BaseException) -> Facts:
+    """What the exception says; of one from another process, what it said there."""
+    if isinstance(error.__cause__, RemoteTraceback):
+        return error.__cause__.facts
+    stack = stack_of(error)
+    return Facts(
+        name=as_words(type(error).__name__),
+        message=_message(error),
+        code=_code(error),
+        stack=stack and _clean(stack[-_LONGEST_STACK:]),
         fields=_fields(error) if isinstance(error, PayloadError) else (),
     )
 
@@ -73,6 +107,8 @@ def _code(error: BaseException) -> str | None:
     for _ in range(_LONGEST_CHAIN):
         if cause is None:
             break
+        if isinstance(cause, RemoteTraceback):
+            return cause.facts.code
         code = _own_code(cause) or _kind_code(cause)
         if code:
             return code
@@ -110,17 +146,6 @@ def _attribute(holder: object, name: str) -> str | None:
 def _fields(error: PayloadError) -> tuple[tuple[str, str], ...]:
     kept = error.fields[:_MOST_FIELDS]
     return tuple((_clean(str(path)), _clean(str(reason))) for path, reason in kept)
-
-
-def _stack(error: BaseException) -> str | None:
-    """The last part of the traceback: where it happened, without the values of variables."""
-    if error.__traceback__ is None:
-        return None
-    try:
-        lines = traceback.format_exception(error, limit=-12)
-    except Exception:  # noqa: BLE001 - formatting asks the user's __str__ again
-        lines = traceback.format_tb(error.__traceback__, limit=-12)
-    return _clean("".join(lines)[-_LONGEST_STACK:])
 
 
 def _clean(text: str) -> str:

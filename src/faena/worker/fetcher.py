@@ -32,6 +32,7 @@ from faena.worker.notes import QueueNotes
 from faena.worker.pace import Pace
 from faena.worker.samples import Samples
 from faena.worker.slots import Slots
+from faena.worker.words import tell_losses
 
 BATCH = 100
 """Settlements, and claims, in one exchange: more would be no faster, and keep others waiting."""
@@ -299,13 +300,7 @@ class Fetcher:
         self.answered_at = time.monotonic()
         for settlement in turn.settled:
             self._leases.end(self.home, settlement.id, settlement.lease)
-        if exchanged.lost:
-            _log.warning(
-                "queue %s: %d leases were lost before they could be settled: %s",
-                self._queue,
-                len(exchanged.lost),
-                " ".join(exchanged.lost[:10]),
-            )
+        tell_losses(self._queue, exchanged)
         claimed = exchanged.claimed
         if len(claimed) < turn.want:
             self._slots.give_back(self.home, turn.want - len(claimed))

@@ -30,6 +30,7 @@ from faena.job import Job
 from faena.worker import child
 from faena.worker.attempt import Call
 from faena.worker.failure import WorkerDied
+from faena.worker.remote import Failure, rebuild
 
 _READ_AT_ONCE = 1000
 """Notes of one turn of the loop: more than a socket holds, so that a child's last ones are among
@@ -199,13 +200,23 @@ def _end(pool: Any) -> None:
     pool.join()
 
 
+def _read(reply: Any) -> Any:
+    """A result in bytes, or a list of endings for a batch; raises what the handler raised."""
+    if isinstance(reply, Failure):
+        raise rebuild(reply)
+    if isinstance(reply, list):
+        endings = cast("list[Any]", reply)
+        return [rebuild(one) if isinstance(one, Failure) else one for one in endings]
+    return reply
+
+
 def _settle(done: Future[Any], result: asyncio.Future[Any]) -> None:
     from pebble import ProcessExpired  # noqa: PLC0415 - optional: the `process` extra
 
     if result.done():
         return
     try:
-        result.set_result(child.read_reply(done.result()))
+        result.set_result(_read(done.result()))
     except CancelledError:
         result.set_exception(asyncio.CancelledError("killed"))
     except ProcessExpired as expired:

@@ -7,7 +7,8 @@
 --          plain, then so many id · lease completed without a result · kept, then so many id · lease ·
 --          result · id · lease · kind · number · blob …
 -- returns  now · next_at (0: nothing to wait for) · gate · more 1|0, and 2 for mail · lost ids · (id · score) … ·
---          specs · (id · attempts · losses · changed priority) … of marked jobs
+--          specs · (id · attempts · losses · changed priority) … of marked jobs · {id · task · tenant ·
+--          losses} … where jobs of others died of lost deliveries (nothing when a call is repeated)
 -- refuses  UNCONFIGURED · OVERTAKEN
 --@flags allow-oom
 --@include now, conf, replay, tally, mark, settle, gate, claim, wake, turn, letter, repeat_answer
@@ -46,7 +47,7 @@ end
 local lost = settle(done, leases, results, items, conf, now)
 
 local slice = PRUNED + number + #items
-local due_at, ends_at, is_busy = upkeep(conf, now, slice, sweep_us)
+local due_at, ends_at, is_busy, losses = upkeep(conf, now, slice, sweep_us)
 want = is_busy and math.min(want, CLAIMED_WHEN_BUSY) or want
 local lane_at = laned_now() > 0 and unpark_due(now, sweep_us) or nil
 local grant, gate, opens_at = allowed(want, conf, now)
@@ -86,4 +87,4 @@ end
 remember(caller, lease, cmsgpack.pack({ lost, ids, next_at, gate, more }))
 flush_lanes()
 flush_tally(now, conf.events_kept, worker)
-return { now, next_at, gate, more, lost, popped, specs, facts }
+return { now, next_at, gate, more, lost, popped, specs, facts, losses }

@@ -41,7 +41,8 @@ local function record_of(id, note)
   return { s = 'pending', t = task, o = tenant, e = note[3], c = note[4], f = note[5] }
 end
 
---- `ids` have died at `now`; `notes` are theirs: packed notes, or the JSON of their errors.
+--- `ids` have died at `now`; `notes` are theirs: packed notes, or the JSON of their errors. Returns their
+-- records, or nil where dead jobs are not kept.
 local function bury(ids, notes, marks, conf, now)
   if #ids == 0 or not keeps('dead', conf) then
     return
@@ -64,4 +65,5 @@ local function bury(ids, notes, marks, conf, now)
     call('HSETNX', key('desk_samples'), print, cmsgpack.pack({ note[3], note[4], note[6] }))
   end
   shelve(records, instants)
+  return records
 end

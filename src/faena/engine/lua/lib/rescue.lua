@@ -31,6 +31,17 @@ local function rescue_one(batch, id, record, mark, conf, now)
   end
 end
 
+--- What is told of those that died here: id · task · tenant · losses; nil when none did.
+local function losses_of(batch, marks)
+  local losses = {}
+  for i, id in ipairs(batch.dead) do
+    local record = batch.records and batch.records[id] or { t = '', o = '' }
+    losses[i] = { id, record.t, record.o, marks[id].l }
+  end
+  return losses[1] and losses
+end
+
+--- Returns how many leases had run out, and what is to be told of jobs that died of it.
 local function rescue(conf, now, slice)
   local ids = call('ZRANGE', key('running'), '-inf', now, 'BYSCORE', 'LIMIT', 0, slice)
   if #ids == 0 then
@@ -46,5 +57,5 @@ local function rescue(conf, now, slice)
   save_marks(ids, marks)
   apply(batch, marks, conf, now)
   tell('rescued', batch.rescued)
-  return #ids
+  return #ids, losses_of(batch, marks)
 end

@@ -26,7 +26,7 @@ local function apply(batch, marks, conf, now)
   end
   finish('completed', batch.completed, marks, conf, now, batch.results, batch.kept)
   finish('dead', batch.dead, marks, conf, now)
-  bury(batch.dead, batch.notes, marks, conf, now)
+  batch.records = bury(batch.dead, batch.notes, marks, conf, now)
   finish('cancelled', batch.cancelled, marks, conf, now)
   tell('retried', batch.retried)
   tell('snoozed', batch.snoozed)

@@ -8,12 +8,12 @@ end
 -- to call at once. A rescued job costs ten times what a settled one does.
 local RESCUED, PROMOTED = 25, 50
 
---- Bounded housekeeping. Returns the next due instant and the next lease's end, or nil, and whether
--- the call has done so much already that it should claim less.
+--- Bounded housekeeping. Returns the next due instant and the next lease's end, or nil, whether the
+-- call has done so much already that it should claim less, and what is to be told of jobs that died.
 local function upkeep(conf, now, slice, sweep)
-  local due_at, ends_at, moved = first_score('delayed'), first_score('running'), 0
+  local due_at, ends_at, moved, losses = first_score('delayed'), first_score('running'), 0, nil
   if ends_at and ends_at <= now then
-    moved = rescue(conf, now, RESCUED)
+    moved, losses = rescue(conf, now, RESCUED)
     due_at, ends_at = first_score('delayed'), first_score('running')
   end
   if due_at and due_at <= now then
@@ -27,7 +27,7 @@ local function upkeep(conf, now, slice, sweep)
     and call('ZCARD', key('completed')) > conf.completed_count then
     prune('completed', conf, now, slice)
   end
-  return due_at, ends_at, moved >= RESCUED
+  return due_at, ends_at, moved >= RESCUED, losses
 end
 
 --- Lanes whose instant has come are served again; at a sweep some that wait for room are looked at,
