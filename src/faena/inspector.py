@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 
+from faena.cursor import read_cursor, write_cursor
 from faena.engine import Engine, envelope, scripts
+from faena.engine.desk import Place
 from faena.engine.subscription import Subscription
-from faena.errors import ConfigError, JobNotFound, ResultTimeout
+from faena.errors import JobNotFound, ResultTimeout
 from faena.estate import Estate
 from faena.explanation import Explanation, Past, read_explanation
 from faena.homes import queue_of
 from faena.job import JobView, Spec
 from faena.outcomes import ErrorRecord
+from faena.reading import Seen, Sight, is_behind, look_at, read_steadily, travelling
 from faena.states import FINISHED, State
 
 _POLL_S: Final = 1.0
@@ -59,16 +62,6 @@ class Page(msgspec.Struct, frozen=True):
 
     jobs: tuple[JobView, ...]
     cursor: str | None
-
-
-class _Place(NamedTuple):
-    """Where a job of a page stands."""
-
-    score: float
-    job: str
-    text: str
-    """The score as the server wrote it."""
-    home: str
 
 
 class Inspector:
@@ -122,29 +115,54 @@ class Inspector:
         cursor: str | None = None,
         is_newest_first: bool = False,
     ) -> Page:
-        """Jobs of a state, in order of service or of finishing."""
-        after = read_cursor(cursor, state) if cursor else ("", "")
-        found: list[_Place] = []
-        for home in await self._estate.of(queue).names():
-            places = await self._engine.page(
-                home, state.value, limit, after=after, is_reverse=is_newest_first
-            )
-            found += [_Place(float(score), job, score, home) for job, score in places]
-        found = sorted(found, reverse=is_newest_first)[:limit]
-        looks = await self._look_at(found)
-        jobs = [read_job(queue, one.job, looks[one.job]) for one in found if looks.get(one.job)]
-        more = f"{state.value}/{found[-1].text}/{found[-1].job}" if len(found) == limit else None
-        return Page(jobs=tuple(jobs), cursor=more)
+        """Jobs of a state, in order of service or of finishing; running ones in order of their ids.
 
-    async def _look_at(self, places: Sequence[_Place]) -> dict[str, Sequence[Any]]:
-        """What is known of jobs that were seen in their homes."""
-        by_home: dict[str, list[str]] = {}
-        for place in places:
-            by_home.setdefault(place.home, []).append(place.job)
-        looks: dict[str, Sequence[Any]] = {}
-        for home, ids in by_home.items():
-            looks |= zip(ids, await self._engine.look(home, ids), strict=True)
-        return looks
+        A lease's end changes while its job runs, and a page by it would show jobs twice.
+        """
+        about = (queue, state.value, is_newest_first)
+        after = Place() if cursor is None else _read_cursor(cursor, about)
+
+        async def read(sights: list[Sight]) -> Page:
+            (sight,) = sights
+            seen = await self._seen(sight, state, limit, after, is_newest_first=is_newest_first)
+            page = _first_of(seen, limit, is_newest_first=is_newest_first)
+            looks = await look_at(self._engine, sight, page, state.value)
+            jobs = [
+                read_job(queue, one.place.id, look)
+                for one, look in zip(page, looks, strict=True)
+                if look
+            ]
+            more = write_cursor(about, *page[-1].place) if len(page) >= limit else None
+            return Page(jobs=tuple(_each_once(jobs)), cursor=more)
+
+        return await read_steadily([self._estate.of(queue)], read)
+
+    async def _seen(
+        self, sight: Sight, state: State, limit: int, after: Place, *, is_newest_first: bool
+    ) -> list[Seen]:
+        """The first jobs behind a place at each shard, and what is on its way from there."""
+        seen: list[Seen] = []
+        for shard in sight.shards:
+            if state is State.RUNNING:
+                seen += [Seen(place, shard) for place in await self._running(shard)]
+                continue
+            found = await self._engine.page(
+                shard, state.value, limit, after=(after.id, after.score), is_reverse=is_newest_first
+            )
+            seen += [Seen(Place(score, job), shard) for job, score in found]
+            if sight.is_moving:
+                on_the_way = await travelling(self._engine, shard)
+                seen += [
+                    Seen(one.place, shard, is_travelling=True)
+                    for one in on_the_way
+                    if one.state == state.value
+                ]
+        return [one for one in seen if is_behind(one.place, after, is_reverse=is_newest_first)]
+
+    async def _running(self, shard: str) -> list[Place]:
+        """All that run at a shard, of which there are no more than workers have slots."""
+        ids = scripts.texts(await self._engine.command("ZRANGE", shard, "running", 0, -1))
+        return [Place("0", job) for job in ids]
 
     async def finished(self, queue: str, job_id: str, timeout_s: float | None) -> JobView:
         """Wait until a job is finished and return it."""
@@ -200,16 +218,24 @@ class Inspector:
 _FINISHED_WORDS = frozenset(state.value for state in FINISHED)
 
 
-def read_cursor(cursor: str, state: State) -> tuple[str, str]:
-    """The place a cursor names; it belongs to one state."""
-    parts = cursor.split("/", 2)
-    if len(parts) != 3 or parts[0] != state.value:
-        raise ConfigError(
-            f"cursor must come from a page of {state.value} jobs, got {cursor!r}",
-            field="cursor",
-            value=cursor,
-        )
-    return parts[2], parts[1]
+def _read_cursor(cursor: Any, about: tuple[str, str, bool]) -> Place:
+    queue, state, is_newest_first = about
+    first = "newest" if is_newest_first else "oldest"
+    what = f"a page of {state} jobs of queue {queue}, {first} first"
+    read = read_cursor(cursor, about, what)
+    return Place(read.score, read.id)
+
+
+def _first_of(seen: Sequence[Seen], limit: int, *, is_newest_first: bool) -> list[Seen]:
+    """So many of them, and those at the place of the last one: another shard may have its id."""
+    ranked = sorted(seen, key=lambda one: one.place.key(), reverse=is_newest_first)
+    page = ranked[:limit]
+    return page + [one for one in ranked[limit:] if one.place.key() == page[-1].place.key()]
+
+
+def _each_once(jobs: Iterable[JobView]) -> list[JobView]:
+    """One that has moved while it was looked for was found twice."""
+    return list({(job.id, job.tenant): job for job in jobs}.values())
 
 
 def _past(view: JobView) -> Past:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+from faena.options import Retain
+from faena.outcomes import Completed
 from tests._support.rig import Rig
 
 
@@ -23,3 +27,21 @@ async def test_a_page_goes_on_though_the_job_it_stopped_at_has_moved(rig: Rig) -
     await rig.engine.cancel("q", ["a", "b"])
     page = await rig.engine.page("q", "ready", 2, after=page[-1], is_reverse=False)
     assert [job for job, _ in page] == ["c", "d"]
+
+
+@pytest.mark.parametrize("is_reverse", [False, True])
+async def test_jobs_of_one_instant_are_each_shown_once_though_the_place_is_taken_no_more(
+    rig: Rig, is_reverse: bool
+) -> None:
+    ids = [f"j{number:02d}" for number in range(20)]
+    await rig.declare(retain=Retain(completed_count=100))
+    await rig.add(*ids)
+    lease = await rig.claim(20)
+    await rig.turn(0, *((job, lease, Completed()) for job in ids))
+    read: list[str] = []
+    after = ("", "")
+    while page := await rig.engine.page("q", "completed", 3, after=after, is_reverse=is_reverse):
+        read += [job for job, _ in page]
+        after = page[-1]
+        await rig.engine.retry("q", [after[0]])
+    assert read == (ids[::-1] if is_reverse else ids)

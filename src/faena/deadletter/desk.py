@@ -32,7 +32,7 @@ from faena.deadletter.item import (
     Status,
     read_letter,
 )
-from faena.deadletter.page import Walker, Wanted, gather, read_cursor, write_cursor
+from faena.deadletter.page import Met, Walker, Wanted, continued, cursor_at, gather
 from faena.deadletter.reach import HOUR_US, Reach
 from faena.deadletter.redrive import Plan, Redrives, RedriveView, Report
 from faena.engine import Engine
@@ -41,6 +41,7 @@ from faena.limits import Limit
 from faena.naming import check_label
 from faena.number import check_whole
 from faena.options import Priority
+from faena.reading import Seen, Sight, look_at, read_steadily
 
 _LOOKS: Final = 5
 """At jobs that may be on their way to another home."""
@@ -69,14 +70,19 @@ class Desk:
         names = self._reach.chosen(queues)
         calls, estate = await self._reach.open()
         about, after = await self._wanted(calls, names, wanted, is_newest_first, cursor)
-        walkers = [
-            Walker(calls, queue, home, about)
-            for queue in names
-            for home in await estate.of(queue).names()
-        ]
-        found, reached = await gather(walkers, after, limit, is_newest_first=is_newest_first)
-        more = write_cursor(about, reached) if reached is not None else None
-        return DeadPage(tuple(await _read_all(calls.engine, found)), more)
+
+        async def read(sights: Sequence[Sight]) -> DeadPage:
+            by_queue = dict(zip(names, sights, strict=True))
+            walkers = [
+                Walker(calls, queue, shard, about, is_moving=sight.is_moving)
+                for queue, sight in by_queue.items()
+                for shard in sight.shards
+            ]
+            met, reached = await gather(walkers, after, limit, is_newest_first=is_newest_first)
+            more = cursor_at(about, reached) if reached is not None else None
+            return DeadPage(tuple(await _read_all(calls.engine, by_queue, met)), more)
+
+        return await read_steadily([estate.of(queue) for queue in names], read)
 
     async def _wanted(
         self,
@@ -89,7 +95,7 @@ class Desk:
         checked, ages = read_filter(given)
         about = Wanted(names, checked, ages, is_newest_first)
         if cursor is not None:
-            return read_cursor(cursor, about)
+            return continued(cursor, about)
         if any(age is not None for age in ages):
             now = (await calls.numbers(names[0], new_us=HOUR_US)).now
             about = about._replace(filter=bounded(checked, ages, now))
@@ -308,20 +314,17 @@ def _unknown(ids: Sequence[str], answers: Mapping[str, Dealt]) -> list[str]:
     return [job for job in ids if job not in answers or answers[job].refused == "unknown"]
 
 
-async def _read_all(engine: Engine, found: Sequence[tuple[Walker, Found]]) -> list[DeadLetter]:
+async def _read_all(
+    engine: Engine, sights: Mapping[str, Sight], met: Sequence[Met]
+) -> list[DeadLetter]:
     """The jobs of a page with what they say of themselves; one that has gone is left out."""
-    by_home: dict[str, list[str]] = {}
-    for walker, one in found:
-        by_home.setdefault(walker.home, []).append(one.place.id)
-    seen: dict[tuple[str, str], Sequence[Any]] = {}
-    for home, ids in by_home.items():
-        for job, look in zip(ids, await engine.look(home, ids), strict=True):
-            seen[home, job] = look
-    return [
-        read_letter(walker.queue, one, look)
-        for walker, one in found
-        if (look := seen[walker.home, one.place.id]) and look[0] == b"dead"
-    ]
+    looks: dict[Met, Sequence[Any]] = {}
+    for queue, sight in sights.items():
+        some = [one for one in met if one.walker.queue == queue]
+        seen = [Seen(one.place, one.walker.shard, one.is_travelling) for one in some]
+        looks |= zip(some, await look_at(engine, sight, seen, "dead"), strict=True)
+    letters = [read_letter(one.walker.queue, one.found, looks[one]) for one in met if looks[one]]
+    return list({(one.queue, one.id, one.tenant): one for one in letters}.values())
 
 
 def _group(queue: str, row: Sequence[Any]) -> DeadGroup:

@@ -1,21 +1,17 @@
-"""Pages of the desk over any number of homes, in one order of death, and the cursors between them.
+"""Pages of the desk over any number of shards, in one order of death, and the cursors between them.
 
-All homes are gone through side by side. A cursor is a place in that order, bound to the filter and
-the direction of its page: homes may come and go between two pages, and so may the jobs.
+All shards are gone through side by side. A cursor is a place in that order, bound to the filter and
+the direction of its page: shards may come and go between two pages, and so may the jobs.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
-from faena.engine.desk import DeskCalls, Filter, Found, Place
-from faena.errors import ConfigError
+from faena.cursor import read_cursor, write_cursor
+from faena.engine.desk import DeskCalls, Filter, Found, Place, read_record
+from faena.reading import is_behind, travelling
 
 _LOOKS: Final = 25
 """Calls for one page at most: a filter that fits hardly anything must not read everything."""
@@ -30,27 +26,29 @@ class Wanted(NamedTuple):
     """Older than, newer than, as they were asked for; the filter has them as instants."""
     is_newest_first: bool
 
-    def digest(self) -> bytes:
+    def about(self) -> object:
         """What cursors are bound to."""
-        words = repr((self.queues, self.filter[:5], self.ages, self.is_newest_first))
-        return hashlib.blake2b(words.encode(), digest_size=6).digest()
+        return self.queues, tuple(self.filter[:5]), self.ages, self.is_newest_first
 
 
 class Walker:
-    """One home, gone through slice by slice."""
+    """One shard, gone through slice by slice."""
 
-    def __init__(self, calls: DeskCalls, queue: str, home: str, wanted: Wanted) -> None:
+    def __init__(
+        self, calls: DeskCalls, queue: str, shard: str, wanted: Wanted, *, is_moving: bool = False
+    ) -> None:
         self._calls = calls
         self._wanted = wanted
         self.queue = queue
-        self.home = home
-        self._found: list[Found] = []
+        self.shard = shard
+        self.is_moving = is_moving
+        self._found: list[Met] = []
         self._is_over = False
         self._reached = Place()
 
     def start(self, after: Place) -> None:
         """Begin behind a place."""
-        self._reached = after
+        self._reached, self._is_over, self._found = after, False, []
 
     @property
     def is_over(self) -> bool:
@@ -68,25 +66,72 @@ class Walker:
         return self._found[0].place if self._found else self._reached
 
     async def look(self, limit: int) -> None:
-        """Read the next slice."""
+        """Read the next slice; while tenants move, also what is on its way from here."""
+        after, is_reverse = self._reached, self._wanted.is_newest_first
         part = await self._calls.page(
-            self.home,
-            self._wanted.filter,
-            after=self._reached,
-            is_reverse=self._wanted.is_newest_first,
-            limit=limit,
+            self.shard, self._wanted.filter, after=after, is_reverse=is_reverse, limit=limit
         )
-        self._found, self._reached, self._is_over = part.found, part.reached, part.is_over
+        self._reached, self._is_over = part.reached, part.is_over
+        self._found = [Met(one, self) for one in part.found]
+        if self.is_moving:
+            self._found += await self._on_the_way(after)
+            self._found.sort(key=lambda one: one.place.key(), reverse=is_reverse)
 
-    def take(self) -> Found:
+    async def _on_the_way(self, after: Place) -> list[Met]:
+        """Dead jobs that have left this shard, from the slice that was just read."""
+        jobs = [one for one in await travelling(self._calls.engine, self.shard) if one.record]
+        found = [Found(one.place, read_record(one.record)) for one in jobs]
+        return [
+            Met(one, self, is_travelling=True)
+            for one in found
+            if _fits(self._wanted.filter, one) and self._is_in_slice(one.place, after)
+        ]
+
+    def _is_in_slice(self, place: Place, after: Place) -> bool:
+        is_reverse = self._wanted.is_newest_first
+        return is_behind(place, after, is_reverse=is_reverse) and (
+            self._is_over or not is_behind(place, self._reached, is_reverse=is_reverse)
+        )
+
+    def take(self) -> Met:
         """The next one."""
         return self._found.pop(0)
 
 
-class Gathered(NamedTuple):
-    """The jobs of a page with the walkers that found them, and where the next page begins."""
+class Met(NamedTuple):
+    """A dead job, and the walker that met it."""
 
-    found: list[tuple[Walker, Found]]
+    found: Found
+    walker: Walker
+    is_travelling: bool = False
+
+    @property
+    def place(self) -> Place:
+        """Where it stands in the order of death."""
+        return self.found.place
+
+
+def _fits(wanted: Filter, found: Found) -> bool:
+    """Whether a filter asks for a job, as the script of a page decides it."""
+    record, at = found.record, float(found.place.score)
+    asked = [
+        (wanted.status, (record.s,)),
+        (wanted.task, (record.t,)),
+        (wanted.tenant, (record.o,)),
+        (wanted.error, (record.e, record.c)),
+        (wanted.fingerprint, (record.f,)),
+    ]
+    return (
+        all(not word or word in words for word, words in asked)
+        and (wanted.died_from is None or at >= wanted.died_from)
+        and (wanted.died_to is None or at <= wanted.died_to)
+    )
+
+
+class Gathered(NamedTuple):
+    """The jobs of a page, and where the next page begins."""
+
+    met: list[Met]
     reached: Place | None
     """None when nothing is left."""
 
@@ -94,70 +139,63 @@ class Gathered(NamedTuple):
 async def gather(
     walkers: Sequence[Walker], after: Place, limit: int, *, is_newest_first: bool
 ) -> Gathered:
-    """The next jobs of all homes together."""
+    """The next jobs of all shards together, and those at the place of the last one: another queue
+    may have its id.
+    """
     for walker in walkers:
         walker.start(after)
-    found: list[tuple[Walker, Found]] = []
+    met: list[Met] = []
     looks = max(_LOOKS, 2 * len(walkers))
     while left := [walker for walker in walkers if not walker.is_over]:
         first = _first(left, is_newest_first=is_newest_first)
-        if first.is_hungry and looks == 0:
-            return Gathered(found, first.front)
+        if first.is_hungry and looks <= 0:
+            return Gathered(met, first.front)
         if first.is_hungry:
-            looks -= 1
-            await first.look(limit)
-        elif len(found) == limit:
-            return Gathered(found, found[-1][1].place)
+            looks -= await _feed(first, walkers, limit)
+        elif len(met) >= limit and first.front.key() != met[-1].place.key():
+            return Gathered(met, met[-1].place)
         else:
-            found.append((first, first.take()))
-    return Gathered(found, None)
+            met.append(first.take())
+    return Gathered(met, None)
+
+
+async def _feed(hungry: Walker, walkers: Sequence[Walker], limit: int) -> int:
+    """Read on; returns the calls. While tenants move, all shards are read from one place, in order:
+    see `faena.reading`.
+    """
+    after = hungry.front
+    some = [one for one in walkers if one.queue == hungry.queue] if hungry.is_moving else [hungry]
+    for walker in some:
+        walker.start(after)
+        await walker.look(limit)
+    return len(some)
 
 
 def _first(walkers: Sequence[Walker], *, is_newest_first: bool) -> Walker:
-    """Whose next job would be the first; one that has not begun must be asked before."""
+    """Whose next job would be the first; one that has not begun must be asked before, and who has
+    a job at a place comes before who has only reached it.
+    """
     fresh = [walker for walker in walkers if not walker.front.id]
     if fresh:
         return fresh[0]
-    pick = max if is_newest_first else min
-    return pick(walkers, key=lambda one: one.front.key())
+    if is_newest_first:
+        return max(walkers, key=lambda one: (one.front.key(), not one.is_hungry))
+    return min(walkers, key=lambda one: (one.front.key(), one.is_hungry))
 
 
 # -- cursors ------------------------------------------------------------------------------------
 
 
-class _Cursor(msgspec.Struct, array_like=True):
-    digest: bytes
-    score: str
-    id: str
-    died_from: int | None
-    died_to: int | None
-
-
-_encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(_Cursor).decode
-
-
-def write_cursor(wanted: Wanted, reached: Place) -> str:
+def cursor_at(wanted: Wanted, reached: Place) -> str:
     """A text that continues behind a place."""
     bounds = wanted.filter.died_from, wanted.filter.died_to
-    packed = _encode(_Cursor(wanted.digest(), reached.score, reached.id, *bounds))
-    return base64.urlsafe_b64encode(packed).decode().rstrip("=")
+    return write_cursor(wanted.about(), *reached, bounds)
 
 
-def read_cursor(cursor: Any, wanted: Wanted) -> tuple[Wanted, Place]:
+def continued(cursor: Any, wanted: Wanted) -> tuple[Wanted, Place]:
     """The same page at the place a cursor names, with ages counted from its first page on."""
-    try:
-        packed = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
-        read = _decode(packed)
-        float(read.score or 0)
-    except (binascii.Error, msgspec.MsgspecError, TypeError, ValueError):
-        read = None
-    if read is None or read.digest != wanted.digest():
-        raise ConfigError(
-            f"cursor must come from a page of the same filter and direction, got {cursor!r}; "
-            f"leave it out for the first page",
-            field="cursor",
-            value=cursor,
-        )
-    bounds = wanted.filter._replace(died_from=read.died_from, died_to=read.died_to)
+    what = "a page of the same filter and direction"
+    read = read_cursor(cursor, wanted.about(), what)
+    died_from, died_to = read.bounds
+    bounds = wanted.filter._replace(died_from=died_from, died_to=died_to)
     return wanted._replace(filter=bounds), Place(read.score, read.id)

@@ -128,7 +128,7 @@ class DeskCalls:
         args = ["1" if is_reverse else "", looked, limit, *after, *bounds, *wanted[:5]]
         score, job, is_over, flat = await self.engine.ask("desk", home, args)
         found = [
-            Found(Place(flat[i + 1].decode(), flat[i].decode()), _record(flat[i + 2]))
+            Found(Place(flat[i + 1].decode(), flat[i].decode()), read_record(flat[i + 2]))
             for i in range(0, len(flat), 3)
         ]
         return Slice(Place(score.decode(), job.decode()), is_over == 1, found)
@@ -136,7 +136,7 @@ class DeskCalls:
     async def records(self, home: str, ids: Sequence[str]) -> dict[str, Record]:
         """What the desk knows of jobs."""
         packed = await self.engine.command("HMGET", home, "desk", *ids) if ids else []
-        return {job: _record(one) for job, one in zip(ids, packed, strict=True) if one}
+        return {job: read_record(one) for job, one in zip(ids, packed, strict=True) if one}
 
     async def revive(
         self,
@@ -217,5 +217,5 @@ def _once(name: str) -> tuple[str, str]:
     return secrets.token_hex(8), name
 
 
-_record = msgspec.msgpack.Decoder(Record).decode
+read_record = msgspec.msgpack.Decoder(Record).decode
 _redrive = msgspec.msgpack.Decoder(dict[str, Any]).decode

@@ -1,0 +1,40 @@
+"""transit.lua"""
+
+from __future__ import annotations
+
+import pytest
+
+from faena.outcomes import Buried, Completed
+from faena.reading import travelling
+from tests._support.removal import Removal
+from tests._support.rig import BOOM, T0, Rig
+
+
+@pytest.fixture
+async def leaving(rig: Rig, removal: Removal) -> Removal:
+    """Three jobs of a lane that leaves: one is ready, one completed, one dead."""
+    await removal.declare(fair=True)
+    await rig.run("done", Completed(b'"well"'), lane="@a")
+    await rig.run("dead", Buried(BOOM), lane="@a")
+    await rig.add("waits", lane="@a")
+    await removal.hand_over("@a")
+    return removal
+
+
+async def test_jobs_on_their_way_are_told_until_they_are_known_to_have_come(
+    rig: Rig, leaving: Removal
+) -> None:
+    assert await travelling(rig.engine, "q") == []
+    batch = await leaving.take_out("waits", "done", "dead")
+    await rig.remember()
+    waits, done, dead = await travelling(rig.engine, "q", ["done"])
+    assert (waits.place.id, waits.state, waits.look) == ("waits", "ready", [])
+    assert (dead.state, dead.record[:1] != b"") == ("dead", True)
+    state, at, spec, mark, lease, result, info = done.look
+    assert (state, at, spec) == (b"completed", str(T0).encode(), b"010 lane=@a\n{}")
+    assert (mark, lease, result, info) == (b"", b"", b'"well"', [])
+    assert await rig.is_untouched()
+    await leaving.take_in(batch)
+    assert len(await travelling(rig.engine, "q")) == 3
+    await leaving.take_out()
+    assert await travelling(rig.engine, "q") == []
