@@ -39,7 +39,7 @@ class Work:
 FAENA = Peer(
     name="faena",
     module="faena",
-    pending=("ZCARD faena:{bench}:ready", "ZCARD faena:{bench}:running"),
+    pending=("ZCARD bench:{bench}:ready", "ZCARD bench:{bench}:running"),
 )
 
 PEERS: tuple[Peer, ...] = (

@@ -23,7 +23,7 @@ from bench.lanes_shop import QUEUE, working
 from bench.server import Server
 
 _SETTLED_S = 60.0
-_LIVE = tuple(f"ZCARD faena:{{{QUEUE}}}:{name}" for name in ("ready", "blocked", "running"))
+_LIVE = tuple(f"ZCARD bench:{{{QUEUE}}}:{name}" for name in ("ready", "blocked", "running"))
 
 
 class Case(NamedTuple):

@@ -185,7 +185,7 @@ async def _measure(parts: Sequence[str], jobs: int, seconds: float) -> list[Figu
 
 async def _measure_calls(url: str, jobs: int, seconds: float) -> list[Figures]:
     wire, meter, clock = Wire(Address.parse(url)), Meter(url), Clock()
-    load, figures = Load(Engine(wire, clock=clock), clock), list[Figures]()
+    load, figures = Load(Engine(wire, namespace="bench", clock=clock), clock), list[Figures]()
     try:
         await load.fill(jobs)
         print(f"measuring with {jobs:,} jobs", file=sys.stderr)

@@ -68,7 +68,7 @@ def _figures(name: str, times: Sequence[int]) -> Figures:
 async def _measure(url: str) -> tuple[list[int], list[int]]:
     """The server's microseconds of every slice and of every loop, in order."""
     wire = Wire(Address.parse(url))
-    engine = Engine(wire)
+    engine = Engine(wire, namespace="bench")
     engine.know(QUEUE, declaration(QueueOptions(retain=Retain(dead_count=None))))
     try:
         await _bury(engine)

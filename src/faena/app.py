@@ -72,7 +72,7 @@ class Faena:
         name: str,
         url: str | None = None,
         *,
-        namespace: str = "faena",
+        namespace: str | None = None,
         directory: str | Path = ".faena",
         middleware: Sequence[Middleware] = (),
         allow_eviction: bool = False,
@@ -82,8 +82,9 @@ class Faena:
         """Nothing is connected yet.
 
         Without `url` the environment decides (FAENA_URL, REDIS_URL, REDIS_HOST …), and without that
-        an embedded Valkey keeps its data under `directory`. `namespace` begins every key: apps that
-        share a server and must not meet take different ones. `allow_eviction` accepts a server that
+        an embedded Valkey keeps its data under `directory`, for development. `namespace` begins
+        every key and is the app's name unless given: programs meet on a server when they have the
+        same one. `allow_eviction` accepts a server that
         may throw jobs away. `clock` replaces the server's time, in tests only. `dead_letters` says
         which dead jobs are retried by themselves, and what operators are told of.
         """
@@ -97,7 +98,7 @@ class Faena:
             Connection(
                 name=name,
                 url=url,
-                namespace=check_name("namespace", namespace),
+                namespace=name if namespace is None else check_name("namespace", namespace),
                 directory=Path(directory),
                 allow_eviction=allow_eviction,
                 clock=clock,
@@ -228,6 +229,18 @@ class Faena:
         """Close this event loop's connections, and leave an embedded server."""
         await self._links.release()
         await asyncio.to_thread(self._links.leave)
+
+    @property
+    def namespace(self) -> str:
+        """What every key begins with."""
+        return self._links.connection.namespace
+
+    async def broker(self) -> str:
+        """Where the jobs are, in words for a log: the broker without its password, the namespace.
+
+        An embedded server is started if need be; nothing is asked of any other.
+        """
+        return await self._links.describe()
 
     async def __aenter__(self) -> Self:
         return await self.connect()

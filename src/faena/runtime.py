@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -20,12 +21,18 @@ from faena.embedded import Embedded
 from faena.engine import Address, Engine, Wire
 from faena.engine.engine import Clock
 from faena.engine.settings import declaration
-from faena.errors import StoreUnavailable
+from faena.errors import ConfigError, StoreUnavailable
 from faena.estate import Estate
 from faena.inspector import Inspector
 from faena.options import QueueOptions
 from faena.postman import Postman
 from faena.services.doctor import refuse_eviction
+
+_ENVIRONMENT = "FAENA_ENV"
+_FOR_EMBEDDED = ("development", "test")
+"""Where an app without an address may have an embedded server; also where nothing is said."""
+
+_log = logging.getLogger("faena")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,9 +67,23 @@ class Broker:
     def _find(self, environ: Mapping[str, str]) -> Address:
         found = self._given or Address.from_environ(environ)
         if found is None:
+            _refuse_embedded(environ)
             self._embedded = Embedded.join(self._directory)
             found = Address.parse(self._embedded.url)
+            _log.warning(
+                "no FAENA_URL: using %s; for production set FAENA_URL=valkey://host:6379",
+                self._words(found),
+            )
         return found
+
+    def describe(self, environ: Mapping[str, str]) -> str:
+        """The broker in words, without a password."""
+        return self._words(self.address(environ))
+
+    def _words(self, address: Address) -> str:
+        if self._embedded is None:
+            return str(address)
+        return f"an embedded Valkey in {self._directory.resolve()}"
 
     @property
     def is_embedded(self) -> bool:
@@ -86,6 +107,17 @@ class Broker:
             if self._embedded is not None:
                 self._embedded.leave()
                 self._embedded = None
+
+
+def _refuse_embedded(environ: Mapping[str, str]) -> None:
+    """An app that lost its address must not go on, unseen, with a server of its own."""
+    where = environ.get(_ENVIRONMENT, "").strip()
+    if where and where not in _FOR_EMBEDDED:
+        raise ConfigError(
+            f"with {_ENVIRONMENT}={where} an app must have a broker: set FAENA_URL (an embedded "
+            f"Valkey needs {_ENVIRONMENT} unset, or one of {', '.join(_FOR_EMBEDDED)})",
+            field="FAENA_URL",
+        )
 
 
 class Runtime:
@@ -204,6 +236,11 @@ class Links:
     async def address(self) -> Address:
         """Where the broker is; an embedded one that died is started again."""
         return await asyncio.to_thread(self._broker.address, os.environ)
+
+    async def describe(self) -> str:
+        """The broker and the namespace in words, without a password."""
+        broker = await asyncio.to_thread(self._broker.describe, os.environ)
+        return f"{broker}, namespace {self.connection.namespace}"
 
     async def release(self) -> None:
         """Close the connections of the running event loop."""

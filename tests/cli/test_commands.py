@@ -242,7 +242,7 @@ def test_audit_finds_nothing_wrong_with_what_the_engine_wrote(cli: Cli, server: 
     assert cli("audit", TARGET) == (0, "2 queues are as promised\n", "")
     assert document(cli, "audit", TARGET, "mail") == {"mail": []}
     with server.client() as client:
-        client.zadd("faena:{mail}:dead", {"ghost": 1})
+        client.zadd("counter:{mail}:dead", {"ghost": 1})
     code, out, err = cli("audit", TARGET)
     assert code == 1
     assert "ghost" in out

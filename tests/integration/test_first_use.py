@@ -38,6 +38,14 @@ def home() -> Iterator[Path]:
     shutil.rmtree(base, ignore_errors=True)
 
 
+@pytest.fixture
+def nowhere(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """An environment that names no broker."""
+    for name in ("FAENA_URL", "REDIS_URL", "REDIS_HOST", "REDIS_PORT", "FAENA_ENV"):
+        monkeypatch.delenv(name, raising=False)
+    return monkeypatch
+
+
 async def test_whoever_shares_a_failed_first_use_is_told_why_and_the_next_one_connects() -> None:
     with Server("appendonly no", "maxmemory-policy allkeys-lru", unix=True) as server:
         app = Faena("shop", server.url)
@@ -71,10 +79,8 @@ def _openings(app: Faena) -> list[asyncio.Future[None]]:
 
 
 async def test_first_uses_at_once_join_the_embedded_server_once(
-    home: Path, monkeypatch: pytest.MonkeyPatch
+    home: Path, nowhere: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("FAENA_URL", raising=False)
-    monkeypatch.delenv("REDIS_URL", raising=False)
     app = Faena("shop", directory=home)
     receipts = await at_once(8, task_on(app))
     assert [receipt.status for receipt in receipts] == ["created"] * 8
@@ -93,3 +99,53 @@ async def test_first_fsynced_enqueues_at_once_share_their_calls() -> None:
         with server.client() as client:
             calls = client.info("commandstats")["cmdstat_waitaof"]["calls"]
     assert calls < 10
+
+
+async def test_apps_of_different_names_never_meet_on_a_server_and_a_namespace_is_shared() -> None:
+    with Server("appendonly no", unix=True) as server:
+        shop, office = Faena("shop", server.url), Faena("office", server.url)
+        branch = Faena("branch", server.url, namespace="shop")
+        tasks = [task_on(app) for app in (shop, office, branch)]
+        await tasks[0].enqueue()
+        ready = [(await app.queues["q"].counts())["ready"] for app in (shop, office, branch)]
+        assert ready == [1, 0, 1]
+        assert [app.namespace for app in (shop, office, branch)] == ["shop", "office", "shop"]
+        assert await branch.broker() == f"{server.url}?db=0, namespace shop"
+        for app in (shop, office, branch):
+            await app.close()
+
+
+async def test_a_broker_in_words_shows_no_password() -> None:
+    app = Faena("shop", "redis://ana:s3cret@example.org:6380/2")
+    assert await app.broker() == "valkey://ana:***@example.org:6380/2, namespace shop"
+
+
+async def test_an_embedded_server_that_nobody_asked_for_is_told_once_and_loudly(
+    home: Path, nowhere: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = Faena("shop", directory=home)
+    await app.connect()
+    await app.connect()
+    said = f"an embedded Valkey in {home}"
+    assert await app.broker() == f"{said}, namespace shop"
+    await app.close()
+    (line,) = [record for record in caplog.records if record.name == "faena"]
+    assert line.levelname == "WARNING"
+    assert line.getMessage() == (
+        f"no FAENA_URL: using {said}; for production set FAENA_URL=valkey://host:6379"
+    )
+
+
+@pytest.mark.parametrize("where", ["production", "staging"])
+async def test_in_production_an_app_without_an_address_is_refused_and_starts_nothing(
+    home: Path, nowhere: pytest.MonkeyPatch, where: str
+) -> None:
+    nowhere.setenv("FAENA_ENV", where)
+    app = Faena("shop", directory=home)
+    with pytest.raises(ConfigError, match=f"FAENA_ENV={where} an app must have a broker") as error:
+        await app.connect()
+    assert error.value.field == "FAENA_URL"
+    assert not home.exists()  # noqa: ASYNC240 - nothing else runs in this loop
+    nowhere.setenv("FAENA_ENV", "development")
+    await app.connect()
+    await app.close()

@@ -18,7 +18,7 @@ from tests._support.valkey import Server
 
 NUMBER = 100_000
 TARGET = "tests._support.graveyard:app"
-KEY = "faena:{mail}:"
+KEY = "graveyard:{mail}:"
 
 
 @pytest.fixture(scope="module")

@@ -58,7 +58,7 @@ async def _examine(app: Faena | None, address: Address | None) -> list[Finding]:
             raise click.UsageError("MODULE:APP must be given, or --url")
         wire = Wire(address, client_name="faena-doctor")
         try:
-            return await examine(wire)
+            return await (examine(wire, namespace=app.namespace) if app else examine(wire))
         finally:
             await wire.close()
     finally:

@@ -108,7 +108,7 @@ async def _serve(app: Faena, plan: Plan, line: Lifeline | None) -> int:
             await _connect(app, is_patient=line is not None and line.is_patient)
             worker = await app.worker(plan.queues, plan.options)
             parts.enter_context(handling(stopping(worker.stop, is_supervised=line is not None)))
-            parts.enter_context(_tied(worker, line, plan))
+            parts.enter_context(_tied(worker, line, plan, await app.broker()))
             await worker.run()
             code = OVER_MEMORY if worker.is_over_memory else 0
         finally:
@@ -131,7 +131,7 @@ async def _connect(app: Faena, *, is_patient: bool) -> None:
 
 
 @contextlib.contextmanager
-def _tied(worker: Worker, line: Lifeline | None, plan: Plan) -> Generator[None]:
+def _tied(worker: Worker, line: Lifeline | None, plan: Plan, broker: str) -> Generator[None]:
     """Say when the worker serves; let it go when its supervisor is gone."""
 
     def hurry() -> None:
@@ -144,7 +144,8 @@ def _tied(worker: Worker, line: Lifeline | None, plan: Plan) -> Generator[None]:
 
     async def tell() -> None:
         await worker.serving.wait()
-        _log.info("worker %s serves %s", plan.options.name, ", ".join(plan.queues))
+        name, queues = plan.options.name, ", ".join(plan.queues)
+        _log.info("worker %s serves %s at %s", name, queues, broker)
         if line is not None:
             line.tell_serving(plan.instances)
 

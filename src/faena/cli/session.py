@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
+
+import click
 
 from faena.app import Faena
 
@@ -17,6 +20,8 @@ def run(app: Faena, work: Callable[[], Awaitable[T]]) -> T:
     async def session() -> T:
         try:
             await app.connect()
+            if sys.stderr.isatty():  # for people: which of their brokers this is
+                click.secho(await app.broker(), dim=True, err=True)
             return await work()
         finally:
             await app.close()

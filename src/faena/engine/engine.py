@@ -45,7 +45,7 @@ class Engine:
         self,
         wire: Wire,
         *,
-        namespace: str = "faena",
+        namespace: str,
         clock: Clock | None = None,
         patience_s: float = 30.0,
     ) -> None:

@@ -38,10 +38,15 @@ class Finding:
     advice: str | None = None
 
 
-async def examine(wire: Wire, *, clock: Callable[[], float] = time.time) -> list[Finding]:
-    """Look at every primary; a broker that cannot be reached is a finding too."""
+async def examine(
+    wire: Wire, *, namespace: str = "faena", clock: Callable[[], float] = time.time
+) -> list[Finding]:
+    """Look at every primary; a broker that cannot be reached is a finding too.
+
+    Without an app's `namespace` the probe is written where its user might not be allowed to.
+    """
     try:
-        findings = [await _check_writes(wire), _check_tls(wire)]
+        findings = [await _check_writes(wire, namespace), _check_tls(wire)]
         nodes = await wire.nodes()
         for node in nodes:
             vitals = await take_vitals(wire, node, clock=clock)
@@ -70,11 +75,11 @@ async def refuse_eviction(wire: Wire, *, allow: bool = False) -> None:
             )
 
 
-async def _check_writes(wire: Wire) -> Finding:
+async def _check_writes(wire: Wire, namespace: str) -> Finding:
     try:
-        await wire.run(WRITE, ["faena:{doctor}:probe"], (), patience_s=0)
+        await wire.run(WRITE, [f"{namespace}:{{doctor}}:probe"], (), patience_s=0)
     except (StoreRejected, ScriptError) as error:
-        advice = "let the user run scripts and write to faena:*, and make room"
+        advice = f"let the user run scripts and write to {namespace}:*, and make room"
         return Finding("writes", "fail", str(error), advice)
     return Finding("writes", "ok", "accepted")
 

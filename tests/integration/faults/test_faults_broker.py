@@ -156,11 +156,11 @@ async def test_workers_go_on_when_everything_was_flushed(
     waiting = asyncio.create_task(doomed.result())
     await _some_starts(crew, 20)
     with server.client() as client:
-        settings = client.hgetall("faena:{q}:conf")
+        settings = client.hgetall("shop:{q}:conf")
         client.flushall()
         accepted = await enqueue(app, [Work(ms=1, fails=1) for _ in range(100)])
         await all_completed(app, accepted)
-        assert client.hgetall("faena:{q}:conf") == settings
+        assert client.hgetall("shop:{q}:conf") == settings
     with pytest.raises(JobNotFound):
         await waiting
     assert all(hand.is_alive for hand in crew.hands)

@@ -49,7 +49,7 @@ async def test_a_cancellation_whose_message_is_lost_arrives_with_the_next_renewa
     worker.freeze()
     with server.client() as client:
         client.execute_command("CLIENT", "KILL", "TYPE", "PUBSUB")
-        assert client.publish("faena:stop", "nobody hears") == 0
+        assert client.publish("shop:stop", "nobody hears") == 0
     await handle.cancel()
     worker.thaw()
     await eventually(lambda: crew.ledger.jobs("stop"))
