@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import time
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
+from faena.connected import Connected
 from faena.deadletter.desk import Desk
 from faena.deadletter.reach import Reach
 from faena.deadletter.upkeep import Upkeep
@@ -28,11 +25,10 @@ from faena.naming import check_name
 from faena.options import Backpressure, DeadLetters, Order, QueueOptions, Retain, build
 from faena.options.fields import check_is
 from faena.pool import Pool
-from faena.portal import Portal
 from faena.queue import Queue
 from faena.recurring import MISSING, Recurring, RecurringFields, TimedFields
 from faena.retry import Retry
-from faena.runtime import Connection, Links, Runtime
+from faena.runtime import Connection
 from faena.schedules import Schedules
 from faena.task import Draft, Task
 from faena.worker.beside import Beside
@@ -64,7 +60,7 @@ class QueueFields(TypedDict, total=False):
     shards: int
 
 
-class Faena:
+class Faena(Connected):
     """An application's queues, tasks and connection to one broker."""
 
     def __init__(
@@ -84,27 +80,24 @@ class Faena:
         Without `url` the environment decides (FAENA_URL, REDIS_URL, REDIS_HOST …), and without that
         an embedded Valkey keeps its data under `directory`, for development. `namespace` begins
         every key and is the app's name unless given: programs meet on a server when they have the
-        same one. `allow_eviction` accepts a server that
-        may throw jobs away. `clock` replaces the server's time, in tests only. `dead_letters` says
-        which dead jobs are retried by themselves, and what operators are told of.
+        same one. `allow_eviction` accepts a server that may throw jobs away. `clock` replaces the
+        server's time, in tests only. `dead_letters` says which dead jobs are retried automatically,
+        and what operators are told of.
         """
         self.name = check_name("app", name)
+        connection = Connection(
+            name=name,
+            url=url,
+            namespace=name if namespace is None else check_name("namespace", namespace),
+            directory=Path(directory),
+            allow_eviction=allow_eviction,
+            clock=clock,
+        )
+        super().__init__(connection, self._renew_ids)
         self.queues: dict[str, Queue] = {}
-        self._options: dict[str, QueueOptions] = {}
         self.pools: dict[str, Pool] = {}
         self.middleware = _layers(middleware)
         self.schedules = Schedules(self)
-        self._links = Links(
-            Connection(
-                name=name,
-                url=url,
-                namespace=name if namespace is None else check_name("namespace", namespace),
-                directory=Path(directory),
-                allow_eviction=allow_eviction,
-                clock=clock,
-            )
-        )
-        self._portal = Portal(self._links, self._renew_ids)
         self.dead_letter_options = _checked(dead_letters or DeadLetters())
         self._reach = Reach(self._connected, lambda: self.queues, self.new_ids)
         self._renew_ids()
@@ -210,49 +203,6 @@ class Faena:
         """Declare a schedule for a task: by `cron=`, `every=` or `at=`."""
         self.schedules.add(name, task, payload, terms)
 
-    # -- connection -------------------------------------------------------------------------------
-
-    async def runtime(self) -> Runtime:
-        """The open connection of the running event loop."""
-        return self.at_hand() or await self._links.here(self._options)
-
-    def at_hand(self) -> Runtime | None:
-        """The same, if it is open already."""
-        return self._links.at_hand(self._options)
-
-    async def connect(self) -> Self:
-        """Connect now instead of at first use."""
-        await self.runtime()
-        return self
-
-    async def close(self) -> None:
-        """Close this event loop's connections, and leave an embedded server."""
-        await self._links.release()
-        await asyncio.to_thread(self._links.leave)
-
-    @property
-    def namespace(self) -> str:
-        """What every key begins with."""
-        return self._links.connection.namespace
-
-    async def broker(self) -> str:
-        """Where the jobs are, in words for a log: the broker without its password, the namespace.
-
-        An embedded server is started if need be; nothing is asked of any other.
-        """
-        return await self._links.describe()
-
-    async def __aenter__(self) -> Self:
-        return await self.connect()
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.close()
-
     async def _connected(self) -> tuple[Engine, Estate]:
         runtime = await self.runtime()
         return runtime.engine, runtime.estate
@@ -261,37 +211,6 @@ class Faena:
     def dead_letters(self) -> Desk:
         """The dead-letter desk: dead jobs of all queues, to look at, retry and deal with."""
         return Desk(self._reach)
-
-    @property
-    def sync(self) -> Portal:
-        """The same operations for code without an event loop: Django, Flask, scripts."""
-        return self._portal
-
-    @contextmanager
-    def override(
-        self, *, url: str | None = None, namespace: str | None = None, clock: Clock | None = None
-    ) -> Generator[Self]:
-        """Reach another broker for a while, which is what `faena.testing` does.
-
-        What is not given stays as it was. The app's own connections stay open meanwhile; those
-        opened inside are the caller's to close, with `close()`, before the end.
-        """
-        kept = self._links, self._portal
-        now = self._links.connection
-        self._links = Links(
-            replace(
-                now,
-                url=url or now.url,
-                namespace=check_name("namespace", namespace or now.namespace),
-                clock=clock or now.clock,
-            )
-        )
-        self._portal = Portal(self._links, self._renew_ids)
-        try:
-            yield self
-        finally:
-            self._portal.close()
-            self._links, self._portal = kept
 
     def new_id(self) -> str:
         """A fresh job id."""

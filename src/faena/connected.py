@@ -1,0 +1,99 @@
+"""The part of an app that is its connection: opened at first use, one for each event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from types import TracebackType
+from typing import Self
+
+from faena.engine.engine import Clock
+from faena.naming import check_name
+from faena.options import QueueOptions
+from faena.portal import Portal
+from faena.runtime import Connection, Links, Runtime
+
+
+class Connected:
+    """Something with queues that reaches one broker."""
+
+    def __init__(self, connection: Connection, on_fork: Callable[[], None]) -> None:
+        """Nothing is connected yet; `on_fork` as the portal has it."""
+        self._options: dict[str, QueueOptions] = {}
+        self._on_fork = on_fork
+        self._links = Links(connection)
+        self._portal = Portal(self._links, on_fork)
+
+    async def runtime(self) -> Runtime:
+        """The open connection of the running event loop."""
+        return self.at_hand() or await self._links.here(self._options)
+
+    def at_hand(self) -> Runtime | None:
+        """The same, if it is open already."""
+        return self._links.at_hand(self._options)
+
+    async def connect(self) -> Self:
+        """Connect now instead of at first use."""
+        await self.runtime()
+        return self
+
+    async def close(self) -> None:
+        """Close this event loop's connections, and leave an embedded server."""
+        await self._links.release()
+        await asyncio.to_thread(self._links.leave)
+
+    @property
+    def namespace(self) -> str:
+        """What every key begins with."""
+        return self._links.connection.namespace
+
+    async def broker(self) -> str:
+        """Where the jobs are, in words for a log: the broker without its password, the namespace.
+
+        An embedded server is started if need be; nothing is asked of any other.
+        """
+        return await self._links.describe()
+
+    async def __aenter__(self) -> Self:
+        return await self.connect()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    @property
+    def sync(self) -> Portal:
+        """The same operations for code without an event loop: Django, Flask, scripts."""
+        return self._portal
+
+    @contextmanager
+    def override(
+        self, *, url: str | None = None, namespace: str | None = None, clock: Clock | None = None
+    ) -> Generator[Self]:
+        """Reach another broker for a while, which is what `faena.testing` does.
+
+        What is not given stays as it was. The app's own connections stay open meanwhile; those
+        opened inside are the caller's to close, with `close()`, before the end.
+        """
+        kept = self._links, self._portal
+        now = self._links.connection
+        self._links = Links(
+            replace(
+                now,
+                url=url or now.url,
+                namespace=check_name("namespace", namespace or now.namespace),
+                clock=clock or now.clock,
+            )
+        )
+        self._portal = Portal(self._links, self._on_fork)
+        try:
+            yield self
+        finally:
+            self._portal.close()
+            self._links, self._portal = kept
