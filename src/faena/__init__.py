@@ -10,7 +10,16 @@ from faena.identity import IdempotencyKey, WebhookKey
 from faena.job import Job, JobView
 from faena.limits import Limit
 from faena.middleware import Middleware
-from faena.options import Backpressure, DeadLetters, Durability, Order, Priority, Retain, Unique
+from faena.options import (
+    Backpressure,
+    DeadLetters,
+    Durability,
+    Order,
+    Priority,
+    Retain,
+    Settings,
+    Unique,
+)
 from faena.outcomes import Discard, RateLimited, Snooze
 from faena.pool import Pool
 from faena.queue import Queue
@@ -57,6 +66,7 @@ __all__ = [
     "Retain",
     "Retry",
     "ScheduleView",
+    "Settings",
     "Shares",
     "Snooze",
     "State",

@@ -57,6 +57,7 @@ class QueueFields(TypedDict, total=False):
     age_step: Duration
     retry_boost: int
     payload_limit: int
+    events_kept: int
     shards: int
 
 

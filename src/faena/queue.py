@@ -9,17 +9,24 @@ from faena.codec import codec_for
 from faena.duration import Duration, to_s, to_us
 from faena.engine import Engine
 from faena.engine.moving import Moving
-from faena.engine.settings import NAMES, limits_text, setting_text
+from faena.engine.settings import WRITTEN, read_settings, written
 from faena.errors import ConfigError, nearest
 from faena.handle import Handle
 from faena.handler import Handler, make_handler, name_of, refuse_bare
 from faena.idempotency import Idempotency
 from faena.inspector import Overview, Page
-from faena.limits import Limit, check_stack
 from faena.naming import check_label, check_name
 from faena.number import check_whole
 from faena.options import BatchOptions, Order, QueueOptions, TaskOptions, build
 from faena.options.queue import MOST_SHARDS, check_parts
+from faena.options.settings import (
+    CHANGEABLE,
+    OF_TENANTS,
+    SettingFields,
+    Settings,
+    changed,
+    check_changeable,
+)
 from faena.registrar import BatchFields, BatchRegistrar, Registrar
 from faena.sharding import HomesView, reshard, view_homes
 from faena.shares import Shares, shares_of
@@ -180,30 +187,34 @@ class Queue:
         """End a hold; others with other reasons stay."""
         return any(await self._everywhere(lambda engine, home: engine.release(home, reason)))
 
-    async def configure(
-        self,
-        *,
-        limits: list[Limit] | None = None,
-        tenant_limits: list[Limit] | None = None,
-        **settings: int | None,
-    ) -> dict[str, str]:
-        """Change settings at run time, for every worker at its next call, until `reset`.
+    async def settings(self) -> Settings:
+        """What is in force, in the words of `app.queue()`, and which of it was changed."""
+        conf = (await self.overview()).settings
+        if "version" not in conf:  # nobody has used it yet
+            await (await self._app.runtime()).engine.declare(self.name)
+            conf = (await self.overview()).settings
+        return read_settings(conf, is_fair=self.options.is_fair)
 
-        `limits=[…]`, `tenant_limits=[…]`, and any number of `max_running`, `soft`, `hard`,
-        `completed_count`, …; None removes a bound.
+    async def configure(self, **changes: Unpack[SettingFields]) -> Settings:
+        """Change options at run time, for every worker at its next call, until `reset`.
+
+        They are those of `app.queue()`, with the same values; None removes a bound. `backpressure`
+        and `retain` are replaced as a whole. Texts, as of a command line or a form, are read with
+        `faena.options.settings.parse_setting(name, text)`. Returns what is in force afterwards.
         """
-        changes = {name: setting_text(name, value) for name, value in settings.items()}
-        if limits is not None:
-            changes["limits"] = limits_text(check_stack(limits))
-        if tenant_limits is not None:
+        if OF_TENANTS & changes.keys():
             check_lanes(self.name, self.options)
-            stack = check_stack(tenant_limits, what="tenant_limits")
-            changes["tenant_limits"] = limits_text(stack)
-        return (await self._everywhere(lambda engine, home: engine.configure(home, changes)))[0]
+        edit = written(changed(self.options, changes), changes)
+        if edit:
+            await self._everywhere(lambda engine, home: engine.configure(home, edit))
+        return await self.settings()
 
-    async def reset(self, *names: str) -> None:
-        """Let code decide these settings again; without names, all of them."""
-        await self._everywhere(lambda engine, home: engine.reset(home, names or NAMES))
+    async def reset(self, *names: str) -> Settings:
+        """Let code decide these options again; without names, all of them."""
+        chosen = check_changeable(names or CHANGEABLE)
+        settings = [one for name in chosen for one in WRITTEN[name]]
+        await self._everywhere(lambda engine, home: engine.reset(home, settings))
+        return await self.settings()
 
     async def _everywhere(self, do: Callable[[Engine, str], Awaitable[T]]) -> list[T]:
         """What each home of the queue answers, the first one first.

@@ -273,7 +273,7 @@ OPTIONS: dict[str, tuple[Call, str]] = {
     "hold duration": (lambda s: s.mail.pause(duration="soon"), f"duration {DURATION}.*'soon'"),
     "setting": (lambda s: s.mail.configure(max_runing=3), "did you mean 'max_running'"),
     "value of a setting": (lambda s: s.mail.configure(max_running=-1), "from 1 to .*, got -1"),
-    "setting that must be": (lambda s: s.mail.configure(lease_us=None), "lease_us .*, got None"),
+    "setting that must be": (lambda s: s.mail.configure(lease=None), "lease .*, got None"),
     "idempotency key": (
         lambda s: s.mail.idempotency.begin("short", owner="x"),
         "idempotency key must be a built key or have at least 16 characters, got 'short'",

@@ -179,7 +179,7 @@ async def test_a_lease_shortened_at_run_time_outlives_the_pace_of_the_heartbeat(
         await asyncio.sleep(0.7)
 
     async with app:
-        await queue.configure(lease_us=100_000)
+        await queue.configure(lease="100ms")
         async with working(app):
             receipt = await slow.enqueue()
             await receipt.handle.result(timeout="10s")

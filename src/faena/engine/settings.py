@@ -1,64 +1,44 @@
-"""Queue options as the settings the scripts read from `conf`."""
+"""Queue options as the settings the scripts read from `conf`, and back."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Final
 
+from faena.duration import describe
 from faena.engine.scripts import texts
-from faena.errors import ConfigError, nearest
+from faena.errors import ConfigError
 from faena.limits import Limit
-from faena.number import check_whole
-from faena.options import Order, QueueOptions
+from faena.options import Backpressure, Order, QueueOptions, Retain
+from faena.options.settings import Settings
 
-EVENTS_KEPT = 500
-
-NAMES = (
-    "limits",
-    "tenant_limits",
-    "tenant_max_running",
-    "fifo",
-    "fair_time",
-    "learn",
-    "pass",
-    "max_running",
-    "lease_us",
-    "max_deliveries",
-    "age_step_us",
-    "retry_boost",
-    "soft",
-    "hard",
-    "tenant_soft",
-    "tenant_hard",
-    "max_delay_us",
-    "completed_us",
-    "completed_count",
-    "completed_bytes",
-    "dead_us",
-    "dead_count",
-    "dead_bytes",
-    "cancelled_us",
-    "cancelled_count",
-    "cancelled_bytes",
-    "events_kept",
+_RETAINED: Final = tuple(
+    f"{state}_{bound}"
+    for state in ("completed", "dead", "cancelled")
+    for bound in ("us", "count", "bytes")
 )
+_PRESSED: Final = ("soft", "hard", "tenant_soft", "tenant_hard", "max_delay_us")
+_MANY: Final = 1_000_000_000
 
-
-NUMBERS = tuple(name for name in NAMES if name not in {"limits", "tenant_limits", "fifo"})
-
-_SWITCHES = ("fair_time", "learn", "pass")
-
-_LEAST = {
-    "max_running": 1,
-    "lease_us": 100_000,
-    "max_deliveries": 1,
-    "age_step_us": 1_000,
-    "hard": 1,
-    "tenant_hard": 1,
-    "tenant_max_running": 1,
+WRITTEN: Final[Mapping[str, tuple[str, ...]]] = {
+    "limits": ("limits",),
+    "tenant_limits": ("tenant_limits",),
+    "learning": ("learn",),
+    "max_running": ("max_running",),
+    "tenant_max_running": ("tenant_max_running",),
+    "fair": ("fair_time",),
+    "on_failure": ("pass",),
+    "backpressure": _PRESSED,
+    "retain": _RETAINED,
+    "lease": ("lease_us",),
+    "max_deliveries": ("max_deliveries",),
+    "age_step": ("age_step_us",),
+    "retry_boost": ("retry_boost",),
+    "events_kept": ("events_kept",),
 }
-_MOST = 10**15
-_NEEDED = ("lease_us", "max_deliveries", "age_step_us", "retry_boost", "events_kept")
+"""Options that can be changed at run time, and the settings that each is written as."""
 
 
 def declaration(options: QueueOptions) -> dict[str, str]:
@@ -77,41 +57,89 @@ def declaration(options: QueueOptions) -> dict[str, str]:
         "max_deliveries": options.max_deliveries,
         "age_step_us": options.age_step_us,
         "retry_boost": options.retry_boost,
-        "soft": press and press.soft,
-        "hard": press and press.hard,
-        "tenant_soft": press and press.tenant_soft,
-        "tenant_hard": press and press.tenant_hard,
-        "max_delay_us": press and press.max_delay_us,
-        "events_kept": EVENTS_KEPT,
+        "events_kept": options.events_kept,
     }
-    for state in ("completed", "dead", "cancelled"):
-        for bound in ("us", "count", "bytes"):
-            values[f"{state}_{bound}"] = getattr(retain, f"{state}_{bound}")
+    values |= {name: press and getattr(press, name) for name in _PRESSED}
+    values |= {name: getattr(retain, name) for name in _RETAINED}
     texts = {name: "" if value is None else str(value) for name, value in values.items()}
     digest = hashlib.blake2b(repr(sorted(texts.items())).encode(), digest_size=8)
     return texts | {"version": digest.hexdigest()}
 
 
-def setting_text(name: str, value: int | None) -> str:
-    """A setting that is edited at run time, as the scripts read it; None removes a bound."""
-    if name == "fifo":
-        raise ConfigError(
-            "fifo must stay as declared: it follows from the queue's order, which is code's to set",
-            field=name,
-            value=value,
-        )
-    if name not in NUMBERS:
-        raise ConfigError(
-            f"setting must be a known name, got {name!r}; {nearest(name, NUMBERS)}",
-            field=name,
-            value=value,
-        )
-    if name in _SWITCHES:
-        # scripts ask whether it is there
-        return "1" if check_whole(name, value or 0, least=0, most=1) else ""
-    if value is None and name not in _NEEDED:
-        return ""
-    return str(check_whole(name, value, least=_LEAST.get(name, 0), most=_MOST))
+def written(options: QueueOptions, names: Iterable[str]) -> dict[str, str]:
+    """Some of a queue's options as settings, for an edit."""
+    settings = declaration(options)
+    return {one: settings[one] for name in names for one in WRITTEN[name]}
+
+
+def read_settings(conf: Mapping[str, str], *, is_fair: bool) -> Settings:
+    """What `conf` says, in the words of the options."""
+    edited = set(conf.get("edited", "").split())
+    by = "time" if conf.get("fair_time") else "jobs"
+    return Settings(
+        limits=_limits(conf.get("limits", "")),
+        tenant_limits=_limits(conf.get("tenant_limits", "")),
+        learning="learn" in conf,
+        max_running=_number(conf, "max_running"),
+        tenant_max_running=_number(conf, "tenant_max_running"),
+        fair=by if is_fair else False,
+        on_failure="pass" if "pass" in conf else "block",
+        backpressure=_backpressure(conf),
+        retain=_retain(conf),
+        lease=_duration(conf["lease_us"]),
+        max_deliveries=int(conf["max_deliveries"]),
+        age_step=_duration(conf["age_step_us"]),
+        retry_boost=int(conf["retry_boost"]),
+        events_kept=int(conf.get("events_kept", 0)),
+        edited=tuple(name for name, parts in WRITTEN.items() if edited & set(parts)),
+    )
+
+
+def _backpressure(conf: Mapping[str, str]) -> Backpressure | None:
+    """Earlier versions could edit each bound alone: what is missing there never binds."""
+    soft, hard, tenant_soft, tenant_hard, _ = (_number(conf, name) for name in _PRESSED)
+    if soft is None and hard is None and tenant_soft is None and tenant_hard is None:
+        return None
+    hard = _MANY if hard is None else hard
+    return Backpressure(
+        soft=min(hard - 1 if soft is None else soft, hard - 1),
+        hard=hard,
+        tenant_soft=tenant_soft if tenant_hard is None else _below(tenant_soft, tenant_hard),
+        tenant_hard=tenant_hard,
+        max_delay=_duration(conf.get("max_delay_us", "0")),
+    )
+
+
+def _below(soft: int | None, hard: int) -> int | None:
+    return None if soft is None else min(soft, hard - 1)
+
+
+def _retain(conf: Mapping[str, str]) -> Retain:
+    bounds: dict[str, Any] = {}
+    for state in ("completed", "dead", "cancelled"):
+        age = conf.get(f"{state}_us")
+        bounds[state] = None if age is None else _duration(age)
+        for unit in ("count", "bytes"):
+            bounds[f"{state}_{unit}"] = _number(conf, f"{state}_{unit}")
+        if bounds[state] is None and bounds[f"{state}_count"] is bounds[f"{state}_bytes"] is None:
+            bounds[f"{state}_count"] = 10**12  # as an earlier version could edit it
+    return Retain(**bounds)
+
+
+def _number(conf: Mapping[str, str], name: str) -> int | None:
+    return int(conf[name]) if name in conf else None
+
+
+def _duration(us: str) -> str:
+    return describe(int(us)).replace(" ", "")
+
+
+def _limits(text: str) -> tuple[Limit, ...]:
+    parts = [part.split("/") for part in text.split()]
+    return tuple(Limit(max=int(most), per=timedelta(microseconds=int(us))) for most, us in parts)
+
+
+_SAID: Final = {one: name for name, parts in WRITTEN.items() for one in parts if len(parts) == 1}
 
 
 def check_accepted(reply: Sequence[bytes], settings: Mapping[str, str]) -> None:
@@ -119,9 +147,9 @@ def check_accepted(reply: Sequence[bytes], settings: Mapping[str, str]) -> None:
     if reply[0] == b"INVALID":
         name = reply[1].decode()
         raise ConfigError(
-            f"{name} must be a valid setting, and where the queue has shards leave each of them "
-            f"at least one, got {settings[name]!r}",
-            field=name,
+            f"{_SAID.get(name, name)} must be a valid setting, and where the queue has shards "
+            f"leave each of them at least one, got {settings[name]!r}",
+            field=_SAID.get(name, name),
             value=settings[name],
         )
     if reply[0] == b"CONTRADICTS":

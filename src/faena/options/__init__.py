@@ -14,6 +14,7 @@ from faena.options.order import Order
 from faena.options.priority import PRIORITY_TIMEOUT_US, Priority, default_timeout_us, priority_of
 from faena.options.queue import QueueOptions
 from faena.options.retain import Retain
+from faena.options.settings import SettingFields, Settings
 from faena.options.task import Run, TaskOptions
 from faena.options.unique import Unique, UniqueMode
 
@@ -30,6 +31,8 @@ __all__ = [
     "QueueOptions",
     "Retain",
     "Run",
+    "SettingFields",
+    "Settings",
     "TaskOptions",
     "Unique",
     "UniqueMode",

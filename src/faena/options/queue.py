@@ -29,6 +29,7 @@ _LONGEST_LEASE_US: Final = 3_600_000_000
 _SHORTEST_AGE_STEP_US: Final = 1_000
 _LONGEST_AGE_STEP_US: Final = 86_400_000_000
 _LARGEST_PAYLOAD: Final = 128 * 1_048_576
+_MOST_EVENTS: Final = 1_000_000
 MOST_SHARDS: Final = 64
 
 
@@ -94,6 +95,9 @@ class QueueOptions:
     payload_limit: int = 1_048_576
     """Bytes one encoded payload may have: 1 to 128 MiB; larger ones never reach the wire."""
 
+    events_kept: int = 500
+    """Batches of changes that the queue's stream of events keeps, about: 0 (none) to 1,000,000."""
+
     shards: int = 1
     """Homes that share the queue's lanes, each in a slot of its own: 1 to 64. It grows at run time,
     also when code that asks for more connects; see `Queue.reshard`."""
@@ -118,6 +122,7 @@ class QueueOptions:
         # With 1000 attempts, a boost of 10 and a step of a day a score still is exact in a double.
         check_whole("retry_boost", self.retry_boost, least=0, most=10)
         check_whole("payload_limit", self.payload_limit, least=1, most=_LARGEST_PAYLOAD)
+        check_whole("events_kept", self.events_kept, least=0, most=_MOST_EVENTS)
         check_whole("shards", self.shards, least=1, most=MOST_SHARDS)
         derive(self, "is_laned", self._is_laned())
         is_one_order = self.order is Order.QUEUE and self.fair is None

@@ -313,7 +313,7 @@ async def test_code_whose_bounds_cannot_be_divided_is_told_so(
         return number
 
     await send.enqueue(1, tenant="acme")
-    with pytest.raises(ConfigError, match="leave each of them at least one, got '2'"):
+    with pytest.raises(ConfigError, match="leave each of 4 shards at least one, got 2"):
         await queue.configure(max_running=2)
     newer = Faena("shop", valkey.url, namespace=namespace)
     later = newer.queue("mail", fair=True, max_running=3)

@@ -1,0 +1,163 @@
+"""Which options of a queue can be changed while it runs, as values and as texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final, TypedDict
+
+from faena.duration import Duration
+from faena.errors import ConfigError, nearest
+from faena.limits import Limit
+from faena.options.backpressure import Backpressure
+from faena.options.fields import build
+from faena.options.queue import QueueOptions
+from faena.options.retain import Retain
+
+
+class SettingFields(TypedDict, total=False):
+    """What `Queue.configure` takes: options of `app.queue()`, with the same values."""
+
+    limits: Sequence[Limit] | None
+    tenant_limits: Sequence[Limit] | None
+    learning: bool
+    max_running: int | None
+    tenant_max_running: int | None
+    fair: bool | str
+    on_failure: str
+    backpressure: Backpressure | None
+    retain: Retain
+    lease: Duration
+    max_deliveries: int
+    age_step: Duration
+    retry_boost: int
+    events_kept: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What is in force on a queue now, in the words of its options; durations are texts."""
+
+    limits: tuple[Limit, ...]
+    tenant_limits: tuple[Limit, ...]
+    learning: bool
+    max_running: int | None
+    tenant_max_running: int | None
+    fair: str | bool
+    """Whether tenants take turns, by "jobs" or by "time"; False where a queue has no lanes."""
+    on_failure: str
+    backpressure: Backpressure | None
+    retain: Retain
+    lease: str
+    max_deliveries: int
+    age_step: str
+    retry_boost: int
+    events_kept: int
+    edited: tuple[str, ...]
+    """Names that were changed at run time: code decides them again after `reset`."""
+
+
+CHANGEABLE: Final = tuple(one.name for one in fields(Settings) if one.name != "edited")
+
+_FIXED: Final[Mapping[str, str]] = {
+    "order": "jobs that wait are in their order already; declare it in code",
+    "shards": "use queue.reshard()",
+    "concurrency": "each worker process has its own; set it in code or for a pool",
+    "timeout": "it is read by the process that runs the job; set it in code",
+    "priority": "it is given to a job when it is enqueued; set it in code, or change single jobs",
+    "retry": "it is read by the process that runs the job; set it in code",
+    "payload_limit": "it is checked by the program that enqueues; set it in code",
+}
+
+
+def check_changeable(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of options that can be changed while a queue runs; refused with the reason if not."""
+    for name in names:
+        if name in _FIXED:
+            raise ConfigError(
+                f"{name} cannot be changed while the queue runs: {_FIXED[name]}", field=name
+            )
+        if name not in CHANGEABLE:
+            raise ConfigError(
+                f"setting must be a known name, got {name!r}; {nearest(name, CHANGEABLE)}",
+                field=name,
+            )
+    return tuple(names)
+
+
+def changed(options: QueueOptions, changes: Mapping[str, Any]) -> QueueOptions:
+    """A queue's options with some changed, checked as if code had said so."""
+    check_changeable(tuple(changes))
+    if "fair" in changes and changes["fair"] in {None, False}:
+        raise ConfigError(
+            f"fair must be 'jobs' or 'time' while the queue runs, got {changes['fair']!r}: "
+            f"whether tenants have lanes is code's to say",
+            field="fair",
+            value=changes["fair"],
+        )
+    stacks = {name: () for name in ("limits", "tenant_limits") if changes.get(name, ()) is None}
+    return replace(options, **{**changes, **stacks})
+
+
+OF_TENANTS: Final = frozenset({"tenant_limits", "tenant_max_running", "fair"})
+"""What means something only where a queue keeps its tenants apart."""
+
+
+# -- texts --------------------------------------------------------------------------------------
+
+
+def parse_setting(name: str, text: str) -> Any:
+    """The value that a text means, for command lines and forms; "none" means None.
+
+        max_running 50 · lease 60s · learning yes · limits "10/s 1000/h" · on_failure pass
+        backpressure "soft=100 hard=500 max_delay=5s" · retain "completed=24h dead_count=5000"
+
+    What is not said of `backpressure` and `retain` has the default of its class. The value is
+    checked by `configure`.
+    """
+    check_changeable([name])
+    if text.strip().lower() == "none":
+        return None
+    return _PARSERS.get(name, str)(text)
+
+
+def _words(text: str) -> list[str]:
+    return text.replace(",", " ").split()
+
+
+def _number(text: str) -> int | str:
+    """A whole number; what is none is left for `configure` to refuse by its name."""
+    plain = text.replace("_", "")
+    return int(plain) if plain.isascii() and plain.isdigit() else text
+
+
+def _switch(text: str) -> bool | str:
+    words = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
+    return words.get(text.strip().lower(), text)
+
+
+def _parts(cls: type[Backpressure | Retain]) -> Callable[[str], Any]:
+    durations = {one.name for one in fields(cls) if "Duration" in str(one.type)}
+
+    def parse(text: str) -> Any:
+        given: dict[str, Any] = {}
+        for word in _words(text):
+            name, _, value = word.partition("=")
+            is_none = value.lower() == "none"
+            given[name] = None if is_none else value if name in durations else _number(value)
+        return build(cls, cls.__name__.lower(), given)
+
+    return parse
+
+
+_PARSERS: Final[Mapping[str, Callable[[str], Any]]] = {
+    "limits": lambda text: [Limit(word) for word in _words(text)],
+    "tenant_limits": lambda text: [Limit(word) for word in _words(text)],
+    "learning": _switch,
+    "backpressure": _parts(Backpressure),
+    "retain": _parts(Retain),
+    **dict.fromkeys(
+        ("max_running", "tenant_max_running", "max_deliveries", "retry_boost", "events_kept"),
+        _number,
+    ),
+}
