@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from faena.codec import codec_for
 from faena.outcomes import ErrorRecord
 from faena.states import State
 
@@ -31,7 +32,7 @@ class Input(msgspec.Struct, omit_defaults=True, frozen=True):
     def value(self, type: Any = Any) -> Any:  # noqa: A002 - as msgspec calls it
         """What it returned, as plain values or as a type; None when there is nothing."""
         result = bytes(self.result)
-        return msgspec.json.decode(result, type=type) if result else None
+        return codec_for(type).decode(result) if result else None
 
 
 class Spec(msgspec.Struct, omit_defaults=True):

@@ -19,12 +19,15 @@ from faena.errors import (
     ConfigError,
     FaenaError,
     InvalidTransition,
+    JobCancelled,
+    JobFailed,
     JobNotFound,
     ResultTimeout,
     nearest,
 )
 from faena.handle import Handle
 from faena.naming import check_label, check_name
+from faena.outcomes import ErrorRecord
 from faena.states import FINISHED
 
 if TYPE_CHECKING:
@@ -168,15 +171,28 @@ class Flow:
     def _is_over(head: _Head) -> bool:
         return head.state in _FINAL and not head.left
 
+    async def result(
+        self,
+        name: str,
+        timeout: timedelta | str | None = None,
+        *,
+        type: Any = Any,  # noqa: A002 - as `Input.value`
+    ) -> Any:
+        """What the job of a node returned, as plain values or as a type, once the flow has ended.
+
+        It is the flow's own record, whatever retention has kept of the job. Raises JobFailed when
+        the job is dead, and JobCancelled when it was cancelled or skipped.
+        """
+        view = await self.wait(timeout)
+        node = _find(view, name)
+        if node.state != "completed":
+            raise _failure(view, node)
+        return codec_for(type).decode(node.words or b"null")
+
     async def node(self, name: str) -> Handle[Any]:
-        """The job of a node, to wait for or to change."""
-        view = await self.view()
-        found = {node.name: node for node in view.nodes}
-        if name not in found:
-            raise ConfigError(
-                f"no node {name!r} in flow {self.id}; {nearest(name, found)}", field="node"
-            )
-        return Handle(self._app, found[name].queue, found[name].job, codec_for(Any))
+        """The job of a node, to look at or to change; it may not have been sent yet."""
+        node = _find(await self.view(), name)
+        return Handle(self._app, node.queue, node.job, codec_for(Any))
 
     # -- changing -------------------------------------------------------------------------------
 
@@ -341,3 +357,22 @@ def _afresh(number: int, node: _Raw, left: set[int], job: str) -> list[Any]:
 
 def _unknown(flow: str) -> JobNotFound:
     return JobNotFound(f"no flow {flow} (flows are kept for 7 days after their end)", op="flow")
+
+
+def _find(view: FlowView, name: str) -> NodeView:
+    found = {node.name: node for node in view.nodes}
+    if name not in found:
+        raise ConfigError(
+            f"no node {name!r} in flow {view.id}; {nearest(name, found)}", field="node", value=name
+        )
+    return found[name]
+
+
+def _failure(view: FlowView, node: NodeView) -> JobFailed:
+    if node.state == "dead":
+        error = msgspec.json.decode(node.words, type=ErrorRecord) if node.words else None
+        words = f"{error.name}: {error.message}" if error else "no error was recorded"
+        return JobFailed(f"node {node.name} of flow {view.id} is dead: {words}", error=error)
+    failed = [one.name for one in view.nodes if one.state in _MENDABLE and one is not node]
+    because = f" because of {', '.join(failed)}" if failed and node.state == "skipped" else ""
+    return JobCancelled(f"node {node.name} of flow {view.id} was {node.state}{because}")

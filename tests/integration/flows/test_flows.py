@@ -7,12 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from faena import Discard, Faena, Job, Retain, Retry
 from faena.errors import (
     ConfigError,
     InvalidTransition,
+    JobCancelled,
     JobConflict,
+    JobFailed,
     JobNotFound,
     ResultTimeout,
 )
@@ -98,6 +101,11 @@ async def test_a_failure_skips_what_comes_after_it(
     assert [node.state for node in view.nodes] == ["completed", "dead", "skipped", "skipped"]
     assert b"b fails" in (view.nodes[1].words or b"")
     assert shop.done == ["a"]
+    assert await flow.result("one", "10s") == "A"
+    with pytest.raises(JobFailed, match=r"one-2 .* is dead: Discard: b fails"):
+        await flow.result("one-2", "10s")
+    with pytest.raises(JobCancelled, match=r"node one-3 .* was skipped because of one-2"):
+        await flow.result("one-3", "10s")
 
 
 @pytest.mark.parametrize(
@@ -376,3 +384,25 @@ async def test_a_test_can_drain_flows_and_groups(server: Server) -> None:
     assert shop.done.index("a") < shop.done.index("b")
     assert sorted(shop.done) == ["a", "b", "end", "x", "y"]
     assert len(report.runs) == 5
+
+
+async def test_a_parents_result_is_read_as_any_type_of_payloads(
+    app: Faena, working: Working
+) -> None:
+    class Cae(BaseModel):
+        number: int
+
+    queue = app.queue("typed")
+
+    @queue.task
+    async def ask() -> Cae:
+        return Cae(number=7)
+
+    @queue.task
+    async def use(job: Job) -> int:
+        return job.parents["ask"].value(Cae).number + 1
+
+    async with working(app):
+        flow = await app.chain(ask.draft(), use.draft()).start()
+        assert await flow.result("use", "10s") == 8
+        assert await flow.result("ask", type=Cae) == Cae(number=7)
