@@ -188,3 +188,20 @@ async def test_a_lease_shortened_at_run_time_outlives_the_pace_of_the_heartbeat(
 
 async def _is(handle: Any, state: State) -> bool:
     return await handle.state() is state
+
+
+async def test_a_worker_that_has_stopped_is_known_no_more(app: Faena) -> None:
+    queue = app.queue("q")
+
+    @queue.task
+    async def nothing() -> None: ...
+
+    async def known() -> bool:
+        return bool((await queue.overview()).workers)
+
+    worker = await app.worker()
+    running = asyncio.create_task(worker.run())
+    await eventually(known)
+    worker.stop()
+    await running
+    assert not await known()

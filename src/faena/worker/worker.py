@@ -46,6 +46,7 @@ from faena.worker.leases import Leases
 from faena.worker.lookout import Lookout
 from faena.worker.notes import QueueNotes
 from faena.worker.pace import Pace
+from faena.worker.presence import sign_out
 from faena.worker.processes import Processes
 from faena.worker.slots import Slots
 from faena.worker.threads import Threads
@@ -153,6 +154,7 @@ class Worker:
         self._stop = asyncio.Event()
         self._hurry = asyncio.Event()
         self._thread = 0
+        self._served_at: set[str] = set()
         self.serving = asyncio.Event()
         """Set once every part is at work."""
         self._household = Household(self._move_in, self._move_out, self._homes_changed)
@@ -252,6 +254,7 @@ class Worker:
             await self._household.cancel()
             await self._household.end_handlers(_HANDLERS_END_S)
             await self._herald.finish(_LAST_WORDS_S)
+            await sign_out(self._engine, self.options.name, self._served_at)
 
     async def _wind_down(
         self, waking: asyncio.Task[None], looking: Sequence[asyncio.Task[None]]
@@ -331,6 +334,7 @@ class Worker:
         return max(_SWEEP_S, len(self._fetchers) * each_s)
 
     def _move_in(self, home: Home) -> Fetcher:
+        self._served_at.add(home.name)
         queue = queue_of(home.name)
         served = self._queues[queue]
         options = served.options
