@@ -28,6 +28,7 @@ from faena.retry import Retry
 from faena.shares import Shares, Waits
 from faena.states import State
 from faena.task import Draft, Task
+from faena.telemetry.events import Event
 from faena.tenants import Tenant, TenantView
 from faena.timetable import ScheduleView
 from faena.worker.worker import Worker, WorkerOptions
@@ -42,6 +43,7 @@ __all__ = [
     "Discard",
     "Draft",
     "Durability",
+    "Event",
     "Faena",
     "FaenaError",
     "Flow",

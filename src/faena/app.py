@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
@@ -31,6 +32,7 @@ from faena.retry import Retry
 from faena.runtime import Connection
 from faena.schedules import Schedules
 from faena.task import Draft, Task
+from faena.telemetry.events import Event, follow, read_kinds, read_since
 from faena.worker.beside import Beside
 from faena.worker.worker import Served, Worker, WorkerOptions
 
@@ -212,6 +214,28 @@ class Faena(Connected):
     def dead_letters(self) -> Desk:
         """The dead-letter desk: dead jobs of all queues, to look at, retry and deal with."""
         return Desk(self._reach)
+
+    def events(
+        self,
+        queue: str | Sequence[str] | None = None,
+        *,
+        since: str | datetime = "now",
+        kinds: str | Sequence[str] | None = None,
+        details: bool = False,
+    ) -> AsyncGenerator[Event]:
+        """What happens to jobs, as it happens, of one queue, of some or of all; see docs/events.md.
+
+        `since` is "now", "start" (what is kept), an instant, or the cursor of an event. `kinds` are
+        names of events; of a gap one is told in any case. `details` adds task and tenant.
+        """
+        check_is("details", details, bool)
+        return follow(
+            self._connected,
+            self._reach.chosen(queue),
+            read_since(since),
+            kinds=read_kinds(kinds),
+            has_details=details,
+        )
 
     def new_id(self) -> str:
         """A fresh job id."""

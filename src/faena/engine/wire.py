@@ -29,6 +29,7 @@ from faena.engine.dialer import Dialer
 from faena.engine.link import Link, pack
 from faena.engine.request import Argument, Key, Request, Script
 from faena.engine.subscription import Subscription
+from faena.engine.tail import Tail
 from faena.engine.topology import open_topology, slot_of
 
 _FENCE_MS = 1000
@@ -193,6 +194,10 @@ class Wire:
         self._subscriptions.append(subscription)
         await subscription.tried.wait()
         return subscription
+
+    def tail(self) -> Tail:
+        """Waits of one reader of streams, for it to close. Failures are raised at once."""
+        return Tail(self._topology, self._dialer, self.address)
 
     @property
     def is_closed(self) -> bool:

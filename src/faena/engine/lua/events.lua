@@ -1,0 +1,21 @@
+--- Events of this shard behind a place in its stream, and how many there ever were.
+-- states   none
+-- keys     events stream
+-- args     now · after id ('' for none at all) · how many at most
+-- returns  entries ever added · entries kept · id of the first kept · id of the last one ever · whether the place
+--          is taken 1|0 · (id · (field · value) …) …
+--@flags no-writes
+--@include key
+local stream = key('events')
+if call('EXISTS', stream) == 0 then
+  return { 0, 0, '0-0', '0-0', 0, {} }
+end
+local info, flat = {}, call('XINFO', 'STREAM', stream)
+for i = 1, #flat, 2 do
+  info[flat[i]] = flat[i + 1]
+end
+local first = info['first-entry']
+local after = ARGV[2] ~= '' and ARGV[2] or nil
+return { info['entries-added'], info['length'], first and first[1] or '0-0', info['last-generated-id'],
+  after and #call('XRANGE', stream, after, after) or 0,
+  after and call('XRANGE', stream, '(' .. after, '+', 'COUNT', ARGV[3]) or {} }

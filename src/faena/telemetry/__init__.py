@@ -1,0 +1,1 @@
+"""What a running system tells of itself."""

@@ -1,0 +1,375 @@
+"""What happens to jobs, as it happens: one event for each job and transition.
+
+    async for event in app.events("mail", since="now"):
+        print(event.name, event.job)
+
+Every shard of a queue has a stream with an entry for each batch of changes, of which about the last
+`events_kept` are there. A reader goes through all shards side by side, those that come later too.
+It knows how many entries a stream ever had, so that it can tell how many it has missed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import logging
+import time
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+
+from faena.engine import Engine
+from faena.engine.keys import Keys
+from faena.engine.scripts import texts
+from faena.engine.tail import Tail
+from faena.errors import ConfigError, StoreError, nearest
+from faena.estate import Estate
+from faena.homes import queue_of
+from faena.lanes import tenant_of
+from faena.reading import in_sight
+from faena.telemetry.kinds import NAMES, OF_JOBS
+
+_CHUNK: Final = 50
+"""Entries that one call reads; each may be of a thousand jobs."""
+_BLOCK_S: Final = 2.0
+_LOOK_S: Final = 1.0
+"""Between two looks for new shards."""
+_PAUSE_S: Final = 0.2
+_BRIEFED: Final = 200
+_START: Final = "0-0"
+
+_log = logging.getLogger("faena.events")
+
+
+class Mark(msgspec.Struct, array_like=True, frozen=True):
+    """How far one stream was read."""
+
+    id: str = _START
+    number: int | None = 0
+    """Entries up to there since the stream exists; None where it is unknown."""
+
+    def is_lost(self, trimmed: int, *, is_there: bool) -> bool:
+        """Whether the stream is another one: it would still have the marked entry."""
+        return self.number is not None and self.number > trimmed and not is_there
+
+    def missed(self, trimmed: int, first: str) -> int | None:
+        """Entries behind it that are gone: 0 for none, None for an unknown number."""
+        if self.number is not None:
+            return max(0, trimmed - self.number)
+        is_missed = self.id != _START and trimmed > 0 and _order(first) > _order(self.id)
+        return None if is_missed else 0
+
+    def counted(self, added: int, trimmed: int, found: int) -> int | None:
+        """How many entries there were up to it, if that can be known by now."""
+        if self.number is not None:
+            return self.number
+        if self.id == _START:
+            return trimmed
+        return added - found if found < _CHUNK else None
+
+
+class Cursor(msgspec.Struct, array_like=True, frozen=True):
+    """How far all streams were read, and how many events of one entry more."""
+
+    marks: dict[str, Mark]
+    at_ms: int
+    """For queues that are not among them."""
+    shard: str = ""
+    entry: str = ""
+    taken: int = 0
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that has happened."""
+
+    name: str
+    """What: see the table in docs/events.md."""
+    at: int
+    """When, in the server's microseconds."""
+    queue: str
+    job: str | None = None
+    """The job, where it is about one."""
+    value: str | None = None
+    """Otherwise the flow, group or schedule, or what an alert says."""
+    worker: str | None = None
+    """Which worker's call it was, if one's."""
+    task: str | None = None
+    """With `details`: the job's task; None when the job is not there any more."""
+    tenant: str | None = None
+    """With `details`: the job's tenant."""
+    missed: int | None = None
+    """Of a gap: how many batches of events are lost; None when that is unknown."""
+    place: Cursor
+
+    @property
+    def cursor(self) -> str:
+        """A text for `since=` that continues behind this event."""
+        return base64.urlsafe_b64encode(_encode(self.place)).decode().rstrip("=")
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Cursor).decode
+
+Since = str | datetime
+
+
+def read_since(since: Any) -> Cursor | str | datetime:
+    """Where to begin, checked: now, start, an instant, or where another reader stopped."""
+    if isinstance(since, datetime):
+        if since.tzinfo is None:
+            raise _no_since(since, "a datetime must have a time zone")
+        return since
+    if since in {"now", "start"}:
+        return str(since)
+    try:
+        padding = "=" * (-len(since) % 4)
+        return _decode(base64.b64decode(since + padding, altchars=b"-_", validate=True))
+    except (binascii.Error, msgspec.MsgspecError, TypeError, ValueError):
+        raise _no_since(since, "that is no cursor of an event") from None
+
+
+def _no_since(since: Any, why: str) -> ConfigError:
+    return ConfigError(
+        f"since must be 'now', 'start', a datetime or the cursor of an event, got {since!r}: {why}",
+        field="since",
+        value=since,
+    )
+
+
+def read_kinds(kinds: Any) -> frozenset[str]:
+    """The names asked for, checked; all of them for None."""
+    if kinds is None:
+        return frozenset(NAMES)
+    given = [kinds] if isinstance(kinds, str) or not isinstance(kinds, Iterable) else list(kinds)
+    for name in given:
+        if name not in NAMES:
+            raise ConfigError(
+                f"kind must be a known name of events, got {name!r}; {nearest(str(name), NAMES)}",
+                field="kinds",
+                value=name,
+            )
+    return frozenset(given) | {"gap"}
+
+
+async def follow(
+    connect: Callable[[], Awaitable[tuple[Engine, Estate]]],
+    queues: Sequence[str],
+    since: Cursor | str | datetime,
+    *,
+    kinds: frozenset[str],
+    has_details: bool,
+) -> AsyncGenerator[Event]:
+    """Events from a place on, until the app is closed; trouble with the broker is waited out."""
+    engine, estate = await connect()
+    reader = Reader(engine, estate, queues, kinds=kinds, has_details=has_details)
+    await reader.begin(since)
+    tail = engine.wire.tail()
+    try:
+        while not engine.wire.is_closed:
+            is_idle = True
+            for shard in reader.shards():
+                for event in await _steadily(partial(reader.read, shard)):
+                    is_idle = False
+                    yield event
+            for event in await _steadily(reader.look_for_shards):
+                yield event
+            if is_idle:
+                await _wait(tail, reader)
+    finally:
+        await tail.close()
+
+
+async def _steadily(read: Callable[[], Awaitable[list[Event]]]) -> list[Event]:
+    try:
+        return await read()
+    except StoreError as error:
+        _log.warning("events cannot be read, trying again: %s", error)
+        await asyncio.sleep(_PAUSE_S)
+        return []
+
+
+async def _wait(tail: Tail, reader: Reader) -> None:
+    """Until something comes, or may have: why a wait has failed the next read will say."""
+    try:
+        await tail.wait(reader.places(), _BLOCK_S)
+    except StoreError as error:
+        _log.debug("waiting for events is interrupted: %s", error)
+        await asyncio.sleep(_PAUSE_S)
+
+
+class Reader:
+    """Reads the events of some queues, from all of their shards."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        estate: Estate,
+        queues: Sequence[str],
+        *,
+        kinds: frozenset[str],
+        has_details: bool,
+    ) -> None:
+        self._engine = engine
+        self._estate = estate
+        self._queues = queues
+        self._kinds = kinds
+        self._has_details = has_details
+        self._marks: dict[str, Mark] = {}
+        self._skip: tuple[str, str, int] = ("", "", 0)
+        self._looked_at = 0.0
+
+    def shards(self) -> list[str]:
+        """Those that it reads."""
+        return list(self._marks)
+
+    def places(self) -> dict[str, str]:
+        """How far each stream was read, by its key."""
+        key = {shard: Keys(self._engine.namespace, shard)("events") for shard in self._marks}
+        return {key[shard]: mark.id for shard, mark in self._marks.items()}
+
+    # -- where ----------------------------------------------------------------------------------
+
+    async def begin(self, since: Cursor | str | datetime) -> None:
+        """Know where to read from."""
+        for queue in self._queues:
+            for shard in (await in_sight(self._estate.of(queue))).shards:
+                self._marks[shard] = await self._first_mark(shard, since)
+        if isinstance(since, Cursor):
+            self._skip = since.shard, since.entry, since.taken
+        self._looked_at = time.monotonic()
+
+    async def _first_mark(self, shard: str, since: Cursor | str | datetime) -> Mark:
+        match since:
+            case "now":
+                added, _, _, last, *_ = await self._engine.ask("events", shard, ["", 0])
+                return Mark(last.decode(), added)
+            case str():
+                return Mark(_START, None)
+            case datetime():
+                return _mark_at(since.astimezone(UTC).timestamp() * 1000)
+            case Cursor():
+                known = {queue_of(one) for one in since.marks}
+                later = Mark() if queue_of(shard) in known else _mark_at(since.at_ms)
+                return since.marks.get(shard, later)
+
+    async def look_for_shards(self) -> list[Event]:
+        """Now and then: read new shards from their beginning; a gap for each that is gone.
+
+        Nobody knows what its stream still had when it was removed.
+        """
+        if time.monotonic() - self._looked_at < _LOOK_S:
+            return []
+        now: set[str] = set()
+        for queue in self._queues:
+            now |= set((await in_sight(self._estate.of(queue))).shards)
+        self._looked_at = time.monotonic()
+        gone = [shard for shard in self._marks if shard not in now]
+        for shard in gone:
+            del self._marks[shard]
+        self._marks = {**{shard: Mark() for shard in sorted(now)}, **self._marks}
+        return [self._gap(shard, None, []) for shard in gone]
+
+    # -- what -----------------------------------------------------------------------------------
+
+    async def read(self, shard: str) -> list[Event]:
+        """The events of the next entries of one stream."""
+        mark = self._marks[shard]
+        reply = await self._engine.ask("events", shard, [mark.id, _CHUNK])
+        added, kept, first, _, is_taken, entries = reply
+        trimmed, events = added - kept, list[Event]()
+        if mark.is_lost(trimmed, is_there=is_taken == 1):
+            self._marks[shard] = Mark(_START, trimmed)
+            return [self._gap(shard, None, entries)]
+        missed = mark.missed(trimmed, first.decode())
+        number = trimmed if missed != 0 else mark.counted(added, trimmed, len(entries))
+        self._marks[shard] = Mark(mark.id, number)
+        if missed != 0:
+            events.append(self._gap(shard, missed, entries))
+        for entry, flat in entries:
+            number = None if number is None else number + 1
+            after = Mark(entry.decode(), number)
+            events += await self._detailed(shard, self._unfold(shard, after, flat))
+            self._marks[shard] = after
+        return events
+
+    def _gap(self, shard: str, missed: int | None, entries: Sequence[Any]) -> Event:
+        at = int(_fields(entries[0][1])[0][1]) if entries else time.time_ns() // 1000
+        place = Cursor(dict(self._marks), at // 1000)
+        return Event(name="gap", at=at, queue=queue_of(shard), missed=missed, place=place)
+
+    def _unfold(self, shard: str, after: Mark, flat: Sequence[bytes]) -> list[Event]:
+        """One entry as events; a reader that stopped in its midst has had the first of them."""
+        (_, at), (_, worker), *told = _fields(flat)
+        subjects = list(_subjects(told))
+        before, at_ms = dict(self._marks), int(after.id.partition("-")[0])
+        skip = self._skip[2] if self._skip[:2] == (shard, after.id) else 0
+        events: list[Event] = []
+        for taken, (name, subject) in enumerate(subjects, start=1):
+            if taken <= skip or name not in self._kinds:
+                continue
+            place = Cursor(before, at_ms, shard, after.id, taken)
+            if taken == len(subjects):
+                place = Cursor({**before, shard: after}, at_ms)
+            is_job = name in OF_JOBS
+            events.append(
+                Event(
+                    name=name,
+                    at=int(float(at)),
+                    queue=queue_of(shard),
+                    job=subject if is_job else None,
+                    value=None if is_job else subject,
+                    worker=worker or None,
+                    place=place,
+                )
+            )
+        return events
+
+    async def _detailed(self, shard: str, events: list[Event]) -> list[Event]:
+        if not self._has_details:
+            return events
+        jobs = list(dict.fromkeys(event.job for event in events if event.job))
+        briefs: dict[str, tuple[str | None, str | None]] = {}
+        for start in range(0, len(jobs), _BRIEFED):
+            part = jobs[start : start + _BRIEFED]
+            words = texts(await self._engine.ask("briefs", shard, part))
+            for job, task, lane in zip(part, words[::2], words[1::2], strict=True):
+                briefs[job] = task or None, tenant_of(lane) if lane else None
+        return [_briefed(event, briefs) for event in events]
+
+
+def _briefed(event: Event, briefs: Mapping[str, tuple[str | None, str | None]]) -> Event:
+    task, tenant = briefs.get(event.job or "", (None, None))
+    return msgspec.structs.replace(event, task=task, tenant=tenant)
+
+
+def _mark_at(ms: float) -> Mark:
+    """Before the first entry of a millisecond; how many there were is unknown."""
+    return Mark(f"{max(int(ms) - 1, 0)}-18446744073709551615", None)
+
+
+def _order(entry: str) -> tuple[int, int]:
+    ms, _, number = entry.partition("-")
+    return int(ms), int(number)
+
+
+def _fields(flat: Sequence[bytes]) -> list[tuple[str, str]]:
+    words = texts(flat)
+    return list(zip(words[::2], words[1::2], strict=True))
+
+
+def _subjects(told: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    for name, ids in told:
+        for subject in ids.split(" "):
+            yield name, subject

@@ -1,0 +1,177 @@
+"""Events: what happens to jobs, for whoever reads them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from faena import Event, Faena, Queue
+from faena.errors import ConfigError
+from tests._support.valkey import Server
+
+
+@pytest.fixture
+async def app(valkey: Server, namespace: str) -> AsyncIterator[Faena]:
+    app = Faena("shop", valkey.url, namespace=namespace)
+    yield app
+    for queue in app.queues.values():
+        await queue.obliterate(force=True)
+    await app.close()
+
+
+def sending(app: Faena, **options: Any) -> tuple[Queue, Any]:
+    queue = app.queue("mail", **options)
+
+    @queue.task
+    async def send(number: int) -> int:
+        return number
+
+    return queue, send
+
+
+async def take(events: AsyncGenerator[Event], number: int) -> list[Event]:
+    """So many of them, after which the reader ends."""
+    taken: list[Event] = []
+    async with aclosing(events), asyncio.timeout(20):
+        async for event in events:
+            taken.append(event)
+            if len(taken) == number:
+                break
+    return taken
+
+
+def said(events: list[Event]) -> list[tuple[str, str | None]]:
+    return [(event.name, event.job) for event in events]
+
+
+async def test_each_job_and_transition_is_an_event(app: Faena) -> None:
+    queue, send = sending(app)
+    receipts = await send.enqueue_many(range(3), tenant="acme")
+    await receipts[0].handle.cancel()
+    await queue.pause()
+    events = await take(app.events("mail", since="start", details=True), 4)
+    first, second, third, last = events
+    assert [one.job for one in events[:3]] == [receipt.id for receipt in receipts]
+    assert {one.name for one in events[:3]} == {"enqueued"}
+    assert (last.name, last.job, last.queue) == ("cancelled", receipts[0].id, "mail")
+    assert (last.task, last.tenant, last.worker, last.value) == ("send", "acme", None, None)
+    assert first.at == second.at == third.at <= last.at
+
+
+async def test_what_comes_is_told_and_nothing_from_before(app: Faena) -> None:
+    _, send = sending(app)
+    before, after = await send.enqueue(1), list[str]()
+    events = app.events()
+    async with aclosing(events), asyncio.timeout(20):
+        waiting = asyncio.ensure_future(anext(events))
+        while not waiting.done():  # whenever it has begun
+            after.append((await send.enqueue(2)).id)
+            await asyncio.wait({waiting}, timeout=0.01)
+        assert (await waiting).job in after
+        assert before.id not in after
+
+
+async def test_a_reader_goes_on_behind_any_event(app: Faena) -> None:
+    _, send = sending(app)
+    for start in range(0, 12, 4):
+        await send.enqueue_many(range(start, start + 4))
+    every = await take(app.events("mail", since="start"), 12)
+    for at, event in enumerate(every[:-1]):
+        rest = await take(app.events("mail", since=event.cursor), 11 - at)
+        assert said(rest) == said(every[at + 1 :])
+
+
+async def test_a_reader_that_comes_too_late_is_told_how_much_it_has_missed(app: Faena) -> None:
+    _, send = sending(app)
+    for number in range(3):
+        await send.enqueue(number)
+    (first,) = await take(app.events("mail", since="start"), 1)
+    for number in range(5):
+        await send.enqueue(number)
+    engine = (await app.runtime()).engine
+    await engine.command("XTRIM", "mail", "events", "MAXLEN", 2)
+    gap, *rest = await take(app.events("mail", since=first.cursor, kinds="enqueued"), 3)
+    assert (gap.name, gap.missed, gap.queue) == ("gap", 5, "mail")
+    assert len(rest) == 2
+    assert said(await take(app.events("mail", since=gap.cursor), 2)) == said(rest)
+    (early, *_) = await take(app.events("mail", since=datetime.now(UTC) - timedelta(hours=1)), 2)
+    assert (early.name, early.missed) == ("gap", None)
+
+
+async def test_a_server_that_lost_everything_is_a_gap(app: Faena) -> None:
+    queue, send = sending(app)
+    await send.enqueue_many([1, 2])
+    await send.enqueue(3)
+    *_, last = await take(app.events("mail", since="start"), 3)
+    await queue.obliterate(force=True)
+    receipt = await send.enqueue(1)
+    gap, event = await take(app.events("mail", since=last.cursor), 2)
+    assert (gap.name, gap.missed, event.job) == ("gap", None, receipt.id)
+
+
+async def test_all_shards_are_read_also_those_that_come_later(app: Faena) -> None:
+    queue, send = sending(app, shards=2)
+    tenants = [f"t{number}" for number in range(8)]
+    seen: set[str | None] = set()
+    events = app.events("mail", since="start", kinds=["enqueued"])
+    async with aclosing(events), asyncio.timeout(25):
+        wanted = {(await send.enqueue(1, tenant=tenant)).id for tenant in tenants}
+        while seen != wanted:
+            seen.add((await anext(events)).job)
+        await queue.reshard(4)
+        await queue.tenant("t1").dedicate()
+        wanted |= {(await send.enqueue(1, tenant=tenant)).id for tenant in tenants}
+        while seen != wanted:
+            event = await anext(events)
+            assert event.job not in seen
+            seen.add(event.job)
+
+
+async def test_a_reader_survives_lost_connections(app: Faena, valkey: Server) -> None:
+    _, send = sending(app)
+    events = app.events("mail", since="start")
+    async with aclosing(events), asyncio.timeout(25):
+        for _ in range(4):
+            receipt = await send.enqueue(1)
+            assert (await anext(events)).job == receipt.id
+            waiting = asyncio.ensure_future(anext(events))
+            await asyncio.wait({waiting}, timeout=0.05)
+            with valkey.client() as client:
+                client.execute_command("CLIENT", "KILL", "TYPE", "NORMAL", "SKIPME", "YES")
+            receipt = await send.enqueue(2)
+            assert (await waiting).job == receipt.id
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"queue": "male"}, "queue must be the name of one of the app's, got 'male'"),
+        ({"kinds": ["compleet"]}, "did you mean 'completed'"),
+        ({"since": "yesterday"}, "since must be 'now', 'start', a datetime or the cursor"),
+        ({"since": datetime(2026, 1, 1)}, "must have a time zone"),  # noqa: DTZ001
+        ({"since": 5}, "since must be"),
+        ({"details": 1}, "details must be a bool"),
+    ],
+)
+async def test_what_cannot_be_meant_is_refused_before_anything_is_read(
+    app: Faena, given: dict[str, Any], message: str
+) -> None:
+    app.queue("mail")
+    with pytest.raises(ConfigError, match=message):
+        app.events(**given)
+
+
+def test_events_can_be_read_without_a_loop(valkey: Server, namespace: str) -> None:
+    app = Faena("shop", valkey.url, namespace=namespace)
+    queue, send = sending(app)
+    app.sync.run(send.enqueue(1))
+    events = app.events("mail", since="start")
+    assert app.sync.run(anext(events)).name == "enqueued"
+    app.sync.run(events.aclose())
+    app.sync.run(queue.obliterate(force=True))
+    app.sync.close()

@@ -1,0 +1,42 @@
+"""The names of events are those that the scripts tell, and those of the page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from faena.telemetry.kinds import NAMES, table
+
+ROOT = Path(__file__).resolve().parents[2]
+LUA = ROOT / "src" / "faena" / "engine" / "lua"
+
+BY_EXPRESSION = {
+    "state": {"completed", "dead", "cancelled"},
+    "name": {"dead_surge", "dead_many", "dead_old"},
+    "'dead_' .. status": {"dead_discarded", "dead_resolved"},
+    "'flow_' .. state": {"flow_completed", "flow_failed", "flow_cancelled"},
+    "outcome == 'CREATED' and 'schedule_fired' or 'schedule_skipped'": {
+        "schedule_fired",
+        "schedule_skipped",
+    },
+}
+"""What a script tells under a name that it puts together."""
+
+
+def told() -> set[str]:
+    names: set[str] = set()
+    for path in sorted(LUA.rglob("*.lua")):
+        for line in path.read_text().splitlines():
+            found = re.match(r"\s*tell\((.+?), ", line)
+            if found:
+                said = re.fullmatch(r"'(\w+)'", found[1])
+                names |= {said[1]} if said else BY_EXPRESSION[found[1]]
+    return names
+
+
+def test_every_event_that_a_script_tells_has_a_name_and_the_reverse() -> None:
+    assert told() == set(NAMES) - {"gap"}
+
+
+def test_the_page_shows_the_table() -> None:
+    assert table() in (ROOT / "docs" / "events.md").read_text()
