@@ -7,28 +7,25 @@ import time
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
-from faena.connected import Connected
 from faena.deadletter.desk import Desk
 from faena.deadletter.reach import Reach
 from faena.deadletter.upkeep import Upkeep
 from faena.duration import Duration
 from faena.engine import Engine
 from faena.engine.engine import Clock
-from faena.errors import ConfigError, nearest
+from faena.errors import ConfigError
 from faena.estate import Estate, Homes
 from faena.flows import Flow, Group, Plan, chain, chord
 from faena.identity import IdFactory
-from faena.limits import Limit
 from faena.middleware import Middleware
 from faena.naming import check_name
-from faena.options import Backpressure, DeadLetters, Order, QueueOptions, Retain, build
+from faena.options import DeadLetters, build
 from faena.options.fields import check_is
-from faena.pool import Pool
 from faena.queue import Queue
 from faena.recurring import MISSING, Recurring, RecurringFields, TimedFields
-from faena.retry import Retry
+from faena.roster import Roster
 from faena.runtime import Connection
 from faena.schedules import Schedules
 from faena.task import Draft, Task
@@ -37,33 +34,7 @@ from faena.worker.beside import Beside
 from faena.worker.worker import Served, Worker, WorkerOptions
 
 
-class QueueFields(TypedDict, total=False):
-    """The options of a queue; see `QueueOptions`."""
-
-    order: Order | str
-    on_failure: str
-    fair: bool | str | None
-    limits: Sequence[Limit]
-    tenant_limits: Sequence[Limit]
-    learning: bool
-    concurrency: int
-    max_running: int | None
-    tenant_max_running: int | None
-    timeout: Duration | None
-    priority: int | str
-    retry: Retry
-    backpressure: Backpressure | None
-    retain: Retain
-    lease: Duration
-    max_deliveries: int
-    age_step: Duration
-    retry_boost: int
-    payload_limit: int
-    events_kept: int
-    shards: int
-
-
-class Faena(Connected):
+class Faena(Roster):
     """An application's queues, tasks and connection to one broker."""
 
     def __init__(
@@ -87,65 +58,20 @@ class Faena(Connected):
         server's time, in tests only. `dead_letters` says which dead jobs are retried automatically,
         and what operators are told of.
         """
-        self.name = check_name("app", name)
         connection = Connection(
-            name=name,
+            name=check_name("app", name),
             url=url,
             namespace=name if namespace is None else check_name("namespace", namespace),
             directory=Path(directory),
             allow_eviction=allow_eviction,
             clock=clock,
         )
-        super().__init__(connection, self._renew_ids)
-        self.queues: dict[str, Queue] = {}
-        self.pools: dict[str, Pool] = {}
+        super().__init__(name, connection, self._renew_ids)
         self.middleware = _layers(middleware)
         self.schedules = Schedules(self)
         self.dead_letter_options = _checked(dead_letters or DeadLetters())
         self._reach = Reach(self._connected, lambda: self.queues, self.new_ids)
         self._renew_ids()
-
-    # -- what the program declares --------------------------------------------------------------
-
-    def queue(self, name: str, **options: Unpack[QueueFields]) -> Queue:
-        """Declare a queue; see `QueueOptions` for what can be said of it."""
-        if name in self.queues:
-            raise ConfigError(f"queue {name!r} is declared twice", field="queue", value=name)
-        checked = build(QueueOptions, "queue", options)
-        queue = Queue(self, name, checked)
-        self.queues[name] = queue
-        self._options[name] = checked
-        return queue
-
-    def withdraw(self, queue: Queue) -> None:
-        """Take back a queue that was declared a moment ago."""
-        del self.queues[queue.name], self._options[queue.name]
-
-    def pool(
-        self,
-        name: str,
-        queues: Iterable[Queue | str],
-        *,
-        instances: int = 1,
-        concurrency: int | None = None,
-        memory: str | None = None,
-        serves: str = "all",
-    ) -> Pool:
-        """Declare a worker pool: which queues, how many processes, how large, and whether it serves
-        all homes of the queues, the "shared" ones, or those "dedicated" to one tenant.
-        """
-        names = tuple(queue.name for queue in self._all_known(queues))
-        if name in self.pools:
-            raise ConfigError(f"pool {name!r} is declared twice", field="pool", value=name)
-        self.pools[name] = Pool(
-            name=name,
-            queues=names,
-            instances=instances,
-            concurrency=concurrency,
-            memory=memory,
-            serves=serves,
-        )
-        return self.pools[name]
 
     # -- jobs that belong together ----------------------------------------------------------------
 
@@ -257,7 +183,8 @@ class Faena(Connected):
         options: WorkerOptions | None = None,
     ) -> Worker:
         """A worker for some queues, or for all; `run()` it."""
-        names = [queue.name for queue in self._all_known(self.queues if queues is None else queues)]
+        own = [name for name, queue in self.queues.items() if not queue.is_remote]
+        names = [queue.name for queue in self.served_here(own if queues is None else queues)]
         if not names:
             raise ConfigError("a worker must have at least one queue, got none", field="queues")
         runtime = await self.runtime()
@@ -296,27 +223,6 @@ class Faena(Connected):
     def _serve(queue: Queue, homes: Homes) -> Served:
         provider = None if homes.is_fixed else homes.serving
         return Served(options=queue.options, handlers=queue.handlers, homes=provider)
-
-    def known(self, queue: Queue | str) -> Queue:
-        """A queue of this app, by itself or by its name."""
-        name = queue.name if isinstance(queue, Queue) else str(queue)
-        known = self.queues.get(name)
-        if known is None or (isinstance(queue, Queue) and queue is not known):
-            raise ConfigError(
-                f"no queue {name!r} in app {self.name}; {nearest(name, self.queues)}",
-                field="queue",
-                value=name,
-            )
-        return known
-
-    def _all_known(self, queues: Any) -> list[Queue]:
-        if isinstance(queues, str) or not isinstance(queues, Iterable):
-            raise ConfigError(
-                f"queues must be a list of queues or their names, got {queues!r}",
-                field="queues",
-                value=queues,
-            )
-        return [self.known(queue) for queue in queues]
 
     def __repr__(self) -> str:
         return f"<Faena {self.name}: {len(self.queues)} queues>"

@@ -21,7 +21,8 @@ class Connected:
 
     def __init__(self, connection: Connection, on_fork: Callable[[], None]) -> None:
         """Nothing is connected yet; `on_fork` as the portal has it."""
-        self._options: dict[str, QueueOptions] = {}
+        self._options: dict[str, QueueOptions | None] = {}
+        """Of each queue what is declared on the server; None when another program does that."""
         self._on_fork = on_fork
         self._links = Links(connection)
         self._portal = Portal(self._links, on_fork)
@@ -74,12 +75,18 @@ class Connected:
 
     @contextmanager
     def override(
-        self, *, url: str | None = None, namespace: str | None = None, clock: Clock | None = None
+        self,
+        *,
+        url: str | None = None,
+        namespace: str | None = None,
+        clock: Clock | None = None,
+        is_alone: bool = False,
     ) -> Generator[Self]:
         """Reach another broker for a while, which is what `faena.testing` does.
 
-        What is not given stays as it was. The app's own connections stay open meanwhile; those
-        opened inside are the caller's to close, with `close()`, before the end.
+        What is not given stays as it was; alone there, the app declares remote queues as well. The
+        app's own connections stay open meanwhile; those opened inside are the caller's to close,
+        with `close()`, before the end.
         """
         kept = self._links, self._portal
         now = self._links.connection
@@ -89,6 +96,7 @@ class Connected:
                 url=url or now.url,
                 namespace=check_name("namespace", namespace or now.namespace),
                 clock=clock or now.clock,
+                is_alone=is_alone,
             )
         )
         self._portal = Portal(self._links, self._on_fork)

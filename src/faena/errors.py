@@ -5,6 +5,7 @@
     ├── StoreError              the broker
     │   ├── StoreUnavailable    cannot be reached now; trying again is right
     │   ├── StoreRejected       it answered no: out of memory, read-only, no permission
+    │   ├── NotDeclared         no program has declared the queue on this server yet
     │   ├── HomesChanged        a queue's jobs live elsewhere now; the client asks again by itself
     │   └── ScriptError         a script failed in a way no code path expects
     ├── PayloadError            cannot be encoded, decoded or validated, or is too large
@@ -59,6 +60,17 @@ class StoreUnavailable(StoreError):
 
 class StoreRejected(StoreError):
     """The broker answered and refused: out of memory, read-only, or not permitted."""
+
+
+class NotDeclared(StoreError):
+    """The queue is another program's to declare, and it has not yet."""
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(
+            f"queue {queue} is not declared on this server yet: the program that has its handlers "
+            f"does so when it first uses it; start a worker of that program",
+            op="declare",
+        )
 
 
 class HomesChanged(StoreError):

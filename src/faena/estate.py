@@ -34,11 +34,12 @@ _log = logging.getLogger("faena.homes")
 class Homes:
     """The homes of one queue."""
 
-    def __init__(self, engine: Engine, queue: str, options: QueueOptions) -> None:
+    def __init__(self, engine: Engine, queue: str, options: QueueOptions | None) -> None:
+        """Without options it is another program's queue: how it is spread is that one's affair."""
         self._engine = engine
         self._options = options
         self.queue = queue
-        self.is_fixed = not options.is_fair
+        self.is_fixed = options is not None and not options.is_fair
         """Whether it can have none but the first: lanes are what lives in homes."""
         self.steward = Steward(engine, queue)
         self.known: Table | None = self._expected()
@@ -68,19 +69,23 @@ class Homes:
     async def _look(self) -> Table:
         known, table = self.known, await self.steward.table()
         is_first = known is None
-        if known is not None and table.epoch < known.epoch:
+        options = self._options
+        if known is not None and table.epoch < known.epoch and options is not None:
             await self.steward.restore(known)
             table = await self.steward.table()
-        if is_first and table.shards < self._options.shards and not table.phase:
-            table = await self._grow(table)
+        if is_first and options and table.shards < options.shards and not table.phase:
+            table = await self._grow(table, options.shards)
         if table.phase == ANNOUNCED:
             table = await self._published(table)
         self._learn(table)
         return table
 
-    async def _grow(self, table: Table) -> Table:
-        """Have as many shards as code asks for, unless operators have set bounds too small."""
-        shards = self._options.shards
+    async def _grow(self, table: Table, shards: int) -> Table:
+        """Have as many shards as code asks for, unless operators have set bounds too small.
+
+        Before that the first home has its settings, which new ones are given.
+        """
+        await self._engine.declare(self.queue)
         conf = pairs((await self._engine.overview(self.queue))[3])
         try:
             check_divisible({name: value.decode() for name, value in conf.items()}, shards)
@@ -93,7 +98,8 @@ class Homes:
 
     def _learn(self, table: Table) -> None:
         """Know how each home is declared, should its settings be gone one day."""
-        if self.known is None or self.known.epoch != table.epoch:
+        is_new = self.known is None or self.known.epoch != table.epoch
+        if is_new and self._options is not None:
             settings = declaration(self._options)
             for home in table.homes(self.queue):
                 if not table.is_single or home.name != self.queue:
@@ -151,7 +157,8 @@ class Homes:
 
     def _expected(self) -> Table | None:
         """Few queues ever move: nobody looks before the first home says so, or code asks for it."""
-        return None if self._options.is_laned else Table()
+        is_likely = self._options is None or self._options.is_laned
+        return None if is_likely else Table()
 
     # -- changing -------------------------------------------------------------------------------
 
@@ -249,10 +256,14 @@ def _changes(table: Table, change: str) -> bool:
             return what in table.own
 
 
+Queues = Mapping[str, QueueOptions | None]
+"""The queues of a program with their options; None for those that another declares."""
+
+
 class Estate:
     """The homes of all queues of a program."""
 
-    def __init__(self, engine: Engine, queues: Mapping[str, QueueOptions]) -> None:
+    def __init__(self, engine: Engine, queues: Queues) -> None:
         self._engine = engine
         self._queues = queues
         self._homes: dict[str, Homes] = {}
@@ -261,7 +272,7 @@ class Estate:
         """The homes of a queue; one that code does not declare has its first only."""
         homes = self._homes.get(queue)
         if homes is None:
-            options = self._queues.get(queue) or QueueOptions(fair=False)
+            options = self._queues.get(queue, QueueOptions(fair=False))
             homes = self._homes[queue] = Homes(self._engine, queue, options)
         return homes
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 from faena.codec import codec_for
 from faena.duration import Duration, to_s, to_us
@@ -15,9 +15,18 @@ from faena.handle import Handle
 from faena.handler import Handler, make_handler, name_of, refuse_bare
 from faena.idempotency import Idempotency
 from faena.inspector import Overview, Page
+from faena.limits import Limit
 from faena.naming import check_label, check_name
 from faena.number import check_whole
-from faena.options import BatchOptions, Order, QueueOptions, TaskOptions, build
+from faena.options import (
+    Backpressure,
+    BatchOptions,
+    Order,
+    QueueOptions,
+    Retain,
+    TaskOptions,
+    build,
+)
 from faena.options.queue import MOST_SHARDS, check_parts
 from faena.options.settings import (
     CHANGEABLE,
@@ -28,6 +37,7 @@ from faena.options.settings import (
     check_changeable,
 )
 from faena.registrar import BatchFields, BatchRegistrar, Registrar
+from faena.retry import Retry
 from faena.sharding import HomesView, reshard, view_homes
 from faena.shares import Shares, shares_of
 from faena.states import FINISHED, State
@@ -43,11 +53,40 @@ _WAITING = (State.BLOCKED, State.DELAYED, State.READY)
 """Removed in this order: whoever waits behind another job would move on when that one is gone."""
 
 
+class QueueFields(TypedDict, total=False):
+    """The options of a queue; see `QueueOptions`."""
+
+    order: Order | str
+    on_failure: str
+    fair: bool | str | None
+    limits: Sequence[Limit]
+    tenant_limits: Sequence[Limit]
+    learning: bool
+    concurrency: int
+    max_running: int | None
+    tenant_max_running: int | None
+    timeout: Duration | None
+    priority: int | str
+    retry: Retry
+    backpressure: Backpressure | None
+    retain: Retain
+    lease: Duration
+    max_deliveries: int
+    age_step: Duration
+    retry_boost: int
+    payload_limit: int
+    events_kept: int
+    shards: int
+
+
 class Queue:
     """A named queue with its options and tasks."""
 
+    is_remote = False
+    """Whether another program declares and serves it."""
+
     def __init__(self, app: Faena, name: str, options: QueueOptions) -> None:
-        self._app = app
+        self.app = self._app = app
         self.name = check_name("queue", name)
         self.options = options
         self.tasks: dict[str, Task[Any, Any]] = {}

@@ -22,7 +22,7 @@ from faena.engine import Address, Engine, Wire
 from faena.engine.engine import Clock
 from faena.engine.settings import declaration
 from faena.errors import ConfigError, StoreUnavailable
-from faena.estate import Estate
+from faena.estate import Estate, Queues
 from faena.inspector import Inspector
 from faena.options import QueueOptions
 from faena.postman import Postman
@@ -45,6 +45,8 @@ class Connection:
     directory: Path
     allow_eviction: bool
     clock: Clock | None
+    is_alone: bool = False
+    """Whether this program also declares the queues that are declared elsewhere: in tests."""
 
 
 class Broker:
@@ -126,7 +128,7 @@ class Runtime:
     def __init__(self, connection: Connection, broker: Broker) -> None:
         self._connection = connection
         self._broker = broker
-        self._queues: dict[str, QueueOptions] = {}
+        self._queues: dict[str, QueueOptions | None] = {}
         self._opening: asyncio.Future[None] | None = None
         self._is_open = False
         self.engine: Engine
@@ -135,17 +137,18 @@ class Runtime:
         self.inspector: Inspector
         self.postman: Postman
 
-    def is_ready(self, queues: Mapping[str, QueueOptions]) -> bool:
+    def is_ready(self, queues: Queues) -> bool:
         """Whether it is open and knows these queues, none of which is ever taken back."""
         return self._is_open and len(queues) == len(self._queues)
 
-    def know(self, queues: Mapping[str, QueueOptions]) -> None:
+    def know(self, queues: Queues) -> None:
         """Learn of queues; those declared after the connection was opened too."""
         for queue, options in queues.items():
             if queue not in self._queues:
-                self._queues[queue] = options
+                is_taken = options is None and self._connection.is_alone
+                self._queues[queue] = QueueOptions() if is_taken else options
                 if self._opening is not None:
-                    self.engine.know(queue, declaration(options))
+                    self.engine.know(queue, _declaration(self._queues[queue]))
 
     async def open(self) -> None:
         """Connect at first use; concurrent first uses share one attempt."""
@@ -183,7 +186,7 @@ class Runtime:
                 clock=self._connection.clock,
             )
             for queue, options in self._queues.items():
-                engine.know(queue, declaration(options))
+                engine.know(queue, _declaration(options))
             return engine
 
         return make
@@ -209,6 +212,10 @@ def _has_failed(opening: asyncio.Future[None]) -> bool:
     return opening.done() and (opening.cancelled() or opening.exception() is not None)
 
 
+def _declaration(options: QueueOptions | None) -> Mapping[str, str] | None:
+    return None if options is None else declaration(options)
+
+
 class Links:
     """Everything an app has open: the broker, and a runtime for each event loop that asked."""
 
@@ -218,12 +225,12 @@ class Links:
         self._runtimes: WeakKeyDictionary[asyncio.AbstractEventLoop, Runtime] = WeakKeyDictionary()
         self._parents: list[object] = []
 
-    def at_hand(self, queues: Mapping[str, QueueOptions]) -> Runtime | None:
+    def at_hand(self, queues: Queues) -> Runtime | None:
         """What `here` would give, if there is nothing to wait for."""
         runtime = self._runtimes.get(asyncio.get_running_loop())
         return runtime if runtime is not None and runtime.is_ready(queues) else None
 
-    async def here(self, queues: Mapping[str, QueueOptions]) -> Runtime:
+    async def here(self, queues: Queues) -> Runtime:
         """The open runtime of the running event loop, which knows these queues."""
         loop = asyncio.get_running_loop()
         runtime = self._runtimes.get(loop)

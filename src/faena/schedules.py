@@ -75,6 +75,7 @@ class Schedules:
         self.declared[name] = Declared(name, task.queue, self._base(task, payload, given))
 
     def _base(self, task: Task[Any, Any], payload: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+        _refuse_stub(self._app, task)
         terms = read_terms(given)
         check_timing(terms)
         base = {
@@ -363,6 +364,16 @@ def _check_left(record: Record, now: int, given: Iterable[str]) -> None:
         raise ConfigError(
             f"a schedule must have an instant after now, {iso(now)}, got {', '.join(got.values())}",
             field=next(iter(got)),
+        )
+
+
+def _refuse_stub(app: Faena, task: Task[Any, Any]) -> None:
+    if app.queues[task.queue].is_remote:
+        raise ConfigError(
+            f"a schedule must be of a task that this program has, got {task!r}: declare it where "
+            f"the handler is",
+            field="task",
+            value=task,
         )
 
 

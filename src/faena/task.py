@@ -121,6 +121,9 @@ class Task(Generic[P, R]):
         """An item of `enqueue_many` with options of its own."""
         return Draft(payload, self._options(options), self)
 
+    async def prepare(self) -> None:
+        """Know whatever placing a job takes; of a task of this program, everything is known."""
+
     def spec(self, draft: Draft[P]) -> Spec:
         """What a worker would be sent for a draft: its payload is checked and encoded here."""
         return self._spec(self._encode(draft.payload), draft.options)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from faena.engine import scripts
@@ -27,6 +27,7 @@ from faena.errors import (
     InternalError,
     InvalidTransition,
     LeaseLost,
+    NotDeclared,
     StoreError,
     StoreRejected,
 )
@@ -53,16 +54,14 @@ class Engine:
         self.namespace = namespace
         self._clock = clock
         self._patience_s = patience_s
-        self._settings: dict[str, Mapping[str, str]] = {}
+        self._settings: dict[str, Mapping[str, str] | None] = {}
         self._declared: set[str] = set()
         self._keys: dict[str, Keys] = {}
 
     # -- settings ---------------------------------------------------------------------------
 
-    def know(self, queue: str, settings: Mapping[str, str]) -> None:
-        """Remember a queue's settings; they are declared on the server at first use, and for each
-        home of the queue that has none of its own.
-        """
+    def know(self, queue: str, settings: Mapping[str, str] | None) -> None:
+        """Remember what is declared at first use, for homes too; None: by another program."""
         self._settings[queue] = settings
         self._declared = {home for home in self._declared if home.partition("/")[0] != queue}
 
@@ -70,8 +69,10 @@ class Engine:
         """Write the settings that code gives; what was edited at run time stays."""
         settings = self._settings.get(queue) or self._settings.get(queue.partition("/")[0])
         if settings is None:
-            raise ConfigError(f"queue {queue!r} is not declared in this program", field="queue")
-        check_accepted(await self.ask("configure", queue, ["declare", *_flat(settings)]), settings)
+            await _check_declared(self, queue, self._settings)
+        else:
+            args = ["declare", *_flat(settings)]
+            check_accepted(await self.ask("configure", queue, args), settings)
         self._declared.add(queue)
 
     async def configure(self, queue: str, changes: Mapping[str, str]) -> dict[str, str]:
@@ -338,6 +339,14 @@ class Engine:
         if keys is None:
             keys = self._keys[queue] = Keys(self.namespace, queue)
         return keys
+
+
+async def _check_declared(engine: Engine, queue: str, known: Container[str]) -> None:
+    """Raise unless it is a queue that another program was to declare, and has."""
+    if queue.partition("/")[0] not in known:
+        raise ConfigError(f"queue {queue!r} is not declared in this program", field="queue")
+    if not await engine.command("HEXISTS", queue, "conf", "lease_us"):
+        raise NotDeclared(queue)
 
 
 def _reader(on_job: Callable[[str, str], None]) -> Callable[[bytes], None]:

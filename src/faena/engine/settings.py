@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from faena.duration import describe
 from faena.engine.scripts import texts
-from faena.errors import ConfigError
+from faena.errors import ConfigError, NotDeclared
 from faena.limits import Limit
 from faena.options import Backpressure, Order, QueueOptions, Retain
 from faena.options.settings import Settings
@@ -40,6 +40,9 @@ WRITTEN: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Options that can be changed at run time, and the settings that each is written as."""
 
+PLACING: Final = ("order", "lanes", "priority", "payload_limit")
+"""Settings that programs which only produce read: code's to set, and no script's business."""
+
 
 def declaration(options: QueueOptions) -> dict[str, str]:
     """Every setting by name, empty where the options set no bound, and a version of them all."""
@@ -58,12 +61,29 @@ def declaration(options: QueueOptions) -> dict[str, str]:
         "age_step_us": options.age_step_us,
         "retry_boost": options.retry_boost,
         "events_kept": options.events_kept,
+        "order": options.order.value,
+        "lanes": 2 if options.is_laned else 1 if options.is_fair else None,
+        "priority": int(options.priority),
+        "payload_limit": options.payload_limit,
     }
     values |= {name: press and getattr(press, name) for name in _PRESSED}
     values |= {name: getattr(retain, name) for name in _RETAINED}
     texts = {name: "" if value is None else str(value) for name, value in values.items()}
     digest = hashlib.blake2b(repr(sorted(texts.items())).encode(), digest_size=8)
     return texts | {"version": digest.hexdigest()}
+
+
+def placing_of(queue: str, fields: Sequence[bytes | None]) -> QueueOptions:
+    """The settings of PLACING as options."""
+    order, lanes, priority, limit = (None if one is None else one.decode() for one in fields)
+    if order is None or priority is None or limit is None:
+        raise NotDeclared(queue)
+    return QueueOptions(
+        order=Order.of(order),
+        fair={"2": True, "1": None}.get(lanes or "", False),
+        priority=int(priority),
+        payload_limit=int(limit),
+    )
 
 
 def written(options: QueueOptions, names: Iterable[str]) -> dict[str, str]:

@@ -236,6 +236,7 @@ class _Drawing:
 async def make(draft: Draft[Any], tells: str, job: str) -> Made:
     """What the job of a draft is made of, as middleware would have it; sealed when it is sent."""
     task = draft.task
+    await task.prepare()
     ready = task.spec(draft)
 
     async def keep(_queue: str, spec: Spec) -> Receipt[Any]:

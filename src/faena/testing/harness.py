@@ -62,7 +62,7 @@ def sync_harness(
 @contextmanager
 def _pointed(app: Faena, url: str | None, start: datetime | None) -> Generator[Harness]:
     clock, namespace = Clock(start), f"test-{secrets.token_hex(8)}"
-    with app.override(url=url or shared_url(), namespace=namespace, clock=clock):
+    with app.override(url=url or shared_url(), namespace=namespace, clock=clock, is_alone=True):
         yield Harness(app, clock, namespace)
 
 

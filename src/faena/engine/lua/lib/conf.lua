@@ -7,7 +7,8 @@
 -- not divided: tenants are not spread evenly, and a busy shard would lose what the queue may keep.
 --@include key
 local KEPT = 1000
-local TEXTS = { version = true, limits = true, tenant_limits = true, edited = true, digest = true }
+local TEXTS = { version = true, limits = true, tenant_limits = true, edited = true, digest = true,
+  order = true }
 local decoded, number = {}, 0   -- digest -> settings
 
 local PARTS = { max_running = true, soft = true, hard = true }

@@ -21,7 +21,7 @@ local function is_valid(name, value)
       and (name ~= 'limits' or is_enough(string.gmatch(value, '(%d+)/')))
   elseif SHARED[name] and value ~= '' then
     return tonumber(value) and is_enough(string.gmatch(value, '%d+'))
-  elseif name == 'version' then
+  elseif name == 'version' or name == 'order' then
     return value ~= ''
   end
   return tonumber(value) or (value == '' and not NEEDED[name])

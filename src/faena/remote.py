@@ -1,0 +1,283 @@
+"""Queues and tasks of another program, for one that only produces.
+
+    mail = app.remote_queue("mail")
+    send = mail.stub("send", payload=Mail, result=Receipt)
+    receipt = await send.enqueue(Mail(to="ana@example.com"), tenant="acme")
+
+The program with the handlers declares the queue: its settings are on the server, and nothing here
+writes them. What a producer must know of them to place a job (order, lanes, priority, the largest
+payload) is read from there, and again every few seconds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, Unpack, overload
+
+from faena.codec import codec_for
+from faena.engine.settings import PLACING, placing_of
+from faena.errors import ConfigError
+from faena.handler import Handler
+from faena.job import Job
+from faena.naming import check_name
+from faena.number import check_whole
+from faena.options import QueueOptions, priority_of
+from faena.options.settings import Settings
+from faena.queue import Queue
+from faena.retry import Retry
+from faena.shares import Shares
+from faena.task import Draft, EnqueueFields, Receipt, Task
+from faena.tenants import Tenant, TenantView
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from faena.app import Faena
+    from faena.runtime import Runtime
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+_FRESH_S: Final = 10.0
+"""How long what was read of a queue's settings counts."""
+_MOST_VERSION: Final = 1_000_000
+
+
+class Stub(Task[P, R]):
+    """A task whose function is in another program: it can be enqueued, not called or served."""
+
+    def __init__(self, queue: RemoteQueue, handler: Handler, priority: int | None) -> None:
+        super().__init__(queue.app, handler)
+        self._origin = queue
+        self._own_priority = priority
+
+    @overload
+    async def enqueue(
+        self: Stub[None, R] | Stub[Job, R], **options: Unpack[EnqueueFields]
+    ) -> Receipt[R]: ...
+    @overload
+    async def enqueue(self, payload: P, **options: Unpack[EnqueueFields]) -> Receipt[R]: ...
+    async def enqueue(self, payload: Any = ..., **options: Unpack[EnqueueFields]) -> Receipt[Any]:
+        """Put one job on the queue; see `Task.enqueue`."""
+        given = () if payload is ... else (payload,)
+        return await self.put(self.draft(*given, **options))
+
+    async def put(self, draft: Draft[P]) -> Receipt[R]:
+        """Put one job on the queue as it was drafted."""
+        await self.prepare()
+        return await super().put(draft)
+
+    async def enqueue_many(
+        self, payloads: Iterable[P | Draft[P]], **options: Unpack[EnqueueFields]
+    ) -> list[Receipt[R]]:
+        """Put many jobs on the queue; see `Task.enqueue_many`."""
+        await self.prepare()
+        return await super().enqueue_many(payloads, **options)
+
+    async def prepare(self) -> None:
+        """Know how jobs are placed in the queue."""
+        options = await self._origin.learn()
+        self.handler = replace(
+            self.handler,
+            priority=self._own_priority or options.priority,
+            payload_limit=options.payload_limit,
+        )
+
+    def __repr__(self) -> str:
+        return f"<Stub {self.queue}/{self.name}>"
+
+
+class RemoteQueue(Queue):
+    """A queue that another program declares and serves."""
+
+    is_remote = True
+
+    def __init__(self, app: Faena, name: str) -> None:
+        super().__init__(app, name, QueueOptions())
+        self._read: tuple[Runtime, float] | None = None
+
+    @property
+    def handlers(self) -> dict[str, Handler]:
+        """None: they are elsewhere."""
+        return {}
+
+    # -- tasks ----------------------------------------------------------------------------------
+
+    @overload
+    def stub(
+        self,
+        name: str,
+        *,
+        payload: None,
+        result: type[R],
+        priority: int | str | None = ...,
+        version: int = ...,
+    ) -> Stub[None, R]: ...
+    @overload
+    def stub(
+        self,
+        name: str,
+        *,
+        payload: type[P],
+        result: type[R],
+        priority: int | str | None = ...,
+        version: int = ...,
+    ) -> Stub[P, R]: ...
+    @overload
+    def stub(
+        self,
+        name: str,
+        *,
+        payload: None,
+        result: Any = ...,
+        priority: int | str | None = ...,
+        version: int = ...,
+    ) -> Stub[None, Any]: ...
+    @overload
+    def stub(
+        self,
+        name: str,
+        *,
+        payload: type[P],
+        result: Any = ...,
+        priority: int | str | None = ...,
+        version: int = ...,
+    ) -> Stub[P, Any]: ...
+    @overload
+    def stub(
+        self,
+        name: str,
+        *,
+        payload: Any = ...,
+        result: Any = ...,
+        priority: int | str | None = ...,
+        version: int = ...,
+    ) -> Stub[Any, Any]: ...
+    def stub(
+        self,
+        name: str,
+        *,
+        payload: Any = Any,
+        result: Any = Any,
+        priority: int | str | None = None,
+        version: int = 1,
+    ) -> Stub[Any, Any]:
+        """A task of this queue by its name, to be enqueued from here.
+
+        `payload` is the type that is checked and encoded, as the handler's own would be: any JSON
+        value without one, nothing at all with None. `result` is what `handle.result()` returns.
+        `priority` is that of jobs which name none, by default the queue's; `version` the task's.
+        """
+        if name in self.tasks:
+            raise ConfigError(
+                f"stub {name!r} is made twice on queue {self.name}: use the one there is",
+                field="name",
+                value=name,
+            )
+        own = None if priority is None else priority_of(priority)
+        handler = self._handler(check_name("task", name), payload, result)
+        version = check_whole("version", version, least=1, most=_MOST_VERSION)
+        stub: Stub[Any, Any] = Stub(self, replace(handler, version=version), own)
+        self.tasks[name] = stub
+        return stub
+
+    def _handler(self, name: str, payload: Any, result: Any) -> Handler:
+        return Handler(
+            name=name,
+            queue=self.name,
+            function=_absent(f"{self.name}/{name}"),
+            run="async",
+            place="async",
+            batch=None,
+            payload=None if payload is None else codec_for(payload),
+            result=codec_for(result),
+            payload_at=-1 if payload is None else 0,
+            job_at=-1,
+            retry=Retry.never(),
+            priority=self.options.priority,
+            timeout_us=None,
+            version=1,
+            payload_limit=self.options.payload_limit,
+            max_deliveries=self.options.max_deliveries,
+        )
+
+    @property
+    def task(self) -> NoReturn:
+        """Refused: handlers are registered where the queue is declared."""
+        self._refuse("register a handler", "use stub() to enqueue its tasks, or app.queue()")
+
+    def batch(self, *_: Any, **__: Any) -> NoReturn:
+        """Refused, as `task` is."""
+        self._refuse("register a handler", "use stub() to enqueue its tasks, or app.queue()")
+
+    # -- settings -------------------------------------------------------------------------------
+
+    async def learn(self) -> QueueOptions:
+        """What counts for whoever places jobs, read from the server; `options` says it from now on.
+
+        Raises NotDeclared when no program has declared the queue there yet.
+        """
+        runtime = await self.app.runtime()
+        if self._read is None or self._read[0] is not runtime or self._is_old(self._read[1]):
+            fields = await runtime.engine.command("HMGET", self.name, "conf", *PLACING)
+            if fields[0] is None:
+                await runtime.engine.declare(self.name)  # which refuses, unless it is a test
+                fields = await runtime.engine.command("HMGET", self.name, "conf", *PLACING)
+            self.options = placing_of(self.name, fields)
+            self._read = runtime, time.monotonic()
+        return self.options
+
+    @staticmethod
+    def _is_old(read_at: float) -> bool:
+        return time.monotonic() - read_at > _FRESH_S
+
+    def tenant(self, name: str | None) -> Tenant:
+        """One tenant, to look at or to decide about."""
+        return Tenant(self.app.runtime, self.name, name)
+
+    async def tenants(self, *, limit: int = 50) -> list[TenantView]:
+        """The tenants with the most live jobs, then those that something is decided for."""
+        await self.learn()
+        return await super().tenants(limit=limit)
+
+    async def settings(self) -> Settings:
+        """What counts on the server now."""
+        await self.learn()
+        return await super().settings()
+
+    async def shares(self, *, minutes: int = 1) -> list[Shares]:
+        """What each tenant was given in the last full minutes, oldest first, and in this one."""
+        await self.learn()
+        return await super().shares(minutes=minutes)
+
+    async def configure(self, *_: Any, **__: Any) -> NoReturn:
+        """Refused: settings are changed where the queue is declared."""
+        self._refuse("change settings", "do it there")
+
+    async def reset(self, *_: str) -> NoReturn:
+        """Refused, as `configure` is."""
+        self._refuse("reset settings", "do it there")
+
+    async def reshard(self, *_: Any, **__: Any) -> NoReturn:
+        """Refused, as `configure` is."""
+        self._refuse("change shards", "do it there")
+
+    def _refuse(self, what: str, instead: str) -> NoReturn:
+        raise ConfigError(
+            f"cannot {what}: queue {self.name} is declared by another program; {instead}",
+            field="queue",
+            value=self.name,
+        )
+
+
+def _absent(task: str) -> Callable[..., Any]:
+    def absent(*_: Any, **__: Any) -> NoReturn:
+        raise ConfigError(
+            f"task {task} must be enqueued: it is a stub, its function is in another program",
+            field="task",
+            value=task,
+        )
+
+    return absent
