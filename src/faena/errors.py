@@ -13,7 +13,7 @@
     ├── Overloaded              back-pressure refused the job: .retry_after .reason
     ├── JobError
     │   ├── JobNotFound
-    │   ├── JobConflict         the id exists with another payload
+    │   ├── JobConflict         the id exists with another task, payload, tenant or key
     │   ├── InvalidTransition   the job's state does not allow the operation
     │   └── LeaseLost           another worker holds, or has settled, the job
     ├── JobFailed               raised to a waiter, with the remote traceback
@@ -116,7 +116,7 @@ class JobNotFound(JobError):
 
 
 class JobConflict(JobError):
-    """A job with this id exists and carries another payload."""
+    """A job with this id exists and has another task, payload, tenant or key."""
 
 
 class InvalidTransition(JobError):

@@ -96,7 +96,9 @@ def _dropped(view: JobView) -> PayloadError:
 def _failure(view: JobView) -> JobFailed:
     last = view.errors[-1] if view.errors else None
     if view.state is State.CANCELLED:
-        return JobCancelled(f"job {view.id} was cancelled", error=last)
+        is_late = last is not None and last.code == "EXPIRED"
+        words = "expired before it could run" if is_late else "was cancelled"
+        return JobCancelled(f"job {view.id} {words}", error=last)
     kind = JobTimedOut if last is not None and last.code == "TIMEOUT" else JobFailed
     words = f"{last.name}: {last.message}\n{last.stack or ''}" if last else "no error was recorded"
     return kind(f"job {view.id} is dead: {words.rstrip()}", error=last)

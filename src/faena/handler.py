@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from faena.codec import Codec, codec_for, of_result
 from faena.errors import ConfigError, PayloadError
 from faena.job import Job
 from faena.options import BatchOptions, QueueOptions, Run, TaskOptions, default_timeout_us
-from faena.retry import Retry
+from faena.retry import Retry, Terms
 from faena.signature import read_batch, read_plain
 
 Place: TypeAlias = Run | Literal["batch"]
@@ -82,6 +82,12 @@ class Handler:
     def timeout_of(self, asked_us: int | None, priority: int) -> int:
         """How long an attempt may run: the job's word, the task's, or the priority's default."""
         return asked_us or self.timeout_us or default_timeout_us(priority)
+
+    def retry_of(self, attempts: int | None, terms: Terms | None) -> Retry:
+        """The policy of a job: its producer's, or that of the task with so many attempts."""
+        if terms is not None:
+            return terms.policy(self.retry.give_up_on)
+        return replace(self.retry, attempts=attempts) if attempts else self.retry
 
 
 def _kind_of(value: Any) -> str:

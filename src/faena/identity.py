@@ -23,7 +23,8 @@ from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Self, TypeAlias, TypeVar
+from uuid import UUID
 
 from faena.errors import ConfigError
 from faena.naming import check_label
@@ -38,6 +39,8 @@ _RANDOM_BITS: Final = 72
 _LEAP_MASK: Final = (1 << 40) - 1
 _TAIL: Final = 64 * 64
 _TAILS: Final = tuple(high + low for high in ID_ALPHABET for low in ID_ALPHABET)
+
+K = TypeVar("K")
 
 _SHORTEST_KEY: Final = 16
 _STAMP_MOST: Final = 10**15
@@ -111,6 +114,11 @@ class IdempotencyKey:
             parts.append(str(self.stamp))
         return "_".join(["idem", *parts])
 
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The key that `str()` wrote; raises ConfigError for a text that is none."""
+        return _parsed(cls, text, "idem_<tenant>_<entity>_<id>_<action>")
+
 
 @dataclass(frozen=True, slots=True)
 class WebhookKey:
@@ -127,8 +135,23 @@ class WebhookKey:
     def __str__(self) -> str:
         return f"webhook_{_escape(self.source)}_{self.external_id}"
 
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The key that `str()` wrote; raises ConfigError for a text that is none."""
+        return _parsed(cls, text, "webhook_<source>_<id>")
+
 
 BuiltKey: TypeAlias = IdempotencyKey | WebhookKey
+
+Label: TypeAlias = str | int | UUID | BuiltKey
+"""What a job's id, a key or a tenant may be given as; it is kept as text."""
+
+
+def as_label(what: str, value: Any) -> str:
+    """The text of an id, a key or a tenant."""
+    if isinstance(value, int | UUID | IdempotencyKey | WebhookKey) and not isinstance(value, bool):
+        return str(value)
+    return check_label(what, value)
 
 
 def parse_key(text: str) -> BuiltKey | None:
@@ -162,6 +185,13 @@ def _parse(text: str) -> BuiltKey | None:
         return None
     tenant, entity, name, action = map(_unescape, parts[:4])
     return IdempotencyKey(tenant, entity, name, action, int(parts[4]) if parts[4:] else None)
+
+
+def _parsed(kind: type[K], text: str, form: str) -> K:
+    key = parse_key(text)
+    if not isinstance(key, kind):
+        raise ConfigError(f"key must have the form {form}, got {text!r}", field="key", value=text)
+    return key
 
 
 def _escape(part: str) -> str:

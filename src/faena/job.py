@@ -10,6 +10,7 @@ import msgspec
 
 from faena.codec import codec_for
 from faena.outcomes import ErrorRecord
+from faena.retry import Terms
 from faena.states import State
 
 SCHEDULE_HEADER = "faena-schedule"
@@ -44,6 +45,10 @@ class Spec(msgspec.Struct, omit_defaults=True):
     tenant: str | None = None
     key: str | None = None
     timeout_us: int | None = None
+    attempts: int | None = None
+    """How many at most, where the producer said so."""
+    retry: Terms | None = None
+    """The same of its policy."""
     headers: dict[str, str] = {}
     parents: dict[str, Input] = {}
     """In a flow: the nodes it came after, by name."""
@@ -70,6 +75,7 @@ class Job:
         "id",
         "key",
         "losses",
+        "max_attempts",
         "origin",
         "parents",
         "queue",
@@ -93,12 +99,19 @@ class Job:
         """In a group's callback: its `total`, and how many are completed, dead and cancelled."""
         self.attempt = attempt
         """From 1; a delivery lost with its worker does not count."""
+        self.max_attempts = spec.attempts or 1
+        """How many attempts it has at most, by its producer's word or its task's."""
         self.losses = 0
         """Deliveries lost with their worker."""
         self.worker = ""
         self.cancelled = False
         """True once somebody asked for the job to stop, its time is over or its lease is lost."""
         self._notes: Notes | None = None
+
+    @property
+    def is_last_attempt(self) -> bool:
+        """Whether the job is dead if this attempt fails."""
+        return self.attempt >= self.max_attempts
 
     @property
     def schedule(self) -> str | None:

@@ -7,6 +7,7 @@ raise Discard       Buried       dead now, whatever attempts are left
 raise RateLimited   Limited      the provider said "not before": the queue, or the tenant, waits, no
                                  attempt used
 cancelled           Cancelled
+claimed too late    Expired      cancelled, never run
 worker stops        Released     back to its place, no attempt used
 """
 
@@ -146,6 +147,13 @@ class Cancelled(msgspec.Struct, frozen=True):
     error: ErrorRecord
 
 
+class Expired(msgspec.Struct, frozen=True):
+    """The job was claimed too late to be started; no attempt used."""
+
+    kind: ClassVar[str] = "expire"
+    error: ErrorRecord
+
+
 class Snoozed(msgspec.Struct, frozen=True):
     """The job runs again after `delay_us`; no attempt used."""
 
@@ -170,4 +178,4 @@ class Released(msgspec.Struct, frozen=True):
     kind: ClassVar[str] = "release"
 
 
-Outcome = Completed | Retried | Buried | Cancelled | Snoozed | Limited | Released
+Outcome = Completed | Retried | Buried | Cancelled | Expired | Snoozed | Limited | Released

@@ -11,6 +11,7 @@ from faena.engine.scripts import CREATED, Answer
 from faena.errors import JobConflict, Overloaded
 from faena.handle import Handle
 from faena.lanes import tenant_of
+from faena.options import OnConflict
 
 if TYPE_CHECKING:
     from faena.task import Task
@@ -36,6 +37,8 @@ class Receipt(msgspec.Struct, Generic[R], frozen=True, kw_only=True):
     """What is or grows too deep, where there is a wait: the queue, or a tenant of it."""
     replaced: str | None = None
     """The waiting job that this one took the place of."""
+    is_different: bool = False
+    """With on_conflict="keep": whether the job that is kept has another payload, tenant or key."""
     is_member: bool = False
     """Whether a duplicate belongs to the group that this one was to join."""
     durability: str
@@ -49,8 +52,13 @@ class Receipt(msgspec.Struct, Generic[R], frozen=True, kw_only=True):
 
     @property
     def is_accepted(self) -> bool:
-        """Whether the work is on the queue, by this call or an earlier one."""
-        return self.status in {"created", "duplicate"}
+        """Whether the work is on the queue, runs or is done, by this call or an earlier one.
+
+        A duplicate of a job that is dead or was cancelled is not accepted: nobody will do the work.
+        One that retention has removed counts as done.
+        """
+        is_lost = self.status == "duplicate" and self.state in {"dead", "cancelled"}
+        return self.status in {"created", "duplicate"} and not is_lost
 
 
 def receipt_of(task: Task[Any, R], job: NewJob, answer: Answer, durability: str) -> Receipt[R]:
@@ -75,6 +83,13 @@ def receipt_of(task: Task[Any, R], job: NewJob, answer: Answer, durability: str)
     )
 
 
+def kept(receipt: Receipt[R], on_conflict: OnConflict) -> Receipt[R]:
+    """A conflict as the producer wants it: as it is, or a duplicate of the job that is there."""
+    if on_conflict == "raise" or receipt.status != "conflict":
+        return receipt
+    return msgspec.structs.replace(receipt, status="duplicate", is_different=True)
+
+
 def accepted(receipt: Receipt[R]) -> Receipt[R]:
     """The receipt of a single call, which raises what a list of them only says."""
     if receipt.status == "overloaded":
@@ -85,8 +100,11 @@ def accepted(receipt: Receipt[R]) -> Receipt[R]:
             reason=reason,
         )
     if receipt.status == "conflict":
-        message = f"job {receipt.id} exists with another payload; it is {receipt.state}"
-        raise JobConflict(message, op="enqueue")
+        raise JobConflict(
+            f"job {receipt.id} exists with another task, payload, tenant or key; "
+            f"it is {receipt.state}",
+            op="enqueue",
+        )
     return receipt
 
 

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypedDict, Unpack
+
+import msgspec
 
 from faena.duration import LONGEST_US, Duration, to_us
 from faena.errors import ConfigError
@@ -71,6 +74,23 @@ class Custom:
 
     def delay_us(self, attempt: int, error: BaseException | None) -> int:
         return to_us("retry delay", self.function(attempt, error))
+
+
+class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A policy as it travels with a job: everything but functions and classes."""
+
+    attempts: int
+    jitter: float
+    floor_us: int
+    steps: tuple[int, ...] = ()
+    growth: tuple[int, float, int] | None = None
+    """Base, factor and cap, in the place of steps."""
+
+    def policy(self, give_up_on: tuple[type[BaseException], ...]) -> Retry:
+        """The policy, with the errors that the job's task gives up on."""
+        floor = timedelta(microseconds=self.floor_us)
+        curve = Exponential(*self.growth) if self.growth else Steps(self.steps)
+        return Retry(curve, self.attempts, jitter=self.jitter, floor=floor, give_up_on=give_up_on)
 
 
 _FALLBACK: Final = Exponential(base_us=1_000_000, factor=2.0, cap_us=300_000_000)
@@ -171,6 +191,21 @@ class Retry:
     def whatsapp(cls, *, attempts: int = 3) -> Retry:
         """For an upstream that counts requests by the minute."""
         return cls.steps("5s", "15s", "60s", attempts=attempts)
+
+    def terms(self) -> Terms:
+        """The policy as it travels with a job; raises ConfigError when it cannot."""
+        curve = self.curve
+        if self.give_up_on or not isinstance(curve, Exponential | Steps):
+            what = "give_up_on" if self.give_up_on else "a curve of one's own"
+            raise ConfigError(
+                f"retry of one job must be exponential, fixed or steps, got {what}, which cannot "
+                "travel with it: give that to the task or the queue",
+                field="retry",
+            )
+        rules = (self.attempts, float(self.jitter), self.floor_us)
+        if isinstance(curve, Steps):
+            return Terms(*rules, steps=curve.waits_us)
+        return Terms(*rules, growth=(curve.base_us, curve.factor, curve.cap_us))
 
     def exhausted(self, attempt: int) -> bool:
         """Was the `attempt`-th attempt (from 1) the last one?"""

@@ -33,13 +33,11 @@ def seal_job(
     place: Place = _NOWHERE,
 ) -> NewJob:
     """Write the spec and the line before it; `place` is its lane and chain."""
-    facts: Facts = {**place}
-    if options.delay_us:
-        facts["delay"] = options.delay_us
+    facts: Facts = {**place, **time_facts(options)}
     if options.id is not None:
         facts["digest"] = digest_of(spec)
-    if isinstance(options.unique, Unique):
-        facts.update(_unique_facts(options.unique))
+    if options.claim is not None:
+        facts.update(_unique_facts(options.claim))
     if options.tells is not None:
         facts["tells"] = options.tells
     return NewJob(job_id, seal(priority, facts, _encode(spec)), facts)
@@ -68,6 +66,20 @@ def digest_of(spec: Spec) -> str:
     """What makes two jobs of one id the same: task, payload, tenant, key."""
     parts = (spec.task, bytes(spec.payload), spec.tenant, spec.key)
     return hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()
+
+
+def time_facts(options: EnqueueOptions) -> Facts:
+    """When the job is ready, and when it is too late for it; the server has the clock."""
+    facts: Facts = {}
+    if options.at_us:
+        facts["at"] = options.at_us
+    elif options.delay_us:
+        facts["delay"] = options.delay_us
+    if options.expires_us:
+        facts["expires"] = options.expires_us
+    elif options.lasts_us:
+        facts["lasts"] = options.lasts_us
+    return facts
 
 
 def _unique_facts(unique: Unique) -> Facts:

@@ -71,6 +71,7 @@ TRANSITIONS: Final = (
     Transition("cancel", State.DELAYED, State.CANCELLED, "called off"),
     Transition("cancel", State.READY, State.CANCELLED, "called off"),
     Transition("cancel", State.RUNNING, State.CANCELLED, "called off; the worker is told"),
+    Transition("expire", State.RUNNING, State.CANCELLED, "too late to start it, or again"),
     Transition("redrive", State.DEAD, State.READY, "run again as the same job"),
     Transition("redrive", State.DEAD, State.BLOCKED, "the same, in an order: not its turn"),
     Transition("prune", State.COMPLETED, None, "retention ended"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, overload
 
@@ -11,16 +12,25 @@ import msgspec
 
 from faena.duration import Duration
 from faena.engine.envelope import NewJob
-from faena.errors import PayloadError
+from faena.errors import ConfigError, PayloadError
 from faena.handle import Handle
 from faena.handler import Handler
+from faena.identity import Label, as_label
 from faena.job import Job, Spec
 from faena.lanes import Place, place_facts
 from faena.middleware import wrap_enqueue
-from faena.naming import check_label
-from faena.options import Durability, EnqueueOptions, Order, Unique, build
+from faena.options import (
+    Durability,
+    EnqueueOptions,
+    OnConflict,
+    Order,
+    Unique,
+    build,
+    merged,
+)
 from faena.producer import BATCH, BATCH_BYTES, PLACED
-from faena.receipt import Receipt, accepted, receipt_of
+from faena.receipt import Receipt, accepted, kept, receipt_of
+from faena.retry import Retry
 from faena.sealing import Frame, seal_job
 
 if TYPE_CHECKING:
@@ -37,15 +47,21 @@ _MEMORY = Durability()
 class EnqueueFields(TypedDict, total=False):
     """The options of an enqueue call; see `EnqueueOptions`."""
 
-    tenant: str
-    key: str
+    tenant: Label
+    key: Label
     delay: Duration
+    at: datetime
+    expires: Duration | datetime
     priority: int | str
-    id: str
-    unique: Unique | str
+    id: Label
+    unique: Unique | Label
+    replace: Label
+    on_conflict: OnConflict
     durability: Durability | str
     headers: Mapping[str, str]
     timeout: Duration
+    attempts: int
+    retry: Retry
 
 
 class Draft(msgspec.Struct, Generic[P], frozen=True):
@@ -87,7 +103,7 @@ class Task(Generic[P, R]):
         """Put one job on the queue.
 
         Raises Overloaded when back-pressure refuses it and JobConflict when its id is taken by a
-        job with another payload.
+        job with another task, payload, tenant or key.
         """
         if options or self.app.middleware:
             return await self.put(Draft(payload, self._options(options), self))
@@ -103,19 +119,45 @@ class Task(Generic[P, R]):
     async def enqueue_many(
         self, payloads: Iterable[P | Draft[P]], **options: Unpack[EnqueueFields]
     ) -> list[Receipt[R]]:
-        """Put many jobs on the queue: a round trip per 300 (100 with lanes), a receipt for each."""
+        """Put many jobs on the queue: a round trip per 300 (100 with lanes), a receipt for each.
+
+        Items are payloads or drafts of this task; what a draft says counts before the options here.
+        """
         shared = self._options(options)
         # Every payload is checked before any is sent: a bad one costs no half-sent list.
-        pairs = [
-            (self._encode(item.payload), item.options)
-            if isinstance(item, Draft)
-            else (self._encode(item), shared)
-            for item in payloads
-        ]
+        pairs = self._pairs(payloads, shared)
         if not self.app.middleware:
             return await self._send_all(pairs)
         specs = [(self._spec(*pair), pair[1]) for pair in pairs]
         return list(await asyncio.gather(*(self._send_one(*pair) for pair in specs)))
+
+    def _pairs(
+        self, items: Iterable[P | Draft[P]], shared: EnqueueOptions
+    ) -> list[tuple[bytes, EnqueueOptions]]:
+        pairs: list[tuple[bytes, EnqueueOptions]] = []
+        for item in items:
+            try:
+                if isinstance(item, Draft):
+                    pairs.append(self._drafted(item, shared))
+                else:
+                    pairs.append((self._encode(item), shared))
+            except PayloadError as error:
+                words = f"item {len(pairs)} of the list: {error}"
+                raise PayloadError(words, fields=error.fields, op="enqueue") from error
+            except ConfigError as error:
+                words = f"item {len(pairs)} of the list: {error}"
+                raise ConfigError(words, field=error.field, value=error.value) from error
+        return pairs
+
+    def _drafted(self, draft: Draft[P], shared: EnqueueOptions) -> tuple[bytes, EnqueueOptions]:
+        if draft.task is not self:
+            mine, its = f"{self.queue}/{self.name}", f"{draft.task.queue}/{draft.task.name}"
+            raise ConfigError(
+                f"a draft must be one of task {mine}, got one of {its}: "
+                f"give it to {draft.task.name}.enqueue_many",
+                field="draft",
+            )
+        return self._encode(draft.payload), merged(shared, draft.options)
 
     def draft(self, payload: P = _MISSING, **options: Unpack[EnqueueFields]) -> Draft[P]:
         """An item of `enqueue_many` with options of its own."""
@@ -128,9 +170,9 @@ class Task(Generic[P, R]):
         """What a worker would be sent for a draft: its payload is checked and encoded here."""
         return self._spec(self._encode(draft.payload), draft.options)
 
-    def handle(self, job_id: str) -> Handle[R]:
+    def handle(self, job_id: Label) -> Handle[R]:
         """A job of this task by its id; nothing is looked up."""
-        return Handle(self.app, self.queue, check_label("id", job_id), self.handler.result)
+        return Handle(self.app, self.queue, as_label("id", job_id), self.handler.result)
 
     # -- sending --------------------------------------------------------------------------------
 
@@ -144,7 +186,7 @@ class Task(Generic[P, R]):
             place = self.place(ready.tenant, ready.key)
             job = seal_job(job_id, ready, options, self.priority(options), place)
             (receipt,) = await self._deliver([job], Durability.of(options.durability))
-            return receipt
+            return kept(receipt, options.on_conflict)
 
         if self.app.middleware:
             return await wrap_enqueue(self.app.middleware, send)(self.queue, spec)
@@ -161,7 +203,9 @@ class Task(Generic[P, R]):
                     receipts += await sending
                 sending = asyncio.create_task(self._deliver(*batch))
                 await asyncio.sleep(0)  # it goes out now, not when the next batch is sealed
-            return receipts if sending is None else receipts + await sending
+            if sending is not None:
+                receipts += await sending
+            return [kept(one, of.on_conflict) for one, (_, of) in zip(receipts, pairs, strict=True)]
         except BaseException:
             if sending is not None:
                 sending.cancel()
@@ -224,6 +268,8 @@ class Task(Generic[P, R]):
             tenant=options.tenant,
             key=options.key,
             timeout_us=options.timeout_us,
+            attempts=options.attempts,
+            retry=options.terms,
             headers=dict(options.headers) if options.headers else {},
         )
 

@@ -18,7 +18,7 @@ async def test_the_same_id_is_the_same_job(app: Faena, h: Harness) -> None:
     first = await bill.enqueue(100, id="invoice-9")
     again = await bill.enqueue(100, id="invoice-9")
     assert (first.status, again.status, again.state) == ("created", "duplicate", "ready")
-    with pytest.raises(JobConflict, match="invoice-9 exists with another payload"):
+    with pytest.raises(JobConflict, match="invoice-9 exists with another task, payload"):
         await bill.enqueue(200, id="invoice-9")
     await h.assert_enqueued(bill, count=1)
 

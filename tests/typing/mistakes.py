@@ -45,6 +45,9 @@ async def producer() -> None:
     await tick.enqueue(Invoice(1))  # error: reportArgumentType
     await bill.enqueue(Invoice(1), dely="5m")  # error: reportCallIssue
     await bill.enqueue(Invoice(1), delay=5)  # error: reportArgumentType
+    await bill.enqueue(Invoice(1), at="5m")  # error: reportArgumentType
+    await bill.enqueue(Invoice(1), on_conflict="ignore")  # error: reportArgumentType
+    await bill.enqueue(Invoice(1), id=1.5)  # error: reportArgumentType
     await bill.enqueue_many([Invoice(1), 2])  # error: reportArgumentType
     receipt = await bill.enqueue(Invoice(1))
     word: str = await receipt.handle.result()  # error: reportAssignmentType

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -25,6 +25,8 @@ from faena.options import (
 from faena.retry import Retry
 
 S = 1_000_000
+
+LOCAL = datetime(2030, 1, 1)  # noqa: DTZ001 - a time without a zone
 
 
 def test_a_queue_without_options_has_the_documented_defaults() -> None:
@@ -239,7 +241,31 @@ def test_the_headers_are_a_copy() -> None:
         ({"id": "x" * 129}, "id must be 1 to 128 printable characters"),
         ({"delay": 5}, "delay must be a timedelta or"),
         ({"priority": "urgent"}, "priority must be 1 to 100 or a level's name, got 'urgent'"),
-        ({"unique": 5}, "unique must be a key or a Unique"),
+        ({"unique": 5.0}, "unique must be a key or a Unique"),
+        ({"unique": True}, "unique must be a key or a Unique"),
+        ({"id": True}, "id must be 1 to 128 printable characters"),
+        ({"replace": 1.5}, "replace must be 1 to 128 printable characters"),
+        ({"unique": "a", "replace": "b"}, "unique and replace must not both be given"),
+        ({"at": "5m"}, "at must be a datetime with a time zone"),
+        ({"at": LOCAL}, "at must be a datetime with a time zone"),
+        ({"at": datetime(2200, 1, 1, tzinfo=UTC)}, "at must be before the year 2112"),
+        ({"at": datetime(2030, 1, 1, tzinfo=UTC), "delay": "5m"}, "delay and at must not both"),
+        (
+            {"at": datetime(2030, 1, 1, tzinfo=UTC), "unique": Unique.debounce("k", "5s")},
+            "at must not be given with Unique.debounce",
+        ),
+        ({"expires": 5}, "expires must be a timedelta or"),
+        ({"expires": "0s"}, "expires must be a duration from 1ms"),
+        ({"expires": LOCAL}, "expires must be a datetime with a time zone"),
+        ({"expires": "5m", "delay": "5m"}, "expires must be later than the job is ready"),
+        ({"attempts": 0}, "attempts must be"),
+        ({"attempts": True}, "attempts must be"),
+        ({"attempts": 1001}, "attempts must be"),
+        ({"attempts": 3, "retry": Retry.fixed()}, "attempts and retry must not both be given"),
+        ({"retry": {"attempts": 3}}, "retry must be a Retry"),
+        ({"retry": Retry.custom(lambda *_: "1s")}, "retry of one job must be exponential"),
+        ({"retry": Retry.fixed(give_up_on=(KeyError,))}, "got give_up_on, which cannot travel"),
+        ({"on_conflict": "ignore"}, "on_conflict must be 'raise' or 'keep'"),
         ({"durability": "fsync"}, "did you mean 'fsynced'"),
         ({"headers": [("a", "b")]}, "headers must be a mapping of at most 64 texts, got list"),
         ({"headers": {str(n): "" for n in range(65)}}, "headers must be a mapping of at most 64"),

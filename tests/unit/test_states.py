@@ -10,7 +10,7 @@ from faena.states import FINISHED, LIVE, TRANSITIONS, State, diagram, sources, t
 
 PAGE = Path(__file__).parents[2] / "docs" / "design" / "states.md"
 
-NAMES = "enqueue claim renew complete retry snooze bury cancel promote rescue prune redrive"
+NAMES = "enqueue claim renew complete retry snooze bury cancel expire promote rescue prune redrive"
 
 
 def test_the_table_uses_exactly_the_words_of_the_engine() -> None:

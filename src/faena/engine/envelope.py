@@ -18,6 +18,12 @@ class Facts(Place, total=False):
 
     delay: int
     """Microseconds until it is ready."""
+    at: int
+    """The instant from which it is ready, in the place of a delay."""
+    expires: int
+    """The instant from which no attempt is started any more."""
+    lasts: int
+    """Microseconds until then, in its place."""
     digest: str
     """What makes two jobs of one id the same."""
     unique: str

@@ -16,6 +16,7 @@ from faena.outcomes import (
     Cancelled,
     Completed,
     DeathNote,
+    Expired,
     Limited,
     Outcome,
     Retried,
@@ -65,6 +66,8 @@ class Claim(NamedTuple):
     """What it was changed to; 0 when it has the one it was enqueued with."""
     origin: str = ""
     """The first job of its line of retries; empty when that is this one."""
+    expires_at: int = 0
+    """The instant from which it may not be started any more; 0 for never."""
 
 
 class Loss(NamedTuple):
@@ -127,7 +130,7 @@ def _weight(outcome: Outcome) -> tuple[int, bytes]:
             return delay_us, _json.encode(error)
         case Buried(error=error, has_run=has_run, note=note):
             return int(has_run), _noted(note, _json.encode(error))
-        case Cancelled(error=error):
+        case Cancelled(error=error) | Expired(error=error):
             return 0, _json.encode(error)
         case Snoozed(delay_us=delay_us) | Limited(delay_us=delay_us):
             return delay_us, b""
@@ -146,11 +149,11 @@ def _noted(note: DeathNote | None, error: bytes) -> bytes:
 def read_exchange(reply: Sequence[Any], lease: str) -> Exchanged:
     """Pair ids, scores and specs; only marked jobs have more to tell."""
     now, next_at, gate, more, lost, popped, specs, facts, *buried = reply
-    history: dict[bytes, tuple[int, int, int, str]] = {
-        facts[i]: (facts[i + 1], facts[i + 2], facts[i + 3], facts[i + 4].decode())
-        for i in range(0, len(facts), 5)
+    history: dict[bytes, tuple[int, int, int, str, int]] = {
+        facts[i]: (facts[i + 1], facts[i + 2], facts[i + 3], facts[i + 4].decode(), facts[i + 5])
+        for i in range(0, len(facts), 6)
     }
-    nothing = (0, 0, 0, "")
+    nothing = (0, 0, 0, "", 0)
     claimed = [
         Claim(job.decode(), lease, spec, float(score), *history.get(job, nothing))
         for job, score, spec in zip(popped[::2], popped[1::2], specs, strict=True)

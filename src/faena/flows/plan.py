@@ -32,7 +32,7 @@ from faena.naming import check_label
 from faena.options import Durability, check_tells
 from faena.options.fields import check_choice
 from faena.receipt import Receipt
-from faena.sealing import digest_of
+from faena.sealing import digest_of, time_facts
 from faena.task import Draft
 
 if TYPE_CHECKING:
@@ -246,9 +246,11 @@ async def make(draft: Draft[Any], tells: str, job: str) -> Made:
 
     if task.app.middleware:
         await wrap_enqueue(task.app.middleware, keep)(task.queue, ready)
-    facts: Facts = {**task.place(ready.tenant, ready.key), "tells": check_tells(tells)}
-    if draft.options.delay_us:
-        facts["delay"] = draft.options.delay_us
+    facts: Facts = {
+        **task.place(ready.tenant, ready.key),
+        **time_facts(draft.options),
+        "tells": check_tells(tells),
+    }
     body = msgspec.json.encode(ready).decode()
     return Made(task.queue, task.priority(draft.options), facts, body, job)
 
@@ -261,7 +263,7 @@ def check_draft(draft: Any) -> None:
             f"{type(draft).__name__}{_hint(draft)}",
             field="draft",
         )
-    for name in ("id", "unique"):
+    for name in ("id", "unique", "replace"):
         if getattr(draft.options, name) is not None:
             raise ConfigError(
                 f"{name} must not be given to a job of a flow or the callback of a group: "

@@ -8,7 +8,7 @@ from faena.options.backpressure import Backpressure
 from faena.options.batch import BatchOptions
 from faena.options.dead_letters import DeadLetters
 from faena.options.durability import Durability, DurabilityLevel
-from faena.options.enqueue import EnqueueOptions, check_tells, telling
+from faena.options.enqueue import EnqueueOptions, OnConflict, check_tells, merged, telling
 from faena.options.fields import build
 from faena.options.order import Order
 from faena.options.priority import PRIORITY_TIMEOUT_US, Priority, default_timeout_us, priority_of
@@ -26,6 +26,7 @@ __all__ = [
     "Durability",
     "DurabilityLevel",
     "EnqueueOptions",
+    "OnConflict",
     "Order",
     "Priority",
     "QueueOptions",
@@ -39,6 +40,7 @@ __all__ = [
     "build",
     "check_tells",
     "default_timeout_us",
+    "merged",
     "priority_of",
     "telling",
 ]

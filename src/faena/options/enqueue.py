@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, Literal
 
-from faena.duration import Duration
+from faena.duration import Duration, to_us
 from faena.errors import ConfigError
+from faena.identity import as_label
 from faena.naming import check_label
+from faena.number import check_whole
 from faena.options.durability import Durability
-from faena.options.fields import attempt_us, derive, optional_us
+from faena.options.fields import attempt_us, check_choice, check_is, derive, optional_us
 from faena.options.priority import priority_of
-from faena.options.unique import Unique
+from faena.options.unique import Unique, UniqueMode
+from faena.retry import MOST_ATTEMPTS, Retry, Terms
+
+OnConflict = Literal["raise", "keep"]
 
 _MEMORY: Final = Durability()
 _MOST_HEADERS: Final = 64
 _LONGEST_HEADER: Final = 4_096
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_US: Final = 2**52
+"""Some time in the year 2112: what the scripts can count exactly, with priorities added."""
+_APART: Final = (("delay", "at"), ("unique", "replace"), ("attempts", "retry"))
+"""Of each pair a call can give one."""
 _TELLS: Final = re.compile(r"[fg]:[^:\s]+:[^:\s]+:[^:\s]*")
 
 
@@ -34,6 +45,12 @@ class EnqueueOptions:
     delay: Duration | None = None
     """How long the job waits before it is ready; None and "0s" are at once."""
 
+    at: datetime | None = None
+    """When the job is ready, in the place of a delay; one that is past by then is at once."""
+
+    expires: Duration | datetime | None = None
+    """When it is too late to start it: such a job is cancelled with the code EXPIRED."""
+
     priority: int | None = None
     """1 (soonest) to 100, or a level's name; None asks the task, then the queue."""
 
@@ -42,6 +59,12 @@ class EnqueueOptions:
 
     unique: Unique | str | None = None
     """What counts as a duplicate; a plain text is a key unique while its job lives."""
+
+    replace: str | None = None
+    """A key, in the place of `unique`: of the jobs that wait under it only the newest stays."""
+
+    on_conflict: OnConflict = "raise"
+    """What to do when `id` is taken by another job: raise JobConflict, or keep that one."""
 
     durability: Durability | str = _MEMORY
     """What must be safe before the call returns: "memory", "replicated(n)" or "fsynced"."""
@@ -52,25 +75,87 @@ class EnqueueOptions:
     timeout: Duration | None = None
     """How long one attempt may run; None asks the task, then the queue, then the priority."""
 
+    attempts: int | None = None
+    """How many attempts the job has at most, 1 to 1000; None asks the retry policy."""
+
+    retry: Retry | None = None
+    """Its retry policy; None asks the task, then the queue. What those give up on still counts."""
+
     tells: str | None = field(init=False, default=None)
     """The flow or group that is told of the job's end; only `telling` sets it."""
 
+    claim: Unique | None = field(init=False, repr=False, compare=False)
+    """What `unique` or `replace` asks for."""
+    terms: Terms | None = field(init=False, repr=False, compare=False)
+    at_us: int = field(init=False, repr=False, compare=False)
+    lasts_us: int = field(init=False, repr=False, compare=False)
+    expires_us: int = field(init=False, repr=False, compare=False)
     delay_us: int = field(init=False, repr=False, compare=False)
     timeout_us: int | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name, value in (("tenant", self.tenant), ("key", self.key), ("id", self.id)):
-            if value is not None:
-                check_label(name, value)
+        for one, other in _APART:
+            if getattr(self, one) is not None and getattr(self, other) is not None:
+                raise ConfigError(f"{one} and {other} must not both be given", field=other)
+        for name in ("tenant", "key", "id", "replace"):
+            if getattr(self, name) is not None:
+                derive(self, name, as_label(name, getattr(self, name)))
         if self.priority is not None:
             derive(self, "priority", priority_of(self.priority))
         if self.unique is not None:
             derive(self, "unique", Unique.of(self.unique))
         if self.durability is not _MEMORY:
             derive(self, "durability", Durability.of(self.durability))
+        derive(self, "claim", Unique.replace(self.replace) if self.replace else self.unique)
         derive(self, "headers", _headers(self.headers))
-        derive(self, "delay_us", optional_us("delay", self.delay) or 0)
         derive(self, "timeout_us", attempt_us(self.timeout))
+        check_choice("on_conflict", self.on_conflict, ("raise", "keep"))
+        self._set_times()
+        self._set_retry()
+
+    def _set_times(self) -> None:
+        derive(self, "delay_us", optional_us("delay", self.delay) or 0)
+        derive(self, "at_us", 0 if self.at is None else _instant("at", self.at))
+        is_instant = isinstance(self.expires, datetime)
+        lasts = None if is_instant else self.expires
+        derive(self, "lasts_us", 0 if lasts is None else to_us("expires", lasts, least_us=1_000))
+        derive(self, "expires_us", _instant("expires", self.expires) if is_instant else 0)
+        is_debounce = self.claim is not None and self.claim.mode is UniqueMode.DEBOUNCE
+        if self.at is not None and is_debounce and self.replace is None:
+            raise ConfigError(
+                "at must not be given with Unique.debounce, which puts its job off itself: "
+                "use replace=",
+                field="at",
+            )
+        if 0 < self.lasts_us <= self.delay_us or 0 < self.expires_us <= self.at_us:
+            raise ConfigError(
+                f"expires must be later than the job is ready, got {self.expires!r}",
+                field="expires",
+                value=self.expires,
+            )
+
+    def _set_retry(self) -> None:
+        if self.attempts is not None:
+            check_whole("attempts", self.attempts, least=1, most=MOST_ATTEMPTS)
+        if self.retry is not None:
+            check_is("retry", self.retry, Retry)
+        derive(self, "terms", None if self.retry is None else self.retry.terms())
+
+
+def _instant(what: str, value: Any) -> int:
+    """Microseconds of an aware datetime; one before 1970 is as past as 1970 itself."""
+    if not isinstance(value, datetime) or value.utcoffset() is None:
+        raise ConfigError(
+            f"{what} must be a datetime with a time zone, such as datetime.now(UTC), got {value!r}",
+            field=what,
+            value=value,
+        )
+    us = max(1, (value - _EPOCH) // timedelta(microseconds=1))
+    if us > _LAST_US:
+        raise ConfigError(
+            f"{what} must be before the year 2112, got {value!r}", field=what, value=value
+        )
+    return us
 
 
 def telling(options: EnqueueOptions, tells: str) -> EnqueueOptions:
@@ -115,3 +200,23 @@ def _is_header(text: Any) -> bool:
     if not isinstance(text, str) or len(text) > _LONGEST_HEADER:
         return False
     return not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+_PLAIN: Final = EnqueueOptions()
+
+
+def merged(call: EnqueueOptions, draft: EnqueueOptions) -> EnqueueOptions:
+    """The options of a draft, and of the call where the draft says nothing."""
+    if call is draft or call == _PLAIN:
+        return draft
+    names = [one.name for one in fields(EnqueueOptions) if one.init]
+    given = {name: getattr(draft, name) for name in names if _says(draft, name)}
+    spoken = {other for pair in _APART for other in pair if given.keys() & set(pair)}
+    rest = {name: getattr(call, name) for name in names if name not in {*given, *spoken}}
+    both: dict[str, Any] = {**rest, **given, "headers": {**call.headers, **draft.headers}}
+    result = EnqueueOptions(**both)
+    return result if draft.tells is None else telling(result, draft.tells)
+
+
+def _says(options: EnqueueOptions, name: str) -> bool:
+    return getattr(options, name) != getattr(_PLAIN, name)

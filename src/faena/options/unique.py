@@ -8,6 +8,7 @@ from typing import Any
 
 from faena.duration import Duration, to_us
 from faena.errors import ConfigError
+from faena.identity import Label, as_label
 from faena.naming import check_label
 
 
@@ -38,22 +39,23 @@ class Unique:
         check_label("unique key", self.key)
 
     @classmethod
-    def while_waiting(cls, key: str) -> Unique:
+    def while_waiting(cls, key: Label) -> Unique:
         """A second job is a duplicate until the first starts."""
-        return cls(UniqueMode.WHILE_WAITING, key)
+        return cls(UniqueMode.WHILE_WAITING, as_label("unique key", key))
 
     @classmethod
-    def while_live(cls, key: str) -> Unique:
+    def while_live(cls, key: Label) -> Unique:
         """A second job is a duplicate until the first is finished."""
-        return cls(UniqueMode.WHILE_LIVE, key)
+        return cls(UniqueMode.WHILE_LIVE, as_label("unique key", key))
 
     @classmethod
-    def throttle(cls, key: str, ttl: Duration) -> Unique:
+    def throttle(cls, key: Label, ttl: Duration) -> Unique:
         """A second job is a duplicate for `ttl` after the first was enqueued, finished or not."""
-        return cls(UniqueMode.THROTTLE, key, ttl_us=to_us("unique ttl", ttl, least_us=1_000))
+        ttl_us = to_us("unique ttl", ttl, least_us=1_000)
+        return cls(UniqueMode.THROTTLE, as_label("unique key", key), ttl_us=ttl_us)
 
     @classmethod
-    def debounce(cls, key: str, ttl: Duration, delay: Duration | None = None) -> Unique:
+    def debounce(cls, key: Label, ttl: Duration, delay: Duration | None = None) -> Unique:
         """Each call replaces the waiting job and starts its wait again.
 
         The job runs `delay` (by default `ttl`) after the latest call, and the key is free when
@@ -67,19 +69,25 @@ class Unique:
                 field="unique delay",
                 value=delay,
             )
-        return cls(UniqueMode.DEBOUNCE, key, ttl_us=ttl_us, delay_us=delay_us)
+        label = as_label("unique key", key)
+        return cls(UniqueMode.DEBOUNCE, label, ttl_us=ttl_us, delay_us=delay_us)
 
     @classmethod
-    def keep_last(cls, key: str) -> Unique:
+    def replace(cls, key: Label) -> Unique:
+        """Each call replaces the job that still waits; one that has started is left alone."""
+        return cls(UniqueMode.DEBOUNCE, as_label("replace", key))
+
+    @classmethod
+    def keep_last(cls, key: Label) -> Unique:
         """While one runs, one more may wait, and the latest call decides what it carries."""
-        return cls(UniqueMode.KEEP_LAST, key)
+        return cls(UniqueMode.KEEP_LAST, as_label("unique key", key))
 
     @classmethod
     def of(cls, value: Any) -> Unique:
-        """Read an option: a plain text is a key that is unique while its job lives."""
+        """Read an option: a plain key is unique while its job lives."""
         if isinstance(value, Unique):
             return value
-        if isinstance(value, str):
+        if isinstance(value, Label) and not isinstance(value, bool):
             return cls.while_live(value)
         raise ConfigError(
             f"unique must be a key or a Unique such as Unique.throttle('key', '10m'), "

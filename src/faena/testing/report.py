@@ -13,6 +13,7 @@ from faena.outcomes import (
     Cancelled,
     Completed,
     ErrorRecord,
+    Expired,
     Limited,
     Outcome,
     Released,
@@ -25,6 +26,7 @@ _WORDS: dict[type[Outcome], str] = {
     Retried: "retried",
     Buried: "dead",
     Cancelled: "cancelled",
+    Expired: "expired",
     Snoozed: "snoozed",
     Limited: "limited",
     Released: "released",
@@ -40,7 +42,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     """Which attempt of the job it was, from 1."""
     ending: str
-    """completed, retried, dead, cancelled, snoozed, limited, released or parked."""
+    """completed, retried, dead, cancelled, expired, snoozed, limited, released or parked."""
     outcome: Outcome
     """The same with its facts, such as how long the retry waits."""
     result: Any = None

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from faena.engine.scripts import Claim
 from faena.handler import Handler
 from faena.job import Job
+from faena.retry import Retry
 
 
 class Stop(Enum):
@@ -41,6 +42,7 @@ class Attempt:
         "interrupt",
         "job",
         "payload",
+        "retry",
         "started",
         "stop",
         "task",
@@ -48,9 +50,12 @@ class Attempt:
         "timer",
     )
 
-    def __init__(self, claim: Claim, handler: Handler, job: Job, timeout_s: float) -> None:
+    def __init__(
+        self, claim: Claim, handler: Handler, job: Job, timeout_s: float, retry: Retry | None = None
+    ) -> None:
         self.claim = claim
         self.handler = handler
+        self.retry = retry or handler.retry
         self.job = job
         self.timeout_s = timeout_s
         self.payload: Any = None

@@ -38,6 +38,7 @@ class Item:
     queue: str
     job_id: str
     origin: str
+    max_attempts: int
     payload: bytes
     spec: bytes
     attempt: int
@@ -59,6 +60,7 @@ class Item:
             queue=job.queue,
             job_id=job.id,
             origin=job.origin,
+            max_attempts=job.max_attempts,
             payload=payload or b"null",
             spec=msgspec.json.encode(spec),
             attempt=job.attempt,
@@ -162,6 +164,7 @@ def _job(item: Item) -> Job:
     spec = msgspec.json.decode(item.spec, type=Spec)
     job = Job(item.queue, item.job_id, spec, attempt=item.attempt)
     job.origin = item.origin
+    job.max_attempts = item.max_attempts
     job.attach(_CallNotes(_post[0], item.token))
     return job
 

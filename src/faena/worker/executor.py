@@ -134,6 +134,8 @@ class Executor:
     # -- before the handler -------------------------------------------------------------------
 
     def _begin(self, claim: Claim) -> Attempt | None:
+        if claim.expires_at and (late := self._judge.too_late(claim)):
+            return self._refuse(claim, late)
         attempt = None
         try:
             attempt = self._prepare(claim)
@@ -163,7 +165,9 @@ class Executor:
         job.attach(self._notes)
         priority = claim.priority or envelope.priority_of(claim.spec)
         timeout_s = handler.timeout_of(spec.timeout_us, priority) / 1e6
-        attempt = Attempt(claim, handler, job, timeout_s)
+        retry = handler.retry_of(spec.attempts, spec.retry)
+        job.max_attempts = retry.attempts
+        attempt = Attempt(claim, handler, job, timeout_s, retry)
         if handler.place == "process":
             attempt.payload = bytes(spec.payload)
             if handler.payload is not None:

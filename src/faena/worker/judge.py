@@ -21,6 +21,7 @@ from faena.outcomes import (
     Completed,
     Discard,
     ErrorRecord,
+    Expired,
     Limited,
     Outcome,
     RateLimited,
@@ -85,6 +86,13 @@ class Judge:
             words = "its failure could not be read; see the worker's log"
             return Buried(ErrorRecord(name="Unreadable", message=words, at=self.now))
 
+    def too_late(self, claim: Claim) -> Expired | None:
+        """What a job ends with that was claimed when it had expired."""
+        if claim.expires_at > self.now:
+            return None
+        words = "it expired before it was started"
+        return Expired(ErrorRecord("Expired", words, "EXPIRED", worker=self._worker, at=self.now))
+
     def unreadable(self, claim: Claim, error: BaseException) -> Buried:
         """The job could not be handed to its handler, and never can."""
         return self._bury(claim, error, None, has_run=False)
@@ -93,7 +101,7 @@ class Judge:
         self, attempt: Attempt, error: BaseException
     ) -> Outcome | None:
         """Turn any ending but a plain return into one outcome."""
-        retry, claim = attempt.handler.retry, attempt.claim
+        retry, claim = attempt.retry, attempt.claim
         match attempt.stop, error:
             case Stop.LOST, _:
                 return None
@@ -115,7 +123,7 @@ class Judge:
                 return self._fail(attempt, error)
 
     def _fail(self, attempt: Attempt, error: BaseException) -> Outcome:
-        retry, number = attempt.handler.retry, attempt.job.attempt
+        retry, number = attempt.retry, attempt.job.attempt
         is_poison = isinstance(error, WorkerDied) and number >= attempt.handler.max_deliveries
         if is_poison or retry.gives_up(error) or retry.exhausted(number):
             return self._bury(attempt.claim, error, attempt.job)

@@ -22,7 +22,7 @@ def tell_end(queue: str, claim: Claim, outcome: Outcome | None, attempt: Attempt
     else:
         return
     job = attempt.job if attempt else None
-    most = attempt.handler.retry.attempts if attempt else 0
+    most = attempt.retry.attempts if attempt else 0
     _log.log(
         level,
         "%s: %s %s: %s",

@@ -50,7 +50,7 @@ async def test_an_id_is_one_job_whoever_sends_it_and_whatever_replies_are_lost(
         "created": 20,
         "duplicate": 15 * 20,
     }
-    with pytest.raises(JobConflict, match="order-3 exists with another payload"):
+    with pytest.raises(JobConflict, match="order-3 exists with another task, payload"):
         await task_of(app).enqueue(Work(ms=999), id="order-3")
     crew.hire()
     await all_completed(app, set(ids))

@@ -8,7 +8,7 @@
 --          · MEMBER id state, a DUPLICATE that tells the same group
 -- refuses  UNCONFIGURED · OVERTAKEN · MOVED (the homes have changed since that epoch)
 -- A spec begins with its envelope: three digits of priority, then ` name=value` facts (lane, chain,
--- delay, digest, unique, mode, ttl, tells, by), then a newline. What follows is the producer's and is never read here.
+-- delay or at, expires or lasts, digest, unique, mode, ttl, tells, by), then a newline. What follows is the producer's and is never read here.
 --@include now, conf, replay, tally, mark, intake, answer_known, take_in_unique, errand, lone
 local now, caller, id_of_call = now_us(ARGV[1]), ARGV[2], ARGV[3]
 local answered, overtaken = replayed(caller, id_of_call)
@@ -52,7 +52,7 @@ for i = 1, number do
     if not is_refused and facts.unique then
       take_in_unique(intake, i, id, spec, facts)
     elseif not is_refused then
-      add(intake, id, spec, tonumber(facts.delay), facts)
+      add(intake, id, spec, delay_of(intake, facts), facts)
     end
   end
 end

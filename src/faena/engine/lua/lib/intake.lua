@@ -85,6 +85,16 @@ local function offset_of(intake, spec)
   return offset
 end
 
+--- After how long a job may run, or nil; an instant that is past is no wait.
+local function delay_of(intake, facts)
+  return facts.at and tonumber(facts.at) - intake.now or tonumber(facts.delay)
+end
+
+--- From when on no attempt of a job is started, or nil.
+local function expiry_of(intake, facts)
+  return facts.lasts and intake.now + tonumber(facts.lasts) or tonumber(facts.expires)
+end
+
 local function add(intake, id, spec, delay, facts)
   local pile, lane, chain = intake.pile, facts.lane, facts.chain
   admit(intake, id, spec)
@@ -92,8 +102,9 @@ local function add(intake, id, spec, delay, facts)
     count_lane(lane, 1, 0)
     intake.is_laned = true
   end
-  if facts.tells and (not facts.unique or facts.mode == 'throttle') then
-    pile.marked[#pile.marked + 1], intake.marks[id] = id, { w = facts.tells }
+  local expires = expiry_of(intake, facts)
+  if (facts.tells or expires) and (not facts.unique or facts.mode == 'throttle') then
+    pile.marked[#pile.marked + 1], intake.marks[id] = id, { w = facts.tells, e = expires }
   end
   local jobs = pile.jobs + 1
   pile.jobs = jobs

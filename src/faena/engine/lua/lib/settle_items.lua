@@ -1,5 +1,6 @@
 --- Every ending but the ordinary one.
 --   retry delay error   snooze delay   bury attempts note-and-error   cancel error   release
+--   expire error: it was claimed too late to be started
 --   limited delay: a provider's "not before", so the whole queue is held and the job put back
 --   tenant_limited delay: the same for the job's tenant; without lanes the job alone is put off
 --@include key, mark, record, ending, info, hold, learn, bury
@@ -19,9 +20,19 @@ local function put_off(batch, id, due)
   batch.delayed[#batch.delayed + 1] = id
 end
 
+--- A job that would be tried again when it has expired ends now; the words are the worker's.
+local function expire(batch, id, now)
+  append_info(id, 'error', string.format(
+    '{"name":"Expired","message":"it expired before it could be tried again","code":"EXPIRED","at":%.0f}', now))
+  table.insert(batch.cancelled, id)
+end
+
 local settle_as = {
   retry = function(batch, id, mark, now, delay, error)
     fail(batch, id, mark, error, 1)
+    if mark.e and now + delay >= mark.e then
+      return expire(batch, id, now)
+    end
     put_off(batch, id, now + delay)
     table.insert(batch.retried, id)
   end,
@@ -36,6 +47,10 @@ local settle_as = {
     fail(batch, id, mark, error, attempts)
     batch.notes[id] = batch.notes[id] or error
     table.insert(batch.dead, id)
+  end,
+  expire = function(batch, id, mark, _, _, error)
+    fail(batch, id, mark, error, 0)
+    table.insert(batch.cancelled, id)
   end,
   cancel = function(batch, id, mark, _, _, error)
     fail(batch, id, mark, error, 1)

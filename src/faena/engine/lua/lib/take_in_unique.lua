@@ -11,7 +11,7 @@ end
 
 local function hold_claim(intake, id, spec, facts, delay)
   call('SET', unique_key(facts.mode, facts.unique), id)
-  save_mark(id, { u = facts.unique, m = facts.mode, w = facts.tells })
+  save_mark(id, { u = facts.unique, m = facts.mode, w = facts.tells, e = expiry_of(intake, facts) })
   add(intake, id, spec, delay, facts)
 end
 
@@ -24,13 +24,13 @@ local function follow(intake, index, id, spec, facts, holder)
   end
   mark.n = id
   save_mark(holder, mark)
-  save_mark(id, { u = facts.unique, m = facts.mode, w = facts.tells })
+  save_mark(id, { u = facts.unique, m = facts.mode, w = facts.tells, e = expiry_of(intake, facts) })
   admit(intake, id, spec)
   if facts.lane then
     count_lane(facts.lane, 1, 0)
   end
   call('HSET', key('specs'), id, spec)
-  call('ZADD', key('blocked'), intake.now + tonumber(facts.delay or 0), id)
+  call('ZADD', key('blocked'), intake.now + math.max(0, delay_of(intake, facts) or 0), id)
 end
 
 local function throttled(intake, index, id, spec, facts)
@@ -44,7 +44,7 @@ local function throttled(intake, index, id, spec, facts)
   end
   local ttl = tonumber(facts.ttl)
   call('SET', claim, id .. ' ' .. whole(intake.now + ttl), 'PX', math.ceil(ttl / 1000))
-  add(intake, id, spec, tonumber(facts.delay), facts)
+  add(intake, id, spec, delay_of(intake, facts), facts)
 end
 
 --- A job that has been delivered once may have done some of its work.
@@ -85,5 +85,6 @@ local function take_in_unique(intake, index, id, spec, facts)
   elseif finding == 'replace' then
     replace(intake, index, holder, state)
   end
-  hold_claim(intake, id, spec, facts, tonumber(facts.delay or facts.mode == 'debounce' and facts.ttl))
+  local delay = delay_of(intake, facts) or facts.mode == 'debounce' and tonumber(facts.ttl)
+  hold_claim(intake, id, spec, facts, delay)
 end
