@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from faena.dispatch import Dispatch
-from faena.engine import Engine
+from faena.engine import Engine, scripts
 from faena.engine.envelope import NewJob
 from faena.errors import InvalidTransition, JobNotFound
 from faena.estate import Estate
@@ -57,6 +57,39 @@ class Client:
         answer = await self._ask(queue, lambda home: _only(self._engine.promote(home, [job])))
         _granted(answer, {"promoted", "ready", "blocked"}, job, "promote")
 
+    async def remove(self, queue: str, job: str) -> None:
+        """Remove a job for good; refused where somebody needs it: it runs, or a flow waits."""
+        answer = await self._ask(queue, lambda home: _only(self._engine.remove(home, [job])))
+        if answer == "member":
+            raise InvalidTransition(
+                f"cannot remove job {job}: a flow or a group waits for its end; cancel it instead",
+                op="remove_job",
+            )
+        if answer == "running":
+            raise InvalidTransition(
+                f"cannot remove job {job}: it is running; cancel it first", op="remove_job"
+            )
+        _granted(answer, {"removed"}, job, "remove")
+
+    async def promote_all(self, queue: str, report: Callable[[int], None] | None = None) -> int:
+        """Run every job now that is delayed when this begins; returns how many."""
+        promoted = 0
+        for home in await self._estate.of(queue).names():
+            left = scripts.pairs((await self._engine.overview(home))[1])["delayed"]
+            while left > 0:
+                page = await self._engine.page(
+                    home, "delayed", min(left, SLICE), after=("", ""), is_reverse=False
+                )
+                if not page:
+                    break
+                answers = await self._engine.promote(home, [job for job, _ in page])
+                gone = answers.count("promoted")
+                promoted += gone
+                left -= len(page)
+                if report is not None:
+                    report(gone)
+        return promoted
+
     async def change(
         self, queue: str, job: str, *, delay_us: int | None, priority: int | None
     ) -> None:
@@ -71,8 +104,15 @@ class Client:
         """The answer of the home that knows the job."""
         return await self._estate.of(queue).first(ask, is_found=lambda answer: answer != "unknown")
 
-    async def sweep_out(self, queue: str, state: str, age_us: int, most: int | None) -> int:
-        """Remove jobs of a state slice by slice; returns how many went."""
+    async def sweep_out(
+        self,
+        queue: str,
+        state: str,
+        age_us: int,
+        most: int | None,
+        report: Callable[[int], None] | None = None,
+    ) -> int:
+        """Remove jobs of a state slice by slice, `report` hears how many went; returns that."""
         removed, at_once = 0, DEAD_SLICE if state == "dead" else SLICE
         for home in await self._estate.of(queue).names():
             size = gone = at_once
@@ -80,6 +120,8 @@ class Client:
                 size = at_once if most is None else min(at_once, most - removed)
                 gone = await self._engine.clean(home, state, age_us, size)
                 removed += gone
+                if report is not None:
+                    report(gone)
         return removed
 
     async def obliterate(

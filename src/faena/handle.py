@@ -70,6 +70,10 @@ class Handle(Generic[R]):
         """Run a delayed job now."""
         await (await self._app.runtime()).client.promote(self.queue, self.id)
 
+    async def remove(self) -> None:
+        """Remove the job for good; not one that runs, or that a flow or a group waits for."""
+        await (await self._app.runtime()).client.remove(self.queue, self.id)
+
     async def change(
         self, *, delay: Duration | None = None, priority: int | str | None = None
     ) -> None:

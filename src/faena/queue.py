@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack
 
 from faena.codec import codec_for
 from faena.duration import Duration, to_s, to_us
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from faena.app import Faena
 
 T = TypeVar("T")
+
+Report: TypeAlias = Callable[[int], None]
 
 _WAITING = (State.BLOCKED, State.DELAYED, State.READY)
 """Removed in this order: whoever waits behind another job would move on when that one is gone."""
@@ -291,20 +293,34 @@ class Queue:
     # -- removing -------------------------------------------------------------------------------
 
     async def clean(
-        self, state: State | str, *, age: Duration = "0s", most: int | None = None
+        self,
+        state: State | str,
+        *,
+        age: Duration = "0s",
+        most: int | None = None,
+        report: Report | None = None,
     ) -> int:
-        """Remove finished jobs older than `age`, at most `most`; returns how many."""
+        """Remove finished jobs older than `age`, at most `most`; returns how many.
+
+        `report` hears after each slice how many went with it.
+        """
         word = _state(state, tuple(FINISHED)).value
         if most is not None:
             check_whole("most", most, least=0, most=1_000_000_000)
         client = (await self._app.runtime()).client
-        return await client.sweep_out(self.name, word, to_us("age", age), most)
+        return await client.sweep_out(self.name, word, to_us("age", age), most, report)
 
-    async def drain(self, *, is_delayed_too: bool = True) -> int:
+    async def drain(self, *, is_delayed_too: bool = True, report: Report | None = None) -> int:
         """Remove every job that waits; running and finished ones stay. Returns how many."""
         client = (await self._app.runtime()).client
         states = _WAITING if is_delayed_too else (State.READY,)
-        return sum([await client.sweep_out(self.name, state.value, 0, None) for state in states])
+        return sum(
+            [await client.sweep_out(self.name, one.value, 0, None, report) for one in states]
+        )
+
+    async def promote_all(self, *, report: Report | None = None) -> int:
+        """Run every job now that is delayed when this begins; returns how many."""
+        return await (await self._app.runtime()).client.promote_all(self.name, report)
 
     async def obliterate(self, *, force: bool = False) -> None:
         """Remove the queue with everything in it; refused while jobs run unless forced."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,12 @@ from tests._support.valkey import Server
 
 Cli = Callable[..., tuple[int, str, str]]
 """Exit code, standard output and standard error of a command."""
+
+
+def listed(told: Any) -> Any:
+    """The items of a list that is whole; any other document as it is."""
+    is_whole = told.keys() == {"items", "cursor"} and told["cursor"] is None
+    return told["items"] if is_whole else told
 
 
 @pytest.fixture(scope="module")

@@ -182,7 +182,7 @@ def test_a_broker_that_cannot_be_reached_is_told_within_seconds(
     ran = run(*args, cwd=home, FAENA_URL=url)
     check(ran, 1, "could not reach the broker at 127.0.0.1:")
     assert "start the broker, or put its address into FAENA_URL" in ran.err
-    assert time.monotonic() - began < 8
+    assert time.monotonic() - began < 20
 
 
 def test_a_broker_that_does_not_answer_is_told_within_seconds(home: Path) -> None:

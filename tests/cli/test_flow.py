@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from faena import Discard, Faena, Retry
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, listed
 
 app = Faena("flow-counter", "redis://127.0.0.1:1/0")
 mail = app.queue("mail", retry=Retry.never())
@@ -40,7 +40,7 @@ def begin(*names: str, runs: bool = False) -> str:
 def document(cli: Cli, *args: str) -> Any:
     code, out, _ = cli(*args, "--json")
     assert code == 0
-    return json.loads(out)
+    return listed(json.loads(out))
 
 
 def test_flows_are_listed_and_shown(cli: Cli) -> None:

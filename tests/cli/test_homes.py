@@ -10,7 +10,7 @@ import pytest
 
 from faena import Faena
 from faena.engine.scripts import Turn
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, listed
 
 app = Faena("home-counter", "redis://127.0.0.1:1/0")
 mail = app.queue("mail", fair=True)
@@ -37,7 +37,7 @@ def fill() -> None:
 def document(cli: Cli, *args: str) -> Any:
     code, out, _ = cli(*args, "--json")
     assert code == 0
-    return json.loads(out)
+    return listed(json.loads(out))
 
 
 def test_a_queue_is_spread_and_shown(cli: Cli) -> None:

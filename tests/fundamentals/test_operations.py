@@ -133,3 +133,29 @@ async def test_old_jobs_are_cleaned_waiting_ones_drained_and_a_queue_removed(
     assert sum((await mail.counts()).values()) == 0
     await mail.obliterate()
     assert await h.jobs() == []
+
+
+async def test_a_job_that_nobody_needs_is_removed_for_good(app: Faena) -> None:
+    mail = app.queue("mail")
+
+    @mail.task
+    async def send(to: str) -> str:
+        return to
+
+    handle = (await send.enqueue("ana")).handle
+    await handle.remove()
+    assert await handle.state() is None
+    with pytest.raises(JobNotFound):
+        await handle.remove()
+
+
+async def test_all_delayed_jobs_are_promoted_at_once(app: Faena) -> None:
+    mail = app.queue("mail")
+
+    @mail.task
+    async def send(to: str) -> str:
+        return to
+
+    await send.enqueue_many(["ana", "bob"], delay="1h")
+    assert await mail.promote_all() == 2
+    assert (await mail.counts())["ready"] == 2

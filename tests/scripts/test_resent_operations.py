@@ -1,4 +1,4 @@
-"""retry.lua, promote.lua and change.lua, sent again because their reply was lost.
+"""retry.lua, promote.lua, change.lua and remove.lua, sent again because their reply was lost.
 
 Between the two the job may have run: the second must not make it run once more.
 """
@@ -96,3 +96,15 @@ async def test_any_number_of_jobs_may_be_named(rig: Rig) -> None:
     looks = await rig.engine.look("q", [*jobs, "never"])
     assert [look[0] for look in looks[:-1]] == [b"ready"] * len(jobs)
     assert looks[-1] == []
+
+
+async def test_a_job_removed_once_is_told_so_and_its_successor_of_that_id_stays(
+    rig: Rig, faulty: FaultyWire
+) -> None:
+    await rig.add("a")
+    faulty.fault = "kept"
+    assert await rig.engine.remove("q", ["a", "never"]) == ["removed", "unknown"]
+    await rig.add("a")
+    await rig.remember()
+    assert await faulty.deliver(kept(faulty), rig.clock.now) == [b"removed", b"unknown"]
+    assert await rig.is_untouched()

@@ -7,7 +7,11 @@ session     an app, connected for the length of one command
 output      tables for people, one JSON document for programs
 log         how log lines look
 worker, serving, dev       processes that run jobs
-queues, jobs, checkup      operators' commands
+document    what programs read
+progress    how far long work is
+enqueue, jobs, change      single jobs
+queues, settings, workers, tasks, tenants, shares, homes, schedules    queues and what serves them
+dlq, redrive, flow, groups, explain, checkup                           what went wrong, and why
 """
 
 from faena.cli.root import main

@@ -6,7 +6,11 @@ no queue's name has.
 
 from __future__ import annotations
 
+import getpass
 import os
+import re
+import socket
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -16,7 +20,10 @@ from faena.cli.output import Output
 from faena.duration import to_us
 from faena.errors import ConfigError, nearest
 from faena.limits import Limit
+from faena.naming import check_label
 from faena.pool import read_size
+
+_BY = "FAENA_BY"
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -95,6 +102,34 @@ def common(command: F) -> F:
     )(command)
 
 
+def by(command: F) -> F:
+    """Who decides: told to the library, which writes it down."""
+    return click.option(
+        "--by",
+        envvar=_BY,
+        default=_whoever,
+        show_default="FAENA_BY, or user@host",
+        callback=_check_by,
+        help="Who decides.",
+    )(command)
+
+
+def _whoever() -> str:
+    """The person at the keyboard, in letters that a label may have."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a container's user may have no name
+        user = "operator"
+    return re.sub(r"[^\w@.+-]", "-", f"{user}@{socket.gethostname()}")[:128]
+
+
+def _check_by(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
+    try:
+        return check_label("by", value)
+    except ConfigError as error:
+        raise click.BadParameter(str(error)) from None
+
+
 def _set(name: str) -> Callable[[click.Context, click.Parameter, bool], None]:
     def callback(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
         output = ctx.find_object(Output)
@@ -118,6 +153,15 @@ def split(given: Sequence[str], *names: str, rest: str | None = None) -> tuple[s
     if rest is None and len(words) > len(names):
         raise click.UsageError(f"no more words are expected, got {words[len(names)]!r}")
     return target, words
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask on standard error, which keeps standard output for the answer."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise click.ClickException("nothing was done: there is no terminal to ask at, say --yes")
+    click.confirm(question, abort=True, err=True)
 
 
 def example(*lines: str) -> str:

@@ -37,7 +37,7 @@ def doctor(output: Output, words: tuple[str, ...], url: str | None) -> int:
     address = Address.parse(url, source="--url") if url else _environment(words)
     app = None if address else find_app(split(words)[0])
     findings = asyncio.run(_examine(app, address))
-    output.show(findings, lambda console: _draw_findings(console, findings))
+    output.list(findings, lambda console: _draw_findings(console, findings))
     failed = sum(finding.level == "fail" for finding in findings)
     if failed:
         raise click.ClickException(f"{failed} of {len(findings)} points must be mended, see above")
@@ -94,7 +94,8 @@ def audit(output: Output, words: tuple[str, ...]) -> int:
         else:
             console.print(Text(f"{len(chosen)} queues are as promised"))
 
-    output.show(found, view)
+    heads = ("queue", "kind", "name", "problem")
+    output.list((dict(zip(heads, row, strict=True)) for row in rows), view)
     if rows:
         raise click.ClickException(f"{len(rows)} promises are broken, see above; please report it")
     return 0

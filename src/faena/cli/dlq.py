@@ -11,7 +11,8 @@ from rich.text import Text
 
 from faena.app import Faena
 from faena.cli import session
-from faena.cli.argument import DURATION, Commands, common, example, split, words
+from faena.cli.argument import DURATION, Commands, by, common, example, split, words
+from faena.cli.document import document
 from faena.cli.output import Output, facts, instant, plain, table
 from faena.cli.target import find_app, find_queue
 from faena.deadletter.desk import Desk
@@ -30,7 +31,10 @@ F = TypeVar("F", bound=Callable[..., Any])
     ),
 )
 def dlq() -> None:
-    """The dead-letter desk: look at dead jobs, retry them, deal with them."""
+    """The dead-letter desk: look at dead jobs, retry them, deal with them.
+
+    Every command takes --json.
+    """
 
 
 def filters(command: F) -> F:
@@ -51,7 +55,6 @@ def filters(command: F) -> F:
 
 def decision(command: F) -> F:
     """Who decides, and why."""
-    by = click.option("--by", default="operator", show_default=True, help="Who decides.")
     return by(click.option("--reason", help="Why.")(command))
 
 
@@ -99,7 +102,7 @@ def list_(
             console.print(Text(plain(f"more: --cursor {page.cursor}")))
 
     documents = [_document(one, is_open=False) for one in page.items]
-    output.show({"items": documents, "cursor": page.cursor}, view)
+    output.list(documents, view, page.cursor)
 
 
 def _row(letter: DeadLetter) -> tuple[object, ...]:
@@ -115,10 +118,10 @@ def _said(name: str, code: str | None, message: str) -> str:
 
 
 def _document(letter: DeadLetter, *, is_open: bool) -> dict[str, Any]:
-    document = {name: getattr(letter, name) for name in letter.__struct_fields__}
+    told: dict[str, Any] = document(letter)
     if not is_open:
-        del document["payload"]
-    return document
+        del told["payload"]
+    return told
 
 
 @dlq.command(epilog=example("faena dlq show shop.tasks:app mail 01JCXYZ --payload"))
@@ -134,8 +137,8 @@ def show(output: Output, words: tuple[str, ...], *, payload: bool) -> None:
     letter = session.run(app, lambda: app.dead_letters.get(queue.name, job_id))
     if letter is None:
         raise JobNotFound(f"no dead job {job_id} in queue {name}", op="dlq")
-    document = _document(letter, is_open=payload)
-    output.show(document, lambda console: _draw(console, letter, is_open=payload))
+    told = _document(letter, is_open=payload)
+    output.show(told, lambda console: _draw(console, letter, is_open=payload))
 
 
 def _draw(console: Console, letter: DeadLetter, *, is_open: bool) -> None:
@@ -188,7 +191,7 @@ def groups(output: Output, words: tuple[str, ...], limit: int) -> None:
         last = instant(group.last_at) or ""
         return group.fingerprint, group.queue, group.pending, group.total, last, said
 
-    output.show(found, lambda console: console.print(table(heads, map(row, found))))
+    output.list(found, lambda console: console.print(table(heads, map(row, found))))
 
 
 @dlq.command(epilog=example("faena dlq stats shop.tasks:app", "faena dlq stats mail --json"))
@@ -239,7 +242,7 @@ def _deal(
         (one.id, f"refused: {one.refused}" if one.refused else done, one.new_id or "")
         for one in dealt
     ]
-    output.show(dealt, lambda console: console.print(table(("id", "outcome", "new job"), rows)))
+    output.list(dealt, lambda console: console.print(table(("id", "outcome", "new job"), rows)))
     refused = [one for one in dealt if one.refused]
     if refused:
         more = f" (and {len(refused) - 1} others)" if len(refused) > 1 else ""

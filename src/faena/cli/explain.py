@@ -11,6 +11,7 @@ from rich.text import Text
 from faena.app import Faena
 from faena.cli import session
 from faena.cli.argument import common, example, split, words
+from faena.cli.document import document, iso
 from faena.cli.output import Output, facts, instant, plain
 from faena.cli.target import find_app, find_queue
 from faena.deadletter.item import DeadLetter
@@ -42,13 +43,13 @@ async def _look(app: Faena, queue: Queue, job_id: str) -> tuple[Explanation, Dea
 
 
 def _document(found: Explanation, letter: DeadLetter | None) -> dict[str, Any]:
-    document = {name: getattr(found, name) for name in found.__struct_fields__}
+    told: dict[str, Any] = document(found)
     desk = letter and {
         "status": letter.status,
         "retried_as": letter.retried_as,
         "resolution": letter.resolution,
     }
-    return document | {"expected_at": found.expected_at, "words": str(found), "desk": desk}
+    return told | {"expected_at": iso(found.expected_at), "words": str(found), "desk": desk}
 
 
 def _draw(console: Console, found: Explanation, letter: DeadLetter | None) -> None:

@@ -12,6 +12,7 @@ from rich.console import Console
 from faena.app import Faena
 from faena.cli import session
 from faena.cli.argument import Commands, common, example, split, words
+from faena.cli.document import iso
 from faena.cli.output import Output, facts, instant, plain, table
 from faena.cli.target import find_app, find_queue
 from faena.engine.mail import Mail
@@ -22,9 +23,15 @@ from faena.outcomes import ErrorRecord
 _LONGEST = 80
 
 
-@click.group(cls=Commands)
+@click.group(
+    cls=Commands,
+    epilog=example("faena flow list shop.tasks:app", "faena flow show mail/0Q7Xez7i3lQmA8w7fYOA"),
+)
 def flow() -> None:
-    """Flows: jobs that wait for each other. A flow is named QUEUE/ID."""
+    """Flows: jobs that wait for each other. A flow is named QUEUE/ID.
+
+    Every command takes --json.
+    """
 
 
 @flow.command("list", epilog=example("faena flow list shop.tasks:app", "faena flow list --ended"))
@@ -53,7 +60,7 @@ def list_(output: Output, words: tuple[str, ...], *, ended: bool, limit: int) ->
         for view in found
     ]
     heads = ("flow", "name", "state", "ended", "since")
-    output.show([_summary(view) for view in found], lambda one: one.print(table(heads, rows)))
+    output.list(map(_summary, found), lambda one: one.print(table(heads, rows)))
 
 
 @flow.command(epilog=example("faena flow show shop.tasks:app mail/0Q7Xez7i3lQmA8w7fYOA"))
@@ -164,4 +171,5 @@ def _plain(node: NodeView) -> dict[str, Any]:
 
 def _summary(view: FlowView) -> dict[str, Any]:
     names = ("id", "name", "state", "total", "left", "created_at", "finished_at")
-    return {name: getattr(view, name) for name in names}
+    summary = {name: getattr(view, name) for name in names}
+    return summary | {name: iso(summary[name]) for name in ("created_at", "finished_at")}

@@ -9,7 +9,7 @@ from typing import Final
 import click
 
 from faena.cli import session
-from faena.cli.argument import DURATION, common, example, split, words
+from faena.cli.argument import DURATION, by, common, example, split, words
 from faena.cli.output import Output, table
 from faena.cli.target import find_app, find_queue
 from faena.duration import to_s
@@ -33,7 +33,7 @@ def homes(output: Output, words: tuple[str, ...]) -> None:
         return [await queue.homes() for queue in chosen]
 
     found = session.run(app, look)
-    output.show(found, lambda console: console.print(_table(found)))
+    output.list(found, lambda console: console.print(_table(found)))
 
 
 def _table(found: list[HomesView]) -> object:
@@ -47,7 +47,7 @@ def _table(found: list[HomesView]) -> object:
 
 @click.command(epilog=example("faena reshard shop.tasks:app mail 4 --by ana"))
 @words("[MODULE:APP] QUEUE SHARDS")
-@click.option("--by", default="operator", show_default=True, help="Who decides.")
+@by
 @click.option(
     "--wait",
     type=DURATION,

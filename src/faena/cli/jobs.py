@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import click
@@ -12,10 +11,10 @@ from rich.text import Text
 
 from faena.cli import session
 from faena.cli.argument import common, example, split, words
+from faena.cli.document import document
 from faena.cli.output import Output, facts, instant, plain, table
 from faena.cli.target import find_app, find_queue
-from faena.errors import JobError, JobNotFound
-from faena.handle import Handle
+from faena.errors import JobNotFound
 from faena.job import JobView
 from faena.states import State
 
@@ -36,16 +35,16 @@ def job(output: Output, words: tuple[str, ...], *, payload: bool) -> None:
     view = session.run(app, find_queue(app, name).handle(job_id).view)
     if view is None:
         raise JobNotFound(f"no job {job_id} in queue {name}", op="job")
-    document = _document(view, is_open=payload)
-    output.show(document, lambda console: _draw(console, view, is_open=payload))
+    told = _document(view, is_open=payload)
+    output.show(told, lambda console: _draw(console, view, is_open=payload))
 
 
 def _document(view: JobView, *, is_open: bool) -> dict[str, Any]:
-    document = {name: getattr(view, name) for name in view.__struct_fields__}
-    document["result"] = msgspec.Raw(view.result) if view.result else None
+    told: dict[str, Any] = document(view)
+    told["result"] = msgspec.Raw(view.result) if view.result else None
     for name in _CONFIDENTIAL if not is_open else ():
-        del document[name]
-    return document
+        del told[name]
+    return told
 
 
 def _draw(console: Console, view: JobView, *, is_open: bool) -> None:
@@ -88,7 +87,7 @@ def _text(encoded: msgspec.Raw | bytes | None) -> str | None:
 @click.command(
     epilog=example(
         "faena jobs shop.tasks:app mail --state dead --limit 20",
-        "faena jobs mail --state dead --cursor dead/1763218531000000/01JCXYZ",
+        "faena jobs mail --state dead --cursor lMQGkzWzdR20sDE3OTQ4",
     )
 )
 @words("[MODULE:APP] QUEUE")
@@ -127,7 +126,7 @@ def jobs(
             console.print(Text(plain(f"more: --cursor {page.cursor}")))
 
     documents = [_document(one, is_open=False) for one in page.jobs]
-    output.show({"jobs": documents, "cursor": page.cursor}, view)
+    output.list(documents, view, page.cursor)
 
 
 def _row(view: JobView) -> tuple[object, ...]:
@@ -137,67 +136,4 @@ def _row(view: JobView) -> tuple[object, ...]:
     return view.id, view.task, view.tenant or "", view.attempts, when, said
 
 
-# -- changing -----------------------------------------------------------------------------------
-
-Change = Callable[[Handle[Any]], Awaitable[str | None]]
-
-
-def _change(output: Output, words: Sequence[str], change: Change, done: str) -> None:
-    """Do the same to each job; one that refuses does not keep the others from it."""
-    target, (name, *ids) = split(words, "QUEUE", "ID", rest="ID")
-    app = find_app(target)
-    queue = find_queue(app, name)
-
-    async def change_all() -> list[tuple[str, str | JobError]]:
-        return [(job_id, await _try(change, queue.handle(job_id), done)) for job_id in ids]
-
-    outcomes = session.run(app, change_all)
-    refused = [answer for _, answer in outcomes if isinstance(answer, JobError)]
-    document = [
-        {"id": job_id, "outcome": "refused" if isinstance(answer, JobError) else answer}
-        | ({"error": str(answer)} if isinstance(answer, JobError) else {})
-        for job_id, answer in outcomes
-    ]
-    output.show(
-        document, lambda console: console.print(table(("id", "outcome"), map(tuple, outcomes)))
-    )
-    if refused:
-        more = f" (and {len(refused) - 1} others)" if len(refused) > 1 else ""
-        raise type(refused[0])(f"{refused[0]}{more}", op=refused[0].op)
-
-
-async def _try(change: Change, handle: Handle[Any], done: str) -> str | JobError:
-    try:
-        return await change(handle) or done
-    except JobError as error:
-        return error
-
-
-@click.command(epilog=example("faena cancel shop.tasks:app mail 01JCXYZ 01JCXZA"))
-@words("[MODULE:APP] QUEUE ID...")
-@common
-@click.pass_obj
-def cancel(output: Output, words: tuple[str, ...]) -> None:
-    """Cancel jobs; a running one is told to stop."""
-    _change(output, words, Handle.cancel, "cancelled")
-
-
-@click.command(epilog=example("faena retry shop.tasks:app mail 01JCXYZ"))
-@words("[MODULE:APP] QUEUE ID...")
-@common
-@click.pass_obj
-def retry(output: Output, words: tuple[str, ...]) -> None:
-    """Run finished jobs again, with fresh attempts."""
-    _change(output, words, Handle.retry, "ready")
-
-
-@click.command(epilog=example("faena promote shop.tasks:app mail 01JCXYZ"))
-@words("[MODULE:APP] QUEUE ID...")
-@common
-@click.pass_obj
-def promote(output: Output, words: tuple[str, ...]) -> None:
-    """Run delayed jobs now."""
-    _change(output, words, Handle.promote, "ready")
-
-
-COMMANDS = (job, jobs, cancel, retry, promote)
+COMMANDS = (job, jobs)

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import msgspec
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from faena.cli.document import document as as_document
+from faena.cli.document import page
 
 _WIDE = 10_000
 """Columns of an output that is no terminal: nothing is cut, grep sees whole lines."""
@@ -31,10 +35,16 @@ class Output:
     def show(self, document: Any, view: Callable[[Console], None]) -> None:
         """Print the document, or let `view` draw it."""
         if self.is_json:
-            sys.stdout.write(msgspec.json.encode(document).decode() + "\n")
+            sys.stdout.write(msgspec.json.encode(as_document(document)).decode() + "\n")
         else:
             view(Console(width=None if sys.stdout.isatty() else _WIDE, highlight=False))
         sys.stdout.flush()
+
+    def list(
+        self, items: Iterable[Any], view: Callable[[Console], None], cursor: str | None = None
+    ) -> None:
+        """The same for a list, of which every command prints the same shape."""
+        self.show(page(items, cursor), view)
 
     def say(self, document: Any, line: str) -> None:
         """The same for a single line."""
@@ -72,8 +82,9 @@ def plain(text: str) -> str:
     )
 
 
-def instant(us: int | None) -> str | None:
-    """A server's instant, readable."""
+def instant(us: int | None, zone: str = "UTC") -> str | None:
+    """A server's instant, readable, in a zone that is named."""
     if us is None:
         return None
-    return datetime.fromtimestamp(us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    at = datetime.fromtimestamp(us / 1e6, ZoneInfo(zone))
+    return f"{at:%Y-%m-%d %H:%M:%S} {zone}"

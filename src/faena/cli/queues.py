@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -11,9 +10,13 @@ from rich.text import Text
 
 from faena.app import Faena
 from faena.cli import session
-from faena.cli.argument import DURATION, common, example, split, words
+from faena.cli.argument import DURATION, by, common, confirm, example, split, words
+from faena.cli.document import document
 from faena.cli.output import Output, instant, table
+from faena.cli.progress import progress
+from faena.cli.settings import readable
 from faena.cli.target import find_app, find_queue
+from faena.engine.settings import read_settings
 from faena.inspector import Hold, Overview
 from faena.queue import Queue
 from faena.states import FINISHED, State
@@ -31,7 +34,9 @@ _COUNTED = (
 )
 
 
-@click.command(epilog=example("faena queues shop.tasks:app", "faena queues --json | jq .[].counts"))
+@click.command(
+    epilog=example("faena queues shop.tasks:app", "faena queues --json | jq .items[].counts")
+)
 @words("[MODULE:APP]")
 @common
 @click.pass_obj
@@ -43,7 +48,15 @@ def queues(output: Output, words: tuple[str, ...]) -> None:
     app = find_app(split(words)[0])
     found = session.run(app, lambda: _each(app.queues.values(), Queue.overview))
     heads = ["queue", *(state.value for state in _COUNTED), "dealt with", "workers", "holds"]
-    output.show(found, lambda console: console.print(table(heads, map(_row, found))))
+    told = [_document(app, one) for one in found]
+    output.list(told, lambda console: console.print(table(heads, map(_row, found))))
+
+
+def _document(app: Faena, seen: Overview) -> dict[str, Any]:
+    """A queue for programs; one that nobody has used yet has no settings."""
+    is_used, is_fair = "version" in seen.settings, app.queues[seen.queue].options.is_fair
+    settings = readable(read_settings(seen.settings, is_fair=is_fair)) if is_used else None
+    return {**document(seen), "settings": settings}
 
 
 def _row(seen: Overview) -> list[object]:
@@ -81,21 +94,29 @@ def _choose(words: Sequence[str], *, all_queues: bool) -> tuple[Faena, list[Queu
 @click.option("--all", "all_queues", is_flag=True, help="Every queue of the app.")
 @click.option("--for", "duration", type=DURATION, help="End the pause by itself: 5m, 2h.")
 @click.option("--reason", default="pause", show_default=True, help="The name of the hold.")
+@by
 @common
 @click.pass_obj
 def pause(
-    output: Output, words: tuple[str, ...], *, all_queues: bool, duration: str | None, reason: str
+    output: Output,
+    words: tuple[str, ...],
+    *,
+    all_queues: bool,
+    duration: str | None,
+    reason: str,
+    by: str,
 ) -> None:
     """Serve no more jobs of some queues; running ones go on, new ones are taken in."""
     app, chosen = _choose(words, all_queues=all_queues)
 
     async def hold(queue: Queue) -> dict[str, object]:
-        is_new = await queue.pause(reason=reason, duration=duration)
+        is_new = await queue.pause(reason=reason, duration=duration, by=by)
         return {"queue": queue.name, "paused": True, "reason": reason, "is_new": is_new}
 
     done = session.run(app, lambda: _each(chosen, hold))
     for_long = f" for {duration}" if duration else ""
-    output.say(done, f"paused{for_long}: {_names(chosen)}")
+    line = f"paused{for_long}: {_names(chosen)}"
+    output.list(done, lambda console: console.print(Text(line)))
 
 
 @click.command(epilog=example("faena resume shop.tasks:app mail", "faena resume --all"))
@@ -121,7 +142,7 @@ def resume(output: Output, words: tuple[str, ...], *, all_queues: bool, reason: 
             left = f"; still held: {', '.join(one['holds'])}" if one["holds"] else ""
             console.print(Text(f"{one['queue']}: {word}{left}"))
 
-    output.show(done, view)
+    output.list(done, view)
 
 
 def _names(chosen: Sequence[Queue]) -> str:
@@ -161,15 +182,19 @@ def clean(
     chosen = [find_queue(app, name) for name in names] or list(app.queues.values())
     wanted = states or (State.COMPLETED.value, State.CANCELLED.value)
     if State.DEAD.value in wanted:
-        _confirm(f"Remove dead jobs of {_names(chosen)}, pending ones too?", yes=yes)
+        confirm(f"Remove dead jobs of {_names(chosen)}, pending ones too?", yes=yes)
 
     async def sweep(queue: Queue) -> dict[str, Any]:
-        removed = {state: await queue.clean(state, age=age) for state in dict.fromkeys(wanted)}
+        removed = {
+            state: await queue.clean(state, age=age, report=advance)
+            for state in dict.fromkeys(wanted)
+        }
         return {"queue": queue.name, "removed": sum(removed.values()), "states": removed}
 
-    done = session.run(app, lambda: _each(chosen, sweep))
+    with progress(output, "cleaning") as advance:
+        done = session.run(app, lambda: _each(chosen, sweep))
     lines = "\n".join(f"{one['removed']} jobs removed from {one['queue']}" for one in done)
-    output.show(done, lambda console: console.print(Text(lines)))
+    output.list(done, lambda console: console.print(Text(lines)))
 
 
 @click.command(epilog=example("faena drain shop.tasks:app mail --yes"))
@@ -183,8 +208,11 @@ def drain(output: Output, words: tuple[str, ...], *, keep_delayed: bool, yes: bo
     target, (name,) = split(words, "QUEUE")
     app = find_app(target)
     queue = find_queue(app, name)
-    _confirm(f"Remove every waiting job of {name}?", yes=yes)
-    removed = session.run(app, lambda: queue.drain(is_delayed_too=not keep_delayed))
+    confirm(f"Remove every waiting job of {name}?", yes=yes)
+    with progress(output, f"draining {name}") as advance:
+        removed = session.run(
+            app, lambda: queue.drain(is_delayed_too=not keep_delayed, report=advance)
+        )
     output.say({"queue": name, "removed": removed}, f"{removed} waiting jobs removed from {name}")
 
 
@@ -199,18 +227,10 @@ def obliterate(output: Output, words: tuple[str, ...], *, force: bool, yes: bool
     target, (name,) = split(words, "QUEUE")
     app = find_app(target)
     queue = find_queue(app, name)
-    _confirm(f"Remove {name} with everything in it?", yes=yes)
-    session.run(app, lambda: queue.obliterate(force=force))
+    confirm(f"Remove {name} with everything in it?", yes=yes)
+    with progress(output, f"obliterating {name}"):
+        session.run(app, lambda: queue.obliterate(force=force))
     output.say({"queue": name, "obliterated": True}, f"{name} is gone")
-
-
-def _confirm(question: str, *, yes: bool) -> None:
-    """Ask on standard error, which keeps standard output for the answer."""
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise click.ClickException("nothing was done: there is no terminal to ask at, say --yes")
-    click.confirm(question, abort=True, err=True)
 
 
 COMMANDS = (queues, pause, resume, clean, drain, obliterate)

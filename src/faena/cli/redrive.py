@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Generator
+from contextlib import contextmanager
 from typing import Any
 
 import click
-import msgspec
 from rich.text import Text
 
 from faena.cli import session
 from faena.cli.argument import RATE, common, example, split, words
 from faena.cli.dlq import chosen, decision, filters
 from faena.cli.output import Output, instant, table
+from faena.cli.progress import progress
 from faena.cli.target import find_app, find_queue
-from faena.deadletter.redrive import MOST_CANARIES, RedriveView
+from faena.deadletter.redrive import MOST_CANARIES, RedriveView, Report
 from faena.errors import InvalidTransition
 from faena.limits import Limit
 
@@ -59,9 +59,9 @@ def redrive(
     _check_alone(click.get_current_context())
     app = find_app(target)
     queue = find_queue(app, name).name
-    desk, report = app.dead_letters, _Progress(output)
+    desk = app.dead_letters
 
-    def work() -> Awaitable[RedriveView]:
+    def work(report: Report) -> Awaitable[RedriveView]:
         if stop is not None:
             return desk.stop_redrive(queue, stop)
         if resume is not None:
@@ -69,7 +69,8 @@ def redrive(
         why = reason or "redrive"
         return desk.redrive(queue, rate=rate, reason=why, report=report, **given)
 
-    view = session.run(app, work)
+    with _watched(output, f"redriving {name}") as report:
+        view = session.run(app, lambda: work(report))
     output.say(view, _sentence(view))
     if view.state == "failed":
         raise InvalidTransition(
@@ -79,12 +80,12 @@ def redrive(
 
 def _check_alone(ctx: click.Context) -> None:
     """Refuse a plan beside --resume or --stop: a redrive keeps the one that it was begun with."""
-    default = click.core.ParameterSource.DEFAULT
+    said = click.core.ParameterSource.COMMANDLINE
     given = {
         option.name: option.opts[0]
         for option in ctx.command.params
         if option.name not in {"words", "json", "debug"}
-        and ctx.get_parameter_source(option.name or "") is not default
+        and ctx.get_parameter_source(option.name or "") is said
     }
     told = given.get("resume") or given.get("stop")
     others = [option for option in given.values() if option != told]
@@ -112,21 +113,20 @@ def redrives(output: Output, words: tuple[str, ...]) -> None:
         counts = one.moved, one.died, one.canary
         return one.id, one.state, *counts, one.rate or "", begun, one.by, one.reason
 
-    output.show(found, lambda console: console.print(table(heads, map(row, found))))
+    output.list(found, lambda console: console.print(table(heads, map(row, found))))
 
 
-class _Progress:
-    """Says on standard error how a redrive stands, which keeps standard output for the answer."""
+@contextmanager
+def _watched(output: Output, what: str) -> Generator[Report]:
+    """A bar that counts the jobs which were retried, of one redrive after another."""
+    with progress(output, what) as advance:
+        moved: dict[str, int] = {}
 
-    def __init__(self, output: Output) -> None:
-        self._output = output
-        self._said = ""
+        def report(view: RedriveView) -> None:
+            advance(view.moved - moved.get(view.id, 0))
+            moved[view.id] = view.moved
 
-    def __call__(self, view: RedriveView) -> None:
-        line = _sentence(view)
-        if line != self._said and not self._output.is_json:
-            self._said = line
-            sys.stderr.write(line + "\n")
+        yield report
 
 
 def _sentence(view: RedriveView) -> str:
@@ -148,18 +148,19 @@ def retry_failed(
 ) -> None:
     """Retry every pending dead job of all queues, or of some; see `dlq redrive`."""
     app, queues = chosen(words)
-    report, why = _Progress(output), reason or "retry-failed"
+    why = reason or "retry-failed"
 
-    async def work() -> list[RedriveView]:
+    async def work(report: Report) -> list[RedriveView]:
         desk = app.dead_letters
         return [
             await desk.redrive(queue, rate=rate, by=by, reason=why, report=report)
             for queue in queues or app.queues
         ]
 
-    done = session.run(app, work)
+    with _watched(output, "retrying") as report:
+        done = session.run(app, lambda: work(report))
     lines = "\n".join(f"{view.queue}: {view.moved} retried" for view in done)
-    output.show(msgspec.to_builtins(done), lambda console: console.print(Text(lines)))
+    output.list(done, lambda console: console.print(Text(lines)))
 
 
 COMMANDS = (redrive, redrives)

@@ -7,26 +7,35 @@ app), 130 an interruption.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
 from typing import Final
 
 import click
+import msgspec
 
 from faena.cli import (
+    change,
     checkup,
     dev,
     dlq,
+    enqueue,
     explain,
     flow,
+    groups,
     homes,
     jobs,
     queues,
     redrive,
     schedules,
+    settings,
+    shares,
+    tasks,
     tenants,
     worker,
+    workers,
 )
 from faena.cli.argument import Commands
 from faena.cli.output import Output
@@ -44,6 +53,7 @@ _NEXT: Final[tuple[tuple[type[FaenaError], str | None, str], ...]] = (
     (StoreUnavailable, None, "start the broker, or put its address into FAENA_URL"),
     (StoreRejected, None, "examine the broker with `faena doctor`"),
     (JobNotFound, "flow", "`faena flow list` lists those under way, `--ended` the others"),
+    (JobNotFound, "group", "`faena groups` lists those under way"),
     (JobNotFound, "redrive", "`faena dlq redrives QUEUE` lists the last ones"),
     (JobNotFound, "dlq", "`faena dlq list` lists those there are"),
     (JobNotFound, None, "`faena jobs` lists those there are"),
@@ -55,6 +65,7 @@ _NEXT: Final[tuple[tuple[type[FaenaError], str | None, str], ...]] = (
     ),
     (InvalidTransition, "dlq", "`faena dlq show` tells more"),
     (InvalidTransition, "remove", "`faena schedules pause` pauses it"),
+    (InvalidTransition, "remove_job", "`faena job` tells more"),
     (InvalidTransition, "run", "the app's middleware must let its jobs pass"),
     (InvalidTransition, "reshard", "`faena homes` shows how many there are"),
     (InvalidTransition, "move", "`faena homes` shows what is under way"),
@@ -80,14 +91,21 @@ def roof(ctx: click.Context) -> None:
 for _command in (
     worker.worker,
     dev.dev,
+    workers.workers,
+    tasks.tasks,
+    enqueue.enqueue,
     *queues.COMMANDS,
+    *settings.COMMANDS,
     tenants.tenants,
+    shares.shares,
     *homes.COMMANDS,
     schedules.schedules,
     *jobs.COMMANDS,
+    *change.COMMANDS,
     dlq.dlq,
     redrive.retry_failed,
     flow.flow,
+    groups.groups,
     explain.explain,
     *checkup.COMMANDS,
 ):
@@ -99,6 +117,8 @@ for _command in redrive.COMMANDS:
 def main(args: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     output = Output()
+    words = sys.argv[1:] if args is None else list(args)
+    output.is_json = "--json" in words  # also where the command line is too wrong to be read
     try:
         code = roof.main(args, prog_name="faena", obj=output, standalone_mode=False)
     except BrokenPipeError:
@@ -106,18 +126,35 @@ def main(args: Sequence[str] | None = None) -> int:
     except SystemExit as end:  # click's own answer to a reader that left
         return end.code if isinstance(end.code, int) else 1
     except BaseException as error:  # noqa: BLE001 - the border
-        return _explain(error, is_debug=output.is_debug)
+        return _explain(error, output)
     return code if isinstance(code, int) else 0
 
 
-def _explain(error: BaseException, *, is_debug: bool) -> int:
-    """One line for one error."""
-    if is_debug:
+def _explain(error: BaseException, output: Output) -> int:
+    """One line for one error, or one object."""
+    if output.is_debug:
         traceback.print_exception(error)
-    line, code = _line(error)
+    told, code = _line(error)
+    line = " ".join(told.split())
+    if output.is_json:
+        document = {"code": _name(error), "message": line, "exit_code": code}
+        line = msgspec.json.encode(document).decode()
+    else:
+        line = f"faena: {line}"
     sys.stdout.flush()
-    sys.stderr.write(f"faena: {' '.join(line.split())}\n")
+    sys.stderr.write(f"{line}\n")
     return code
+
+
+def _name(error: BaseException) -> str:
+    """The kind of an error, for programs: job_not_found, usage_error."""
+    if isinstance(error, click.UsageError):
+        return "usage_error"
+    if isinstance(error, click.ClickException | click.Abort):
+        return "refused"
+    if isinstance(error, FaenaError):
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(error).__name__).lower()
+    return "interrupted" if isinstance(error, KeyboardInterrupt) else "unexpected_error"
 
 
 def _line(error: BaseException) -> tuple[str, int]:

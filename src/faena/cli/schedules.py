@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 from typing import Any, Final, TypeVar
+from zoneinfo import ZoneInfo
 
 import click
 import msgspec
@@ -16,11 +18,13 @@ from rich.console import Console
 from faena.agenda import Mark
 from faena.app import Faena
 from faena.cli import session
-from faena.cli.argument import DURATION, Commands, common, example, split, words
+from faena.cli.argument import DURATION, Commands, by, common, example, split, words
+from faena.cli.document import document, iso, seconds
 from faena.cli.output import Output, facts, instant, table
 from faena.cli.target import find_app
 from faena.duration import describe
-from faena.options.schedule import OVERLAPS, TIMINGS, iso
+from faena.options.schedule import OVERLAPS, TIMINGS
+from faena.options.schedule import iso as readable
 from faena.timetable import ScheduleView
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -63,8 +67,9 @@ def list_(output: Output, words: tuple[str, ...]) -> None:
     target, _ = split(words)
     app = find_app(target)
     found = session.run(app, app.schedules.list)
-    documents = list(map(_document, found))
-    output.show(documents, lambda console: console.print(table(_HEADS, map(_row, found))))
+    output.list(
+        map(_document, found), lambda console: console.print(table(_HEADS, map(_row, found)))
+    )
 
 
 @schedules.command(epilog=example("faena schedules show shop.tasks:app nightly"))
@@ -89,11 +94,9 @@ def show(output: Output, words: tuple[str, ...], number: int, *, payload: bool) 
         return await app.schedules.get(name), [round(one.timestamp() * 1e6) for one in coming]
 
     view, coming = session.run(app, look)
-    document = {**_document(view, is_open=payload), "coming": coming}
-    output.show(document, lambda console: _draw(console, view, coming, is_open=payload))
-
-
-_by = click.option("--by", default="operator", show_default=True, help="Who decides.")
+    zone = view.terms["tz"]
+    told = {**_document(view, is_open=payload), "coming": [_both(one, zone) for one in coming]}
+    output.show(told, lambda console: _draw(console, view, coming, is_open=payload))
 
 
 def _timed(command: F) -> F:
@@ -133,7 +136,7 @@ def _timed(command: F) -> F:
 @words("[MODULE:APP] NAME")
 @click.option("--task", required=True, metavar="QUEUE/TASK", help="What it runs.")
 @_timed
-@_by
+@by
 @common
 @click.pass_obj
 def create(output: Output, words: tuple[str, ...], task: str, by: str, **given: Any) -> None:
@@ -156,7 +159,7 @@ def create(output: Output, words: tuple[str, ...], task: str, by: str, **given: 
 )
 @words("[MODULE:APP] NAME")
 @_timed
-@_by
+@by
 @common
 @click.pass_obj
 def edit(output: Output, words: tuple[str, ...], by: str, **given: Any) -> None:
@@ -181,7 +184,7 @@ def reset(output: Output, words: tuple[str, ...]) -> None:
 
 @schedules.command(epilog=example("faena schedules pause nightly --by ana"))
 @words("[MODULE:APP] NAME")
-@_by
+@by
 @common
 @click.pass_obj
 def pause(output: Output, words: tuple[str, ...], by: str) -> None:
@@ -206,8 +209,7 @@ def run(output: Output, words: tuple[str, ...]) -> None:
     """Make a job now, beside those of the schedule."""
     app, name = _find(words)
     handle = session.run(app, lambda: app.schedules.run(name))
-    document = {"queue": handle.queue, "id": handle.id}
-    output.say(document, f"job {handle.id} on queue {handle.queue}")
+    output.say({"queue": handle.queue, "id": handle.id}, f"job {handle.id} on queue {handle.queue}")
 
 
 @schedules.command(epilog=example("faena schedules remove shop.tasks:app old"))
@@ -263,8 +265,8 @@ def _row(view: ScheduleView) -> tuple[object, ...]:
         view.name,
         view.queue,
         view.when,
-        instant(view.next_at) or "-",
-        instant(view.last_at) or "-",
+        instant(view.next_at, view.terms["tz"]) or "-",
+        instant(view.last_at, view.terms["tz"]) or "-",
         view.fired,
         view.state
         if view.is_declared or view.declared_at is None
@@ -275,27 +277,57 @@ def _row(view: ScheduleView) -> tuple[object, ...]:
 def _document(view: ScheduleView, *, is_open: bool = False) -> dict[str, Any]:
     """A schedule for programs; what its jobs carry may be confidential."""
     terms = {name: value for name, value in view.terms.items() if name != "payload"}
+    terms["jitter_s"] = seconds(terms.pop("jitter"))
+    terms |= {name: iso(terms[name]) for name in ("start", "end")}
+    terms["when"] = _when(**terms["when"])
     carried = {"payload": msgspec.Raw(view.terms["payload"].encode())} if is_open else {}
-    return {**msgspec.to_builtins(view), "terms": {**terms, **carried}}
+    zone = view.terms["tz"]
+    local = {"next_local": _local(view.next_at, zone), "last_local": _local(view.last_at, zone)}
+    return {**document(view), **local, "terms": {**terms, **carried}}
+
+
+def _when(
+    cron: str | None = None, every: int | None = None, at: Sequence[int] = ()
+) -> dict[str, Any]:
+    if cron is not None:
+        return {"cron": cron}
+    return {"every_s": seconds(every)} if every is not None else {"at": list(map(iso, at))}
+
+
+def _local(us: int | None, zone: str) -> str | None:
+    """The same instant as a clock on the wall there shows it."""
+    if us is None:
+        return None
+    return datetime.fromtimestamp(us / 1e6, ZoneInfo(zone)).isoformat()
+
+
+def _both(us: int, zone: str) -> dict[str, str | None]:
+    return {"at": iso(us), "local": _local(us, zone)}
+
+
+def _shown(us: int | None, zone: str) -> str | None:
+    """In the schedule's own zone, and in UTC where that is another."""
+    own = instant(us, zone)
+    return own if own is None or zone == "UTC" else f"{own}  ({instant(us)})"
 
 
 def _draw(
     console: Console, view: ScheduleView, coming: Sequence[int] = (), *, is_open: bool = False
 ) -> None:
-    terms = view.terms
+    terms, zone = view.terms, view.terms["tz"]
     rows: list[tuple[str, object]] = [
         ("schedule", view.name),
         ("queue", view.queue),
         ("task", view.task),
         ("when", view.when),
         ("state", view.state if view.paused is None else f"paused {_mark(view.paused)}"),
-        *(("next" if number == 0 else "", instant(one)) for number, one in enumerate(coming)),
-        *([] if coming else [("next", instant(view.next_at))]),
-        ("last", instant(view.last_at)),
+        *(("" if number else "next", _shown(one, zone)) for number, one in enumerate(coming)),
+        *([] if coming else [("next", _shown(view.next_at, zone))]),
+        ("last", _shown(view.last_at, zone)),
         ("last job", view.last_job),
         ("fired", view.fired),
         ("jitter", describe(terms["jitter"]) if terms["jitter"] else None),
-        *((name, terms[name] and iso(terms[name])) for name in ("start", "end")),
+        *((name, terms[name] and readable(terms[name])) for name in ("start", "end")),
         *((name, terms[name]) for name in ("count", "overlap", "missed", "tenant", "key")),
         ("priority", terms["priority"]),
         ("payload", terms["payload"] if is_open else None),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -12,7 +11,8 @@ from rich.text import Text
 
 from faena.app import Faena
 from faena.cli import session
-from faena.cli.argument import DURATION, RATE, common, example, split, words
+from faena.cli.argument import DURATION, RATE, by, common, example, split, words
+from faena.cli.document import document
 from faena.cli.output import Output, facts, instant, plain, table
 from faena.cli.target import find_app, find_queue
 from faena.limits import Limit
@@ -81,8 +81,7 @@ def show(output: Output, words: tuple[str, ...], limit: int) -> None:
         output.show(_document(view), lambda console: _draw(console, view))
         return
     found, shares = session.run(app, lambda: _both(queue, limit))
-    document = {"tenants": list(map(_document, found)), "shares": list(map(_minute, shares))}
-    output.show(document, lambda console: _list(console, found, shares))
+    output.list(map(_document, found), lambda console: _list(console, found, shares))
 
 
 async def _both(queue: Queue, limit: int) -> tuple[list[TenantView], list[Shares]]:
@@ -107,9 +106,6 @@ def _find(given: Sequence[str]) -> tuple[Faena, Tenant]:
     return app, find_queue(app, name).tenant(tenant or None)
 
 
-_by = click.option("--by", default="operator", show_default=True, help="Who decides.")
-
-
 _wait = click.option(
     "--wait",
     type=DURATION,
@@ -121,7 +117,7 @@ _wait = click.option(
 
 @tenants.command(epilog=example("faena tenants dedicate shop.tasks:app mail acme --by ana"))
 @words("[MODULE:APP] QUEUE TENANT")
-@_by
+@by
 @_wait
 @common
 @click.pass_obj
@@ -132,7 +128,7 @@ def dedicate(output: Output, words: tuple[str, ...], by: str, wait: str) -> None
 
 @tenants.command(epilog=example("faena tenants rejoin shop.tasks:app mail acme"))
 @words("[MODULE:APP] QUEUE TENANT")
-@_by
+@by
 @_wait
 @common
 @click.pass_obj
@@ -158,7 +154,7 @@ def rejoin(output: Output, words: tuple[str, ...], by: str, wait: str) -> None:
     "--drop", type=click.Choice(SETTINGS), multiple=True, help="Let the queue decide this again."
 )
 @click.option("--for", "lasting", type=DURATION, help="End all of it by itself: 5m, 2h.")
-@_by
+@by
 @common
 @click.pass_obj
 def set_(
@@ -189,7 +185,7 @@ def _settings(
 @words("[MODULE:APP] QUEUE TENANT")
 @click.option("--reason", default="operator", show_default=True, help="Why.")
 @click.option("--for", "lasting", type=DURATION, help="End the hold by itself: 5m, 2h.")
-@_by
+@by
 @common
 @click.pass_obj
 def hold(output: Output, words: tuple[str, ...], reason: str, lasting: str | None, by: str) -> None:
@@ -199,7 +195,7 @@ def hold(output: Output, words: tuple[str, ...], reason: str, lasting: str | Non
 
 @tenants.command(epilog=example("faena tenants release shop.tasks:app mail acme"))
 @words("[MODULE:APP] QUEUE TENANT")
-@_by
+@by
 @common
 @click.pass_obj
 def release(output: Output, words: tuple[str, ...], by: str) -> None:
@@ -220,19 +216,8 @@ def reset(output: Output, words: tuple[str, ...]) -> None:
 
 
 def _document(view: TenantView) -> dict[str, Any]:
-    document = {one.name: getattr(view, one.name) for one in dataclasses.fields(view)}
-    return document | {"limits": None if view.limits is None else list(map(str, view.limits))}
-
-
-def _minute(shares: Shares) -> dict[str, Any]:
-    return {
-        "at": shares.at,
-        "is_over": shares.is_over,
-        "fairness": shares.fairness,
-        "given": dict(shares.given),
-        "waits": {tenant: one._asdict() for tenant, one in shares.waits.items()},
-        "throttled_us": dict(shares.throttled_us),
-    }
+    told: dict[str, Any] = document(view)
+    return told | {"is_held": view.is_held}
 
 
 def _list(console: Console, found: Sequence[TenantView], shares: Sequence[Shares]) -> None:

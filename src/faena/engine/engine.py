@@ -39,7 +39,7 @@ _MOST = 100
 """Jobs in one script call; a longer list is cut up, and each part is atomic by itself."""
 
 
-class Engine:
+class Engine:  # size: one short method for each operation of the broker
     """The operations of the broker, for any number of queues."""
 
     def __init__(
@@ -222,6 +222,10 @@ class Engine:
     async def promote(self, queue: str, ids: Sequence[str]) -> list[str]:
         """For each: promoted, or the state that forbids it, or unknown."""
         return await self._once_each("promote", queue, ids)
+
+    async def remove(self, queue: str, ids: Sequence[str]) -> list[str]:
+        """For each: removed, or what forbids it (running, member), or unknown."""
+        return await self._once_each("remove", queue, ids)
 
     async def change(
         self, queue: str, job: str, *, delay_us: int | None = None, priority: int | None = None

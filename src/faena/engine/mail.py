@@ -130,6 +130,10 @@ class Mail:
         """Say how many members there are: OK, unknown, or another number that was said before."""
         return str((await self._engine.ask("group", queue, [group, "seal", total])).decode())
 
+    async def groups(self, queue: str, *, limit: int) -> list[str]:
+        """Groups of a queue that are under way, newest first."""
+        return texts(await self._engine.command("ZREVRANGE", queue, "groups", 0, limit - 1))
+
     async def group(self, queue: str, group: str) -> dict[str, bytes]:
         """Everything known of a group; nothing when it is gone."""
         return pairs(await self._engine.command("HGETALL", queue, f"group:{group}"))

@@ -1,0 +1,132 @@
+"""Commands that change single jobs: call them off, run them again or sooner, remove them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import click
+
+from faena.app import Faena
+from faena.cli import session
+from faena.cli.argument import DURATION, common, confirm, example, split, words
+from faena.cli.output import Output, table
+from faena.cli.progress import progress
+from faena.cli.target import find_app, find_queue
+from faena.errors import JobError
+from faena.handle import Handle
+from faena.options import priority_of
+from faena.queue import Queue
+
+Change = Callable[[Handle[Any]], Awaitable[str | None]]
+
+
+def _change(output: Output, words: Sequence[str], change: Change, done: str) -> None:
+    """Do the same to each job; one that refuses does not keep the others from it."""
+    target, (name, *ids) = split(words, "QUEUE", "ID", rest="ID")
+    app = find_app(target)
+    queue = find_queue(app, name)
+
+    async def change_all() -> list[tuple[str, str | JobError]]:
+        return [(job_id, await _try(change, queue.handle(job_id), done)) for job_id in ids]
+
+    outcomes = session.run(app, change_all)
+    refused = [answer for _, answer in outcomes if isinstance(answer, JobError)]
+    told = [
+        {"id": job_id, "outcome": "refused" if isinstance(answer, JobError) else answer}
+        | ({"error": str(answer)} if isinstance(answer, JobError) else {})
+        for job_id, answer in outcomes
+    ]
+    output.list(told, lambda console: console.print(table(("id", "outcome"), map(tuple, outcomes))))
+    if refused:
+        more = f" (and {len(refused) - 1} others)" if len(refused) > 1 else ""
+        raise type(refused[0])(f"{refused[0]}{more}", op=refused[0].op)
+
+
+async def _try(change: Change, handle: Handle[Any], done: str) -> str | JobError:
+    try:
+        return await change(handle) or done
+    except JobError as error:
+        return error
+
+
+@click.command(epilog=example("faena cancel shop.tasks:app mail 01JCXYZ 01JCXZA"))
+@words("[MODULE:APP] QUEUE ID...")
+@common
+@click.pass_obj
+def cancel(output: Output, words: tuple[str, ...]) -> None:
+    """Cancel jobs; a running one is told to stop."""
+    _change(output, words, Handle.cancel, "cancelled")
+
+
+@click.command(epilog=example("faena retry shop.tasks:app mail 01JCXYZ"))
+@words("[MODULE:APP] QUEUE ID...")
+@common
+@click.pass_obj
+def retry(output: Output, words: tuple[str, ...]) -> None:
+    """Run finished jobs again, with fresh attempts."""
+    _change(output, words, Handle.retry, "ready")
+
+
+@click.command(
+    epilog=example("faena promote shop.tasks:app mail 01JCXYZ", "faena promote mail --all")
+)
+@words("[MODULE:APP] QUEUE [ID]...")
+@click.option("--all", "is_all", is_flag=True, help="Every job that is delayed now.")
+@common
+@click.pass_obj
+def promote(output: Output, words: tuple[str, ...], *, is_all: bool) -> None:
+    """Run delayed jobs now."""
+    target, (name, *ids) = split(words, "QUEUE", rest="ID")
+    if bool(ids) == is_all:
+        raise click.UsageError("ID must be given, or --all, and not both")
+    if ids:
+        _change(output, words, Handle.promote, "ready")
+        return
+    app = find_app(target)
+    queue = find_queue(app, name)
+    promoted = _promote_all(output, app, queue)
+    output.say({"queue": name, "promoted": promoted}, f"{promoted} jobs of {name} may run now")
+
+
+def _promote_all(output: Output, app: Faena, queue: Queue) -> int:
+    with progress(output, f"promoting {queue.name}") as advance:
+        return session.run(app, lambda: queue.promote_all(report=advance))
+
+
+@click.command(
+    epilog=example(
+        "faena change shop.tasks:app mail 01JCXYZ --delay 10m",
+        "faena change mail 01JCXYZ 01JCXZA --priority high",
+    )
+)
+@words("[MODULE:APP] QUEUE ID...")
+@click.option("--delay", type=DURATION, help="Run it this long from now; 0s for at once.")
+@click.option("--priority", help="1 (soonest) to 100, or a level's name.")
+@common
+@click.pass_obj
+def change(output: Output, words: tuple[str, ...], delay: str | None, priority: str | None) -> None:
+    """Change when waiting jobs run, or their priority."""
+    if delay is None and priority is None:
+        raise click.UsageError("--delay or --priority must be given")
+    level = None if priority is None else priority_of(_number(priority))
+    _change(output, words, lambda one: one.change(delay=delay, priority=level), "changed")
+
+
+def _number(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
+
+
+@click.command(epilog=example("faena remove shop.tasks:app mail 01JCXYZ --yes"))
+@words("[MODULE:APP] QUEUE ID...")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@common
+@click.pass_obj
+def remove(output: Output, words: tuple[str, ...], *, yes: bool) -> None:
+    """Remove jobs for good; refused while they run, or while a flow or a group waits for them."""
+    _, (name, *ids) = split(words, "QUEUE", "ID", rest="ID")
+    confirm(f"Remove {len(ids)} jobs of {name} for good?", yes=yes)
+    _change(output, words, Handle.remove, "removed")
+
+
+COMMANDS = (cancel, retry, promote, change, remove)

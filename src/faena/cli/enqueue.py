@@ -1,0 +1,145 @@
+"""`faena enqueue`: put a job on its queue by hand."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import msgspec
+
+from faena.app import Faena
+from faena.cli import session
+from faena.cli.argument import DURATION, common, example, split, words
+from faena.cli.output import Output
+from faena.cli.target import find_app, find_queue
+from faena.errors import ConfigError, PayloadError, nearest
+from faena.options import Unique, UniqueMode
+from faena.task import Receipt, Task
+
+_TIMED: Final = (UniqueMode.THROTTLE, UniqueMode.DEBOUNCE)
+
+
+@click.command(
+    epilog=example(
+        """faena enqueue shop.tasks:app mail/send '{"to": "ana"}' --tenant acme --delay 5m""",
+        "faena enqueue mail/send @order.json --id order-7",
+        "jq .order event.json | faena enqueue mail/send -",
+    )
+)
+@words("[MODULE:APP] QUEUE/TASK [PAYLOAD]")
+@click.option("--tenant", help="Whom the job belongs to.")
+@click.option("--key", help="What it is kept in order with.")
+@click.option("--delay", type=DURATION, help="How long it waits first: 5m.")
+@click.option("--priority", help="1 (soonest) to 100, or a level's name.")
+@click.option("--id", "job_id", help="Its id: the same id is the same job.")
+@click.option("--unique", metavar="KEY", help="What makes another job a duplicate.")
+@click.option(
+    "--unique-mode",
+    type=click.Choice([mode.value for mode in UniqueMode]),
+    help="Until when.  [default: while_live]",
+)
+@click.option("--unique-ttl", type=DURATION, help="How long; for throttle and debounce.")
+@click.option("--unique-delay", type=DURATION, help="What a debounced job waits.")
+@click.option("--durability", help="memory, replicated(n) or fsynced.")
+@click.option("--header", "headers", multiple=True, metavar="NAME=TEXT", help="Several may be.")
+@click.option("--timeout", type=DURATION, help="How long an attempt may run: 90s.")
+@common
+@click.pass_obj
+def enqueue(output: Output, words: tuple[str, ...], **given: Any) -> None:
+    """Put a job on its queue and print its id.
+
+    PAYLOAD is JSON, @FILE, or - for standard input; a task that takes none needs none.
+    """
+    target, (name, *rest) = split(words, "QUEUE/TASK", rest="PAYLOAD")
+    if len(rest) > 1:
+        raise click.UsageError(f"no more words are expected, got {rest[1]!r}")
+    options = _options(**given)
+    payload = [_payload(text) for text in rest]
+    app = find_app(target)
+    task = _task(app, name)
+    receipt: Receipt[Any] = session.run(app, lambda: task.enqueue(*payload, **options))
+    told = {
+        "id": receipt.id,
+        "queue": task.queue,
+        "task": task.name,
+        "status": receipt.status,
+        "state": receipt.state,
+        "replaced": receipt.replaced,
+        "retry_after_s": receipt.retry_after,
+        "reason": receipt.reason,
+        "durability": receipt.durability,
+    }
+    output.say(told, receipt.id)
+    if receipt.status == "duplicate" and not output.is_json:
+        click.echo(f"it was there before, and is {receipt.state}", err=True)
+
+
+def _task(app: Faena, name: str) -> Task[Any, Any]:
+    queue_name, slash, task = name.rpartition("/")
+    if not slash:
+        raise click.UsageError(f"QUEUE/TASK must be such as mail/send, got {name!r}")
+    tasks = find_queue(app, queue_name).tasks
+    if task not in tasks:
+        hint = nearest(task, tasks)
+        raise ConfigError(f"no task {task!r} on queue {queue_name}; {hint}", field="task")
+    return tasks[task]
+
+
+def _payload(text: str) -> Any:
+    try:
+        return msgspec.json.decode(_read(text))
+    except msgspec.DecodeError as error:
+        raise PayloadError(f"PAYLOAD must be JSON, @FILE or -: {error}", op="enqueue") from None
+
+
+def _read(text: str) -> bytes:
+    if text == "-":
+        return sys.stdin.buffer.read()
+    if not text.startswith("@"):
+        return text.encode(errors="surrogateescape")
+    try:
+        return Path(text[1:]).read_bytes()
+    except OSError as error:
+        raise click.UsageError(
+            f"PAYLOAD must name a file that can be read, got {text!r}: {error.strerror}"
+        ) from None
+
+
+def _options(*, job_id: str | None, headers: tuple[str, ...], **given: Any) -> Any:
+    unique = _unique(**{name: given.pop(name) for name in list(given) if "unique" in name})
+    if (given["priority"] or "").isdigit():
+        given["priority"] = int(given["priority"])
+    pairs = [text.partition("=") for text in headers]
+    for name, sign, _ in pairs:
+        if not sign or not name:
+            raise click.UsageError(f"--header must be NAME=TEXT, got {name!r}")
+    options = given | {"id": job_id, "unique": unique}
+    if pairs:
+        options["headers"] = {name: text for name, _, text in pairs}
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _unique(
+    *,
+    unique: str | None,
+    unique_mode: str | None,
+    unique_ttl: str | None,
+    unique_delay: str | None,
+) -> Unique | None:
+    if unique is None:
+        if unique_mode or unique_ttl or unique_delay:
+            raise click.UsageError("--unique must be given, with the key that the others speak of")
+        return None
+    mode = UniqueMode(unique_mode or UniqueMode.WHILE_LIVE)
+    if (mode in _TIMED) != (unique_ttl is not None):
+        needs = "must" if mode in _TIMED else "must not"
+        raise click.UsageError(f"--unique-ttl {needs} be given with --unique-mode {mode}")
+    if unique_delay is not None and mode is not UniqueMode.DEBOUNCE:
+        raise click.UsageError("--unique-delay must be given with --unique-mode debounce only")
+    if mode is UniqueMode.DEBOUNCE:
+        return Unique.debounce(unique, unique_ttl or "", unique_delay)
+    if mode is UniqueMode.THROTTLE:
+        return Unique.throttle(unique, unique_ttl or "")
+    return Unique(mode, unique)

@@ -1,0 +1,71 @@
+"""`faena groups`: jobs that belong together, and what is sent when all have ended."""
+
+from __future__ import annotations
+
+import click
+from rich.console import Console
+
+from faena.app import Faena
+from faena.cli import session
+from faena.cli.argument import common, example, split, words
+from faena.cli.output import Output, facts, instant, table
+from faena.cli.target import find_app, find_queue
+from faena.engine.mail import Mail
+from faena.errors import JobNotFound
+from faena.flows.group import GroupView
+
+_HEADS = ("group", "members", "completed", "dead", "cancelled", "since")
+
+
+@click.command(
+    epilog=example("faena groups shop.tasks:app", "faena groups mail/0Q7Xez7i3lQmA8w7fYOA")
+)
+@words("[MODULE:APP] [QUEUE | QUEUE/ID]...")
+@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
+@common
+@click.pass_obj
+def groups(output: Output, words: tuple[str, ...], limit: int) -> None:
+    """List the groups under way of all queues, or of some, the newest first; or show one."""
+    target, names = split(words, rest="QUEUE")
+    app = find_app(target)
+    for name in names:
+        find_queue(app, name.partition("/")[0])
+    if len(names) == 1 and "/" in names[0]:
+        view = session.run(app, app.group(id=names[0]).view)
+        output.show(view, lambda console: _draw(console, view))
+        return
+    if any("/" in name for name in names):
+        raise click.UsageError(f"one QUEUE/ID must stand alone, got {' '.join(names)!r}")
+    found = session.run(app, lambda: _look(app, names or list(app.queues), limit))
+    rows = [_row(view) for view in found]
+    output.list(found, lambda console: console.print(table(_HEADS, rows)))
+
+
+async def _look(app: Faena, queues: list[str], limit: int) -> list[GroupView]:
+    mail = Mail((await app.runtime()).engine)
+    found: list[GroupView] = []
+    for queue in queues:
+        for one in await mail.groups(queue, limit=limit):
+            try:
+                found.append(await app.group(id=f"{queue}/{one}").view())
+            except JobNotFound:  # it has gone since
+                continue
+    return found
+
+
+def _row(view: GroupView) -> tuple[object, ...]:
+    total = "not sealed" if view.total is None else str(view.total)
+    ends = view.completed, view.dead, view.cancelled
+    return view.id, total, *ends, instant(view.created_at)
+
+
+def _draw(console: Console, view: GroupView) -> None:
+    rows: list[tuple[str, object]] = [
+        ("group", view.id),
+        ("members", "not sealed" if view.total is None else view.total),
+        *((name, getattr(view, name)) for name in ("completed", "dead", "cancelled")),
+        *((f"on {name}", state) for name, state in view.callbacks.items()),
+        ("began", instant(view.created_at)),
+        ("finished", instant(view.finished_at)),
+    ]
+    console.print(facts(rows))

@@ -1,0 +1,108 @@
+"""`faena workers`: who runs jobs, of which queues, and which ones now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import click
+from rich.text import Text
+
+from faena.cli import session
+from faena.cli.argument import common, example, split, words
+from faena.cli.document import iso
+from faena.cli.output import Output, instant, plain, table
+from faena.cli.target import find_app, find_queue
+from faena.job import JobView
+from faena.queue import Queue
+from faena.states import State
+
+_PAGE: Final = 200
+_SHOWN: Final = 5
+_HEADS: Final = ("worker", "queues", "running", "busy since", "what it does")
+
+
+@click.command(epilog=example("faena workers shop.tasks:app", "faena workers mail --json"))
+@words("[MODULE:APP] [QUEUE]...")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 10_000),
+    default=1000,
+    show_default=True,
+    help="How many running jobs of a queue to look at.",
+)
+@common
+@click.pass_obj
+def workers(output: Output, words: tuple[str, ...], limit: int) -> None:
+    """Show the workers of all queues, or of some: what they serve and what they run."""
+    target, names = split(words, rest="QUEUE")
+    app = find_app(target)
+    chosen = [find_queue(app, name) for name in names] or list(app.queues.values())
+    found = session.run(app, lambda: _look(chosen, limit))
+    rows = [_row(one) for one in found.values()]
+
+    def view(console: Any) -> None:
+        console.print(table(_HEADS, rows) if rows else Text("no worker runs"))
+
+    output.list(map(_document, found.values()), view)
+
+
+class _Seen:
+    """A worker as its queues know it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.queues: list[str] = []
+        self.jobs: list[JobView] = []
+
+    @property
+    def since(self) -> int | None:
+        """When the job that it has run for the longest was claimed."""
+        return min((job.claimed_at for job in self.jobs if job.claimed_at), default=None)
+
+
+async def _look(queues: Sequence[Queue], limit: int) -> dict[str, _Seen]:
+    found: dict[str, _Seen] = {}
+    for queue in queues:
+        for name in (await queue.overview()).workers:
+            found.setdefault(name, _Seen(name)).queues.append(queue.name)
+        for job in await _running(queue, limit):
+            if job.worker is not None:
+                found.setdefault(job.worker, _Seen(job.worker)).jobs.append(job)
+    return found
+
+
+async def _running(queue: Queue, limit: int) -> list[JobView]:
+    jobs: list[JobView] = []
+    cursor: str | None = ""
+    while cursor is not None and len(jobs) < limit:
+        size = min(_PAGE, limit - len(jobs))
+        page = await queue.jobs(State.RUNNING, limit=size, cursor=cursor or None)
+        jobs, cursor = [*jobs, *page.jobs], page.cursor
+    return jobs
+
+
+def _document(seen: _Seen) -> dict[str, Any]:
+    return {
+        "worker": seen.name,
+        "queues": seen.queues,
+        "busy_since": iso(seen.since),
+        "jobs": [
+            {
+                "id": job.id,
+                "queue": job.queue,
+                "task": job.task,
+                "tenant": job.tenant,
+                "claimed_at": iso(job.claimed_at),
+            }
+            for job in seen.jobs
+        ],
+    }
+
+
+def _row(seen: _Seen) -> tuple[object, ...]:
+    shown = [f"{job.queue}/{job.task} {job.id}" for job in seen.jobs[:_SHOWN]]
+    more = [f"… ({len(seen.jobs)})"] if len(seen.jobs) > _SHOWN else []
+    queues = ", ".join(seen.queues) or "(not heard of lately)"
+    since = instant(seen.since) or "-"
+    return seen.name, queues, len(seen.jobs), since, plain("\n".join([*shown, *more]))

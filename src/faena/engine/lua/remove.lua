@@ -1,0 +1,59 @@
+--- Remove jobs for good, whatever they wait for or ended with, unless somebody needs them.
+-- states   ready | delayed | blocked | completed | dead | cancelled -> gone
+-- keys     all zsets but running · specs, results, marks hashes · info hashes
+-- args     now · caller (of this call only) · call · id …
+-- returns  for each: removed | running | member (of a flow or a group that waits for its end) | unknown
+-- refuses  UNCONFIGURED
+--@flags allow-oom
+--@include now, conf, replay, state, tally, mark, pass_claims, prune, place
+local now, conf = now_us(ARGV[1]), conf_now()
+local answered = replayed(ARGV[2], ARGV[3])
+if answered then
+  return cmsgpack.unpack(answered)
+elseif not conf.version then
+  return { 'UNCONFIGURED' }
+end
+
+local function refusal(state, mark)
+  if not state then
+    return 'unknown'
+  elseif state == 'running' then
+    return 'running'
+  end
+  return is_waiting(state) and mark and mark.w and 'member' or nil
+end
+
+local asked, answers, by_state, removed, seen = {}, {}, {}, {}, {}
+for i = 4, #ARGV do
+  asked[#asked + 1] = ARGV[i]
+end
+local marks = marks_of(asked)
+for i, id in ipairs(asked) do
+  local state = state_of(id)
+  answers[i] = refusal(state, marks[id]) or 'removed'
+  if answers[i] == 'removed' and not seen[id] then
+    seen[id] = true
+    removed[#removed + 1] = id
+    by_state[state] = by_state[state] or {}
+    table.insert(by_state[state], id)
+  end
+end
+for state, ids in pairs(by_state) do
+  if is_waiting(state) then
+    call('ZREM', key(state), unpack(ids))   -- first, or one would be freed as another's follower
+  end
+end
+for state, ids in pairs(by_state) do
+  if is_waiting(state) then
+    leave_places(ids, state)
+    pass_claims(ids, marks_of(ids), conf, now)
+  end
+  drop(state, ids, conf)
+end
+if #removed > 0 then
+  tell('removed', removed)
+  remember(ARGV[2], ARGV[3], cmsgpack.pack(answers), ONCE_TTL_S)
+  flush_lanes()
+  flush_tally(now, conf.events_kept, '')
+end
+return answers
