@@ -2,7 +2,7 @@
 
 from faena.app import Faena
 from faena.deadletter.item import DeadGroup, DeadLetter, DeadPage, DeadStats
-from faena.deadletter.redrive import RedriveView
+from faena.deadletter.progress import RedriveView
 from faena.errors import FaenaError
 from faena.flows import Flow, FlowView, Group, GroupView, NodeView, Plan
 from faena.handle import Handle

@@ -9,8 +9,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Unpack
 
+from faena.deadletter.carrier import Carrier
 from faena.deadletter.desk import Desk
 from faena.deadletter.reach import Reach
+from faena.deadletter.redrive import Redrives
 from faena.deadletter.upkeep import Upkeep
 from faena.duration import Duration
 from faena.engine import Engine
@@ -189,6 +191,7 @@ class Faena(Roster):
             raise ConfigError("a worker must have at least one queue, got none", field="queues")
         runtime = await self.runtime()
         dead_letters = self.dead_letter_options.settled(os.environ)
+        carrier = Carrier(Redrives(self._reach), names)
         scheduler = await self.schedules.scheduler(names)
         return Worker(
             runtime.engine,
@@ -201,10 +204,11 @@ class Faena(Roster):
                 services=[
                     runtime.postman.run,
                     Upkeep(self._reach, dead_letters, names).run,
+                    carrier.run,
                     scheduler.run,
                 ],
                 on_mail=runtime.postman.tell,
-                hears={"schedules": scheduler.tell},
+                hears={"schedules": scheduler.tell, "redrives": carrier.tell},
             ),
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from faena.deadletter.baton import Baton
 from faena.engine.desk import DeskCalls
 from faena.engine.mail import Mail
 from faena.engine.moving import Moving
@@ -72,6 +73,7 @@ async def furnish_homes(rig: Rig) -> None:
     await moving.decide(rig.queue, "finish", 1, f"{rig.queue}/@g")
     await moving.decide(rig.queue, "begin", 1, "shards 2", "ops")
     assert await moving.lock(rig.queue, "steward")
+    assert await Baton(DeskCalls(rig.engine), rig.queue, "redrive", owner="somebody").take()
     await rig.add("slow", lane="@e")
     await rig.turn(10)
     await rig.add("sent", lane="@e")

@@ -32,7 +32,7 @@ BY_VARIABLE = {"ready", "delayed", "blocked", "running", "completed", "dead", "c
 BY_WINDOW = {"window:", "claims:"}
 """What a limit's window says of itself."""
 
-BY_THE_WIRE = {"fence", "steward"}
+BY_THE_WIRE = {"fence", "steward", "redriver:"}
 
 
 def code(path: Path) -> str:

@@ -33,8 +33,9 @@ from faena.deadletter.item import (
     read_letter,
 )
 from faena.deadletter.page import Met, Walker, Wanted, continued, cursor_at, gather
+from faena.deadletter.progress import RedriveView, Report
 from faena.deadletter.reach import HOUR_US, Reach
-from faena.deadletter.redrive import Plan, Redrives, RedriveView, Report
+from faena.deadletter.redrive import Plan, Redrives
 from faena.engine import Engine
 from faena.engine.desk import SLICE, Decision, DeskCalls, Found, Place
 from faena.limits import Limit
@@ -229,6 +230,26 @@ class Desk:
 
     # -- many, by and by ------------------------------------------------------------------------
 
+    async def start_redrive(
+        self,
+        queue: str,
+        *,
+        rate: str | Limit | None = None,
+        canary: int = 0,
+        failures: int | None = None,
+        by: str = "operator",
+        reason: str = "redrive",
+        **wanted: Unpack[DeadFilter],
+    ) -> str:
+        """Have workers retry all pending dead jobs that a filter asks for, oldest first.
+
+        `rate` says how fast, such as "50/s". The first `canary` jobs must complete before the
+        others follow; one that dies ends it. `failures` is how many may die again before it ends
+        later on; None for any number. Returns the id of the redrive.
+        """
+        plan = Plan(rate=rate, canary=canary, failures=failures, by=by, reason=reason)
+        return await self._redrives.begin(queue, wanted, plan)
+
     async def redrive(
         self,
         queue: str,
@@ -241,28 +262,36 @@ class Desk:
         report: Report | None = None,
         **wanted: Unpack[DeadFilter],
     ) -> RedriveView:
-        """Retry all pending dead jobs that a filter asks for, oldest first, and see to it.
-
-        `rate` says how fast, such as "50/s". The first `canary` jobs must complete before the
-        others follow; one that dies ends it. `failures` is how many may die again before it ends
-        later on; None for any number. `report` hears how it stands after each slice.
-        """
+        """The same, seen to until it has ended; `report` hears how it stands meanwhile."""
         plan = Plan(rate=rate, canary=canary, failures=failures, by=by, reason=reason)
-        redrive = await self._redrives.begin(queue, wanted, plan)
+        return await self._redrives.run(queue, wanted, plan, report)
+
+    async def watch_redrive(
+        self, queue: str, redrive: str, *, report: Report | None = None
+    ) -> RedriveView:
+        """See to a redrive until it has ended, and drive it while no worker does."""
         return await self._redrives.drive(queue, redrive, report)
 
     async def resume_redrive(
-        self, queue: str, redrive: str, *, report: Report | None = None
+        self, queue: str, redrive: str, *, watch: bool = True, report: Report | None = None
     ) -> RedriveView:
-        """Go on with a redrive whose driver is gone, or that was stopped or has failed.
+        """Go on with a redrive that was stopped or has failed, or whose driver is gone.
 
-        One that ended before its canaries had all completed sends as many others first.
+        One that ended before its canaries had all completed sends as many others first. Without
+        `watch` it is left to the workers.
         """
-        return await self._redrives.resume(queue, redrive, report)
+        view = await self._redrives.resume(queue, redrive)
+        if not watch:
+            return view
+        return await self._redrives.drive(queue, redrive, report, by_force=True)
 
     async def stop_redrive(self, queue: str, redrive: str) -> RedriveView:
         """End a redrive, whoever drives it; what is retried stays so."""
         return await self._redrives.stop(queue, redrive)
+
+    async def redrive_state(self, queue: str, redrive: str) -> RedriveView:
+        """How a redrive stands."""
+        return await self._redrives.look(queue, redrive)
 
     async def redrives(self, queue: str) -> Sequence[RedriveView]:
         """The last redrives of a queue, the newest first."""

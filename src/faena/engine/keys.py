@@ -47,6 +47,7 @@ CATALOGUE = (
     Key("desk_due", "zset", "dead ids by when to retry them", "dead jobs"),
     Key("desk_alerts", "hash", "alert → when it was last told", "fixed"),
     Key("redrives", "hash", "id → packed record of a redrive", "100, and those under way"),
+    Key("redriver:", "string", "who drives a redrive", "TTL 5 s"),
     Key("lanes", "hash", "lane → live jobs * 1000000 + running ones", "lanes with live jobs"),
     Key("lane:", "zset", "ready ids of one lane by score", "with its jobs"),
     Key("ring", "zset", "lanes that may be served, by their next turn", "lanes with ready jobs"),
@@ -98,6 +99,7 @@ CHANNELS = (
     ("stop", "running jobs whose cancellation was asked for"),
     ("homes", "queues whose homes have changed; no job"),
     ("schedules", "schedules that were declared, changed or removed, in place of jobs"),
+    ("redrives", "redrives that begin or go on, in place of jobs"),
 )
 
 

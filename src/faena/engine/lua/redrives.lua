@@ -43,4 +43,7 @@ elseif redrive and verb == 'rewind' then
   end
   save_redrive(id, redrive)
 end
+if redrive and (verb == 'begin' or verb == 'resume') then
+  publish('redrives', id)
+end
 return redrive and { id, call('HGET', key('redrives'), id) } or {}
