@@ -6,6 +6,7 @@ from faena.deadletter.progress import RedriveView
 from faena.errors import FaenaError
 from faena.flows import Flow, FlowView, Group, GroupView, NodeView, Plan
 from faena.handle import Handle
+from faena.hooks import Death, Failure
 from faena.identity import IdempotencyKey, WebhookKey
 from faena.job import Job, JobView
 from faena.limits import Limit
@@ -40,12 +41,14 @@ __all__ = [
     "DeadLetters",
     "DeadPage",
     "DeadStats",
+    "Death",
     "Discard",
     "Draft",
     "Durability",
     "Event",
     "Faena",
     "FaenaError",
+    "Failure",
     "Flow",
     "FlowView",
     "Group",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Unpack
@@ -17,9 +18,11 @@ from faena.deadletter.upkeep import Upkeep
 from faena.duration import Duration
 from faena.engine import Engine
 from faena.engine.engine import Clock
+from faena.engine.settings import declaration
 from faena.errors import ConfigError
-from faena.estate import Estate, Homes
+from faena.estate import Estate
 from faena.flows import Flow, Group, Plan, chain, chord
+from faena.hooks import ENDS
 from faena.identity import IdFactory
 from faena.middleware import Middleware
 from faena.naming import check_name
@@ -28,7 +31,7 @@ from faena.options.fields import check_is
 from faena.queue import Queue
 from faena.recurring import MISSING, Recurring, RecurringFields, TimedFields
 from faena.roster import Roster
-from faena.runtime import Connection
+from faena.runtime import Connection, Runtime
 from faena.schedules import Schedules
 from faena.task import Draft, Task
 from faena.telemetry.events import Event, follow, read_kinds, read_since
@@ -193,10 +196,11 @@ class Faena(Roster):
         dead_letters = self.dead_letter_options.settled(os.environ)
         carrier = Carrier(Redrives(self._reach), names)
         scheduler = await self.schedules.scheduler(names)
+        served = {name: _served(self.queues[name], runtime) for name in names}
         return Worker(
             runtime.engine,
             runtime.new_engine(await self._links.address()),
-            self._served(names, runtime.estate),
+            served,
             options=options,
             middleware=self.middleware,
             dead_letters=dead_letters,
@@ -220,14 +224,6 @@ class Faena(Roster):
         worker = await self.worker(queues, build(WorkerOptions, "worker", options))
         await worker.run()
 
-    def _served(self, names: Iterable[str], estate: Estate) -> Mapping[str, Served]:
-        return {name: self._serve(self.queues[name], estate.of(name)) for name in names}
-
-    @staticmethod
-    def _serve(queue: Queue, homes: Homes) -> Served:
-        provider = None if homes.is_fixed else homes.serving
-        return Served(options=queue.options, handlers=queue.handlers, homes=provider)
-
     def __repr__(self) -> str:
         return f"<Faena {self.name}: {len(self.queues)} queues>"
 
@@ -245,3 +241,13 @@ def _layers(given: Any) -> tuple[Middleware, ...]:
         field="middleware",
         value=given,
     )
+
+
+def _served(queue: Queue, runtime: Runtime) -> Served:
+    """What a worker needs of a queue; who runs a task says which hooks it has, and which not."""
+    for end, task in itertools.product(ENDS, queue.tasks):
+        queue.options.hooks.setdefault((end, task), "")
+    runtime.engine.know(queue.name, declaration(queue.options))
+    homes = runtime.estate.of(queue.name)
+    provider = None if homes.is_fixed else homes.serving
+    return Served(options=queue.options, handlers=queue.handlers, homes=provider)

@@ -13,6 +13,7 @@ from faena.engine.settings import WRITTEN, read_settings, written
 from faena.errors import ConfigError, nearest
 from faena.handle import Handle
 from faena.handler import Handler, make_handler, name_of, refuse_bare
+from faena.hooks import as_hook
 from faena.idempotency import Idempotency
 from faena.inspector import Overview, Page
 from faena.limits import Limit
@@ -153,6 +154,25 @@ class Queue:
         task: Task[Any, Any] = Task(self._app, handler)
         self.tasks[handler.name] = task
         return task
+
+    def add_hook(
+        self,
+        end: str,
+        task: str,
+        function: Callable[..., Any],
+        options: Mapping[str, Any],
+        names: Mapping[str, Any],
+    ) -> Task[Any, Any]:
+        """Register what runs whenever a job of a task is dead, or has failed an attempt."""
+        if task in self.options.hooks.values():
+            raise ConfigError(f"a hook must be of a task that is none itself, got {task!r}")
+        if self.options.hooks.get((end, task)):
+            raise ConfigError(f"task {task!r} must have one hook for its end {end!r}, got another")
+        given = {"name": f"{task}.on_{'failure' if end == 'failed' else end}", **options}
+        hook = self._add(function, build(TaskOptions, "task", given), names)
+        hook.handler = as_hook(hook.handler, end, self._app)
+        self.options.hooks[end, task] = hook.name
+        return hook
 
     # -- looking --------------------------------------------------------------------------------
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 import msgspec
 
@@ -35,6 +36,8 @@ from faena.sealing import Frame, seal_job
 
 if TYPE_CHECKING:
     from faena.app import Faena
+    from faena.hooks import Death, Failure
+    from faena.registrar import TaskFields
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -42,6 +45,10 @@ R = TypeVar("R")
 _DEFAULTS = EnqueueOptions()
 _MISSING: Any = object()
 _MEMORY = Durability()
+
+
+Hooking: TypeAlias = "Callable[[Callable[..., Any]], Task[Any, Any]]"
+"""A decorator of a hook, its options given."""
 
 
 class EnqueueFields(TypedDict, total=False):
@@ -86,6 +93,32 @@ class Task(Generic[P, R]):
         self.__name__ = handler.function.__name__
         self.__doc__ = handler.function.__doc__
         self.__module__ = handler.function.__module__
+
+    @overload
+    def on_dead(self, function: Callable[..., Any], /) -> Task[Death, Any]: ...
+    @overload
+    def on_dead(self, /, **options: Unpack[TaskFields]) -> Hooking: ...
+    def on_dead(self, function: Any = None, /, **options: Unpack[TaskFields]) -> Any:
+        """Register what runs, as a job of its own, whenever a job of this task has died.
+
+        Once for each death, whatever killed the job: it is made by the call that buries it.
+        """
+        return self._hook("dead", function, options, sys._getframe(1).f_locals)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+
+    @overload
+    def on_failure(self, function: Callable[..., Any], /) -> Task[Failure, Any]: ...
+    @overload
+    def on_failure(self, /, **options: Unpack[TaskFields]) -> Hooking: ...
+    def on_failure(self, function: Any = None, /, **options: Unpack[TaskFields]) -> Any:
+        """The same for every attempt that a job of this task has used up in vain, the last too."""
+        return self._hook("failed", function, options, sys._getframe(1).f_locals)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+
+    def _hook(self, end: str, function: Any, options: Any, names: Mapping[str, Any]) -> Any:
+        def register(given: Callable[..., Any]) -> Task[Any, Any]:
+            queue = self.app.queues[self.queue]
+            return queue.add_hook(end, self.name, given, options, names)
+
+        return register if function is None else register(function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function itself, as if it were no task."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from faena import Faena, Limit, Queue, Retain, Retry
+from faena import Death, Faena, Limit, Queue, Retain, Retry, Task
 from faena.job import Job
 from tests._support.eventually import eventually
 from tests._support.ledger import Ledger
@@ -28,6 +28,8 @@ class QueuePlan(msgspec.Struct, omit_defaults=True):
     max_deliveries: int = 100
     attempts: int = 3
     retry_wait: str = "50ms"
+    is_hooked: bool = False
+    """Whether deaths of `work` are told in the ledger, by a hook."""
     kept: int | None = None
     """Completed jobs that are kept; all of them by default."""
 
@@ -74,6 +76,9 @@ def open_shop(plan: Plan, ledger: Ledger, *, name: str = "shop") -> Faena:
                 _fail_if_planned(payload, job)
             return f"{job.attempt}/{job.losses}"
 
+        if options.is_hooked:
+            _add_bell(work, ledger)
+
         @made.task(name="grind")
         def grind(payload: Work, job: Job) -> str:
             never = threading.Event()
@@ -85,6 +90,12 @@ def open_shop(plan: Plan, ledger: Ledger, *, name: str = "shop") -> Faena:
 
         _add_pack(made, min(5, options.concurrency), ledger)
     return app
+
+
+def _add_bell(task: Task[Work, str], ledger: Ledger) -> None:
+    @task.on_dead
+    async def bell(death: Death) -> None:
+        ledger.write("bell", death.job_id, death.attempts, death.losses)
 
 
 def _add_pack(queue: Queue, size: int, ledger: Ledger) -> None:

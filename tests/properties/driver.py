@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from faena.engine import Address, Engine
-from faena.engine.scripts import Turn
+from faena.engine.scripts import Exchanged, Turn
 from faena.errors import InternalError, LeaseLost, StoreUnavailable
 from faena.services.audit import audit
 from tests._support.dump import BOOKKEEPING, changes, dump, sound_dump
@@ -208,9 +208,14 @@ class Driver:
 
 
 async def _in_words(sent: Awaitable[Any]) -> Any:
-    """Errors that belong to an answer, as words."""
+    """Errors that belong to an answer, as words.
+
+    What an exchange tells of jobs that died here is told once, to whoever asks first: news, of
+    which the model says nothing.
+    """
     try:
-        return await sent
+        answer = await sent
+        return answer._replace(buried=()) if isinstance(answer, Exchanged) else answer
     except StoreUnavailable:
         return "vanished"
     except LeaseLost:

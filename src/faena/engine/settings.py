@@ -68,6 +68,7 @@ def declaration(options: QueueOptions) -> dict[str, str]:
     }
     values |= {name: press and getattr(press, name) for name in _PRESSED}
     values |= {name: getattr(retain, name) for name in _RETAINED}
+    values |= {f"hook_{end}:{task}": hook for (end, task), hook in options.hooks.items()}
     texts = {name: "" if value is None else str(value) for name, value in values.items()}
     digest = hashlib.blake2b(repr(sorted(texts.items())).encode(), digest_size=8)
     return texts | {"version": digest.hexdigest()}

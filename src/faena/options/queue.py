@@ -108,6 +108,12 @@ class QueueOptions:
     is_laned: bool = field(init=False, repr=False, compare=False)
     """Whether those without a tenant have a lane as well, from the first one on."""
 
+    hooks: dict[tuple[str, str], str] = field(
+        init=False, repr=False, compare=False, default_factory=dict[tuple[str, str], str]
+    )
+    """(dead or failed, task) → the task whose jobs are made then; "" takes another program's back.
+    Filled while tasks are registered, after the queue was made."""
+
     timeout_us: int | None = field(init=False, repr=False, compare=False)
     lease_us: int = field(init=False, repr=False, compare=False)
     age_step_us: int = field(init=False, repr=False, compare=False)

@@ -14,14 +14,15 @@ local function split_note(blob)
   return string.sub(blob, at, at + size - 1), string.sub(blob, at + size)
 end
 
---- The task and the tenant of a job, or ''. Nothing that a producer wrote can make this fail.
+--- The task, the tenant and the key of a job, or ''. Nothing that a producer wrote can make this fail.
 local function told_by(spec)
   local body = string.match(spec, '\n(.*)$') or ''
   local is_read, told = pcall(cjson.decode, #body <= READ_AT_MOST and body or '{}')
   told = is_read and type(told) == 'table' and told or {}
   local task = type(told.task) == 'string' and told.task or string.match(body, '^{"task":"([^"\\]+)"')
   local lane = lane_in(spec)
-  return task or '', lane and string.sub(lane, 2) or type(told.tenant) == 'string' and told.tenant or ''
+  return task or '', lane and string.sub(lane, 2) or type(told.tenant) == 'string' and told.tenant or '',
+    type(told.key) == 'string' and told.key or ''
 end
 
 --- A note made here, out of an error's JSON, whose quoted parts have no bare quotes.

@@ -5,6 +5,7 @@
 -- UNCONFIGURED and the caller declares it again.
 -- A shard of a queue has the queue's settings, and obeys its part of what bounds the whole. Retention is
 -- not divided: tenants are not spread evenly, and a busy shard would lose what the queue may keep.
+-- A hook of a task, `hook_dead:<task>` or `hook_failed:<task>`, stands in a table of its kind.
 --@include key
 local KEPT = 1000
 local TEXTS = { version = true, limits = true, tenant_limits = true, edited = true, digest = true,
@@ -32,7 +33,13 @@ local function decode(fields)
   local conf = {}
   for i = 1, #fields, 2 do
     local name, value = fields[i], fields[i + 1]
-    conf[name] = TEXTS[name] and value or tonumber(value)
+    local kind, task = string.match(name, '^(hook_%l+):(.+)$')
+    if task then
+      conf[kind] = conf[kind] or {}
+      conf[kind][task] = value
+    else
+      conf[name] = TEXTS[name] and value or tonumber(value)
+    end
   end
   if (conf.shards or 1) > 1 and conf.shard then
     divide(conf)

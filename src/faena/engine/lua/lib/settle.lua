@@ -1,9 +1,9 @@
 --- End leases. An item whose lease no longer matches changes nothing and is reported as lost.
---@include key, spread, tally, mark, record, ending, finish, bury, settle_items, settle_lanes
+--@include key, spread, tally, mark, record, ending, finish, bury, hook, settle_items, settle_lanes
 local function new_batch()
   return { completed = {}, dead = {}, cancelled = {}, retried = {}, snoozed = {}, released = {},
            limited = {}, delayed = {}, ready = {}, back = {}, results = {},
-           lost = {}, left = {}, notes = {}, lanes = {}, chains = {}, held = {}, ended = {}, chained = {} }
+           lost = {}, left = {}, notes = {}, errors = {}, failed = {}, lanes = {}, chains = {}, held = {}, ended = {}, chained = {} }
 end
 
 --- Write what a batch of endings came to.
@@ -23,6 +23,12 @@ local function apply(batch, marks, conf, now)
   end
   if #batch.results > 0 and keeps('completed', conf) then
     spread_out(key('results'), call('HSET', key('results'), unpack(batch.results)))
+  end
+  if conf.hook_failed and #batch.failed > 0 then
+    add_hooks('failed', conf.hook_failed, batch.failed, marks, batch.errors, conf, now)
+  end
+  if conf.hook_dead and #batch.dead > 0 then   -- while specs of those that are not kept are there
+    add_hooks('dead', conf.hook_dead, batch.dead, marks, batch.errors, conf, now)
   end
   finish('completed', batch.completed, marks, conf, now, batch.results, batch.kept)
   finish('dead', batch.dead, marks, conf, now)

@@ -11,6 +11,7 @@ local function fail(batch, id, mark, error, attempts)
   if error ~= '' then
     append_info(id, 'error', error)
     mark.i = 1
+    batch.errors[id] = error
   end
   batch.marked[#batch.marked + 1] = id
 end
@@ -30,6 +31,7 @@ end
 local settle_as = {
   retry = function(batch, id, mark, now, delay, error)
     fail(batch, id, mark, error, 1)
+    table.insert(batch.failed, id)
     if mark.e and now + delay >= mark.e then
       return expire(batch, id, now)
     end
@@ -45,6 +47,7 @@ local settle_as = {
   end,
   bury = function(batch, id, mark, _, attempts, error)
     fail(batch, id, mark, error, attempts)
+    batch.failed[#batch.failed + 1] = attempts > 0 and id or nil
     batch.notes[id] = batch.notes[id] or error
     table.insert(batch.dead, id)
   end,

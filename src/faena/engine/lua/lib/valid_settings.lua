@@ -23,6 +23,8 @@ local function is_valid(name, value)
     return tonumber(value) and is_enough(string.gmatch(value, '%d+'))
   elseif name == 'version' or name == 'order' then
     return value ~= ''
+  elseif string.find(name, '^hook_%l+:') then
+    return true
   end
   return tonumber(value) or (value == '' and not NEEDED[name])
 end

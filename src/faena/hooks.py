@@ -1,0 +1,99 @@
+"""What the hooks of a task are given: `@task.on_dead` and `@task.on_failure`.
+
+The server writes it, in the call that ends the attempt; the payload stays with the job and is read
+when it is asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from faena.codec import Codec, codec_for
+from faena.errors import InternalError, JobNotFound
+from faena.handle import Handle
+from faena.handler import Handler
+from faena.outcomes import ErrorRecord
+
+if TYPE_CHECKING:
+    from faena.app import Faena
+
+ENDS: Final = ("dead", "failed")
+
+
+class Failure(msgspec.Struct, kw_only=True, omit_defaults=True, dict=True):
+    """A job that has failed an attempt."""
+
+    job_id: str
+    task: str
+    tenant: str | None = None
+    key: str | None = None
+    attempts: int = 0
+    """Attempts used so far."""
+    losses: int = 0
+    """Deliveries lost with their worker."""
+    at: int = 0
+    """When, in the server's microseconds."""
+    error: ErrorRecord | None = None
+    queue: str = ""
+
+    @property
+    def handle(self) -> Handle[Any]:
+        """The job, to look at, or to retry."""
+        return Handle(self._app, self.queue, self.job_id, codec_for(Any))
+
+    async def payload(self) -> Any:
+        """What the job was to work on, as its handler gets it.
+
+        Raises JobNotFound when retention kept nothing of the job, and PayloadError when it is the
+        payload that cannot be read.
+        """
+        view = await self.handle.view()
+        if view is None:
+            raise JobNotFound(f"no job {self.job_id} in queue {self.queue}", op="payload")
+        task = self._app.queues[self.queue].tasks.get(self.task)
+        codec = task.handler.payload if task else None
+        return (codec or codec_for(Any)).decode(view.payload)
+
+    def bind(self, app: Faena, queue: str) -> None:
+        """Know where the job is."""
+        self.queue = queue
+        vars(self)["app"] = app
+
+    @property
+    def _app(self) -> Faena:
+        app = vars(self).get("app")
+        if app is None:
+            raise InternalError(f"{type(self).__name__} of job {self.job_id} belongs to no app")
+        return app
+
+
+class Death(Failure):
+    """A job that has died."""
+
+
+class _Codec(Codec[Any]):
+    """Has what it reads know its app."""
+
+    def __init__(self, inner: Codec[Any], app: Faena, queue: str) -> None:
+        self._inner = inner
+        self._app = app
+        self._queue = queue
+
+    def encode(self, value: Any) -> bytes:
+        return self._inner.encode(value)
+
+    def decode(self, raw: bytes | msgspec.Raw) -> Any:
+        told = self._inner.decode(raw)
+        told.bind(self._app, self._queue)
+        return told
+
+
+def as_hook(handler: Handler, end: str, app: Faena) -> Handler:
+    """The handler of a hook is given a Death or a Failure, whatever its annotation leaves open."""
+    kind = Death if end == "dead" else Failure
+    if handler.payload is None:
+        return handler
+    return replace(handler, payload=_Codec(codec_for(kind), app, handler.queue))
