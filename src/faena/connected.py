@@ -9,11 +9,30 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
+from faena.duration import Duration, to_s
 from faena.engine.engine import Clock
+from faena.health import Health, check_health
 from faena.naming import check_name
 from faena.options import QueueOptions
 from faena.portal import Portal
 from faena.runtime import Connection, Links, Runtime
+from faena.services.doctor import Finding, visit
+
+
+class AppPortal(Portal):
+    """The portal of an app."""
+
+    def __init__(self, app: Connected, links: Links, on_fork: Callable[[], None]) -> None:
+        super().__init__(links, on_fork)
+        self._app = app
+
+    def health(self, *, timeout: Duration = "2s") -> Health:
+        """How the app stands; see `Faena.health`."""
+        return self.run(self._app.health(timeout=timeout))
+
+    def doctor(self) -> list[Finding]:
+        """What is wrong with the broker; see `Faena.doctor`."""
+        return self.run(self._app.doctor())
 
 
 class Connected:
@@ -25,7 +44,7 @@ class Connected:
         """Of each queue what is declared on the server; None when another program does that."""
         self._on_fork = on_fork
         self._links = Links(connection)
-        self._portal = Portal(self._links, on_fork)
+        self._portal = AppPortal(self, self._links, on_fork)
 
     async def runtime(self) -> Runtime:
         """The open connection of the running event loop."""
@@ -57,6 +76,20 @@ class Connected:
         """
         return await self._links.describe()
 
+    async def health(self, *, timeout: Duration = "2s") -> Health:
+        """Whether the broker runs scripts, and how the queues stand; never later than `timeout`.
+
+        A broker that cannot be reached is an answer and no error.
+        """
+        own = [name for name, options in self._options.items() if options is not None]
+        remote = [name for name in self._options if name not in own]
+        within_s = to_s("timeout", timeout)
+        return await check_health(self.runtime, own, remote, within_s)
+
+    async def doctor(self) -> list[Finding]:
+        """Examine the broker as `faena doctor` does; an app that it refuses learns why."""
+        return await visit(await self._links.address(), namespace=self.namespace)
+
     async def __aenter__(self) -> Self:
         return await self.connect()
 
@@ -69,7 +102,7 @@ class Connected:
         await self.close()
 
     @property
-    def sync(self) -> Portal:
+    def sync(self) -> AppPortal:
         """The same operations for code without an event loop: Django, Flask, scripts."""
         return self._portal
 
@@ -99,7 +132,7 @@ class Connected:
                 is_alone=is_alone,
             )
         )
-        self._portal = Portal(self._links, self._on_fork)
+        self._portal = AppPortal(self, self._links, self._on_fork)
         try:
             yield self
         finally:

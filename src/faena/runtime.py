@@ -157,6 +157,7 @@ class Runtime:
             if self._opening is None:
                 self._build(address)
                 self._opening = asyncio.ensure_future(self._check())
+                self._opening.add_done_callback(_heed)
         opening = self._opening
         try:
             await asyncio.shield(opening)
@@ -200,8 +201,11 @@ class Runtime:
 
     async def close(self) -> None:
         """Close every connection."""
-        if self._opening is not None:
+        opening = self._opening
+        if opening is not None:
             self._opening, self._is_open = None, False
+            opening.cancel()  # somebody may have given up waiting for it
+            await asyncio.wait([opening])
             await self.client.close()
             await self.inspector.close()
             await self.estate.close()
@@ -210,6 +214,12 @@ class Runtime:
 
 def _has_failed(opening: asyncio.Future[None]) -> bool:
     return opening.done() and (opening.cancelled() or opening.exception() is not None)
+
+
+def _heed(opening: asyncio.Future[None]) -> None:
+    """Whoever waited for it may have given up before it failed."""
+    if not opening.cancelled():
+        opening.exception()
 
 
 def _declaration(options: QueueOptions | None) -> Mapping[str, str] | None:

@@ -14,11 +14,11 @@ from faena.app import Faena
 from faena.cli import session
 from faena.cli.argument import common, example, split, words
 from faena.cli.output import Output, plain, table
-from faena.cli.target import address_of, find_app, find_queue
-from faena.engine import Address, Wire
+from faena.cli.target import find_app, find_queue
+from faena.engine import Address
 from faena.services.audit import Violation
 from faena.services.audit import audit as audit_queue
-from faena.services.doctor import Finding, examine
+from faena.services.doctor import Finding, visit
 
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
@@ -52,15 +52,11 @@ def _environment(words: Sequence[str]) -> Address | None:
 
 async def _examine(app: Faena | None, address: Address | None) -> list[Finding]:
     try:
-        if address is None and app is not None:
-            address = await address_of(app)
-        if address is None:
+        if address is not None:
+            return await visit(address)
+        if app is None:
             raise click.UsageError("MODULE:APP must be given, or --url")
-        wire = Wire(address, client_name="faena-doctor")
-        try:
-            return await (examine(wire, namespace=app.namespace) if app else examine(wire))
-        finally:
-            await wire.close()
+        return await app.doctor()
     finally:
         if app is not None:
             await app.close()

@@ -11,7 +11,6 @@ from pathlib import Path
 from types import ModuleType
 
 from faena.app import Faena
-from faena.engine import Address
 from faena.errors import ConfigError, nearest
 from faena.queue import Queue
 
@@ -43,12 +42,6 @@ def find_queue(app: Faena, name: str) -> Queue:
         hint = nearest(name, app.queues) if app.queues else "it declares none"
         raise ConfigError(f"no queue {name!r} in app {app.name}; {hint}", field="queue", value=name)
     return app.queues[name]
-
-
-async def address_of(app: Faena) -> Address:
-    """Where the app's broker is; found without the checks that connecting makes."""
-    links = app._links  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - a doctor must see a broker that the app refuses
-    return await links.address()
 
 
 def _import(name: str, target: str) -> ModuleType:

@@ -4,6 +4,9 @@
     app = FastAPI(lifespan=lifespan(jobs, worker=True))           # … and work in the same process
     app = FastAPI(lifespan=lifespan(jobs, inner=my_lifespan))     # … around a lifespan of one's own
 
+    app = FastAPI(…, exception_handlers=exception_handlers())     # errors as answers
+    app.mount("/jobs", router(jobs, tasks=[send], authorize=authorize, tenant=tenant_of))
+
 A broker that cannot be reached stops the start-up, so that a deployment notices. At shutdown no job
 is lost and no attempt spent: running jobs end, or go back to the queue after the worker's grace.
 """
@@ -17,9 +20,13 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, TypeVar
 
 from faena.app import Faena
+from faena.contrib.problem import exception_handlers
+from faena.contrib.router import router
 from faena.errors import ConfigError
 from faena.queue import Queue
 from faena.worker.worker import Worker, WorkerOptions
+
+__all__ = ["exception_handlers", "lifespan", "router"]
 
 Web = TypeVar("Web")
 

@@ -10,8 +10,9 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
+from faena.engine.address import Address
 from faena.engine.wire import Wire
 from faena.errors import ConfigError, ScriptError, StoreError, StoreRejected
 from faena.services.vitals import WRITE, Vitals, parse_fields, read_eviction, take_vitals
@@ -58,6 +59,15 @@ async def examine(
     except StoreError as error:
         return [Finding("connection", "fail", str(error), "start the broker or correct the URL")]
     return findings
+
+
+async def visit(address: Address, **options: Any) -> list[Finding]:
+    """The same over a connection of its own, which is closed afterwards."""
+    wire = Wire(address, client_name="faena-doctor")
+    try:
+        return await examine(wire, **options)
+    finally:
+        await wire.close()
 
 
 async def refuse_eviction(wire: Wire, *, allow: bool = False) -> None:
