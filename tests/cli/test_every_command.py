@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +14,7 @@ import click
 import pytest
 
 from faena import Faena, Retry
+from faena.cli.catalogue import CATALOGUE
 from faena.cli.root import roof
 from tests.cli.conftest import Cli
 
@@ -125,8 +128,16 @@ LISTS = {
 }
 
 
+def commands(group: click.Group) -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None, name
+        yield name, command
+
+
 def leaves(group: click.Group = roof, path: str = "") -> Iterator[tuple[str, click.Command]]:
-    for name, command in group.commands.items():
+    for name, command in commands(group):
         if isinstance(command, click.Group):
             yield from leaves(command, f"{path}{name} ")
         else:
@@ -134,7 +145,7 @@ def leaves(group: click.Group = roof, path: str = "") -> Iterator[tuple[str, cli
 
 
 def groups(group: click.Group = roof, path: str = "") -> Iterator[str]:
-    for name, command in group.commands.items():
+    for name, command in commands(group):
         if isinstance(command, click.Group):
             yield f"{path}{name}"
             yield from groups(command, f"{path}{name} ")
@@ -200,3 +211,11 @@ def test_every_command_prints_one_json_document_of_one_shape(path: str, cli: Cli
         assert told.keys() == {"items", "cursor"}
         assert isinstance(told["items"], list)
     check_shape(told, path)
+
+
+def test_help_loads_no_command() -> None:
+    code = "import sys; from faena.cli import main; main(['--help']); print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = ran.stdout.splitlines()[-1].split()
+    assert {f"faena.cli.{module}" for module, _ in CATALOGUE.values()}.isdisjoint(loaded)
+    assert "rich.console" not in loaded

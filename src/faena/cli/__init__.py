@@ -1,6 +1,7 @@
 """The command `faena`: workers, and everything an operator does to queues and jobs.
 
 root        the commands' common roof, and the border where every error becomes one line
+catalogue   where each command is
 argument    what words and options may look like
 target      MODULE:APP becomes an app
 session     an app, connected for the length of one command

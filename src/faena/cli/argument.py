@@ -72,10 +72,9 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Refuse an unknown command with the nearest one."""
-        if args and args[0] not in self.commands and not args[0].startswith("-"):
-            raise click.UsageError(
-                f"no command {args[0]!r}; {nearest(args[0], self.commands)}", ctx
-            )
+        known = self.list_commands(ctx)
+        if args and args[0] not in known and not args[0].startswith("-"):
+            raise click.UsageError(f"no command {args[0]!r}; {nearest(args[0], known)}", ctx)
         return super().resolve_command(ctx, args)
 
 

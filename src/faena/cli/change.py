@@ -127,6 +127,3 @@ def remove(output: Output, words: tuple[str, ...], *, yes: bool) -> None:
     _, (name, *ids) = split(words, "QUEUE", "ID", rest="ID")
     confirm(f"Remove {len(ids)} jobs of {name} for good?", yes=yes)
     _change(output, words, Handle.remove, "removed")
-
-
-COMMANDS = (cancel, retry, promote, change, remove)

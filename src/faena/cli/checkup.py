@@ -101,6 +101,3 @@ async def _audit(app: Faena, queues: Sequence[str]) -> dict[str, list[Violation]
     runtime = await app.runtime()
     homes = [home for queue in queues for home in await runtime.estate.of(queue).names()]
     return {home: await audit_queue(runtime.engine, home) for home in homes}
-
-
-COMMANDS = (audit, doctor)

@@ -80,6 +80,3 @@ async def _reshard(queue: Queue, shards: int, by: str, wait_s: float) -> HomesVi
         return moving.result()
     finally:
         moving.cancel()
-
-
-COMMANDS = (homes, reshard)

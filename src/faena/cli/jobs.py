@@ -134,6 +134,3 @@ def _row(view: JobView) -> tuple[object, ...]:
     when = instant(view.finished_at or view.due_at or view.claimed_at) or ""
     said = f"{last.name}: {last.message}".split("\n")[0] if last else ""
     return view.id, view.task, view.tenant or "", view.attempts, when, said
-
-
-COMMANDS = (job, jobs)

@@ -9,17 +9,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import msgspec
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from faena.cli.document import document as as_document
 from faena.cli.document import page
+
+if TYPE_CHECKING:  # help and JSON do without
+    from rich.console import Console
+    from rich.table import Table
 
 _WIDE = 10_000
 """Columns of an output that is no terminal: nothing is cut, grep sees whole lines."""
@@ -37,6 +37,8 @@ class Output:
         if self.is_json:
             sys.stdout.write(msgspec.json.encode(as_document(document)).decode() + "\n")
         else:
+            from rich.console import Console  # noqa: PLC0415
+
             view(Console(width=None if sys.stdout.isatty() else _WIDE, highlight=False))
         sys.stdout.flush()
 
@@ -48,11 +50,15 @@ class Output:
 
     def say(self, document: Any, line: str) -> None:
         """The same for a single line."""
-        self.show(document, lambda console: console.print(Text(plain(line))))
+        self.show(document, lambda console: console.out(plain(line), highlight=False))
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
     """A plain table; numbers stand to the right."""
+    from rich import box  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
     lines = [list(row) for row in rows]
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for number, heading in enumerate(headings):
@@ -65,6 +71,9 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
 
 def facts(pairs: Iterable[tuple[str, object]]) -> Table:
     """Names and values below each other; a value of None is left out."""
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
     made = Table(box=None, show_header=False, pad_edge=False)
     made.add_column()
     made.add_column(overflow="fold")

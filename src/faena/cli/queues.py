@@ -231,6 +231,3 @@ def obliterate(output: Output, words: tuple[str, ...], *, force: bool, yes: bool
     with progress(output, f"obliterating {name}"):
         session.run(app, lambda: queue.obliterate(force=force))
     output.say({"queue": name, "obliterated": True}, f"{name} is gone")
-
-
-COMMANDS = (queues, pause, resume, clean, drain, obliterate)

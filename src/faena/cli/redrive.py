@@ -11,7 +11,7 @@ from rich.text import Text
 
 from faena.cli import session
 from faena.cli.argument import RATE, common, example, split, words
-from faena.cli.dlq import chosen, decision, filters
+from faena.cli.dlq import chosen, decision, dlq, filters
 from faena.cli.output import Output, instant, table
 from faena.cli.progress import progress
 from faena.cli.target import find_app, find_queue
@@ -164,5 +164,5 @@ def retry_failed(
     output.list(done, lambda console: console.print(Text(lines)))
 
 
-COMMANDS = (redrive, redrives)
-"""Of the dead-letter desk."""
+dlq.add_command(redrive)
+dlq.add_command(redrives)

@@ -16,28 +16,7 @@ from typing import Final
 import click
 import msgspec
 
-from faena.cli import (
-    change,
-    checkup,
-    dev,
-    dlq,
-    enqueue,
-    explain,
-    flow,
-    groups,
-    homes,
-    jobs,
-    queues,
-    redrive,
-    schedules,
-    settings,
-    shares,
-    tasks,
-    tenants,
-    worker,
-    workers,
-)
-from faena.cli.argument import Commands
+from faena.cli.catalogue import Roof
 from faena.cli.output import Output
 from faena.errors import (
     ConfigError,
@@ -76,7 +55,7 @@ _NEXT: Final[tuple[tuple[type[FaenaError], str | None, str], ...]] = (
 kind and operation, None for any other."""
 
 
-@click.group(cls=Commands, invoke_without_command=True)
+@click.group(cls=Roof, invoke_without_command=True)
 @click.version_option(package_name="faena", prog_name="faena")
 @click.pass_context
 def roof(ctx: click.Context) -> None:
@@ -86,32 +65,6 @@ def roof(ctx: click.Context) -> None:
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
-
-
-for _command in (
-    worker.worker,
-    dev.dev,
-    workers.workers,
-    tasks.tasks,
-    enqueue.enqueue,
-    *queues.COMMANDS,
-    *settings.COMMANDS,
-    tenants.tenants,
-    shares.shares,
-    *homes.COMMANDS,
-    schedules.schedules,
-    *jobs.COMMANDS,
-    *change.COMMANDS,
-    dlq.dlq,
-    redrive.retry_failed,
-    flow.flow,
-    groups.groups,
-    explain.explain,
-    *checkup.COMMANDS,
-):
-    roof.add_command(_command)
-for _command in redrive.COMMANDS:
-    dlq.dlq.add_command(_command)
 
 
 def main(args: Sequence[str] | None = None) -> int:

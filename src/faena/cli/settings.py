@@ -108,6 +108,3 @@ def _text(value: Any) -> str:
             return " ".join(f"{name}={one}" for name, one in pairs if one is not None)
         case _:
             return str(value)
-
-
-COMMANDS = (configure, reset)

@@ -1,0 +1,70 @@
+"""Where each command is: its module is loaded when it is asked for, so that help comes at once."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Final
+
+import click
+
+from faena.cli.argument import Commands
+
+CATALOGUE: Final[Mapping[str, tuple[str, str]]] = {
+    "audit": ("checkup", "Compare what is stored with what the engine promises."),
+    "cancel": ("change", "Cancel jobs; a running one is told to stop."),
+    "change": ("change", "Change when waiting jobs run, or their priority."),
+    "clean": ("queues", "Remove finished jobs that are old enough."),
+    "configure": ("settings", "Change settings of a queue at run time, or show them."),
+    "dev": ("dev", "Run a worker that restarts when the code changes."),
+    "dlq": ("redrive", "The dead-letter desk: look at dead jobs, retry them, deal with them."),
+    "doctor": ("checkup", "Examine a broker and say how to mend what is wrong."),
+    "drain": ("queues", "Remove every job that waits."),
+    "enqueue": ("enqueue", "Put a job on its queue and print its id."),
+    "explain": ("explain", "Say what a job waits for, or what became of it."),
+    "flow": ("flow", "Flows: jobs that wait for each other."),
+    "groups": ("groups", "List the groups under way, or show one."),
+    "homes": ("homes", "Show where queues live, and what moves."),
+    "job": ("jobs", "Show everything known of one job."),
+    "jobs": ("jobs", "List jobs of a state, a page at a time."),
+    "obliterate": ("queues", "Remove a queue with everything in it."),
+    "pause": ("queues", "Serve no more jobs of some queues."),
+    "promote": ("change", "Run delayed jobs now."),
+    "queues": ("queues", "Show every queue: jobs per state, holds, workers."),
+    "remove": ("change", "Remove jobs for good."),
+    "reset": ("settings", "Let code decide settings of a queue again."),
+    "reshard": ("homes", "Spread a queue over more homes, or over fewer."),
+    "resume": ("queues", "End a pause."),
+    "retry": ("change", "Run finished jobs again, with fresh attempts."),
+    "retry-failed": ("redrive", "Retry every pending dead job."),
+    "schedules": ("schedules", "List the schedules, look at or change one, or make one."),
+    "shares": ("shares", "Show what each tenant of a queue was given."),
+    "tasks": ("tasks", "Show the tasks that the app declares."),
+    "tenants": ("tenants", "Show the tenants of a queue, or decide something for one."),
+    "worker": ("worker", "Run jobs of the app's queues until SIGTERM or Ctrl-C."),
+    "workers": ("workers", "Show who runs jobs, and which ones."),
+}
+"""The module and a line of help, by name."""
+
+
+class Roof(Commands):
+    """All commands, each of which is loaded with its module."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's own
+        """Every name, of those that are not loaded too."""
+        return sorted(CATALOGUE)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Load a command."""
+        if cmd_name not in self.commands and cmd_name in CATALOGUE:
+            module = importlib.import_module(f"faena.cli.{CATALOGUE[cmd_name][0]}")
+            for one in vars(module).values():
+                if isinstance(one, click.Command) and one.name == cmd_name:
+                    self.commands[cmd_name] = one
+        return self.commands.get(cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The choice, without a look at any of them."""
+        rows = [(name, CATALOGUE[name][1]) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
