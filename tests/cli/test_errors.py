@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 
 from faena.cli import main
 from tests._support.command import Ran, run
+from tests._support.embedded import sweep
 from tests._support.valkey import Server, free_port
 
 Capture = pytest.CaptureFixture[str]
@@ -200,6 +202,20 @@ def test_a_password_is_never_shown(url: str, home: Path) -> None:
     ran = run("queues", "shop:app", cwd=home, FAENA_URL=url)
     check(ran, 2, "FAENA_URL must")
     assert "s3cret" not in ran.err
+
+
+def test_an_error_is_one_object_for_programs_also_on_an_embedded_server(tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(SHOP)
+    try:
+        ran = run("job", "shop:app", "mail", "nobody", "--json", cwd=tmp_path)
+    finally:
+        sweep(tmp_path / ".faena")
+    assert (ran.code, ran.out) == (1, "")
+    assert json.loads(ran.err) == {
+        "code": "job_not_found",
+        "message": "no job nobody in queue mail; `faena jobs` lists those there are",
+        "exit_code": 1,
+    }
 
 
 def test_debug_shows_the_traceback_before_the_line(home: Path) -> None:

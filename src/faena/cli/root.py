@@ -6,6 +6,7 @@ app), 130 an interruption.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
@@ -72,6 +73,9 @@ def main(args: Sequence[str] | None = None) -> int:
     output = Output()
     words = sys.argv[1:] if args is None else list(args)
     output.is_json = "--json" in words  # also where the command line is too wrong to be read
+    if output.is_json and not logging.getLogger().handlers:
+        # What nobody configured would be printed between the objects; `faena worker` configures.
+        logging.getLogger().addHandler(logging.NullHandler())
     try:
         code = roof.main(args, prog_name="faena", obj=output, standalone_mode=False)
     except BrokenPipeError:
