@@ -19,7 +19,7 @@ from faena.client import Client
 from faena.engine.envelope import Facts, NewJob, seal
 from faena.engine.mail import Errand, Made, Mail
 from faena.engine.scripts import Answer
-from faena.errors import FaenaError, JobError
+from faena.errors import FaenaError, JobError, ScriptError
 from faena.job import Input, Spec
 from faena.options import Durability
 from faena.outcomes import ErrorRecord
@@ -82,7 +82,7 @@ class Errands:
         """Run errands in one queue; the names of those that are done."""
         made = [(one, await self._made(home, one, now)) for one in errands if one.made]
         jobs = [(one, job) for one, job in made if job is not None]
-        answers = await self._send(queue, [job for _, job in jobs])
+        answers = await self._send(home, queue, jobs)
         self._learn_clock(queue, now, read_at, answers)
         done = [one.name for one, job in made if job is None]
         for (errand, _), answer in zip(jobs, answers, strict=True):
@@ -96,12 +96,21 @@ class Errands:
                 done.append(errand.name)
         return done
 
-    async def _send(self, queue: str, jobs: Sequence[NewJob]) -> list[Answer]:
-        return [
-            answer
-            for part in _parts(jobs)
-            for answer in (await self._client.enqueue(queue, part, Durability())).answers
-        ]
+    async def _send(
+        self, home: str, queue: str, jobs: Sequence[tuple[Errand, NewJob]]
+    ) -> list[Answer]:
+        """Send jobs; one that no script takes in is given up, and keeps no other back."""
+        try:
+            return [
+                answer
+                for part in _parts([job for _, job in jobs])
+                for answer in (await self._client.enqueue(queue, part, Durability())).answers
+            ]
+        except ScriptError as error:
+            if len(jobs) == 1:
+                await self._give_up(home, jobs[0][0], str(error))
+                return [Answer("REFUSED")]
+        return [answer for one in jobs for answer in await self._send(home, queue, [one])]
 
     async def _made(self, home: str, errand: Errand, now: int) -> NewJob | None:
         """The job as it is sent; None for one that nobody can make, which ends its node."""

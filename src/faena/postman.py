@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 
 from faena.client import Client
 from faena.engine import Engine
-from faena.engine.mail import Mail
+from faena.engine.mail import Letter, Mail
 from faena.errands import Errands
-from faena.errors import FaenaError, StoreError
+from faena.errors import FaenaError, ScriptError, StoreError
 
 _log = logging.getLogger("faena.flows")
 
@@ -78,6 +79,17 @@ class Postman:
         has_more = False
         left = 1
         while left and (letters := await self._mail.letters(home, to)):
-            has_more = await self._mail.receive(to, home, letters) or has_more
+            has_more = await self._hand_over(home, to, letters) or has_more
             left = await self._mail.posted(home, to, letters[-1].id)
         return has_more
+
+    async def _hand_over(self, home: str, to: str, letters: Sequence[Letter]) -> bool:
+        """Have letters read; one that nobody can read is thrown away, or it would keep all back."""
+        try:
+            return await self._mail.receive(to, home, letters)
+        except ScriptError as error:
+            if len(letters) == 1:
+                _log.error("a letter from %s to %s cannot be read: %s", home, to, error)
+                return False
+        handed = [await self._hand_over(home, to, [one]) for one in letters]
+        return any(handed)

@@ -32,6 +32,9 @@ BY_VARIABLE = {"ready", "delayed", "blocked", "running", "completed", "dead", "c
 BY_WINDOW = {"window:", "claims:"}
 """What a limit's window says of itself."""
 
+UNGUARDED = {"LPOP", "LSET"}
+"""Sent only by parts of `exchange`, which is sure."""
+
 BY_THE_WIRE = {"fence", "steward", "redriver:"}
 
 
@@ -87,6 +90,11 @@ def test_every_script_begins_with_its_contract(path: Path) -> None:
 @pytest.mark.parametrize("name", names())
 def test_every_script_has_a_test_of_its_own(name: str) -> None:
     assert list(Path(__file__).parent.glob(f"test_{name}*.py"))
+
+
+def test_the_journal_knows_every_command_that_a_script_sends() -> None:
+    known = set(re.findall(r"\b([A-Z]{3,}) = ", (LUA / "lib" / "journal.lua").read_text()))
+    assert literals("call") - known <= {"DEL", "UNLINK", "XADD", *UNGUARDED}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

@@ -141,7 +141,7 @@ async def test_a_call_that_a_later_one_has_overtaken_claims_nothing(rig: Rig) ->
 async def test_a_queue_without_settings_serves_nothing(rig: Rig) -> None:
     await rig.obliterate()
     await rig.remember()
-    args = [T0, "w", "l", "w", 1, "", b"", 0, 0]
+    args = [T0, "w", "l", "w", 1, "", b"", 0, 0, 0]
     assert await rig.engine._send("exchange", "q", args) == [b"UNCONFIGURED"]
     assert await rig.is_untouched()
 

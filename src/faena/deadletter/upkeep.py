@@ -14,10 +14,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from faena.deadletter.desk import Desk
+from faena.deadletter.desk import Dealt, Desk
 from faena.deadletter.reach import HOUR_US, Reach
 from faena.engine.desk import SLICE, DeskCalls, Numbers, Place
-from faena.errors import FaenaError
+from faena.errors import FaenaError, ScriptError
 from faena.options import DeadLetters
 
 EVERY_S: Final = 60.0
@@ -56,13 +56,23 @@ class Upkeep:
             due = [job for part in parts for job in part.due_now]
             if not due or not self._options.auto_retry:
                 break
-            dealt = await self._desk.retry_many(
-                queue, due, by="faena", reason="automatic retry", action="auto"
-            )
+            dealt = await self._retry(queue, due)
             made += [one.new_id for one in dealt if one.new_id]
             if not any(one.new_id for one in dealt):
                 break
         return made
+
+    async def _retry(self, queue: str, due: Sequence[str]) -> list[Dealt]:
+        """Retry jobs; one that cannot be must not keep back the others."""
+        try:
+            return await self._desk.retry_many(
+                queue, due, by="faena", reason="automatic retry", action="auto"
+            )
+        except ScriptError as error:
+            if len(due) == 1:
+                _log.error("dead job %s of %s cannot be retried: %s", due[0], queue, error)
+                return []
+        return [dealt for job in due for dealt in await self._retry(queue, [job])]
 
     async def tell(self) -> list[str]:
         """Tell what is worth telling of all queues; returns the names of what was told now."""

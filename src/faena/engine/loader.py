@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 _INCLUDE = re.compile(r"^--@include (.+)$", re.MULTILINE)
 _EACH = re.compile(r"^--@each (.+)$", re.MULTILINE)
+_SURE = re.compile(r"^--@sure$", re.MULTILINE)
 _FLAGS = re.compile(r"^--@flags (.+)$", re.MULTILINE)
 _DECLARED = re.compile(r"^local (?:function (\w+)|([\w, ]+))", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -60,7 +61,8 @@ def names() -> list[str]:
 def _scripts() -> dict[str, Script]:
     pieces = {name: _read(_root(), name) for name in names()}
     blocks = [_block(name, piece) for name, piece in pieces.items()]
-    source = "\n".join([f"#!lua name={_SLOT}", "local KEYS, ARGV, call", *blocks])
+    head = [f"#!lua name={_SLOT}", "local KEYS, ARGV, call", _journal()]
+    source = "\n".join([*head, *blocks])
     library = f"faena_{hashlib.sha256(source.encode()).hexdigest()[:10]}"
     source = source.replace(_SLOT, library)
     return {
@@ -76,6 +78,8 @@ class _Piece(NamedTuple):
     each: list[str]
     body: str
     flags: list[str]
+    is_guarded: bool
+    """Whether it is taken back when it fails; one that writes and is not says `--@sure`."""
 
 
 def _read(root: Traversable, name: str) -> _Piece:
@@ -84,7 +88,8 @@ def _read(root: Traversable, name: str) -> _Piece:
     each = [line for part in parts for line in _EACH.findall(part)]
     flags = [flag for line in _FLAGS.findall(body) for flag in line.split()]
     codes = [_code(part) for part in parts]
-    return _Piece(_nested(codes, [*each, _code(body)]), each, _code(body), flags)
+    is_guarded = "no-writes" not in flags and not _SURE.search(body)
+    return _Piece(_nested(codes, [*each, _code(body)]), each, _code(body), flags, is_guarded)
 
 
 def _nested(parts: list[str], rest: list[str]) -> list[str]:
@@ -127,14 +132,16 @@ def _nest(part: str, exported: set[str]) -> str:
 def _block(name: str, piece: _Piece) -> str:
     """A function in its block; `call` is there only while a function runs."""
     flags = ", ".join(f"'{flag}'" for flag in piece.flags)
+    caller = "noted" if piece.is_guarded else "redis.call"
     return "\n".join(
         [
             "do",
             *piece.parts,
+            *("local function run()", piece.body, "end"),
             f"redis.register_function{{ function_name = '{_SLOT}_{name}', flags = {{ {flags} }},",
             "callback = function(keys, args)",
-            *("KEYS, ARGV, call = keys, args, redis.call", *piece.each),
-            piece.body,
+            *(f"KEYS, ARGV, call = keys, args, {caller}", *piece.each),
+            "return guarded(run)" if piece.is_guarded else "return run()",
             "end }",
             "end",
         ]
@@ -144,13 +151,15 @@ def _block(name: str, piece: _Piece) -> str:
 def _alone(piece: _Piece) -> str:
     """As a script. Its body is a function too: a chunk may have 200 local variables and no more."""
     flags = f" flags={','.join(piece.flags)}" if piece.flags else ""
-    return "\n".join(
-        [
-            f"#!lua{flags}",
-            *("local call = redis.call", *piece.parts, *piece.each),
-            *("return (function()", piece.body, "end)()"),
-        ]
-    )
+    head = [_journal(), "local call = noted"] if piece.is_guarded else ["local call = redis.call"]
+    run = "return guarded(run)" if piece.is_guarded else "return run()"
+    body = ["local function run()", piece.body, "end", run]
+    return "\n".join([f"#!lua{flags}", *head, *piece.parts, *piece.each, *body])
+
+
+def _journal() -> str:
+    """What takes back a call that fails, outside all scripts."""
+    return _nest(_code((_root() / "lib" / "journal.lua").read_text("utf-8")), {"noted", "guarded"})
 
 
 def _parts(root: Traversable, body: str, seen: set[str]) -> Iterator[str]:

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 
 from faena.engine import Engine, envelope
 from faena.engine.scripts import Claim, Exchanged, Settlement, Turn
-from faena.errors import FaenaError, StoreUnavailable
 from faena.options import Order, QueueOptions
 from faena.outcomes import Completed, Outcome, Snoozed
 from faena.producer import CallIds
+from faena.worker.asker import Asker
 from faena.worker.attempt import Attempt, Stop
 from faena.worker.executor import Executor
 from faena.worker.leases import Leases
@@ -46,7 +46,6 @@ _LARGEST = 8 * 1024 * 1024
 _TWO_CHANNELS_FROM = 20
 _SAMPLES_EVERY_S = 1.0
 _GRACE_S = 10.0
-_BACK_OFF_S = 1.0
 _EARLY_S = 0.01
 """Timers may be this much early; a sweep that just misses its time would need another call."""
 
@@ -77,8 +76,8 @@ class Fetcher:
         self._queue = queue_of(home)
         self._options = options
         self._notes = notes
-        self._engine = shared.engine
-        self._worker = shared.worker
+        self.ask = Asker(shared.engine, shared.worker, home, shared.calls).ask
+        """Ask for a turn until there is an answer."""
         self._slots = shared.slots
         self._leases = shared.leases
         self._calls = shared.calls
@@ -279,19 +278,6 @@ class Fetcher:
             return None
         self._samples_sent = now
         return self._samples.take()
-
-    async def ask(self, caller: str, turn: Turn) -> Exchanged:
-        """Ask until there is an answer; the same turn under the same name."""
-        while True:
-            try:
-                return await self._engine.exchange(self.home, caller, self._worker, turn)
-            except StoreUnavailable as error:
-                if self._engine.wire.is_closed:
-                    raise  # by this program: nobody will open it again
-                _log.warning("queue %s: %s; trying again", self._queue, error)
-            except FaenaError:
-                _log.exception("queue %s: an exchange was refused; trying again", self._queue)
-            await asyncio.sleep(_BACK_OFF_S)
 
     # -- the answer -----------------------------------------------------------------------------
 

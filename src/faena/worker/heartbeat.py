@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from faena.engine import Engine
-from faena.errors import FaenaError
+from faena.errors import FaenaError, ScriptError
 from faena.worker.attempt import Stop
 from faena.worker.fetcher import queue_of
 from faena.worker.leases import Leases
@@ -132,6 +132,9 @@ class Heartbeat:
             lost, stopping = await engine.renew(home, pairs, int(self._every_s * 3e6))
         except FaenaError as error:
             _log.warning("queue %s: leases could not be renewed: %s", queue_of(home), error)
+            if isinstance(error, ScriptError) and len(pairs) > 1:
+                for pair in pairs:  # one that fails must not cost the others their leases
+                    await self._renew(engine, home, [pair])
             return
         leases = dict(pairs)
         for why, ids in ((Stop.LOST, lost), (Stop.CANCEL, stopping)):

@@ -9,7 +9,8 @@
 -- refuses  UNCONFIGURED · OVERTAKEN · MOVED (the homes have changed since that epoch)
 -- A spec begins with its envelope: three digits of priority, then ` name=value` facts (lane, chain,
 -- delay or at, expires or lasts, digest, unique, mode, ttl, tells, by), then a newline. What follows is the producer's and is never read here.
---@include now, conf, replay, tally, mark, intake, answer_known, take_in_unique, errand, lone
+--@sure
+--@include now, check, conf, replay, tally, mark, intake, answer_known, take_in_unique, errand, lone
 local now, caller, id_of_call = now_us(ARGV[1]), ARGV[2], ARGV[3]
 local answered, overtaken = replayed(caller, id_of_call)
 if answered then
@@ -25,6 +26,7 @@ elseif not conf.version then
 end
 
 local number, ids, is_bounded = (#ARGV - 4) / 2, {}, conf.soft or conf.hard
+check(caller and id_of_call and number % 1 == 0 and number >= 1 and number <= 5000, 'jobs')
 if number == 1 and not is_bounded and string.byte(ARGV[6], 4) == 10 and take_in_lone(ARGV[5], ARGV[6], conf, now) then
   local answers = { now }
   remember(caller, id_of_call, cmsgpack.pack(answers))
@@ -36,6 +38,7 @@ for i = 1, number do
 end
 local known = call('HMGET', key('specs'), unpack(ids))
 local intake, NONE = new_intake(conf, now), {}
+intake.judge = judge_specs
 for i = 1, number do
   local id, spec = ids[i], ARGV[2 * i + 4]
   local before = known[i] or intake.seen[id]

@@ -7,23 +7,30 @@
 -- One whose flow is gone has neither queue nor job. One that is not yet due has no queue: a job is not
 -- cancelled before it was sent.
 --@flags no-writes
---@include now, key, graph, company
+--@include now, key, read, graph, company
 local COUNTS = { 'total', 'completed', 'dead', 'cancelled' }
 local LARGEST = 1048576   -- bytes, after which the rest waits for the next call
 local now, GONE = now_us(ARGV[1]), { '', '', '', {} }
+
+--- What is packed begins with its queue.
+local function queue_in(packed)
+  local queue = (unpacked(packed) or {})[1]
+  return type(queue) == 'string' and queue or nil
+end
 
 local function counts_of(group)
   local list = {}
   for _, name in ipairs(COUNTS) do
     list[#list + 1] = name
-    list[#list + 1] = tonumber(call('HGET', group_key(group), name) or 0)
+    list[#list + 1] = count_in(call('HGET', group_key(group), name), 0)
   end
   return list
 end
 
 local function callback(group, name, job)
   local made = call('HGET', group_key(group), 'on:' .. name)
-  return made and { cmsgpack.unpack(made)[1], job, made, counts_of(group) } or GONE
+  local queue = made and queue_in(made)
+  return queue and { queue, job, made, counts_of(group) } or GONE
 end
 
 local function node_errand(errand, what, flow, number, job)
@@ -31,9 +38,11 @@ local function node_errand(errand, what, flow, number, job)
   if not (found[1] and found[2]) then
     return GONE
   end
-  local queue = cmsgpack.unpack(found[1])[1]
-  if what == 'f' then
-    return { queue, job, found[2], found[3] and cmsgpack.unpack(found[3]) or {} }
+  local queue = queue_in(found[1])
+  if not queue then
+    return GONE
+  elseif what == 'f' then
+    return { queue, job, found[2], found[3] and unpacked(found[3]) or {} }
   end
   local is_sent = not call('ZSCORE', key('errands'), 'f' .. string.sub(errand, 2))
   return { is_sent and queue or '', job, '', {} }
@@ -42,7 +51,10 @@ end
 local list, size = { whole(now) }, 0
 for _, errand in ipairs(call('ZRANGE', key('errands'), ARGV[2], ARGV[2] + ARGV[3] - 1)) do
   local what, which, name, job = string.match(errand, '^(%w):([^:]+):([^:]+):(.+)$')
-  local found = what == 'g' and callback(which, name, job) or node_errand(errand, what, which, name, job)
+  local found = GONE   -- also one that nobody can read
+  if what then
+    found = what == 'g' and callback(which, name, job) or node_errand(errand, what, which, name, job)
+  end
   list[#list + 1] = { errand, unpack(found) }
   size = size + #found[3]
   if size > LARGEST then

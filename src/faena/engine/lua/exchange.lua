@@ -11,13 +11,16 @@
 --          losses} … where jobs of others died of lost deliveries (nothing when a call is repeated)
 -- refuses  UNCONFIGURED · OVERTAKEN
 --@flags allow-oom
---@include now, conf, replay, tally, mark, settle, gate, claim, wake, turn, letter, repeat_answer
+--@sure
+--@include now, check, conf, replay, tally, mark, settle, gate, claim, wake, turn, letter, repeat_answer
 local PRESENCE_US = 30000000   -- a worker signs in at every sweep, whatever its leases
 local PRUNED = 50               -- beyond as many as end, so that a backlog of finished jobs shrinks
 local CLAIMED_WHEN_BUSY = 50    -- when the call has brought many jobs back as well
 
 local now, caller, lease, worker = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
-local want, sweep_us, plain = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[9])
+local want, sweep_us, plain = size_of(5), ARGV[6] ~= '' and instant_of(6) or nil, size_of(9)
+local kept, least_us, samples = size_of(10 + 2 * plain), instant_of(8), ARGV[7] ~= '' and unpacked(ARGV[7]) or {}
+check(caller and is_word(lease) and is_word(worker), 'caller, call and worker')
 local answered, overtaken = replayed(caller, lease)
 if answered then
   return repeat_answer(cmsgpack.unpack(answered), lease, now)
@@ -29,20 +32,22 @@ if not conf.version then
   return { 'UNCONFIGURED' }
 end
 -- A worker renews at a pace that code gave it; a lease edited to be shorter must not end before.
-local lease_us = math.max(conf.lease_us, tonumber(ARGV[8]))
+local lease_us = math.max(conf.lease_us, least_us)
 
 local done, leases, results, items = {}, {}, {}, {}
 for i = 1, plain do
   done[i], leases[i] = ARGV[8 + 2 * i], ARGV[9 + 2 * i]
 end
-local number, at = plain + tonumber(ARGV[10 + 2 * plain]), 8 + 2 * plain
+local number, at = plain + kept, 8 + 2 * plain
+check(at + 3 * kept + 2 <= #ARGV and (#ARGV - at - 3 * kept - 2) % 5 == 0, 'settlements')
 for i = plain + 1, number do
   at = at + 3
   done[i], leases[i], results[i] = ARGV[at], ARGV[at + 1], ARGV[at + 2]
 end
 for i = at + 3, #ARGV, 5 do
   items[#items + 1] = { id = ARGV[i], lease = ARGV[i + 1], kind = ARGV[i + 2],
-                        number = ARGV[i + 3], blob = ARGV[i + 4] }
+                        number = instant_of(i + 3), blob = ARGV[i + 4] }
+  check(is_kind(ARGV[i + 2]), 'a kind of ending')
 end
 local lost = settle(done, leases, results, items, conf, now)
 
@@ -77,8 +82,8 @@ if has_mail or sweep_us and call('EXISTS', key('addressees'), key('errands')) > 
   more = more + 2
 end
 
-for name, number in pairs(ARGV[7] ~= '' and cmsgpack.unpack(ARGV[7]) or {}) do
-  count(name, number)
+for name, number in pairs(samples) do
+  count(tostring(name), count_in(number, 0))
 end
 if sweep_us then
   call('ZADD', key('workers'), now + math.max(2 * lease_us, 2 * sweep_us, PRESENCE_US), worker)

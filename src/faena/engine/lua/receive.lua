@@ -60,6 +60,8 @@ for i = 4, #ARGV, 2 do
     reading(letter)
   end
 end
-call('HSET', key('received'), source, last)
+if last then
+  call('HSET', key('received'), source, last)
+end
 flush_tally(now, conf_now().events_kept, '')
 return has_mail and 1 or 0

@@ -5,12 +5,14 @@
 -- returns  lost ids · ids whose cancellation was asked for
 -- refuses  UNCONFIGURED
 --@flags allow-oom
---@include now, conf, mark, record
+--@sure
+--@include now, check, conf, mark, record
 local now, conf = now_us(ARGV[1]), conf_now()
 if not conf.version then
   return { 'UNCONFIGURED' }
 end
-local ids, ends_at = {}, now + math.max(conf.lease_us, tonumber(ARGV[2]))
+local ids, ends_at = {}, now + math.max(conf.lease_us, instant_of(2))
+check(#ARGV % 2 == 0, 'leases')
 for i = 3, #ARGV, 2 do
   ids[#ids + 1] = ARGV[i]
 end

@@ -6,6 +6,7 @@ local function answer_known(intake, index, id, spec, known)
   local same = known == spec or without_lane(known, COMMON) == spec
     or (facts.digest ~= nil and facts.digest == its.digest)
   local is_member = same and facts.tells and facts.tells == its.tells
+  judge_all(intake)
   write_pile(intake)
   answer(intake, index, is_member and 'MEMBER' or same and 'DUPLICATE' or 'CONFLICT', id, (state_of(id)) or 'removed')
   count(same and 'duplicate' or 'conflict', 1)

@@ -2,7 +2,7 @@
 -- A worker sends a note with the job that it buries: 1 task · 2 tenant · 3 error's name · 4 code ·
 -- 5 fingerprint · 6 message, as a sample of its kind · 7 after how long to retry by itself (0: never) ·
 -- 8 how often at most. Of one that is buried here, or without a note, the spec and the error tell.
---@include key, fact, mark, shelf, finish, redrive_record
+--@include read, key, fact, mark, shelf, finish, redrive_record
 local READ_AT_MOST = 16384   -- bytes of a spec that are looked through for a tenant
 
 --- What stands before the error in a blob: the note's length, a space, the note.
@@ -23,6 +23,18 @@ local function told_by(spec)
   local lane = lane_in(spec)
   return task or '', lane and string.sub(lane, 2) or type(told.tenant) == 'string' and told.tenant or '',
     type(told.key) == 'string' and told.key or ''
+end
+
+--- A note that came with a job, if it is one.
+local function read_note(packed)
+  local note = unpacked(packed) or {}
+  for i = 1, 6 do
+    if type(note[i]) ~= 'string' then
+      return nil
+    end
+  end
+  note[7], note[8] = number_in(note[7], 0), number_in(note[8], 0)
+  return note
 end
 
 --- A note made here, out of an error's JSON, whose quoted parts have no bare quotes.
@@ -52,10 +64,10 @@ local function bury(ids, notes, marks, conf, now)
   for _, id in ipairs(ids) do
     local given, mark = notes[id] or '', marks[id] or {}
     local is_packed = given ~= '' and string.byte(given) ~= 123   -- {
-    local note = is_packed and cmsgpack.unpack(given) or own_note(given)
+    local note = is_packed and read_note(given) or own_note(is_packed and '' or given)
     records[id], instants[id] = record_of(id, note), whole(now)
     samples[note[5]] = samples[note[5]] or note
-    if (note[7] or 0) > 0 and (mark.x or 0) < (note[8] or 0) then
+    if note[7] > 0 and (mark.x or 0) < note[8] then
       call('ZADD', key('desk_due'), now + note[7], id)
     end
     if mark.d then

@@ -1,7 +1,7 @@
 --- The bytes finished jobs keep: their specs and results. Counted only where retention bounds them,
 -- and only for jobs finished since that bound was set (`<state>_since` in the clock), so that a bound
 -- may come and go.
---@include key
+--@include read, key
 --- Of one column, `specs` or `results`.
 local function bytes_in(column, ids)
   local total = 0
@@ -12,5 +12,5 @@ local function bytes_in(column, ids)
 end
 
 local function counted_since(state)
-  return tonumber(call('HGET', key('clock'), state .. '_since') or 0)
+  return number_in(call('HGET', key('clock'), state .. '_since'), 0)
 end

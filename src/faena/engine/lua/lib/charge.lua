@@ -1,11 +1,11 @@
 --- Fairness in service time: a claim costs a lane as much as a job takes on average, and when the job
 -- ends the lane is charged the difference. Costs are shares of the queue's mean, so turns keep their
 -- unit when a queue changes its mind.
---@include key, lane, tenant
+--@include read, key, lane, tenant
 
 --- Note how long a job of a lane has taken since it was claimed.
 local function note_time(batch, lane, record)
-  local took = batch.now - tonumber(string.match(record, '^%S+ (%S+)'))
+  local took = batch.now - number_in(string.match(record, '^%S+ (%S+)'), batch.now)
   local spent = batch.spent[lane] or { us = 0, jobs = 0 }
   batch.spent[lane] = spent
   spent.us, spent.jobs = spent.us + math.max(took, 1), spent.jobs + 1
@@ -17,7 +17,7 @@ local function learn_mean(spent)
   for _, one in pairs(spent) do
     us, jobs = us + one.us, jobs + one.jobs
   end
-  local mean = tonumber(call('HGET', key('clock'), 'mean_us') or 0)
+  local mean = number_in(call('HGET', key('clock'), 'mean_us'), 0)
   mean = mean > 0 and mean or us / jobs
   call('HSET', key('clock'), 'mean_us', math.max(1, mean + (us / jobs - mean) * math.min(1, jobs / learned)))
   return mean

@@ -6,12 +6,13 @@
 -- A shard of a queue has the queue's settings, and obeys its part of what bounds the whole. Retention is
 -- not divided: tenants are not spread evenly, and a busy shard would lose what the queue may keep.
 -- A hook of a task, `hook_dead:<task>` or `hook_failed:<task>`, stands in a table of its kind.
---@include key
+--@include key, read
 local KEPT = 1000
 local TEXTS = { version = true, limits = true, tenant_limits = true, edited = true, digest = true,
   order = true }
 local decoded, number = {}, 0   -- digest -> settings
 
+local NEEDED = { lease_us = true, max_deliveries = true, age_step_us = true, retry_boost = true }
 local PARTS = { max_running = true, soft = true, hard = true }
 
 --- The part of `number` that is this shard's; all of them add up to it.
@@ -37,9 +38,12 @@ local function decode(fields)
     if task then
       conf[kind] = conf[kind] or {}
       conf[kind][task] = value
-    else
-      conf[name] = TEXTS[name] and value or tonumber(value)
+    elseif not string.find(name, '^hook_') then
+      conf[name] = TEXTS[name] and value or count_in(value)
     end
+  end
+  for name in pairs(NEEDED) do
+    conf.version = conf[name] and conf.version   -- without these no job can be placed or leased
   end
   if (conf.shards or 1) > 1 and conf.shard then
     divide(conf)

@@ -7,7 +7,7 @@ local function come_too_late(intake, index, id, facts)
     answer(intake, index, 'DUPLICATE', id, 'removed')
     count('duplicate', 1)
     return true
-  elseif intake.now > tonumber(facts.by) then
+  elseif intake.now > number_in(facts.by, 0) then
     answer(intake, index, 'LATE', intake.now)
     return true
   end

@@ -1,7 +1,7 @@
 --- Serve the ring: give each lane its share of a claim and take its jobs.
 -- A visit takes a few jobs where many lanes wait, because a visit costs more than a job; turns count
 -- every one of them, so shares come out even all the same.
---@include key, lane, tenant, share
+--@include read, key, lane, tenant, share
 local QUANTUM = 25   -- of a large claim; a small one still goes to three lanes at least
 
 --- The lane with the earliest turn goes first: `heap` is ordered so that no parent comes later than
@@ -69,7 +69,7 @@ local function next_visits(asked, number, conf, now, is_gated)
   local windows = windows_for(lanes, controls, conf, now)
   for i, visit in ipairs(visits) do
     local lane = visit.lane
-    local running = (tonumber(counts[i] or 0) + (lane_changes[lane] or 0)) % LIVE
+    local running = (count_in(counts[i], 0) + (lane_changes[lane] or 0)) % LIVE
     visit.control = controls[lane]
     visit.weight = weight_of(visit.control)
     local room, opens_at = lane_room(number, visit.control, windows[i], conf, now, running)

@@ -1,6 +1,6 @@
 --- Remove jobs with whatever they own: spec, result, mark, info, unique claim, waiters' entry.
 -- The set of their state is the caller's to clear. Those that are `leaving` live on in another home.
---@include key, mark, waiter, forget_marked
+--@include read, key, mark, waiter, forget_marked
 local function forget(ids, leaving)
   if #ids == 0 then
     return
@@ -14,5 +14,5 @@ local function forget(ids, leaving)
     call('HDEL', key('results'), unpack(ids))
   end
   call('HDEL', key('specs'), unpack(ids))
-  call('HINCRBY', key('clock'), 'removed', #ids)
+  bump(key('clock'), 'removed', #ids)
 end

@@ -2,8 +2,38 @@
 -- Ordinary jobs pile up and are written in columns; an item that must look at other jobs (a unique
 -- claim, an id seen before) first writes the pile, so that it looks at the truth. The loop over a
 -- batch is hot: lengths are counted, because `#` searches, and scores' offsets are kept by priority.
---@include key, tally, mark, score, wake, fact, place, tenant
+--@include read, check, key, tally, mark, score, wake, fact, place, tenant
 local MAX_DELAY_US = 5000000   -- for a queue whose bounds were set at run time without a delay
+
+local TIMES = { 'delay', 'at', 'expires', 'lasts', 'ttl', 'by' }
+local MODES = { waiting = true, live = true, throttle = true, debounce = true, last = true }
+
+--- A number among the facts of a job, if it is there.
+local function is_time(text)
+  local number = number_in(text)
+  return text == nil or number and number >= 0 and number <= 2 ^ 53
+end
+
+--- Judge what a call brings, ARGV from the fifth on, before anything of it is written.
+local function judge_specs()
+  for i = 6, #ARGV, 2 do
+    local facts = facts_in(ARGV[i])
+    check(string.find(ARGV[i], '^%d%d%d[ \n]'), 'a priority')
+    for _, name in ipairs(TIMES) do
+      check(is_time(facts[name]), name)
+    end
+    check(not facts.unique or MODES[facts.mode] and (facts.mode ~= 'throttle' or number_in(facts.ttl, 0) >= 1),
+      'a unique claim')
+  end
+end
+
+--- The first item of a call that writes before the others are looked at has all of them judged.
+local function judge_all(intake)
+  if intake.judge then
+    intake.judge()
+    intake.judge = nil
+  end
+end
 
 local function empty_pile()
   return { columns = {}, jobs = 0, ready = {}, readied = 0, delayed = {}, put_off = 0, placed = {}, marked = {} }
@@ -11,7 +41,7 @@ end
 
 local function new_intake(conf, now)
   local clock = call('HMGET', key('clock'), 'stamp', 'enqueued', 'laned')
-  local stamp, enqueued = tonumber(clock[1] or 0), tonumber(clock[2] or 0)
+  local stamp, enqueued = number_in(clock[1], 0), count_in(clock[2], 0)
   local depth = 0
   if conf.soft or conf.hard then
     depth = call('ZCARD', key('ready')) + call('ZCARD', key('delayed')) + call('ZCARD', key('blocked'))
@@ -19,7 +49,7 @@ local function new_intake(conf, now)
   end
   return { conf = conf, now = now, stamp = math.max(stamp, now), enqueued = enqueued, depth = depth,
            seen = {}, created = {}, admitted = 0, replaced = {}, offsets = {}, pile = empty_pile(),
-           lanes = {}, is_laned = tonumber(clock[3] or 0) > 0, marks = {}, answers = { now } }
+           lanes = {}, is_laned = count_in(clock[3], 0) > 0, marks = {}, answers = { now } }
 end
 
 local function answer(intake, index, code, first, second)
@@ -79,6 +109,7 @@ local function offset_of(intake, spec)
   local digits = string.sub(spec, 1, 3)
   local offset = intake.offsets[digits]
   if not offset then
+    check(string.find(digits, '^%d%d%d$'), 'a priority')
     offset = score_of(intake.conf, 0, tonumber(digits), 0)
     intake.offsets[digits] = offset
   end
@@ -155,7 +186,8 @@ end
 local function lane_depth(intake, lane)
   local known = intake.lanes[lane]
   if not known then
-    known = { live = math.floor(tonumber(call('HGET', key('lanes'), lane) or 0) / LIVE),
+    judge_all(intake)   -- an override that has ended is removed
+    known = { live = math.floor(count_in(call('HGET', key('lanes'), lane), 0) / LIVE),
               size = (controls_of({ lane }, intake.now)[lane] or {}).size }
     intake.lanes[lane] = known
   end

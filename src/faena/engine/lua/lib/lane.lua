@@ -8,7 +8,7 @@
 -- Serving a lane brings virtual time to the lane's turn and sets its next one cost/weight later. One
 -- that comes back enters at the present or at its debt: idling earns nothing, leaving clears nothing.
 -- `laned` in the clock counts the ready jobs that stand in lanes.
---@include key, fact, clock, spread, share
+--@include read, key, fact, clock, spread, share
 --@each lane_changes, laned_change, virtual_now = {}, 0, nil
 local LIVE = 1000000
 local COMMON = '@'   -- the lane of jobs without a tenant
@@ -37,7 +37,7 @@ local function flush_lanes()
   flush_shares()
   local lanes = names_in(lane_changes)
   if laned_change ~= 0 then
-    call('HINCRBY', key('clock'), 'laned', laned_change)
+    bump(key('clock'), 'laned', laned_change)
     laned_change, clock_fields = 0, nil
   end
   if #lanes == 0 then
@@ -45,7 +45,7 @@ local function flush_lanes()
   end
   local counts, changed, gone = call('HMGET', key('lanes'), unpack(lanes)), {}, {}
   for i, lane in ipairs(lanes) do
-    local count = tonumber(counts[i] or 0) + lane_changes[lane]
+    local count = count_in(counts[i], 0) + lane_changes[lane]
     if count > 0 then
       changed[#changed + 1], changed[#changed + 2] = lane, count
     else

@@ -7,6 +7,7 @@
 --- Note what a window holds now: `sum`, `oldest` (the instant of the first claim in it, or nil), and
 -- `stored`, of which what begins at `from` still counts.
 local function look_into(window, stored, now)
+  stored = stored and #stored % 16 == 8 and stored or nil
   local sum, from, since = stored and struct.unpack('>d', stored) or 0, 9, now - window.per_us
   for at = 9, stored and #stored or 0, 16 do
     local instant, number = struct.unpack('>dd', stored, at)
@@ -15,6 +16,9 @@ local function look_into(window, stored, now)
       break
     end
     sum, from = sum - number, at + 16
+  end
+  if sum - sum ~= 0 then
+    sum, from, stored, window.oldest = 0, 9, '', nil
   end
   window.sum, window.from, window.stored = sum, from, stored or ''
 end
@@ -41,7 +45,7 @@ end
 local function room_in_windows(windows, want, now)
   local opens_at = nil
   for _, window in ipairs(windows) do
-    local room = window.max - window.sum
+    local room = math.floor(window.max - window.sum)
     if room < want then
       want, opens_at = math.max(room, 0), (window.oldest or now) + window.per_us
     end

@@ -1,7 +1,7 @@
 --- Limits that learn: when a provider says "too many", a limit falls, and then it rises again slowly.
 -- `learned`: window -> "share instant", what the limit fell to and when. A limit that never fell, or
 -- has recovered, has none. Only ever less is granted than the limit says.
---@include key, window
+--@include read, key, window
 --@each has_learned = nil
 
 local has_learned   -- asked once a call
@@ -9,6 +9,7 @@ local has_learned   -- asked once a call
 --- The share of a limit that is granted now, by what is stored of it.
 local function share_now(stored, window, now)
   local share, at = string.match(stored or '', '^(%S+) (%S+)$')
+  share, at = number_in(share), number_in(at, now)
   local rise = 0.05   -- so much more a window
   if not share then
     return 1

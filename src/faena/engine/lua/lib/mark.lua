@@ -7,11 +7,22 @@
 --   d  the redrive that made it   w  the flow or group it tells   t  what it told last
 -- `z` makes a mark longer than 64 bytes: a small hash of shorter values is a listpack, where finding
 -- each of a batch of ids is O(n).
---@include key
+--@include read, key
 local PADDING = ('.'):rep(64)
 
 --@each is_any_marked = nil
 local is_any_marked   -- asked once a call
+
+local KINDS = { a = 'number', e = 'number', l = 'number', p = 'number', x = 'number', u = 'string', m = 'string', n = 'string',
+                o = 'string', b = 'string', d = 'string', w = 'string', t = 'string' }
+
+local function read_mark(packed)
+  local mark = keep_kinds(unpacked(packed) or {}, KINDS)
+  if not (mark.u and mark.m) then
+    mark.u, mark.m = nil, nil
+  end
+  return mark
+end
 
 local function marks_of(ids)
   local marks = {}
@@ -22,7 +33,7 @@ local function marks_of(ids)
     local packed = call('HMGET', key('marks'), unpack(ids))
     for i = 1, #ids do
       if packed[i] then
-        marks[ids[i]] = cmsgpack.unpack(packed[i])
+        marks[ids[i]] = read_mark(packed[i])
       end
     end
   end

@@ -1,8 +1,8 @@
 --- Where jobs stand that are neither running nor finished, and how they leave it.
---@include key, fact, lane, chain, wake, tally
+--@include read, key, fact, lane, chain, wake, tally
 --- The place behind every job of a chain that has come so far.
 local function fresh_stamp(now)
-  local stamp = math.max(tonumber(call('HGET', key('clock'), 'stamp') or 0), now) + 1
+  local stamp = math.max(number_in(call('HGET', key('clock'), 'stamp'), 0), now) + 1
   call('HSET', key('clock'), 'stamp', stamp)
   return stamp
 end
@@ -37,10 +37,14 @@ local function share_lane(items)
   end
   local specs = {}
   for i, spec in ipairs(call('HMGET', key('specs'), unpack(ids))) do
-    specs[2 * i - 1], specs[2 * i], joined[i].lane = ids[i], with_lane(spec, COMMON), COMMON
+    if spec then
+      specs[#specs + 1], specs[#specs + 2], joined[i].lane = ids[i], with_lane(spec, COMMON), COMMON
+    end
   end
-  call('HSET', key('specs'), unpack(specs))
-  count_lane(COMMON, #ids, 0)
+  if #specs > 0 then
+    call('HSET', key('specs'), unpack(specs))
+    count_lane(COMMON, #specs / 2, 0)
+  end
   return items
 end
 

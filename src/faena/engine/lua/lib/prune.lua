@@ -1,5 +1,5 @@
 --- Retention by age, count and bytes, in slices: whatever is left over waits for the next call.
---@include key, forget, bytes, weigh, shelf
+--@include read, key, forget, bytes, weigh, shelf
 local function drop(state, ids, conf)
   if conf[state .. '_bytes'] then
     weigh_out(state, ids)
@@ -42,7 +42,7 @@ local function overdue(state, conf, now, slice)
     end
   end
   local bytes = conf[state .. '_bytes']
-  local kept = bytes and tonumber(call('HGET', key('clock'), state .. '_bytes') or 0) or 0
+  local kept = bytes and number_in(call('HGET', key('clock'), state .. '_bytes'), 0) or 0
   return bytes and oldest_worth(state, kept - bytes, slice) or {}
 end
 

@@ -1,10 +1,12 @@
 --- Lease records: `lease claimed_at worker score [lane=…] [chain=…]`, padded before the score.
+--@include read
 --- A record begins with its lease and a space; one lease may be the beginning of another.
 local function holds_lease(record, lease)
   return record and string.find(record, lease, 1, true) == 1 and string.byte(record, #lease + 1) == 32
 end
 
---- The ready score a lease was claimed at.
+--- The ready score a lease was claimed at; of one that nobody can read, the first of all.
 local function score_in(record)
-  return string.match(record, '^%S+ %S+ %S+ +(%S+)')
+  local score = string.match(record, '^%S+ %S+ %S+ +(%S+)')
+  return number_in(score) and score or '0'
 end

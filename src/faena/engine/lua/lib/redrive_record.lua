@@ -4,12 +4,20 @@
 --              (its rate; none without) · due_at (when the rate allows the next) · canary (how many first)
 --              · first (the jobs made of those) · well (all have completed, or none were asked for) · failures (that are borne; any without) · moved · died · by ·
 --              reason · at (begun) · ended_at
---@include key, mark
+--@include read, key, mark
 local KEPT = 100   -- redrives that are remembered
+
+local KINDS = { state = 'string', filter = 'table', from_at = 'number', until_at = 'number', score = 'string',
+                last = 'string', max = 'number', per_us = 'number', due_at = 'number', canary = 'number',
+                first = 'table', failures = 'number', moved = 'number', died = 'number', ended_at = 'number' }
+
+local function read_redrive(packed)
+  return keep_kinds(unpacked(packed) or {}, KINDS)
+end
 
 local function redrive_of(id)
   local packed = call('HGET', key('redrives'), id)
-  return packed and cmsgpack.unpack(packed) or nil
+  return packed and read_redrive(packed) or nil
 end
 
 local function is_under_way(redrive)
@@ -31,7 +39,7 @@ local function note_death(id, now)
   if not redrive then
     return
   end
-  redrive.died = redrive.died + 1
+  redrive.died = (redrive.died or 0) + 1
   local most = redrive.state == 'canary' and 0 or redrive.failures
   if is_under_way(redrive) and most and redrive.died > most then
     end_redrive(redrive, 'failed', now)
@@ -46,9 +54,9 @@ local function forget_redrives()
     return
   end
   for i = 1, #all, 2 do
-    local redrive = cmsgpack.unpack(all[i + 1])
+    local redrive = read_redrive(all[i + 1])
     if not is_under_way(redrive) then
-      ended[#ended + 1] = { all[i], redrive.ended_at }
+      ended[#ended + 1] = { all[i], redrive.ended_at or 0 }
     end
   end
   table.sort(ended, function(a, b) return a[2] < b[2] end)

@@ -1,9 +1,9 @@
 --- Jobs whose lease ran out go back to where they were claimed, no attempt used. One that has cost
 -- `max_deliveries` workers is dead, unparsed, with what is known of those deaths.
---@include key, tally, mark, record, ending, settle, info
+--@include read, key, tally, mark, record, ending, settle, info
 local function death_of(record, now)
   local _, started, worker = string.match(record, '^(%S+) (%S+) (%S+)')
-  return { worker = worker, claimed_at = tonumber(started), lost_at = now }
+  return { worker = worker or 'unknown', claimed_at = number_in(started, now), lost_at = now }
 end
 
 --- Errors are JSON; a worker's name is quoted as such, and numbers this large need their own format.
@@ -52,7 +52,7 @@ local function rescue(conf, now, slice)
   local records = call('HMGET', key('leases'), unpack(ids))
   for i, id in ipairs(ids) do
     marks[id] = marks[id] or {}
-    rescue_one(batch, id, records[i], marks[id], conf, now)
+    rescue_one(batch, id, records[i] or '', marks[id], conf, now)
   end
   save_marks(ids, marks)
   apply(batch, marks, conf, now)

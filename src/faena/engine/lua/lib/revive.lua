@@ -11,9 +11,9 @@ local function new_mark(id, mark, spec, why)
 end
 
 --- What forbids that a job is retried under a new id, or nil.
-local function forbids(id, record, is_taken)
-  if not record then
-    return state_of(id) or 'unknown'
+local function forbids(id, record, is_taken, spec)
+  if not record or not spec then
+    return not spec and 'unknown' or state_of(id) or 'unknown'
   elseif record.s ~= 'pending' then
     return record.s
   end
@@ -53,7 +53,7 @@ local function revive(ids, fresh, records, why, conf, now)
   local taken = call('HMGET', key('specs'), unpack(fresh))
   for i, id in ipairs(ids) do
     local record = records[id]
-    answers[i] = forbids(id, record, taken[i]) or 'OK'
+    answers[i] = forbids(id, record, taken[i], specs[i]) or 'OK'
     if answers[i] == 'OK' then
       -- an id that is named twice is refused the second time
       record.s, record.to, record.r = 'retried', fresh[i], { why.action, why.reason, why.by, now }

@@ -61,6 +61,11 @@ local settle_as = {
   end,
 }
 
+--- Whether jobs can end so.
+local function is_kind(kind)
+  return settle_as[kind] ~= nil or kind == 'release' or kind == 'limited' or kind == 'tenant_limited'
+end
+
 local function settle_one(batch, item, record, mark, conf, now)
   local kind = item.kind
   if kind == 'bury' then

@@ -4,7 +4,7 @@
 --   throttled         lane -> since when it is parked
 -- Of all lanes together the stats have the sum of the first and the sum of its squares, out of which
 -- comes Jain's index of fairness.
---@include key, now, tally, spread
+--@include read, key, now, tally, spread
 --@each shares, throttles = {}, {}
 local MINUTE_US, SHARES_TTL_S = 60000000, 3600
 local shares      -- minute -> lane -> what is to be added
@@ -46,8 +46,8 @@ local function flush_throttles(now)
   for i, since in ipairs(call('HMGET', key('throttled'), unpack(lanes))) do
     local lane = lanes[i]
     local became = throttles[lane]
-    if since and became ~= 'parked' and tonumber(since) < now then
-      note_throttled(lane, tonumber(since), now)
+    if since and became ~= 'parked' and count_in(since, now) < now then
+      note_throttled(lane, count_in(since), now)
     end
     if became == 'freed' then
       ended[#ended + 1] = lane
@@ -71,6 +71,7 @@ local function flush_minute(minute, notes)
     local note, given, waits, waited, throttled = notes[lanes[i]], 0, 0, 0, 0
     if known and #known == 32 then
       given, waits, waited, throttled = struct.unpack('>dddd', known)
+      given = number_in(given, 0)
     end
     changed[2 * i - 1] = lanes[i]
     changed[2 * i] = struct.pack('>dddd', given + note[1], waits + note[2], waited + note[3], throttled + note[4])
@@ -84,7 +85,7 @@ local function flush_minute(minute, notes)
   if sum > 0 then
     count('shares', sum)
     -- A whole counter would overflow, and fail the call, where a lane of small weight is given much.
-    call('HINCRBYFLOAT', key('stats:' .. whole(minute)), 'shares_squared', squares)
+    pcall(call, 'HINCRBYFLOAT', key('stats:' .. whole(minute)), 'shares_squared', squares)
   end
 end
 

@@ -7,12 +7,22 @@
 --   desk_due      ids of pending jobs that are to be retried by themselves, by when
 -- A record: s status · t task · o tenant · e error's name · c its code · f fingerprint · to the job that was
 -- made of it · r resolution {action, reason, by, at}.
---@include key, desk_key, spread
+--@include read, key, desk_key, spread
+local TEXTS = { 's', 't', 'o', 'e', 'c', 'f' }
+
+local function read_record(packed)
+  local record = unpacked(packed) or {}
+  for _, name in ipairs(TEXTS) do
+    record[name] = type(record[name]) == 'string' and record[name] or ''
+  end
+  return record
+end
+
 --- The records of jobs, by id.
 local function records_of(ids)
   local records = {}
   for i, packed in ipairs(#ids > 0 and call('HMGET', key('desk'), unpack(ids)) or {}) do
-    records[ids[i]] = packed and cmsgpack.unpack(packed) or nil
+    records[ids[i]] = packed and read_record(packed) or nil
   end
   return records
 end

@@ -68,6 +68,7 @@ local function verdict(mode, state, started)
 end
 
 local function take_in_unique(intake, index, id, spec, facts)
+  judge_all(intake)
   write_pile(intake)
   if facts.mode == 'throttle' then
     return throttled(intake, index, id, spec, facts)

@@ -1,5 +1,5 @@
 --- What a call did, told once for the whole batch: minute counters and one event.
---@include key
+--@include read, key
 local STATS_TTL_S = 30 * 86400
 
 --@each tally, told = {}, {}
@@ -25,7 +25,7 @@ local function flush_tally(now, kept, worker)
   local minute = key('stats:' .. whole(math.floor(now / 60000000)))
   local fresh = false
   for name, number in pairs(tally) do
-    fresh = call('HINCRBY', minute, name, number) == number or fresh
+    fresh = bump(minute, name, number) == number or fresh
   end
   if fresh then
     call('EXPIRE', minute, STATS_TTL_S)

@@ -2,7 +2,7 @@
 -- `tenants`: lane -> packed limits · max_running · weight · size · held_until (0: until released) ·
 -- reason (of the hold), with by, at and ends_at (of all but the hold, which has its own end); a `z`
 -- makes it long, see mark.lua.
---@include key, spread, share, lane, learn, lane_window
+--@include read, key, spread, share, lane, learn, lane_window
 local SETTINGS = { limits = true, max_running = true, weight = true, size = true }
 
 local function has_settings(control)
@@ -27,12 +27,24 @@ local function counts(control, now)
   return control.held_until ~= nil or has_settings(control)
 end
 
+local KINDS = { limits = 'string', max_running = 'number', weight = 'number', size = 'number', held_until = 'number',
+                reason = 'string', ends_at = 'number' }
+
+local function read_control(packed)
+  local control = keep_kinds(unpacked(packed) or {}, KINDS)
+  control.max_running = count_in(control.max_running)
+  if not (control.weight and control.weight >= 1e-6 and control.weight <= 1e6) then
+    control.weight = nil
+  end
+  return control
+end
+
 --- The overrides of lanes that have one that still counts, by lane.
 local function controls_of(lanes, now)
   local controls, over = {}, {}
   if #lanes > 0 and call('EXISTS', key('tenants')) == 1 then
     for i, packed in ipairs(call('HMGET', key('tenants'), unpack(lanes))) do
-      local control = packed and cmsgpack.unpack(packed)
+      local control = packed and read_control(packed)
       if control and counts(control, now) then
         controls[lanes[i]] = control
       elseif control then

@@ -1,9 +1,9 @@
 --- Count the bytes of jobs that enter or leave a finished state whose retention bounds them.
---@include key, bytes
+--@include read, key, bytes
 --- Jobs have just entered `state` at `now`; `kept` are the bytes of their results.
 local function weigh_in(state, ids, kept, now)
   local bytes = now >= counted_since(state) and bytes_in('specs', ids) + kept or 0
-  call('HINCRBY', key('clock'), state .. '_bytes', bytes)
+  bump(key('clock'), state .. '_bytes', bytes)
 end
 
 --- Jobs that stand in `state` are about to leave it. They come oldest first: where that one was
@@ -16,5 +16,5 @@ local function weigh_out(state, ids)
       counted[#counted + 1] = tonumber(score) >= since and ids[i] or nil
     end
   end
-  call('HINCRBY', key('clock'), state .. '_bytes', -bytes_in('specs', counted) - bytes_in('results', counted))
+  bump(key('clock'), state .. '_bytes', -bytes_in('specs', counted) - bytes_in('results', counted))
 end

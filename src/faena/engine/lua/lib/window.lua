@@ -1,20 +1,21 @@
 --- Exact sliding windows: no stretch of time as long as a window holds more claims than its limit.
 -- A window is a list of "instant count", oldest first, and a sum in `clock`. Limiter state changes
 -- only when a claim is granted; a refused claim burns nothing. Lanes have theirs in lane_window.lua.
---@include key
+--@include read, key
 local known_limits = { number = 0 }   -- by text, from one call to the next
+local LONGEST_US = 1e15   -- thirty years: a key lives no longer
 local BUCKETS = 1000   -- a window for more claims than this keeps them in so many buckets, each
                        -- leaving with its youngest claim: late, never early
 
 local function entry_of(text)
   local instant, number = string.match(text, '^(%d+) (%d+)$')
-  return tonumber(instant), tonumber(number)
+  return number_in(instant, 0), count_in(number, 0)   -- what nobody can read has left its window
 end
 
 --- How many claims the window has room for now, and else the instant it will have.
 local function room_in(window, now)
   local list, sums, field = key(window.name), key('clock'), window.name
-  local used = tonumber(call('HGET', sums, field) or 0)
+  local used = count_in(call('HGET', sums, field), 0)
   local first = call('LINDEX', list, 0)
   if not first and used > 0 then
     call('HDEL', sums, field)   -- the list has outlived its window and expired
@@ -29,7 +30,7 @@ local function room_in(window, now)
       return window.max - used, instant and instant + window.per_us
     end
     call('LPOP', list)
-    used = call('HINCRBY', sums, field, -number)
+    used = bump(sums, field, -number)
     first = call('LINDEX', list, 0)
   end
   return window.max - used, now
@@ -41,7 +42,9 @@ local function limits_in(text)
   if not limits then
     known_limits, limits = known_limits.number < 1000 and known_limits or { number = 0 }, {}
     for max, per in string.gmatch(text, '(%d+)/(%d+)') do
-      limits[#limits + 1], limits[#limits + 2] = tonumber(max), per
+      if tonumber(per) <= LONGEST_US then
+        limits[#limits + 1], limits[#limits + 2] = tonumber(max), per
+      end
     end
     known_limits[text], known_limits.number = limits, known_limits.number + 1
   end
@@ -74,5 +77,5 @@ local function spend(window, now, number)
     call('RPUSH', list, whole(now) .. ' ' .. number)
   end
   call('EXPIRE', list, math.ceil(window.per_us / 1000000) * 2 + 60)
-  call('HINCRBY', key('clock'), window.name, number)
+  bump(key('clock'), window.name, number)
 end

@@ -1,0 +1,89 @@
+"""Asks for exchanges of a home until they are answered.
+
+A turn that is not answered is sent again under its name. A script that fails has changed nothing,
+and would fail again with the same jobs: they are settled one by one, so that none suffers for
+another. One that cannot be settled by itself is buried with the script's words; one that cannot
+even be buried keeps its lease until that ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from faena.engine import Engine
+from faena.engine.scripts import Exchanged, Settlement, Turn
+from faena.errors import FaenaError, ScriptError, StoreUnavailable
+from faena.outcomes import Buried, ErrorRecord
+
+_CODE = "SCRIPT_ERROR"
+_BACK_OFF_S = 1.0
+
+_log = logging.getLogger("faena.worker")
+
+
+class Asker:
+    """The exchanges of one home."""
+
+    def __init__(self, engine: Engine, worker: str, home: str, calls: Callable[[], str]) -> None:
+        self._engine = engine
+        self._worker = worker
+        self._home = home
+        self._calls = calls
+
+    async def ask(self, caller: str, turn: Turn) -> Exchanged:
+        """Ask until there is an answer."""
+        lost: list[str] = []
+        while True:
+            try:
+                exchanged = await self._run(caller, turn)
+                return exchanged._replace(lost=lost + exchanged.lost) if lost else exchanged
+            except ScriptError:
+                _log.exception("home %s: an exchange failed; trying again", self._home)
+            if turn.settled:
+                lost = await self._settle_apart(caller, turn)
+                turn = turn._replace(settled=())
+            else:
+                await asyncio.sleep(_BACK_OFF_S)
+
+    async def _run(self, caller: str, turn: Turn) -> Exchanged:
+        """Ask until the script has run, or has failed."""
+        while True:
+            try:
+                return await self._engine.exchange(self._home, caller, self._worker, turn)
+            except ScriptError:
+                raise
+            except StoreUnavailable as error:
+                if self._engine.wire.is_closed:
+                    raise  # by this program: nobody will open it again
+                _log.warning("home %s: %s; trying again", self._home, error)
+            except FaenaError:
+                _log.exception("home %s: an exchange was refused; trying again", self._home)
+            await asyncio.sleep(_BACK_OFF_S)
+
+    async def _settle_apart(self, caller: str, turn: Turn) -> list[str]:
+        """Settle what a turn was to settle; the ids whose leases were lost."""
+        lost: list[str] = []
+        for one in turn.settled:
+            try:
+                lost += await self._settle(caller, turn, one)
+            except ScriptError as error:
+                lost += await self._bury(caller, turn, one, error)
+        return lost
+
+    async def _settle(self, caller: str, turn: Turn, one: Settlement) -> list[str]:
+        single = Turn(self._calls(), 0, [one], least_lease_us=turn.least_lease_us)
+        # a caller of its own: the turn itself is asked for later, under its older name
+        return (await self._run(f"{caller}.apart", single)).lost
+
+    async def _bury(
+        self, caller: str, turn: Turn, one: Settlement, error: ScriptError
+    ) -> list[str]:
+        _log.error("job %s cannot be settled and is buried: %s", one.id, error)
+        record = ErrorRecord(name=type(error).__name__, message=str(error), code=_CODE)
+        try:
+            return await self._settle(caller, turn, one._replace(outcome=Buried(record)))
+        except ScriptError as again:
+            _log.error("job %s cannot be buried, its lease runs out: %s", one.id, again)
+            return []

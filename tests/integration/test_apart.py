@@ -1,0 +1,142 @@
+"""What cannot be done for one job, or one letter, keeps nobody else's back."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from faena import Faena, Job
+from faena.client import Client
+from faena.engine.mail import Mail
+from faena.estate import Estate
+from faena.outcomes import Completed
+from faena.postman import Postman
+from faena.services.audit import audit
+from faena.worker.heartbeat import Heartbeat
+from faena.worker.leases import Leases
+from tests._support.eventually import eventually
+from tests._support.planted import plant
+from tests._support.rig import LEASE, SECOND, T0, Rig
+from tests._support.valkey import Server
+
+JOBS = [f"good{number}" for number in range(19)] + ["bad"]
+FAILS = "for i = 10, #ARGV do if ARGV[i] == 'bad' {} then error('planted') end end"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server("appendonly no", unix=True) as server:
+        yield server
+
+
+@pytest.fixture
+async def app(server: Server, request: pytest.FixtureRequest) -> AsyncIterator[Faena]:
+    app = Faena("apart", server.url, namespace=f"apart{abs(hash(request.node.name)) % 10**9}")
+    yield app
+    await app.close()
+
+
+class Shop:
+    """Twenty jobs that end together."""
+
+    def __init__(self, app: Faena) -> None:
+        self.app = app
+        self.ledger: list[str] = []
+        self.all_run = asyncio.Event()
+        self.queue = app.queue("q", concurrency=40)
+        self.work = self.queue.task(name="work")(self._work)
+
+    async def _work(self, job: Job) -> str:
+        self.ledger.append(job.id)
+        if len(self.ledger) == len(JOBS):
+            self.all_run.set()
+        await self.all_run.wait()
+        return job.id
+
+    @contextlib.asynccontextmanager
+    async def working(self) -> AsyncIterator[None]:
+        for job in JOBS:
+            await self.work.enqueue(id=job)
+        task = asyncio.create_task(self.app.run_worker())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def are_settled(self, **wanted: int) -> bool:
+        counts = await self.queue.counts()
+        return {state: counts[state] for state in wanted} == wanted
+
+
+async def test_a_job_that_cannot_be_settled_is_buried_and_the_others_go_on(
+    app: Faena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = Shop(app)
+    plant(monkeypatch, "exchange", FAILS.format("and ARGV[i + 2] ~= 'bury'"))
+    async with shop.working():
+        await eventually(lambda: shop.are_settled(completed=19, dead=1, running=0))
+        view = await shop.work.handle("bad").view()
+        assert view is not None
+        (error,) = view.errors
+        assert (error.name, error.code) == ("ScriptError", "SCRIPT_ERROR")
+        assert "planted" in error.message
+        assert sorted(shop.ledger) == sorted(JOBS)
+        found = (await app.dead_letters.list(queues="q")).items[0]
+        assert (found.id, found.task) == ("bad", "work")
+        assert await audit((await app.runtime()).engine, "q") == []
+
+
+async def test_a_job_that_cannot_even_be_buried_keeps_its_lease_and_nobody_back(
+    app: Faena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = Shop(app)
+    plant(monkeypatch, "exchange", FAILS.format(""))
+    async with shop.working():
+        await eventually(lambda: shop.are_settled(completed=19, dead=0, running=1))
+        assert sorted(shop.ledger) == sorted(JOBS)
+        await shop.work.enqueue(id="next")
+        await eventually(lambda: shop.are_settled(completed=20, running=1))
+
+
+async def test_leases_are_renewed_beside_one_that_cannot_be(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await rig.add("a", "bad", "b")
+    lease = await rig.claim(3)
+    plant(monkeypatch, "renew", "for i = 1, #ARGV do if ARGV[i] == 'bad' then error('x') end end")
+    rig.clock.go(5)
+    leases = Leases()
+    heart = Heartbeat(
+        lambda: rig.engine,
+        leases,
+        every_s=1,
+        on_stop=lambda *_: None,
+        loop=asyncio.get_running_loop(),
+        patience_s=lambda: 60.0,
+        on_stuck=lambda _: None,
+    )
+    for job in ("a", "bad", "b"):
+        leases.take("q", job, lease, time.monotonic() + 60)
+    await heart._renew_all(rig.engine)
+    ends = dict((await rig.dump())["running"])
+    assert ends == {"a": T0 + 5 * SECOND + LEASE, "bad": T0 + LEASE, "b": T0 + 5 * SECOND + LEASE}
+
+
+async def test_letters_are_read_beside_one_that_nobody_can_read(rig: Rig) -> None:
+    mail = Mail(rig.engine)
+    await mail.open_group("q", "g", {})
+    for job in ("a", "b"):
+        await rig.run(job, Completed(), tells="g:q:g:")
+        await rig.engine.command("XADD", "q", "letters:q", "*", "is", b"\xc1garbage")
+    await rig.engine.command("ZADD", "q", "errands", 1, "nonsense")
+    await Postman(rig.engine, Client(rig.engine, Estate(rig.engine, {}))).carry("q")
+    assert (await mail.group("q", "g"))["completed"] == b"2"
+    dumped = await rig.dump()
+    assert dumped["letters:q"] == []
+    assert "errands" not in dumped
