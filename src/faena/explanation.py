@@ -22,8 +22,8 @@ class Gate(msgspec.Struct, frozen=True):
     tenant_max_running, tenant_limit or turn."""
 
     detail: str
-    """The home that no worker serves, the reason of a hold, the limit, the job that comes first and
-    its state, lanes in front."""
+    """Why a job was snoozed, the home that no worker serves, the reason of a hold, the limit, the
+    job that comes first and its state, lanes in front."""
 
     until: int | None
     """When it opens by itself; None when that depends on something else."""
@@ -162,7 +162,7 @@ def _limit(whose: str) -> Callable[[str], str]:
 
 
 _WORDS: dict[str, Callable[[str], str]] = {
-    "delayed": lambda _: "it is not due yet",
+    "delayed": lambda reason: f"it was snoozed ({reason})" if reason else "it is not due yet",
     "behind": _behind,
     "unserved": lambda home: f"no worker serves {home}",
     "held": lambda reason: f"the queue is held ({reason})",

@@ -325,6 +325,8 @@ def read_job(queue: str, job_id: str, look: Sequence[Any]) -> JobView:
         log=tuple(text.decode() for text in _numbered(info, "log")),
         origin=mark.get("o"),
         retry_of=mark.get("b"),
+        snoozes=mark.get("k", 0),
+        snooze_reason=mark.get("r") or None,
         auto_retries=mark.get("x", 0),
     )
 

@@ -180,5 +180,9 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     """Of a job that was made of a dead one: the first of that line."""
     retry_of: str | None = None
     """The dead job that it was made of."""
+    snoozes: int = 0
+    """How often its handler has put it off, since it was last run again."""
+    snooze_reason: str | None = None
+    """Why, the last time; None when it gave no reason."""
     auto_retries: int = 0
     """How often its line was retried by itself."""

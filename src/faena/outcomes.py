@@ -21,10 +21,13 @@ import msgspec
 
 from faena import duration
 from faena.errors import ConfigError, nearest
+from faena.naming import check_words
+from faena.number import check_whole
 
 Scope = Literal["queue", "tenant"]
 
 _SCOPES: Final = ("queue", "tenant")
+_MOST_SNOOZES: Final = 1_000_000
 
 
 class Signal(Exception):
@@ -32,22 +35,35 @@ class Signal(Exception):
 
 
 class Snooze(Signal):
-    """Run this job again after `delay`; no attempt is used."""
+    """Run this job again after `delay`; no attempt is used.
 
-    def __init__(self, delay: timedelta | str) -> None:
-        super().__init__(f"snoozed for {delay}")
+    `reason` is shown with the job while it waits. After `most` snoozes of a job, 1 to 1,000,000,
+    the next one buries it with the code SNOOZED_TOO_OFTEN, whatever attempts are left.
+    """
+
+    def __init__(
+        self, delay: timedelta | str, *, reason: str = "", most: int | None = None
+    ) -> None:
+        super().__init__(f"snoozed for {delay}{f': {reason}' if reason else ''}")
         self.delay_us = duration.to_us("delay", delay)
+        self.reason = _text("reason", reason)
+        self.most = None if most is None else check_whole("most", most, least=1, most=_MOST_SNOOZES)
 
 
 class Discard(Signal):
     """Give the job up now: it goes to the dead-letter desk with `reason`.
 
-    It is never retried by itself, whatever error made the handler decide so.
+    It is never retried by itself, whatever error made the handler decide so. `code` is the error's,
+    by which the desk finds and groups jobs.
     """
 
-    def __init__(self, reason: str) -> None:
+    code: str | None = None
+
+    def __init__(self, reason: str, *, code: str | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
+        if code is not None:
+            self.code = check_words("code", code)
 
 
 class RateLimited(Signal):
@@ -67,6 +83,12 @@ class RateLimited(Signal):
             )
         self.retry_after_us = _promise_us(retry_after)
         self.scope: Scope = scope
+
+
+def _text(what: str, value: object) -> str:
+    if isinstance(value, str):
+        return value
+    raise ConfigError(f"{what} must be a text, got {value!r}", field=what, value=value)
 
 
 def _promise_us(retry_after: float | timedelta | str) -> int:
@@ -159,6 +181,8 @@ class Snoozed(msgspec.Struct, frozen=True):
 
     kind: ClassVar[str] = "snooze"
     delay_us: int
+    reason: str | None = None
+    """What its handler gave, perhaps nothing; None when no handler asked for it."""
 
 
 class Limited(msgspec.Struct, frozen=True):

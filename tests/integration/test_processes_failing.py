@@ -81,7 +81,7 @@ async def test_a_policy_sees_the_attributes_that_are_plain(monkeypatch: pytest.M
 
 async def test_endings_that_a_batch_returns_come_out_of_a_process_as_they_are() -> None:
     (nap,) = [await attempt(strange.together, "nap")]
-    assert nap.outcome == Snoozed(3 * 3_600_000_000)
+    assert nap.outcome == Snoozed(3 * 3_600_000_000, "")
     gone = (await attempt(strange.together, "nowhere")).outcome
     assert isinstance(gone, Buried)
     assert (gone.error.name, gone.error.message) == ("Nowhere", "ana is not in the book")

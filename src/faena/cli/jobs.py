@@ -59,6 +59,13 @@ def _draw(console: Console, view: JobView, *, is_open: bool) -> None:
         console.print(Text(plain(f"log  {line}")))
 
 
+def _snoozes(view: JobView) -> str | None:
+    if not view.snoozes:
+        return None
+    times = "once" if view.snoozes == 1 else f"{view.snoozes} times"
+    return f"{times}: {view.snooze_reason}" if view.snooze_reason else times
+
+
 def _facts(view: JobView) -> list[tuple[str, object]]:
     progress = None if view.progress is None else msgspec.json.encode(view.progress).decode()
     return [
@@ -70,6 +77,7 @@ def _facts(view: JobView) -> list[tuple[str, object]]:
         ("priority", view.priority),
         ("attempts", view.attempts),
         ("losses", view.losses or None),
+        ("snoozed", _snoozes(view)),
         ("due", instant(view.due_at)),
         ("claimed", instant(view.claimed_at)),
         ("lease until", instant(view.lease_until)),

@@ -68,6 +68,8 @@ class Claim(NamedTuple):
     """The first job of its line of retries; empty when that is this one."""
     expires_at: int = 0
     """The instant from which it may not be started any more; 0 for never."""
+    snoozes: int = 0
+    """How often its handler has put it off."""
 
 
 class Loss(NamedTuple):
@@ -132,7 +134,9 @@ def _weight(outcome: Outcome) -> tuple[int, bytes]:
             return int(has_run), _noted(note, _json.encode(error))
         case Cancelled(error=error) | Expired(error=error):
             return 0, _json.encode(error)
-        case Snoozed(delay_us=delay_us) | Limited(delay_us=delay_us):
+        case Snoozed(delay_us=delay_us, reason=reason):
+            return delay_us, b"" if reason is None else f"+{reason}".encode()
+        case Limited(delay_us=delay_us):
             return delay_us, b""
         case _:
             return 0, b""
@@ -149,11 +153,11 @@ def _noted(note: DeathNote | None, error: bytes) -> bytes:
 def read_exchange(reply: Sequence[Any], lease: str) -> Exchanged:
     """Pair ids, scores and specs; only marked jobs have more to tell."""
     now, next_at, gate, more, lost, popped, specs, facts, *buried = reply
-    history: dict[bytes, tuple[int, int, int, str, int]] = {
-        facts[i]: (facts[i + 1], facts[i + 2], facts[i + 3], facts[i + 4].decode(), facts[i + 5])
-        for i in range(0, len(facts), 6)
+    history: dict[bytes, tuple[int, int, int, str, int, int]] = {
+        facts[i]: (*facts[i + 1 : i + 4], facts[i + 4].decode(), *facts[i + 5 : i + 7])
+        for i in range(0, len(facts), 7)
     }
-    nothing = (0, 0, 0, "", 0)
+    nothing = (0, 0, 0, "", 0, 0)
     claimed = [
         Claim(job.decode(), lease, spec, float(score), *history.get(job, nothing))
         for job, score, spec in zip(popped[::2], popped[1::2], specs, strict=True)

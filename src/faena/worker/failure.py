@@ -32,6 +32,12 @@ class TimedOut(Exception):
     """The attempt ran longer than it may."""
 
 
+class SnoozedTooOften(Exception):
+    """The handler has put its job off as often as it said at most."""
+
+    code = "SNOOZED_TOO_OFTEN"
+
+
 class WorkerDied(Exception):
     """The process that ran the handler ended without a word: killed, crashed, or exited."""
 

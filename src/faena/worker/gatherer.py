@@ -85,6 +85,10 @@ class Gatherer:
         """Handlers under way."""
         return len(self._under_way)
 
+    def name_of(self, task: object) -> str | None:
+        """The batch task whose handler runs in a task of the loop."""
+        return next((one.handler.name for at, one in self._under_way.items() if at is task), None)
+
     @property
     def held(self) -> int:
         """Attempts that wait, here or for a handler under way."""

@@ -20,6 +20,7 @@ from faena.errors import FaenaError, ScriptError
 from faena.worker.attempt import Stop
 from faena.worker.fetcher import queue_of
 from faena.worker.leases import Leases
+from faena.worker.stalls import Stalls
 
 _MOST = 200
 """Leases in one call: the server is nobody else's for about 5 us each while it lasts."""
@@ -45,6 +46,7 @@ class Heartbeat:
         loop: asyncio.AbstractEventLoop,
         patience_s: Callable[[], float],
         on_stuck: OnStuck,
+        stalls: Stalls | None = None,
     ) -> None:
         """`on_stuck` is called in this thread when the loop is silent beyond `patience_s()`."""
         self._connect = connect
@@ -54,6 +56,7 @@ class Heartbeat:
         self._worker_loop = loop
         self._patience_s = patience_s
         self._on_stuck = on_stuck
+        self._stalls = stalls
         self._stopping = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wake: asyncio.Event | None = None
@@ -90,6 +93,7 @@ class Heartbeat:
         self._loop = asyncio.get_running_loop()
         self._wake = asyncio.Event()
         engine = self._connect()
+        watching = asyncio.create_task(self._stalls.watch()) if self._stalls else None
         try:
             while not self._stopping.is_set():
                 await self._beat_once(engine)
@@ -98,6 +102,8 @@ class Heartbeat:
                 except TimeoutError:
                     continue
         finally:
+            if watching is not None:
+                watching.cancel()
             await engine.wire.close()
 
     async def _beat_once(self, engine: Engine) -> None:

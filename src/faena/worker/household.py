@@ -16,7 +16,7 @@ from functools import partial
 
 from faena.errors import InternalError
 from faena.homes import Home
-from faena.worker.attempt import Stop
+from faena.worker.attempt import Attempt, Stop
 from faena.worker.fetcher import Fetcher, queue_of
 
 
@@ -41,6 +41,11 @@ class Household:
         self._failure: BaseException | None = None
         self._is_started = False
         self._is_leaving = False
+
+    def attempts(self) -> list[Attempt]:
+        """Those under way; may be asked in any thread."""
+        fetchers = [*self._fetchers.values()]  # at once: the loop adds and removes them
+        return [one for each in fetchers for one in [*each.executor.running.values()]]
 
     @property
     def fetchers(self) -> Mapping[str, Fetcher]:

@@ -14,6 +14,7 @@ from faena.deadletter.note import death_note
 from faena.engine.scripts import Claim
 from faena.handler import Unfit
 from faena.job import Job
+from faena.naming import as_words
 from faena.options import DeadLetters
 from faena.outcomes import (
     Buried,
@@ -31,7 +32,7 @@ from faena.outcomes import (
     Snoozed,
 )
 from faena.worker.attempt import Attempt, Stop
-from faena.worker.failure import TimedOut, WorkerDied, record_of
+from faena.worker.failure import SnoozedTooOften, TimedOut, WorkerDied, record_of
 
 _log = logging.getLogger("faena.worker")
 
@@ -113,7 +114,7 @@ class Judge:
                 late = TimedOut(f"ran longer than {attempt.timeout_s:g} s")
                 return self._fail(attempt, late.with_traceback(error.__traceback__))
             case _, Snooze():
-                return Snoozed(error.delay_us)
+                return self._snooze(attempt, error)
             case _, Discard():
                 return self._bury(claim, error, attempt.job)
             case _, RateLimited():
@@ -121,6 +122,14 @@ class Judge:
                 return Limited(delay_us, error.scope)
             case _:
                 return self._fail(attempt, error)
+
+    def _snooze(self, attempt: Attempt, error: Snooze) -> Outcome:
+        claim, most = attempt.claim, error.most
+        if most is not None and claim.snoozes >= most:
+            reason = f", the last time because: {error.reason}" if error.reason else ""
+            late = SnoozedTooOften(f"snoozed {claim.snoozes} times, and may {most} times{reason}")
+            return self._bury(claim, late.with_traceback(error.__traceback__), attempt.job)
+        return Snoozed(error.delay_us, as_words(error.reason))
 
     def _fail(self, attempt: Attempt, error: BaseException) -> Outcome:
         retry, number = attempt.retry, attempt.job.attempt

@@ -49,6 +49,7 @@ from faena.worker.pace import Pace
 from faena.worker.presence import sign_out
 from faena.worker.processes import Processes
 from faena.worker.slots import Slots
+from faena.worker.stalls import Blocker, Stalls
 from faena.worker.threads import Threads
 from faena.worker.vigil import Vigil
 from faena.worker.waker import Waker
@@ -205,6 +206,7 @@ class Worker:
             loop=loop,
             patience_s=self._patience_s,
             on_stuck=self._stuck,
+            stalls=Stalls(loop, self._blocker),
         )
         heartbeat.start()
         try:
@@ -374,9 +376,15 @@ class Worker:
 
     def _patience_s(self) -> float:
         """How long the loop may be silent: a handler that blocks it still has its own time."""
-        fetchers = [*self._fetchers.values()]  # at once: the loop adds and removes them
-        running = [one for each in fetchers for one in [*each.executor.running.values()]]
+        running = self._household.attempts()
         return max((one.timeout_s for one in running), default=0.0) + self.options.stuck_s
+
+    def _blocker(self, task: object) -> Blocker | None:
+        """Which handler keeps the loop; None when none has begun."""
+        running = self._household.attempts()
+        names = (one.handler.name for one in running if one.task is task)
+        name = next(names, None) or self._gatherer.name_of(task)
+        return Blocker(name, place_of(self._thread)) if running else None
 
     def _stuck(self, lag_s: float) -> None:
         """Nothing on the loop can act any more."""

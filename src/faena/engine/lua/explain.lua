@@ -86,7 +86,7 @@ local ahead, lane, chain = 0, nil, nil
 if state and is_waiting(state) then
   lane, chain = lane_in(call('HGET', key('specs'), id))
   if state == 'delayed' then
-    gate('delayed', '', score)
+    gate('delayed', (marks_of({ id })[id] or {}).r or '', score)
   elseif state == 'blocked' then
     ahead = explain_blocked(chain, marks_of({ id })[id])
   end

@@ -1,5 +1,5 @@
 --- What a worker must know of the marked ones: id, attempts, losses, changed priority (0: none),
--- the first job of its line of retries ('': itself), when it expires (0: never).
+-- the first job of its line of retries ('': itself), when it expires (0: never), snoozes.
 -- A claim ends a `waiting` unique claim.
 --@include key, mark, unique
 local function facts_of(marks)
@@ -14,6 +14,7 @@ local function facts_of(marks)
     facts[#facts + 1] = mark.p or 0
     facts[#facts + 1] = mark.o or ''
     facts[#facts + 1] = mark.e or 0
+    facts[#facts + 1] = mark.k or 0
   end
   return facts
 end

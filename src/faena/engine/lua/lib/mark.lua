@@ -3,7 +3,7 @@
 --   p  changed priority     c  cancellation asked while running
 --   u  its unique hash      m  mode of the unique claim              n  the job that follows it
 --   o  first of its line    b  the dead job that it was made of      x  automatic retries of the line
---   e  when it expires
+--   e  when it expires      k  how often it was snoozed              r  why it was, the last time
 --   d  the redrive that made it   w  the flow or group it tells   t  what it told last
 -- `z` makes a mark longer than 64 bytes: a small hash of shorter values is a listpack, where finding
 -- each of a batch of ids is O(n).

@@ -1,5 +1,5 @@
 --- Every ending but the ordinary one.
---   retry delay error   snooze delay   bury attempts note-and-error   cancel error   release
+--   retry delay error   snooze delay said   bury attempts note-and-error   cancel error   release
 --   expire error: it was claimed too late to be started
 --   limited delay: a provider's "not before", so the whole queue is held and the job put back
 --   tenant_limited delay: the same for the job's tenant; without lanes the job alone is put off
@@ -38,9 +38,12 @@ local settle_as = {
     put_off(batch, id, now + delay)
     table.insert(batch.retried, id)
   end,
-  snooze = function(batch, id, mark, now, delay)
+  snooze = function(batch, id, mark, now, delay, said)
     put_off(batch, id, now + delay)
-    if mark.s then
+    if said ~= '' then
+      mark.k, mark.r = (mark.k or 0) + 1, string.sub(said, 2)
+    end
+    if mark.s or said ~= '' then
       batch.marked[#batch.marked + 1] = id
     end
     table.insert(batch.snoozed, id)
