@@ -29,6 +29,7 @@ KINDS: Final = (
     Kind("rescued", "job", "taken from a worker that is gone"),
     Kind("dead", "job", "given up"),
     Kind("cancelled", "job", "called off"),
+    Kind("removed", "job", "taken out by hand"),
     Kind("redriven", "job", "finished, and run again under its id"),
     Kind("dead_retried", "job", "dead, and retried as a new job"),
     Kind("dead_discarded", "job", "dead, and given up for good"),
