@@ -48,7 +48,7 @@ class Reach:
         tries, epoch = 0, -1
         while tries < _TRIES and await homes.settled(_SETTLE_S):
             tries += 1
-            table = await homes.look()
+            table = await homes.fresh()  # as `settled` has just seen it
             if table.phase:
                 continue
             tries, epoch = 1 if table.epoch != epoch else tries, table.epoch

@@ -38,6 +38,8 @@ class Upkeep:
         self._options = options
         self._queues = queues
         self._every_s = every_s
+        self._seen: dict[str, Sequence[Numbers]] = {}
+        """What the last look has found, for `tell`: an idle worker sends few commands."""
 
     async def run(self) -> None:
         """Look again and again; what fails is tried again at the next look."""
@@ -55,6 +57,7 @@ class Upkeep:
             parts = await self._reach.steady(queue, _numbers)
             due = [job for part in parts for job in part.due_now]
             if not due or not self._options.auto_retry:
+                self._seen[queue] = parts
                 break
             dealt = await self._retry(queue, due)
             made += [one.new_id for one in dealt if one.new_id]
@@ -77,7 +80,10 @@ class Upkeep:
     async def tell(self) -> list[str]:
         """Tell what is worth telling of all queues; returns the names of what was told now."""
         queues = self._reach.chosen(None)
-        parts = {queue: await self._reach.anywhere(queue, _numbers) for queue in queues}
+        parts, self._seen = self._seen, {}
+        for queue in queues:
+            if queue not in parts:
+                parts[queue] = await self._reach.anywhere(queue, _numbers)
         conditions = self._conditions(parts)
         if not conditions:
             return []
