@@ -15,7 +15,7 @@ from faena.deadletter.desk import Desk
 from faena.deadletter.reach import Reach
 from faena.deadletter.redrive import Redrives
 from faena.deadletter.upkeep import Upkeep
-from faena.duration import Duration
+from faena.duration import Duration, to_s
 from faena.engine import Engine
 from faena.engine.engine import Clock
 from faena.engine.settings import declaration
@@ -42,7 +42,7 @@ from faena.worker.worker import Served, Worker, WorkerOptions
 class Faena(Roster):
     """An application's queues, tasks and connection to one broker."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each by its name, and all but the first may be left out
         self,
         name: str,
         url: str | None = None,
@@ -51,6 +51,7 @@ class Faena(Roster):
         directory: str | Path = ".faena",
         middleware: Sequence[Middleware] = (),
         allow_eviction: bool = False,
+        patience: Duration = "5s",
         clock: Clock | None = None,
         dead_letters: DeadLetters | None = None,
     ) -> None:
@@ -59,9 +60,9 @@ class Faena(Roster):
         Without `url` the environment decides (FAENA_URL, REDIS_URL, REDIS_HOST …), and without that
         an embedded Valkey keeps its data under `directory`, for development. `namespace` begins
         every key and is the app's name unless given: programs meet on a server when they have the
-        same one. `allow_eviction` accepts a server that may throw jobs away. `clock` replaces the
-        server's time, in tests only. `dead_letters` says which dead jobs are retried automatically,
-        and what operators are told of.
+        same one. `allow_eviction` accepts a server that may throw jobs away. `patience` is how long
+        a producer's or a reader's call tries to reach the broker; workers wait for it. `clock`
+        replaces the server's time, in tests. `dead_letters`: what becomes of dead jobs unasked.
         """
         connection = Connection(
             name=check_name("app", name),
@@ -69,6 +70,7 @@ class Faena(Roster):
             namespace=name if namespace is None else check_name("namespace", namespace),
             directory=Path(directory),
             allow_eviction=allow_eviction,
+            patience_s=to_s("patience", patience),
             clock=clock,
         )
         super().__init__(name, connection, self._renew_ids)
@@ -198,7 +200,7 @@ class Faena(Roster):
         scheduler = await self.schedules.scheduler(names)
         served = {name: _served(self.queues[name], runtime) for name in names}
         return Worker(
-            runtime.engine,
+            runtime.patient_engine,
             runtime.new_engine(await self._links.address()),
             served,
             options=options,
@@ -221,6 +223,7 @@ class Faena(Roster):
 
         Cancelled, it hands its running jobs back at once, no attempt used.
         """
+        await self.await_broker()
         worker = await self.worker(queues, build(WorkerOptions, "worker", options))
         await worker.run()
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,12 +13,19 @@ from typing import Self
 
 from faena.duration import Duration, to_s
 from faena.engine.engine import Clock
+from faena.engine.patience import within
+from faena.errors import StoreUnavailable
 from faena.health import Health, check_health
 from faena.naming import check_name
 from faena.options import QueueOptions
 from faena.portal import Portal
 from faena.runtime import Connection, Links, Runtime
 from faena.services.doctor import Finding, visit
+
+_TRY_S = 0.5
+_TELL_EVERY_S = 5.0
+
+_log = logging.getLogger("faena")
 
 
 class AppPortal(Portal):
@@ -58,6 +67,26 @@ class Connected:
         """Connect now instead of at first use."""
         await self.runtime()
         return self
+
+    async def await_broker(self) -> None:
+        """Connect, however long that takes: a worker may be started before its broker.
+
+        That it is not there is told at once, and then now and then.
+        """
+        tell_at = 0.0
+        while True:
+            try:
+                with within(_TRY_S):
+                    await self.connect()
+            except StoreUnavailable as error:
+                if error.op == "join":  # an embedded server that does not start is not on its way
+                    raise
+                if time.monotonic() >= tell_at:
+                    tell_at = time.monotonic() + _TELL_EVERY_S
+                    _log.warning("waiting for the broker: %s", error)
+                await asyncio.sleep(_TRY_S)
+            else:
+                return
 
     async def close(self) -> None:
         """Close this event loop's connections, and leave an embedded server."""

@@ -55,7 +55,16 @@ class StoreError(FaenaError):
 
 
 class StoreUnavailable(StoreError):
-    """The broker cannot be reached or is not ready; the same call may succeed later."""
+    """The broker cannot be reached or is not ready; the same call may succeed later.
+
+    `is_outcome_unknown` tells whether the call was sent and not answered: it may have happened.
+    """
+
+    def __init__(
+        self, message: str, *, op: str | None = None, is_outcome_unknown: bool = False
+    ) -> None:
+        super().__init__(message, op=op)
+        self.is_outcome_unknown = is_outcome_unknown
 
 
 class StoreRejected(StoreError):

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from faena.engine import Engine
 from faena.engine.envelope import NewJob
+from faena.engine.patience import bound_at, within
 from faena.engine.scripts import Answer
 from faena.errors import StoreUnavailable
 from faena.options import Durability, DurabilityLevel
@@ -30,6 +31,9 @@ BATCH_BYTES = 16 << 20
 the connection, and what a server takes of one client is bounded."""
 
 _DURABLE_WITHIN_MS = 5000
+
+_UNSENT = "nothing was enqueued"
+_UNKNOWN = "whether it was enqueued is unknown: the same call with the same id= may be repeated"
 
 _WAITS: Mapping[DurabilityLevel, Callable[[Durability], tuple[str | int, ...] | None]] = {
     DurabilityLevel.MEMORY: lambda _: None,
@@ -68,6 +72,8 @@ class _Group(NamedTuple):
     """Their bytes."""
     epoch: int
     """Of the homes, when they were sent to this one."""
+    since: float
+    """When they came, by the loop's clock."""
     answered: asyncio.Future[Sent]
 
 
@@ -89,14 +95,29 @@ class Producer:
     async def send(self, jobs: Sequence[NewJob], epoch: int = 0) -> Sent:
         """Answers for 1..300 jobs; HomesChanged when they live elsewhere since that epoch."""
         if self._is_busy:
-            answered: asyncio.Future[Sent] = asyncio.get_running_loop().create_future()
-            self._waiting.append(_Group(jobs, *_weigh(jobs), epoch, answered))
-            return await answered
+            return await self._wait_for_turn(jobs, epoch)
         self._is_busy = True
         try:
             return await self._call(jobs, epoch)
         finally:
             self._go_on()
+
+    async def _wait_for_turn(self, jobs: Sequence[NewJob], epoch: int) -> Sent:
+        loop = asyncio.get_running_loop()
+        group = _Group(jobs, *_weigh(jobs), epoch, loop.time(), loop.create_future())
+        self._waiting.append(group)
+        until = bound_at()
+        if until is None:
+            return await group.answered
+        try:
+            async with asyncio.timeout_at(until):
+                return await group.answered
+        except TimeoutError:
+            is_unsent = group in self._waiting
+            if is_unsent:
+                self._waiting.remove(group)
+            waited_s = loop.time() - group.since
+            raise _late(self._queue, waited_s, is_unsent=is_unsent) from None
 
     async def _call(self, jobs: Sequence[NewJob], epoch: int) -> Sent:
         call = self._queue, self._caller, self._calls()
@@ -107,6 +128,9 @@ class Producer:
             answers, waited = await self._engine.enqueue_durably(
                 *call, jobs, self._wait, epoch=epoch
             )
+        except StoreUnavailable as error:
+            self._caller = self._calls()
+            raise _told(error) from error
         except BaseException:
             # The abandoned call may still reach the server, after a later one: its caller's record
             # must not be the one that the later call relies on.
@@ -136,16 +160,26 @@ class Producer:
         groups = self._next_groups()
         try:
             jobs = [job for group in groups for job in group.jobs]
-            sent = await self._call(jobs, groups[0].epoch)
+            with within(None):  # whose turn made this task has nothing to do with it
+                sent = await self._call(jobs, groups[0].epoch)
         except asyncio.CancelledError:
             _tell(groups, _closed())
             raise
         except Exception as error:  # noqa: BLE001 - handed to each of those who wait
             _tell(groups, error)
+            if isinstance(error, StoreUnavailable):
+                self._give_up_old()
         else:
             _hand_out(sent, groups)
         finally:
             self._go_on()
+
+    def _give_up_old(self) -> None:
+        """Whoever has waited as long as a call may take is not made to wait for another one."""
+        now, patience_s = asyncio.get_running_loop().time(), self._engine.patience_s
+        while self._waiting and now - self._waiting[0].since >= patience_s:
+            group = self._waiting.popleft()
+            _tell([group], _late(self._queue, now - group.since, is_unsent=True))
 
     def _next_groups(self) -> list[_Group]:
         """The oldest, and as many after it as fit into one call."""
@@ -172,13 +206,30 @@ def _tell(groups: Iterable[_Group], error: Exception) -> None:
             group.answered.set_exception(error)
 
 
+def _told(error: StoreUnavailable) -> StoreUnavailable:
+    """With what a producer wants to know: whether the jobs may be there."""
+    is_unknown = error.is_outcome_unknown and error.op == "enqueue"
+    end = _UNKNOWN if is_unknown else _UNSENT
+    return StoreUnavailable(f"{error}; {end}", op=error.op, is_outcome_unknown=is_unknown)
+
+
+def _late(queue: str, waited_s: float, *, is_unsent: bool) -> StoreUnavailable:
+    return StoreUnavailable(
+        f"enqueue waited {waited_s:.1f} s for earlier jobs of queue {queue}, which the broker has "
+        f"not answered; {_UNSENT if is_unsent else _UNKNOWN}",
+        op="enqueue",
+        is_outcome_unknown=not is_unsent,
+    )
+
+
 def _closed() -> StoreUnavailable:
     return StoreUnavailable("the connection was closed before the jobs were sent", op="enqueue")
 
 
 def _hand_out(sent: Sent, groups: Sequence[_Group]) -> None:
     start = 0
-    for jobs, _, _, _, answered in groups:
-        if not answered.done():
-            answered.set_result(Sent(sent.answers[start : start + len(jobs)], sent.durability))
-        start += len(jobs)
+    for group in groups:
+        end = start + len(group.jobs)
+        if not group.answered.done():
+            group.answered.set_result(Sent(sent.answers[start:end], sent.durability))
+        start = end

@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 from faena.client import Client
 from faena.embedded import Embedded
 from faena.engine import Address, Engine, Wire
-from faena.engine.engine import Clock
+from faena.engine.engine import Clock, with_patience
 from faena.engine.settings import declaration
 from faena.errors import ConfigError, StoreUnavailable
 from faena.estate import Estate, Queues
@@ -44,6 +44,8 @@ class Connection:
     namespace: str
     directory: Path
     allow_eviction: bool
+    patience_s: float
+    """How long a producer or a reader tries to reach the broker; workers have their own."""
     clock: Clock | None
     is_alone: bool = False
     """Whether this program also declares the queues that are declared elsewhere: in tests."""
@@ -132,6 +134,8 @@ class Runtime:
         self._opening: asyncio.Future[None] | None = None
         self._is_open = False
         self.engine: Engine
+        self.patient_engine: Engine
+        """The same for workers, who would rather wait than fail."""
         self.estate: Estate
         self.client: Client
         self.inspector: Inspector
@@ -170,7 +174,8 @@ class Runtime:
         self._is_open = self._opening is opening
 
     def _build(self, address: Address) -> None:
-        self.engine = self.new_engine(address)()
+        self.patient_engine = self.new_engine(address)()
+        self.engine = with_patience(self.patient_engine, self._connection.patience_s)
         self.estate = Estate(self.engine, self._queues)
         self.client = Client(self.engine, self.estate)
         self.inspector = Inspector(self.engine, self.estate)
@@ -194,7 +199,11 @@ class Runtime:
 
     async def _check(self) -> None:
         try:
-            await refuse_eviction(self.engine.wire, allow=self._connection.allow_eviction)
+            await refuse_eviction(
+                self.engine.wire,
+                allow=self._connection.allow_eviction,
+                patience_s=self._connection.patience_s,
+            )
         except BaseException:
             await self.engine.wire.close()
             raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict, TypeVar, Unpack, overload
@@ -13,6 +14,7 @@ import msgspec
 
 from faena.duration import Duration
 from faena.engine.envelope import NewJob
+from faena.engine.patience import within
 from faena.errors import ConfigError, PayloadError
 from faena.handle import Handle
 from faena.handler import Handler
@@ -69,6 +71,7 @@ class EnqueueFields(TypedDict, total=False):
     timeout: Duration
     attempts: int
     retry: Retry
+    patience: Duration
 
 
 class Draft(msgspec.Struct, Generic[P], frozen=True):
@@ -147,7 +150,8 @@ class Task(Generic[P, R]):
 
     async def put(self, draft: Draft[P]) -> Receipt[R]:
         """Put one job on the queue as it was drafted; for `enqueue` and for groups."""
-        return accepted(await self._send_one(self.spec(draft), draft.options))
+        with _patience(draft.options):
+            return accepted(await self._send_one(self.spec(draft), draft.options))
 
     async def enqueue_many(
         self, payloads: Iterable[P | Draft[P]], **options: Unpack[EnqueueFields]
@@ -159,10 +163,11 @@ class Task(Generic[P, R]):
         shared = self._options(options)
         # Every payload is checked before any is sent: a bad one costs no half-sent list.
         pairs = self._pairs(payloads, shared)
-        if not self.app.middleware:
-            return await self._send_all(pairs)
-        specs = [(self._spec(*pair), pair[1]) for pair in pairs]
-        return list(await asyncio.gather(*(self._send_one(*pair) for pair in specs)))
+        with _patience(shared):
+            if not self.app.middleware:
+                return await self._send_all(pairs)
+            specs = [(self._spec(*pair), pair[1]) for pair in pairs]
+            return list(await asyncio.gather(*(self._send_one(*pair) for pair in specs)))
 
     def _pairs(
         self, items: Iterable[P | Draft[P]], shared: EnqueueOptions
@@ -327,6 +332,10 @@ class Task(Generic[P, R]):
 
     def __repr__(self) -> str:
         return f"<Task {self.queue}/{self.name}>"
+
+
+def _patience(options: EnqueueOptions) -> AbstractContextManager[None]:
+    return nullcontext() if options.patience_s is None else within(options.patience_s)
 
 
 def _batches(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 
@@ -17,6 +18,10 @@ class Lua:
     @property
     def source(self) -> str:
         return self.body
+
+    @property
+    def sha(self) -> str:
+        return hashlib.sha1(self.source.encode(), usedforsecurity=False).hexdigest()
 
     @property
     def library(self) -> str:

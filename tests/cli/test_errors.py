@@ -174,7 +174,8 @@ def test_a_bad_variable_has_the_same_code_everywhere(
 
 
 @pytest.mark.parametrize(
-    "args", [("queues", "shop:app"), ("worker", "shop:app"), ("cancel", "shop:app", "mail", "x")]
+    "args",
+    [("queues", "shop:app"), ("jobs", "shop:app", "mail"), ("cancel", "shop:app", "mail", "x")],
 )
 def test_a_broker_that_cannot_be_reached_is_told_within_seconds(
     args: tuple[str, ...], home: Path

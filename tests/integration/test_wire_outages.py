@@ -81,7 +81,7 @@ async def test_a_frozen_server_is_given_up_in_time(server: Server) -> None:
     await wire.run(COUNT, ["k"], [], patience_s=1)
     server.pause()
     try:
-        with pytest.raises(StoreUnavailable, match="no reply within"):
+        with pytest.raises(StoreUnavailable, match="no reply came"):
             await wire.run(COUNT, ["k"], [], patience_s=0)
         waiting = asyncio.create_task(wire.run(READ, ["k"], [], patience_s=20))
     finally:
@@ -103,7 +103,7 @@ async def test_a_half_open_blocked_pop_ends_with_its_deadline(quick: Wire, proxy
     waiting = asyncio.create_task(quick.block_pop(["w"], 0.2))
     await eventually(lambda: _is_blocked(quick))
     proxy.freeze()
-    with pytest.raises(StoreUnavailable, match=r"no reply within 1\.2 s"):
+    with pytest.raises(StoreUnavailable, match="no reply came"):
         await waiting
     await quick.call("ZADD", "w", 1, "m", patience_s=5)
     assert await quick.block_pop(["w"], 5) == "w"
@@ -154,7 +154,7 @@ async def test_a_host_that_swallows_connections_costs_no_more_than_the_patience(
             guest.setblocking(False)
             guest.connect_ex(("127.0.0.1", port))
         wire = Wire(Address.parse(f"redis://127.0.0.1:{port}"), call_timeout_s=30)
-        with pytest.raises(StoreUnavailable, match="no connection within"):
+        with pytest.raises(StoreUnavailable, match="no connection came about"):
             await wire.run(COUNT, ["k"], [], patience_s=0.3)
         await wire.close()
 

@@ -107,7 +107,7 @@ async def test_a_reply_that_stops_in_the_middle_is_given_up_a_timeout_later(
         client.set("large", b"x" * 6_000_000)
     async with slow_wire(server.port, 4e6, most=1_000_000) as wire:
         started = time.monotonic()
-        with pytest.raises(StoreUnavailable, match=r"no reply within 0\.6 s"):
+        with pytest.raises(StoreUnavailable, match="no reply came"):
             await wire.call("GET", "large")
         assert time.monotonic() - started < 5 * TIMEOUT_S
 

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import signal
 import threading
 from collections.abc import Generator
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from typing import Final
 
 from faena.app import Faena
 from faena.cli.target import find_queue
-from faena.errors import ConfigError, StoreUnavailable, nearest
+from faena.errors import ConfigError, nearest
 from faena.limits import Limit
 from faena.pool import Pool
 from faena.worker.lifeline import Lifeline
@@ -26,7 +27,6 @@ from faena.worker.signals import handling, stopping
 from faena.worker.ward import OVER_MEMORY
 from faena.worker.worker import Worker, WorkerOptions
 
-_LOOK_AGAIN_S: Final = 1.0
 _END_WITHIN_S: Final = 5.0
 
 _log = logging.getLogger("faena.worker")
@@ -105,7 +105,9 @@ async def _serve(app: Faena, plan: Plan, line: Lifeline | None) -> int:
     code = 1
     with contextlib.ExitStack() as parts:
         try:
-            await _connect(app, is_patient=line is not None and line.is_patient)
+            if not await _reach(app):
+                code = 0
+                return code
             worker = await app.worker(plan.queues, plan.options)
             parts.enter_context(handling(stopping(worker.stop, is_supervised=line is not None)))
             parts.enter_context(_tied(worker, line, plan, await app.broker()))
@@ -117,17 +119,18 @@ async def _serve(app: Faena, plan: Plan, line: Lifeline | None) -> int:
     return code
 
 
-async def _connect(app: Faena, *, is_patient: bool) -> None:
-    while True:
-        try:
-            await app.connect()
-        except StoreUnavailable as error:
-            if not is_patient:
-                raise
-            _log.warning("%s; trying again", error)
-            await asyncio.sleep(_LOOK_AGAIN_S)
-        else:
-            return
+async def _reach(app: Faena) -> bool:
+    """Wait for the broker; False when a signal ended the wait."""
+    waiting = asyncio.ensure_future(app.await_broker())
+
+    def stop() -> None:
+        waiting.cancel()
+
+    with handling({signal.SIGTERM: stop, signal.SIGINT: stop}):
+        await asyncio.wait([waiting])
+    if not waiting.cancelled():
+        waiting.result()
+    return not waiting.cancelled()
 
 
 @contextlib.contextmanager

@@ -122,6 +122,8 @@ class Address:
 
 def mask(url: str) -> str:
     """The URL fit for a log: credentials hidden even where it is malformed."""
+    if "://" not in url and (begun := _begun(url)):
+        return f"{begun}***"
     scheme, mark, rest = url.partition("://") if "://" in url else ("", "", url)
     if "@" in scheme:
         return "***"
@@ -144,7 +146,7 @@ class _Parser:
     def read(self) -> Address:
         scheme, mark, rest = self._url.partition("://")
         if not mark:
-            self._refuse("must start with a scheme such as valkey://")
+            self._refuse_scheme()
         is_secure = self._read_scheme(scheme.lower())
         if "#" in rest:
             self._refuse("must not contain '#' (write %23)")
@@ -165,6 +167,11 @@ class _Parser:
             sentinel_password=options.pop("sentinel_password", None),
             tls=self._read_tls(options) if is_secure else None,
         )
+
+    def _refuse_scheme(self) -> NoReturn:
+        if begun := _begun(self._url):
+            self._refuse(f"must have '://' after its scheme, and has {begun!r}")
+        self._refuse("must start with a scheme such as valkey://")
 
     def _read_scheme(self, scheme: str) -> bool:
         if scheme == "unix":
@@ -246,6 +253,14 @@ class _Parser:
             field=self._source,
             value=shown,
         )
+
+
+def _begun(url: str) -> str:
+    """A scheme that is not followed by ://, with what it is followed by; none of it is secret."""
+    scheme, colon, rest = url.partition(":")
+    if not colon or scheme.lower() not in _schemes():
+        return ""
+    return scheme + colon + rest[: len(rest) - len(rest.lstrip("/"))]
 
 
 def _schemes() -> list[str]:

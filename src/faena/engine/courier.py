@@ -54,6 +54,7 @@ class Courier:
         node: Node | None = None
         diverted: Node | None = None
         while True:
+            has_left = False
             try:
                 node = diverted or request.node or self._topology.known(request.slot)
                 node = node or await self._topology.locate(request.slot)
@@ -61,6 +62,7 @@ class Courier:
                 link = pool.at_hand() or await pool.take(patience.limit(request.timeout_s))
                 try:
                     timeout_s = patience.limit(request.timeout_s)
+                    has_left = True
                     if diverted is None:
                         replies = await link.ask(request.data, request.replies, timeout_s)
                     else:
@@ -72,7 +74,20 @@ class Courier:
                 finally:
                     pool.give(link)
             except (OSError, hiredis.ReplyError) as failure:
+                if has_left and isinstance(failure, OSError):
+                    patience.is_outcome_unknown = True
                 diverted = await self._recover(failure, request, node, patience)
+
+    async def search(self, timeout_s: float, patience_s: float) -> tuple[Node, ...]:
+        """The primaries."""
+        patience = Patience(patience_s, self._jitter)
+        search = Request(op="connect", data=b"", replies=0, timeout_s=timeout_s)
+        while True:
+            try:
+                await self._topology.locate(None)
+                return self._topology.nodes()
+            except (OSError, hiredis.ReplyError) as failure:
+                await self._recover(failure, search, None, patience)
 
     @property
     def is_closed(self) -> bool:
@@ -109,9 +124,15 @@ class Courier:
             raise faults.refused(failure, where=where, op=op) from failure
         if is_redirected and node and not request.node and patience.may_redirect():
             return self._redirect(failure, verdict, node)
+        told = patience.seen(failure)
         if not patience.may_pause():
-            waited_s = patience.elapsed_s
-            raise faults.unavailable(failure, where=where, op=op, waited_s=waited_s) from failure
+            raise faults.unavailable(
+                told,
+                where=where,
+                op=op,
+                waited_s=patience.elapsed_s,
+                is_outcome_unknown=patience.is_outcome_unknown,
+            ) from failure
         await patience.pause()
         if verdict is not Verdict.WAIT:
             self._distrust(node)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ssl
 from math import inf
 from typing import Any
@@ -10,11 +11,13 @@ from typing import Any
 import hiredis
 
 from faena.engine.address import Address, Node, Tls
+from faena.engine.faults import WrongProtocol
 from faena.engine.link import Link, open_link, pack
 from faena.errors import ConfigError
 
 Commands = list[tuple[Any, ...]]
 
+_PROBE_S = 1.0
 _PRIMARY = (b"master", b"primary")
 
 
@@ -26,6 +29,7 @@ class Dialer:
         self._client_name = client_name
         self._timeout_s = timeout_s
         self._tls = _context(address.tls) if address.tls else None
+        self._has_greeted = False
 
     async def dial(self, node: Node, timeout_s: float = inf) -> Link:
         """A link to a data node; behind sentinels, only to one that says it is the primary."""
@@ -59,12 +63,47 @@ class Dialer:
                 link = await open_link(node, self._tls)
                 replies = await _introduce(link, required + wished, limit_s)
         except TimeoutError:
-            raise TimeoutError(f"no connection within {limit_s:g} s") from None
+            if self._tls is not None:  # a plain server waits for the end of a line that never comes
+                await self._refuse_misfit(node)
+            raise TimeoutError("no connection came about") from None
+        except (ssl.SSLError, ConnectionError) as failure:
+            if not isinstance(failure, ssl.SSLCertVerificationError | ConnectionRefusedError):
+                await self._refuse_misfit(node)
+            raise
+        self._has_greeted = True
         for reply in replies[: len(required)]:
             if isinstance(reply, hiredis.ReplyError):
                 link.close()
                 raise reply
         return link, replies
+
+    async def _refuse_misfit(self, node: Node) -> None:
+        """A server that never understood us may be one for TLS, or one without: then say so."""
+        if self._has_greeted or node.path:
+            return
+        if self._tls is not None and await _answers(node, None):
+            raise WrongProtocol("this port does not speak TLS: use valkey:// or redis://")
+        if self._tls is None and await _answers(node, _trusting()):
+            raise WrongProtocol("this port speaks TLS: use valkeys:// or rediss://")
+
+
+async def _answers(node: Node, tls: ssl.SSLContext | None) -> bool:
+    """Whether a server of this kind is there; what it thinks of us does not matter."""
+    with contextlib.suppress(OSError):
+        async with asyncio.timeout(_PROBE_S):
+            link = await open_link(node, tls)
+            try:
+                await link.ask(pack(("PING",)), 1, _PROBE_S)
+            finally:
+                link.close()
+            return True
+    return False
+
+
+def _trusting() -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
 
 
 async def _introduce(link: Link, commands: Commands, timeout_s: float) -> list[Any]:

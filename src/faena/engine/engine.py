@@ -9,6 +9,7 @@ anything is served, so limits can never silently vanish.
 from __future__ import annotations
 
 import asyncio
+import copy
 import secrets
 from collections.abc import Awaitable, Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
@@ -53,7 +54,7 @@ class Engine:  # size: one short method for each operation of the broker
         self.wire = wire
         self.namespace = namespace
         self._clock = clock
-        self._patience_s = patience_s
+        self.patience_s = patience_s
         self._settings: dict[str, Mapping[str, str] | None] = {}
         self._declared: set[str] = set()
         self._keys: dict[str, Keys] = {}
@@ -63,7 +64,7 @@ class Engine:  # size: one short method for each operation of the broker
     def know(self, queue: str, settings: Mapping[str, str] | None) -> None:
         """Remember what is declared at first use, for homes too; None: by another program."""
         self._settings[queue] = settings
-        self._declared = {home for home in self._declared if home.partition("/")[0] != queue}
+        self._declared -= {home for home in self._declared if home.partition("/")[0] == queue}
 
     async def declare(self, queue: str) -> None:
         """Write the settings that code gives; what was edited at run time stays."""
@@ -117,12 +118,12 @@ class Engine:  # size: one short method for each operation of the broker
     ) -> tuple[list[Answer], Any]:
         """The same, then WAIT or WAITAOF on the same connection, with what that answered."""
         args = [self._now(), *_enqueue_args(caller, call, epoch, jobs)]
-        keys = [self._keys_of(queue).prefix]
+        keys, patience_s = [self._keys_of(queue).prefix], self.patience_s + int(wait[-1]) / 1000
         for _ in range(3):
             if queue not in self._declared:
                 await self.declare(queue)
             reply, waited = await self.wire.run_and_wait(
-                load("enqueue"), keys, args, [wait], patience_s=self._patience_s
+                load("enqueue"), keys, args, [wait], patience_s=patience_s
             )
             if not _is_unconfigured(reply):
                 if isinstance(waited[0], StoreRejected):
@@ -329,11 +330,11 @@ class Engine:  # size: one short method for each operation of the broker
     async def command(self, verb: str, queue: str, name: str, *args: Argument) -> Any:
         """One command, which may safely run twice, on one key of a queue."""
         key = self._keys_of(queue)(name)
-        return await self.wire.call(verb, key, *args, key=key, patience_s=self._patience_s)
+        return await self.wire.call(verb, key, *args, key=key, patience_s=self.patience_s)
 
     def _send(self, name: str, queue: str, args: Sequence[Argument]) -> Awaitable[Any]:
         keys = [self._keys_of(queue).prefix]
-        return self.wire.run(load(name), keys, args, patience_s=self._patience_s)
+        return self.wire.run(load(name), keys, args, patience_s=self.patience_s)
 
     def _now(self) -> Argument:
         return self._clock() if self._clock else ""
@@ -388,6 +389,13 @@ def _is_unconfigured(reply: Any) -> bool:
 
 def _optional(value: int | None) -> Argument:
     return "" if value is None else value
+
+
+def with_patience(engine: Engine, patience_s: float) -> Engine:
+    """The same engine for callers of another patience: it shares all that this one knows."""
+    twin = copy.copy(engine)
+    twin.patience_s = patience_s
+    return twin
 
 
 def _flat(settings: Mapping[str, str]) -> list[str]:

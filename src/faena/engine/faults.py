@@ -42,6 +42,7 @@ _VERDICTS = {
     "NOAUTH": Verdict.REJECTED,
     "NOPERM": Verdict.REJECTED,
     "NOREPLICAS": Verdict.WAIT,
+    "NOSCRIPT": Verdict.LOAD,
     "OOM": Verdict.REJECTED,
     "READONLY": Verdict.LOOK,
     "TRYAGAIN": Verdict.WAIT,
@@ -71,9 +72,13 @@ _REMEDIES = {
 Failure = hiredis.ReplyError | OSError
 
 
+class WrongProtocol(ConnectionError):
+    """The port speaks TLS and we do not, or the other way round."""
+
+
 def judge(failure: Failure) -> Verdict:
     """Sort one failure; connection trouble of every kind counts as a possible take-over."""
-    if isinstance(failure, ssl.SSLCertVerificationError):
+    if isinstance(failure, ssl.SSLCertVerificationError | WrongProtocol):
         return Verdict.REJECTED
     if isinstance(failure, OSError):
         return Verdict.LOOK
@@ -110,6 +115,22 @@ def is_missing_script(reply: Any) -> bool:
     return isinstance(reply, hiredis.ReplyError) and judge(reply) is Verdict.LOAD
 
 
+def lacks_functions(reply: Any) -> bool:
+    """True when the server has no functions, or none for this user."""
+    if not isinstance(reply, hiredis.ReplyError):
+        return False
+    text = str(reply).lower()
+    is_unknown = text.startswith(("err unknown command 'fcall", "err unknown command 'function"))
+    is_denied = text.startswith("noperm") and ("'fcall" in text or "'function" in text)
+    return is_unknown or is_denied
+
+
+def refuses_scripts(reply: Any) -> bool:
+    """True when the server takes no plain script of this user's either."""
+    text = str(reply).lower() if isinstance(reply, hiredis.ReplyError) else ""
+    return text.startswith(("noperm", "err unknown command 'eval"))
+
+
 def is_full(reply: Any) -> bool:
     """True when the node takes in nothing more."""
     return isinstance(reply, hiredis.ReplyError) and _code(reply) == "OOM"
@@ -124,12 +145,17 @@ def as_value(reply: Any, *, where: object, op: str) -> Any:
 
 
 def unavailable(
-    failure: Failure, *, where: object, op: str, waited_s: float = 0.0
+    failure: Failure,
+    *,
+    where: object,
+    op: str,
+    waited_s: float = 0.0,
+    is_outcome_unknown: bool = False,
 ) -> StoreUnavailable:
     """The error for whatever did not get better in time."""
     after = f" after {waited_s:.1f} s" if waited_s >= 0.05 else ""
     message = f"{op} could not reach the broker at {where}{after}: {_words(failure)}"
-    return StoreUnavailable(message, op=op)
+    return StoreUnavailable(message, op=op, is_outcome_unknown=is_outcome_unknown)
 
 
 def _code(failure: Failure) -> str:

@@ -141,7 +141,7 @@ class Link(asyncio.Protocol):
         if left_s > 0:
             self._check_in(left_s)
         else:
-            self._waiter.set_exception(TimeoutError(f"no reply within {self._timeout_s:g} s"))
+            self._waiter.set_exception(TimeoutError("no reply came"))
 
     def _end(self) -> None:
         self._transport = None

@@ -43,7 +43,10 @@ class Script:
     """The source that has the function, to be loaded where it is missing."""
 
     source: str
-    """The same as one script, for EVAL."""
+    """The same as one script, for EVAL: where a server has no functions, or no room for them."""
+
+    sha: str
+    """What EVALSHA calls it."""
 
 
 @cache
@@ -65,10 +68,12 @@ def _scripts() -> dict[str, Script]:
     source = "\n".join([*head, *blocks])
     library = f"faena_{hashlib.sha256(source.encode()).hexdigest()[:10]}"
     source = source.replace(_SLOT, library)
-    return {
-        name: Script(name, f"{library}_{name}", source, _alone(piece))
-        for name, piece in pieces.items()
-    }
+    return {name: _script(name, library, source, _alone(piece)) for name, piece in pieces.items()}
+
+
+def _script(name: str, library: str, source: str, alone: str) -> Script:
+    sha = hashlib.sha1(alone.encode(), usedforsecurity=False).hexdigest()
+    return Script(name, f"{library}_{name}", source, alone, sha)
 
 
 class _Piece(NamedTuple):

@@ -3,12 +3,49 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from faena.engine.faults import Failure
 
 _STEP_S = 0.05
 _CAP_S = 2.0
 _MAX_REDIRECTS = 8  # in one call; more means that the nodes disagree, and waiting is better
 _LEAST_S = 0.05  # the last attempt gets this much even when time is all but up
+
+
+class _Bound:
+    """An instant of the loop's clock, for what is done inside one `with` block.
+
+    Tasks begun there inherit it and may outlive the block: then it is none of theirs.
+    """
+
+    def __init__(self, until: float) -> None:
+        self.until = until
+        self.is_over = False
+
+
+_bound: ContextVar[_Bound | None] = ContextVar("faena_bound", default=None)
+
+
+@contextmanager
+def within(budget_s: float | None) -> Generator[None]:
+    """Let every call made inside be over after so long in all; None takes a bound away."""
+    bound = None if budget_s is None else _Bound(asyncio.get_running_loop().time() + budget_s)
+    token = _bound.set(bound)
+    try:
+        yield
+    finally:
+        _bound.reset(token)
+        if bound is not None:
+            bound.is_over = True
+
+
+def bound_at() -> float | None:
+    """The instant of the loop's clock at which calls made here must be over; None without one."""
+    bound = _bound.get()
+    return None if bound is None or bound.is_over else bound.until
 
 
 def pause_s(attempt: int, jitter: Callable[[], float]) -> float:
@@ -23,13 +60,24 @@ class Patience:
         self._clock = asyncio.get_running_loop().time
         self._started_at = self._clock()
         self._budget_s = budget_s
+        if budget_s > 0 and (until := bound_at()) is not None:
+            self._budget_s = min(budget_s, max(until - self._started_at, _LEAST_S))
         self._jitter = jitter
         self._pauses = 0
         self._redirects = 0
+        self.is_outcome_unknown = False
+        """Whether a request went out that was not answered."""
+        self._seen: Failure | None = None
 
     @property
     def elapsed_s(self) -> float:
         return self._clock() - self._started_at
+
+    def seen(self, failure: Failure) -> Failure:
+        """The failure to tell: one that says more than that the last attempt had no time left."""
+        if self._seen is None or not isinstance(failure, TimeoutError):
+            self._seen = failure
+        return self._seen
 
     def limit(self, timeout_s: float) -> float:
         """How long one attempt may be silent; a call sent only once may use its whole timeout."""

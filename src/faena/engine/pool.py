@@ -78,7 +78,7 @@ class Pool:
             if turn.done() and not turn.cancelled():  # given to somebody who had just given up
                 self._release()
             if isinstance(error, TimeoutError):
-                raise TimeoutError(f"no connection was free within {timeout_s:g} s") from None
+                raise TimeoutError("no connection was free") from None
             raise
 
     def _release(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import hiredis
@@ -30,6 +30,22 @@ class Script(Protocol):
     def library(self) -> str: ...
     @property
     def source(self) -> str: ...
+    @property
+    def sha(self) -> str: ...
+
+
+class Dialect:
+    """How scripts are called: as functions, or plainly where a server has none for its user.
+
+    What the first refusal taught holds for the whole wire: its servers are of one kind.
+    """
+
+    def __init__(self) -> None:
+        self.is_plain = False
+
+    def call(self, script: Script) -> tuple[str, str]:
+        """How the command begins."""
+        return ("EVALSHA", script.sha) if self.is_plain else ("FCALL", script.function)
 
 
 @dataclass(slots=True)
@@ -43,6 +59,7 @@ class Request:
     slot: int | None = None
     node: Node | None = None  # for whom it is meant, when not for the owner of the slot
     script: Script | None = None  # to be loaded where it is missing
+    dialect: Dialect = field(default_factory=Dialect)
 
     async def ask_elsewhere(self, link: Link, timeout_s: float) -> list[Any]:
         """Send it to the node that a slot is on its way to."""
@@ -56,8 +73,11 @@ class Request:
         An error that the attempt as a whole failed with is raised.
         """
         prefix = () if diverted is None else (ASKING,)
-        if self.script is not None and faults.is_missing_script(replies[0]):
-            replies = await self._load_and_send(link, self.script, prefix, timeout_s)
+        if self.script is not None:
+            if faults.is_missing_script(replies[0]):
+                replies = await self._load_and_send(link, self.script, prefix, timeout_s)
+            elif faults.lacks_functions(replies[0]):
+                replies = await self._send_plainly(link, self.script, prefix, timeout_s) or replies
         if isinstance(replies[0], hiredis.ReplyError):
             raise replies[0]
         for reply in replies[1:]:
@@ -71,15 +91,36 @@ class Request:
         self, link: Link, script: Script, prefix: Sequence[bytes], timeout_s: float
     ) -> list[Any]:
         """A full server takes in no library, yet must be emptied: it gets the script itself."""
+        if _head("EVALSHA", script.sha) in self.data:
+            return await self._send_source(link, script, prefix, timeout_s)
         load = pack(("FUNCTION", "LOAD", "REPLACE", script.library))
         (loaded,) = await link.ask(load, 1, timeout_s)
         if faults.is_full(loaded):
-            call, plain = _head("FCALL", script.function), _head("EVAL", script.source)
-            bare = replace(self, data=self.data.replace(call, plain, 1))
-            return await bare._send(link, prefix, timeout_s)  # noqa: SLF001 - its own kind
+            return await self._send_source(link, script, prefix, timeout_s)
+        if faults.lacks_functions(loaded):
+            return await self._send_plainly(link, script, prefix, timeout_s) or [loaded]
         if isinstance(loaded, hiredis.ReplyError):
             raise loaded
         return await self._send(link, prefix, timeout_s)
+
+    async def _send_plainly(
+        self, link: Link, script: Script, prefix: Sequence[bytes], timeout_s: float
+    ) -> list[Any] | None:
+        """From now on without functions; None where plain scripts are refused as well."""
+        replies = await self._send_source(link, script, prefix, timeout_s)
+        if faults.refuses_scripts(replies[0]):
+            return None
+        self.dialect.is_plain = True
+        return replies
+
+    async def _send_source(
+        self, link: Link, script: Script, prefix: Sequence[bytes], timeout_s: float
+    ) -> list[Any]:
+        data = self.data
+        for call in (("FCALL", script.function), ("EVALSHA", script.sha)):
+            data = data.replace(_head(*call), _head("EVAL", script.source), 1)
+        bare = replace(self, data=data)
+        return await bare._send(link, prefix, timeout_s)  # noqa: SLF001 - its own kind
 
     async def _send(self, link: Link, prefix: Sequence[bytes], timeout_s: float) -> list[Any]:
         if not prefix:

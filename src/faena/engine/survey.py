@@ -18,7 +18,6 @@ from faena.engine.loader import load
 from faena.engine.scripts import pairs, texts
 
 _PAGE = 500
-_PATIENCE_S = 30.0
 
 
 class JobFacts(NamedTuple):
@@ -82,6 +81,7 @@ class Survey:
 
     def __init__(self, engine: Engine, queue: str) -> None:
         self._wire = engine.wire
+        self._patience_s = engine.patience_s
         self._key = Keys(engine.namespace, queue)
 
     async def names(self, pattern: str = "*") -> AsyncIterator[list[str]]:
@@ -138,7 +138,7 @@ class Survey:
         """Of each that is due, whether it has a record; what is due no more counts as well."""
         keys = [self._key.prefix]
         reply = await self._wire.run(
-            load("agenda"), keys, ["", "read", *names], patience_s=_PATIENCE_S
+            load("agenda"), keys, ["", "read", *names], patience_s=self._patience_s
         )
         rows = zip(names, reply[1::2], reply[2::2], strict=True)
         return {name: bool(record) or not due for name, record, due in rows}
@@ -159,7 +159,7 @@ class Survey:
 
     async def _read(self, what: str, names: Sequence[str]) -> list[Any]:
         script, keys = load("audit"), [self._key.prefix]
-        return list(await self._wire.run(script, keys, [what, *names], patience_s=_PATIENCE_S))
+        return list(await self._wire.run(script, keys, [what, *names], patience_s=self._patience_s))
 
     async def _scan(
         self, command: str, *options: str, name: str | None = None
@@ -169,7 +169,7 @@ class Survey:
             answer = await self._wire.call(
                 *(command, *where, cursor, *options, "COUNT", _PAGE),
                 key=self._key.prefix,
-                patience_s=_PATIENCE_S,
+                patience_s=self._patience_s,
             )
             cursor = answer[0].decode()
             for start in range(0, len(answer[1]), 2 * _PAGE):

@@ -27,7 +27,7 @@ from faena.engine.blocker import Blocker
 from faena.engine.courier import Courier
 from faena.engine.dialer import Dialer
 from faena.engine.link import Link, pack
-from faena.engine.request import Argument, Key, Request, Script
+from faena.engine.request import Argument, Dialect, Key, Request, Script
 from faena.engine.subscription import Subscription
 from faena.engine.tail import Tail
 from faena.engine.topology import open_topology, slot_of
@@ -51,6 +51,7 @@ class Wire:
         self.address = address
         self._call_timeout_s = call_timeout_s
         self._jitter = jitter
+        self._dialect = Dialect()
         self._is_cluster = address.kind == "cluster"
         self._dialer = Dialer(address, client_name=client_name, timeout_s=call_timeout_s)
         self._topology = open_topology(address, self._dialer, on_switch=self._drop, jitter=jitter)
@@ -104,12 +105,13 @@ class Wire:
         """
         request = Request(
             op=script.name,
-            data=pack(("FCALL", script.function, len(keys), *keys, *args)),
+            data=pack((*self._dialect.call(script), len(keys), *keys, *args)),
             replies=1,
             timeout_s=self._call_timeout_s,
             slot=self._slot(keys[0] if keys else None),
             node=node,
             script=script,
+            dialect=self._dialect,
         )
         return self._courier.deliver(request, patience_s)
 
@@ -131,7 +133,7 @@ class Wire:
         A wait that the server refuses is returned as a `StoreRejected` in its place: what the
         script wrote stands all the same. Each wait's last argument is its time limit in ms.
         """
-        call = ("FCALL", script.function, len(keys), *keys, *args)
+        call = (*self._dialect.call(script), len(keys), *keys, *args)
         fence = ("SET", fence_beside(keys[0]), "", "PX", _FENCE_MS)
         commands = [call, fence, *map(tuple, waits)]
         request = Request(
@@ -141,6 +143,7 @@ class Wire:
             timeout_s=self._call_timeout_s + sum(int(wait[-1]) for wait in waits) / 1000,
             slot=self._slot(keys[0]),
             script=script,
+            dialect=self._dialect,
         )
         reply, fenced, *waited = await self._courier.deliver(request, patience_s)
         if isinstance(fenced, hiredis.ReplyError):
@@ -177,7 +180,7 @@ class Wire:
         Failures are raised at once. Whether the script ran is then unknown: run it again under
         the same call id.
         """
-        command = pack(("FCALL", script.function, len(keys), *keys, *args))
+        command = pack((*self._dialect.call(script), len(keys), *keys, *args))
         try:
             return await self._blocker.pop_then(key, block_s, command)
         except (OSError, hiredis.ReplyError) as failure:
@@ -204,13 +207,14 @@ class Wire:
         """Whether this program has closed it for good."""
         return self._courier.is_closed
 
-    async def nodes(self) -> tuple[Node, ...]:
+    @property
+    def is_plain(self) -> bool:
+        """Whether scripts are run without functions, since a server refused those."""
+        return self._dialect.is_plain
+
+    async def nodes(self, patience_s: float = 0.0) -> tuple[Node, ...]:
         """The primaries: one, or all of a cluster."""
-        try:
-            await self._topology.locate(None)
-        except (OSError, hiredis.ReplyError) as failure:
-            raise faults.translated(failure, where=self.address, op="nodes") from failure
-        return self._topology.nodes()
+        return await self._courier.search(self._call_timeout_s, patience_s)
 
     async def rebuild(self) -> None:
         """Drop every connection, in use or not, and find the servers again."""

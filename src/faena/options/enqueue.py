@@ -81,6 +81,9 @@ class EnqueueOptions:
     retry: Retry | None = None
     """Its retry policy; None asks the task, then the queue. What those give up on still counts."""
 
+    patience: Duration | None = None
+    """How long this call tries to reach the broker; None asks the app."""
+
     tells: str | None = field(init=False, default=None)
     """The flow or group that is told of the job's end; only `telling` sets it."""
 
@@ -92,6 +95,7 @@ class EnqueueOptions:
     expires_us: int = field(init=False, repr=False, compare=False)
     delay_us: int = field(init=False, repr=False, compare=False)
     timeout_us: int | None = field(init=False, repr=False, compare=False)
+    patience_s: float | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for one, other in _APART:
@@ -109,6 +113,8 @@ class EnqueueOptions:
         derive(self, "claim", Unique.replace(self.replace) if self.replace else self.unique)
         derive(self, "headers", _headers(self.headers))
         derive(self, "timeout_us", attempt_us(self.timeout))
+        patience_us = optional_us("patience", self.patience)
+        derive(self, "patience_s", None if patience_us is None else patience_us / 1e6)
         check_choice("on_conflict", self.on_conflict, ("raise", "keep"))
         self._set_times()
         self._set_retry()

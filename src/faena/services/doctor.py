@@ -47,7 +47,7 @@ async def examine(
     Without an app's `namespace` the probe is written where its user might not be allowed to.
     """
     try:
-        findings = [await _check_writes(wire, namespace), _check_tls(wire)]
+        findings = [await _check_writes(wire, namespace), _check_functions(wire), _check_tls(wire)]
         nodes = await wire.nodes()
         for node in nodes:
             vitals = await take_vitals(wire, node, clock=clock)
@@ -70,12 +70,12 @@ async def visit(address: Address, **options: Any) -> list[Finding]:
         await wire.close()
 
 
-async def refuse_eviction(wire: Wire, *, allow: bool = False) -> None:
+async def refuse_eviction(wire: Wire, *, allow: bool = False, patience_s: float = 0.0) -> None:
     """Raise ConfigError when the broker may throw jobs away; pass where it hides its policy."""
     if allow:
         return
-    for node in await wire.nodes():
-        policy = await read_eviction(wire, node)
+    for node in await wire.nodes(patience_s):
+        policy = await read_eviction(wire, node, patience_s)
         if policy not in {None, "noeviction"}:
             raise ConfigError(
                 f"maxmemory-policy of {node} must be noeviction or jobs get lost, got {policy}: "
@@ -92,6 +92,14 @@ async def _check_writes(wire: Wire, namespace: str) -> Finding:
         advice = f"let the user run scripts and write to {namespace}:*, and make room"
         return Finding("writes", "fail", str(error), advice)
     return Finding("writes", "ok", "accepted")
+
+
+def _check_functions(wire: Wire) -> Finding:
+    """After a script has run."""
+    if not wire.is_plain:
+        return Finding("functions", "ok", "used")
+    advice = "let the user run FUNCTION and FCALL, which saves the server's time: see connections"
+    return Finding("functions", "warn", "not to be had: EVALSHA instead", advice)
 
 
 def _check_tls(wire: Wire) -> Finding:

@@ -5,6 +5,7 @@ Managed services hide CONFIG; then INFO tells most of the same, and what neither
 
 from __future__ import annotations
 
+import hashlib
 import statistics
 import time
 from collections.abc import Callable
@@ -33,6 +34,10 @@ class Probe(NamedTuple):
     @property
     def source(self) -> str:
         return f"#!lua flags={self.flags}\n{self.body}"
+
+    @property
+    def sha(self) -> str:
+        return hashlib.sha1(self.source.encode(), usedforsecurity=False).hexdigest()
 
     @property
     def library(self) -> str:
@@ -80,18 +85,20 @@ async def take_vitals(wire: Wire, node: Node, *, clock: Callable[[], float] = ti
     )
 
 
-async def read_eviction(wire: Wire, node: Node) -> str | None:
+async def read_eviction(wire: Wire, node: Node, patience_s: float = 0.0) -> str | None:
     """The eviction policy of a node; None where it is hidden."""
-    config = await _read_config(wire, node)
-    return config.get("maxmemory-policy") or (await read_info(wire, node)).get("maxmemory_policy")
+    config = await _read_config(wire, node, patience_s)
+    if policy := config.get("maxmemory-policy"):
+        return policy
+    return (await read_info(wire, node, patience_s)).get("maxmemory_policy")
 
 
-async def read_info(wire: Wire, node: Node) -> dict[str, str]:
+async def read_info(wire: Wire, node: Node, patience_s: float = 0.0) -> dict[str, str]:
     """INFO as a mapping; empty where it is hidden."""
     try:
-        text = await wire.call("INFO", node=node)
-    except (StoreRejected, ScriptError):
-        return {}
+        text = await wire.call("INFO", node=node, patience_s=patience_s)
+    except (StoreRejected, ScriptError) as error:
+        return _hidden(error)
     return parse_fields(text)
 
 
@@ -101,13 +108,20 @@ def parse_fields(text: bytes) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-async def _read_config(wire: Wire, node: Node) -> dict[str, str]:
+async def _read_config(wire: Wire, node: Node, patience_s: float = 0.0) -> dict[str, str]:
     try:
-        reply = await wire.call("CONFIG", "GET", *_SETTINGS, node=node)
-    except (StoreRejected, ScriptError):
-        return {}
+        reply = await wire.call("CONFIG", "GET", *_SETTINGS, node=node, patience_s=patience_s)
+    except (StoreRejected, ScriptError) as error:
+        return _hidden(error)
     words = [word.decode() for word in reply]
     return dict(zip(words[::2], words[1::2], strict=True))
+
+
+def _hidden(error: StoreRejected | ScriptError) -> dict[str, str]:
+    """Nothing, for a command that this user may not run; another refusal is one of them all."""
+    if isinstance(error, StoreRejected) and "NOPERM" not in str(error):
+        raise error
+    return {}
 
 
 async def _time(wire: Wire, node: Node, clock: Callable[[], float]) -> tuple[float, float]:

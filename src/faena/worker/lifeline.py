@@ -21,29 +21,26 @@ from typing import Final
 from faena.errors import ConfigError
 
 VARIABLE: Final = "FAENA_LIFELINE"
-PATIENT: Final = "FAENA_LIFELINE_PATIENT"
 ALIVE_EVERY_S: Final = 5.0
 
 
 class Lifeline:
     """The worker's end."""
 
-    def __init__(self, end: socket.socket, *, is_patient: bool = False) -> None:
+    def __init__(self, end: socket.socket) -> None:
         end.set_inheritable(False)
         end.setblocking(False)
         self._end = end
         self._closed = threading.Event()
-        self.is_patient = is_patient
-        """Whether to wait for a broker that is away: others of the supervisor's have served."""
 
     @classmethod
     def from_environ(cls, environ: MutableMapping[str, str]) -> Lifeline | None:
         """The line this process was started with; None when nobody supervises it."""
-        number, patient = environ.pop(VARIABLE, None), environ.pop(PATIENT, None)
+        number = environ.pop(VARIABLE, None)
         if number is None:
             return None
         try:
-            return cls(socket.socket(fileno=int(number)), is_patient=patient is not None)
+            return cls(socket.socket(fileno=int(number)))
         except (ValueError, OSError) as error:
             raise ConfigError(
                 f"{VARIABLE} must be the number of an open socket, got {number!r}: unset it",

@@ -142,7 +142,7 @@ class Supervisor:
         self._keeping.add(asyncio.create_task(post.keep()))
 
     async def _hire(self) -> Ward:
-        ward = await Ward.start(self._argv, is_patient=self.has_served, on_serving=self._on_serving)
+        ward = await Ward.start(self._argv, on_serving=self._on_serving)
         _log.debug("worker %d starts", ward.pid)
         return ward
 

@@ -41,9 +41,7 @@ class Ward:
         self._ending = asyncio.create_task(self._wait())
 
     @classmethod
-    async def start(
-        cls, argv: Sequence[str], *, is_patient: bool, on_serving: Callable[[int], None]
-    ) -> Ward:
+    async def start(cls, argv: Sequence[str], *, on_serving: Callable[[int], None]) -> Ward:
         """Start a process in a session of its own: the terminal's Ctrl-C is its supervisor's."""
         ours, theirs = socket.socketpair()
         try:
@@ -52,7 +50,7 @@ class Ward:
                 process = await asyncio.create_subprocess_exec(
                     *argv,
                     stdin=asyncio.subprocess.DEVNULL,
-                    env=environ | ({lifeline.PATIENT: "1"} if is_patient else {}),
+                    env=environ,
                     pass_fds=(theirs.fileno(),),
                     start_new_session=True,
                 )
