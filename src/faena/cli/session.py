@@ -10,6 +10,10 @@ from typing import TypeVar
 import click
 
 from faena.app import Faena
+from faena.engine.patience import within
+
+_CONNECT_S = 2.0
+"""Somebody is watching: nobody there is told sooner than to a program."""
 
 T = TypeVar("T")
 
@@ -19,7 +23,8 @@ def run(app: Faena, work: Callable[[], Awaitable[T]]) -> T:
 
     async def session() -> T:
         try:
-            await app.connect()
+            with within(_CONNECT_S):
+                await app.connect()
             if sys.stderr.isatty():  # for people: which of their brokers this is
                 click.secho(await app.broker(), dim=True, err=True)
             return await work()
