@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 import logging
 import os
 import threading
@@ -19,7 +20,7 @@ from weakref import WeakKeyDictionary
 from faena.client import Client
 from faena.embedded import Embedded
 from faena.engine import Address, Engine, Wire
-from faena.engine.engine import Clock, with_patience
+from faena.engine.engine import Clock
 from faena.engine.settings import declaration
 from faena.errors import ConfigError, StoreUnavailable
 from faena.estate import Estate, Queues
@@ -175,7 +176,7 @@ class Runtime:
 
     def _build(self, address: Address) -> None:
         self.patient_engine = self.new_engine(address)()
-        self.engine = with_patience(self.patient_engine, self._connection.patience_s)
+        self.engine = _with_patience(self.patient_engine, self._connection.patience_s)
         self.estate = Estate(self.engine, self._queues)
         self.client = Client(self.engine, self.estate)
         self.inspector = Inspector(self.engine, self.estate)
@@ -219,6 +220,13 @@ class Runtime:
             await self.inspector.close()
             await self.estate.close()
             await self.engine.wire.close()
+
+
+def _with_patience(engine: Engine, patience_s: float) -> Engine:
+    """The same engine for callers of another patience: it shares all that this one knows."""
+    twin = copy.copy(engine)
+    twin.patience_s = patience_s
+    return twin
 
 
 def _has_failed(opening: asyncio.Future[None]) -> bool:

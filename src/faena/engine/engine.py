@@ -9,7 +9,6 @@ anything is served, so limits can never silently vanish.
 from __future__ import annotations
 
 import asyncio
-import copy
 import secrets
 from collections.abc import Awaitable, Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
@@ -389,13 +388,6 @@ def _is_unconfigured(reply: Any) -> bool:
 
 def _optional(value: int | None) -> Argument:
     return "" if value is None else value
-
-
-def with_patience(engine: Engine, patience_s: float) -> Engine:
-    """The same engine for callers of another patience: it shares all that this one knows."""
-    twin = copy.copy(engine)
-    twin.patience_s = patience_s
-    return twin
 
 
 def _flat(settings: Mapping[str, str]) -> list[str]:
