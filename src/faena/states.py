@@ -77,6 +77,12 @@ TRANSITIONS: Final = (
     Transition("prune", State.COMPLETED, None, "retention ended"),
     Transition("prune", State.DEAD, None, "retention ended"),
     Transition("prune", State.CANCELLED, None, "retention ended"),
+    Transition("remove", State.BLOCKED, None, "an operator took it away"),
+    Transition("remove", State.DELAYED, None, "the same"),
+    Transition("remove", State.READY, None, "the same"),
+    Transition("remove", State.COMPLETED, None, "an operator took it away"),
+    Transition("remove", State.DEAD, None, "the same"),
+    Transition("remove", State.CANCELLED, None, "the same"),
 )
 
 

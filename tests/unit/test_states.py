@@ -10,7 +10,10 @@ from faena.states import FINISHED, LIVE, TRANSITIONS, State, diagram, sources, t
 
 PAGE = Path(__file__).parents[2] / "docs" / "design" / "states.md"
 
-NAMES = "enqueue claim renew complete retry snooze bury cancel expire promote rescue prune redrive"
+NAMES = (
+    "enqueue claim renew complete retry snooze bury cancel expire promote rescue prune redrive "
+    "remove"
+)
 
 
 def test_the_table_uses_exactly_the_words_of_the_engine() -> None:
@@ -39,9 +42,9 @@ def test_every_state_can_be_reached_and_left_until_the_job_is_gone(state: State)
     assert None in ends
 
 
-def test_only_enqueue_makes_a_job_and_only_prune_ends_one() -> None:
+def test_only_enqueue_makes_a_job_and_only_prune_and_remove_end_one() -> None:
     assert {one.name for one in TRANSITIONS if one.source is None} == {"enqueue"}
-    assert {one.name for one in TRANSITIONS if one.target is None} == {"prune"}
+    assert {one.name for one in TRANSITIONS if one.target is None} == {"prune", "remove"}
 
 
 def test_a_finished_job_comes_back_only_by_redrive() -> None:
@@ -58,6 +61,10 @@ def test_a_job_becomes_running_only_by_a_claim() -> None:
 def test_every_live_job_can_be_cancelled_and_every_finished_one_pruned() -> None:
     assert sources("cancel") == LIVE
     assert sources("prune") == FINISHED
+
+
+def test_every_job_that_does_not_run_can_be_removed() -> None:
+    assert sources("remove") == set(State) - {State.RUNNING}
 
 
 def test_the_page_shows_the_table_as_it_is() -> None:
