@@ -67,6 +67,16 @@ def test_a_payload_comes_from_a_file_from_standard_input_or_is_none(
     assert document(cli, "enqueue", "mail.out/tidy")["status"] == "created"
 
 
+def test_a_job_waits_for_an_instant_expires_and_takes_the_place_of_another(cli: Cli) -> None:
+    args = (*CARD, "--at", "2100-01-01T02:00+02:00", "--replace", "r", "--attempts", "2")
+    first = document(cli, *args, "--expires", "2100-01-02T00:00Z")
+    assert job(cli, first["id"])["due_at"] == "2100-01-01T00:00:00Z"
+    second = document(cli, *args, "--expires", "2100-01-02T00:00Z")
+    assert (second["status"], second["replaced"]) == ("created", first["id"])
+    kept = document(cli, *SEND, '{"n": 2}', "--id", second["id"], "--on-conflict", "keep")
+    assert kept["id"] == second["id"]
+
+
 def test_a_duplicate_is_told(cli: Cli) -> None:
     args = ("enqueue", "mail.out/send", '{"n": 1}', "--unique", "u")
     first = document(cli, *args, "--unique-mode", "throttle", "--unique-ttl", "1h")
@@ -94,6 +104,10 @@ CARD = (*SEND, '{"n": 1}')
         ((*SEND, '{"n": "x"}'), "payload must be dict[str, int]"),
         ((*CARD, "2"), "no more words are expected, got '2'"),
         ((*CARD, "--delay", "soon"), "must be a duration such as 90s"),
+        ((*CARD, "--at", "2026-05-01T09:00"), "must be an instant with its zone such as"),
+        ((*CARD, "--expires", "never"), "must be a duration such as 90s"),
+        ((*CARD, "--attempts", "0"), "--attempts"),
+        ((*CARD, "--delay", "5m", "--at", "2100-01-01T00:00Z"), "delay and at must not both be"),
         ((*CARD, "--priority", "0"), "priority must be"),
         ((*CARD, "--header", "x"), "--header must be NAME=TEXT, got 'x'"),
         ((*CARD, "--durability", "forever"), "durability must be"),

@@ -12,6 +12,7 @@ import re
 import socket
 import sys
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any, TypeVar
 
 import click
@@ -41,7 +42,7 @@ class _Read(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - ge
             return value
         try:
             return self._read(value)
-        except ConfigError:
+        except (ConfigError, ValueError):
             self.fail(f"it must be {self._valid}, got {value!r}", param, ctx)
 
 
@@ -50,9 +51,26 @@ def _duration(text: str) -> str:
     return text
 
 
+def _instant(text: str) -> datetime:
+    at = datetime.fromisoformat(text)
+    if at.tzinfo is None:
+        raise ValueError(text)
+    return at
+
+
+def _expiry(text: str) -> str | datetime:
+    try:
+        return _duration(text)
+    except ConfigError:
+        return _instant(text)
+
+
+_INSTANTS = "an instant with its zone such as 2026-05-01T09:00Z or 2026-05-01T09:00+02:00"
 _DURATIONS = "a duration such as 90s, 5m, 1h30m or 7d"
 
 DURATION = _Read("duration", _DURATIONS, _duration)
+INSTANT = _Read("instant", _INSTANTS, _instant)
+EXPIRY = _Read("expiry", f"{_DURATIONS}, or {_INSTANTS}", _expiry)
 SECONDS = _Read("duration", _DURATIONS, lambda text: to_us("duration", text) / 1e6)
 SIZE = _Read("size", "a size such as 512Mi or 1Gi", lambda text: read_size("size", text))
 RATE = _Read("rate", "jobs per time such as 10/s, 100/min or 500/30s", Limit)

@@ -11,11 +11,12 @@ import msgspec
 
 from faena.app import Faena
 from faena.cli import session
-from faena.cli.argument import DURATION, common, example, split, words
+from faena.cli.argument import DURATION, EXPIRY, INSTANT, common, example, split, words
 from faena.cli.output import Output
 from faena.cli.target import find_app, find_queue
 from faena.errors import ConfigError, PayloadError, nearest
 from faena.options import Unique, UniqueMode
+from faena.retry import MOST_ATTEMPTS
 from faena.task import Receipt, Task
 
 _TIMED: Final = (UniqueMode.THROTTLE, UniqueMode.DEBOUNCE)
@@ -32,6 +33,8 @@ _TIMED: Final = (UniqueMode.THROTTLE, UniqueMode.DEBOUNCE)
 @click.option("--tenant", help="Whom the job belongs to.")
 @click.option("--key", help="What it is kept in order with.")
 @click.option("--delay", type=DURATION, help="How long it waits first: 5m.")
+@click.option("--at", type=INSTANT, help="When it is ready: 2026-05-01T09:00+02:00.")
+@click.option("--expires", type=EXPIRY, help="When it is too late to start it: 1h, or an instant.")
 @click.option("--priority", help="1 (soonest) to 100, or a level's name.")
 @click.option("--id", "job_id", help="Its id: the same id is the same job.")
 @click.option("--unique", metavar="KEY", help="What makes another job a duplicate.")
@@ -42,8 +45,15 @@ _TIMED: Final = (UniqueMode.THROTTLE, UniqueMode.DEBOUNCE)
 )
 @click.option("--unique-ttl", type=DURATION, help="How long; for throttle and debounce.")
 @click.option("--unique-delay", type=DURATION, help="What a debounced job waits.")
+@click.option("--replace", metavar="KEY", help="Of the jobs that wait under it the newest stays.")
+@click.option(
+    "--on-conflict",
+    type=click.Choice(["raise", "keep"]),
+    help="What to do when the id is taken by another job.  [default: raise]",
+)
 @click.option("--durability", help="memory, replicated(n) or fsynced.")
 @click.option("--header", "headers", multiple=True, metavar="NAME=TEXT", help="Several may be.")
+@click.option("--attempts", type=click.IntRange(1, MOST_ATTEMPTS), help="How many at most.")
 @click.option("--timeout", type=DURATION, help="How long an attempt may run: 90s.")
 @common
 @click.pass_obj
