@@ -25,6 +25,7 @@ from faena.outcomes import Discard, RateLimited, Snooze
 from faena.pool import Pool
 from faena.queue import Queue
 from faena.receipt import Receipt
+from faena.remote import RemoteQueue, Stub
 from faena.retry import Retry
 from faena.shares import Shares, Waits
 from faena.states import State
@@ -68,6 +69,7 @@ __all__ = [
     "RateLimited",
     "Receipt",
     "RedriveView",
+    "RemoteQueue",
     "Retain",
     "Retry",
     "ScheduleView",
@@ -75,6 +77,7 @@ __all__ = [
     "Shares",
     "Snooze",
     "State",
+    "Stub",
     "Task",
     "Tenant",
     "TenantView",

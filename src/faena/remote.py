@@ -212,6 +212,10 @@ class RemoteQueue(Queue):
         """Refused, as `task` is."""
         self._refuse("register a handler", "use stub() to enqueue its tasks, or app.queue()")
 
+    def add_hook(self, *_: Any, **__: Any) -> NoReturn:
+        """Refused, as `task` is."""
+        self._refuse("register a hook", "do it there")
+
     # -- settings -------------------------------------------------------------------------------
 
     async def learn(self) -> QueueOptions:

@@ -326,6 +326,8 @@ def test_a_stub_is_not_called_served_scheduled_or_given_a_handler() -> None:
         mail.batch(size=5)
     with pytest.raises(ConfigError, match="a schedule must be of a task that this program has"):
         app.schedule("nightly", send, Mail(to="ana"), cron="0 2 * * *")
+    with pytest.raises(ConfigError, match="cannot register a hook"):
+        send.on_dead(lambda _death: None)
     with pytest.raises(ConfigError, match="cannot register a handler"):
         app.cron("0 2 * * *", queue=mail)(lambda: None)
     with pytest.raises(ConfigError, match="queue mail cannot be served here"):

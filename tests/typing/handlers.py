@@ -167,3 +167,24 @@ async def tester() -> None:
         await h.assert_enqueued(only_payload, payload=Invoice(1), count=1)
     with sync_harness(app) as s:
         assert_type(s.run_inline(only_payload, Invoice(1)), Cae)
+
+
+remote = app.remote_queue("elsewhere")
+typed_stub = remote.stub("typed", payload=Invoice, result=Invoice)
+bare_stub = remote.stub("bare")
+idle_stub = remote.stub("idle", payload=None)
+
+
+async def stubs() -> None:
+    assert_type(await typed_stub.enqueue(Invoice(1), tenant="acme"), Receipt[Invoice])
+    assert_type(await typed_stub.handle("j").result(), Invoice)
+    assert_type(await bare_stub.enqueue({"any": "json"}), Receipt[Any])
+    assert_type(await idle_stub.enqueue(), Receipt[Any])
+
+
+async def once(job: Job) -> Invoice:
+    async with queue.idempotency.once("charge-of-order-1", job, result=Invoice) as record:
+        if not record.is_done:
+            record.result = Invoice(1)
+    assert_type(record.result, Invoice)
+    return record.result
