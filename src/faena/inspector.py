@@ -328,6 +328,7 @@ def read_job(queue: str, job_id: str, look: Sequence[Any]) -> JobView:
         snoozes=mark.get("k", 0),
         snooze_reason=mark.get("r") or None,
         auto_retries=mark.get("x", 0),
+        max_attempts=spec.retry.attempts if spec.retry else spec.attempts,
     )
 
 

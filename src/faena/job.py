@@ -56,6 +56,11 @@ class Spec(msgspec.Struct, omit_defaults=True):
     """In the callback of a group: how many members it had, and how they ended."""
 
 
+def _instant(headers: Mapping[str, str]) -> datetime | None:
+    us = headers.get(INSTANT_HEADER)
+    return None if us is None else _EPOCH + timedelta(microseconds=int(us))
+
+
 class Notes(Protocol):
     """Where a running job's progress and log lines go."""
 
@@ -79,6 +84,7 @@ class Job:
         "origin",
         "parents",
         "queue",
+        "started_us",
         "task",
         "tenant",
         "worker",
@@ -101,12 +107,18 @@ class Job:
         """From 1; a delivery lost with its worker does not count."""
         self.max_attempts = spec.attempts or 1
         """How many attempts it has at most, by its producer's word or its task's."""
+        self.started_us = 0
         self.losses = 0
         """Deliveries lost with their worker."""
         self.worker = ""
         self.cancelled = False
         """True once somebody asked for the job to stop, its time is over or its lease is lost."""
         self._notes: Notes | None = None
+
+    @property
+    def started_at(self) -> datetime:
+        """When a worker was given this attempt, by the server's clock."""
+        return _EPOCH + timedelta(microseconds=self.started_us)
 
     @property
     def is_last_attempt(self) -> bool:
@@ -121,8 +133,7 @@ class Job:
     @property
     def instant(self) -> datetime | None:
         """The instant of its schedule; None of a job that somebody asked for by hand."""
-        us = self.headers.get(INSTANT_HEADER)
-        return None if us is None else _EPOCH + timedelta(microseconds=int(us))
+        return _instant(self.headers)
 
     def attach(self, notes: Notes) -> None:
         """Give the job somewhere to write to."""
@@ -184,5 +195,17 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     """How often its handler has put it off, since it was last run again."""
     snooze_reason: str | None = None
     """Why, the last time; None when it gave no reason."""
+    max_attempts: int | None = None
+    """How many attempts its producer gave it; None leaves that to its task."""
     auto_retries: int = 0
     """How often its line was retried by itself."""
+
+    @property
+    def schedule(self) -> str | None:
+        """The schedule that made it, if one did."""
+        return self.headers.get(SCHEDULE_HEADER)
+
+    @property
+    def instant(self) -> datetime | None:
+        """The instant of its schedule; None of a job that somebody asked for by hand."""
+        return _instant(self.headers)

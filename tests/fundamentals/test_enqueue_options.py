@@ -223,3 +223,19 @@ async def test_a_flow_takes_instants_and_policies_of_its_drafts(app: Faena, h: H
         app.flow().add(greet.draft(1, replace="x"))
     with pytest.raises(ConfigError, match="unique and replace must not both be given"):
         greet.draft(1, unique=Unique.while_live("x"), replace="x")
+
+
+async def test_a_handler_knows_when_its_attempt_began(app: Faena, h: Harness) -> None:
+    seen: list[datetime] = []
+
+    @app.queue("calls").task
+    async def call(job: Job) -> None:
+        seen.append(job.started_at)
+
+    receipt = await call.enqueue(attempts=4)
+    h.clock.advance("10s")
+    began = now_of(h)
+    await h.drain()
+    view = await receipt.handle.view()
+    assert view is not None
+    assert (seen, view.max_attempts, view.schedule, view.instant) == ([began], 4, None, None)

@@ -39,6 +39,7 @@ class Item:
     job_id: str
     origin: str
     max_attempts: int
+    started_us: int
     payload: bytes
     spec: bytes
     attempt: int
@@ -61,6 +62,7 @@ class Item:
             job_id=job.id,
             origin=job.origin,
             max_attempts=job.max_attempts,
+            started_us=job.started_us,
             payload=payload or b"null",
             spec=msgspec.json.encode(spec),
             attempt=job.attempt,
@@ -165,6 +167,7 @@ def _job(item: Item) -> Job:
     job = Job(item.queue, item.job_id, spec, attempt=item.attempt)
     job.origin = item.origin
     job.max_attempts = item.max_attempts
+    job.started_us = item.started_us
     job.attach(_CallNotes(_post[0], item.token))
     return job
 

@@ -167,6 +167,7 @@ class Executor:
         timeout_s = handler.timeout_of(spec.timeout_us, priority) / 1e6
         retry = handler.retry_of(spec.attempts, spec.retry)
         job.max_attempts = retry.attempts
+        job.started_us = self._judge.now
         attempt = Attempt(claim, handler, job, timeout_s, retry)
         if handler.place == "process":
             attempt.payload = bytes(spec.payload)
