@@ -27,6 +27,10 @@ def part(whole: int, shards: int, shard: int) -> int:
 
 def check_divisible(settings: Mapping[str, str], shards: int) -> None:
     """Refuse when a bound on the queue, as it stands on the server, leaves a shard nothing."""
+    if shards > 1 and settings.get("costs"):
+        raise ConfigError(
+            f"shards must be 1 where a limit of the queue is by cost, got {shards}", field="shards"
+        )
     bounds = [(name, settings[name]) for name in ("max_running", "hard") if name in settings]
     limits = settings.get("limits", "").split()
     bounds += [("limits", limit.partition("/")[0]) for limit in limits]

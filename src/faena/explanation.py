@@ -155,8 +155,11 @@ def _behind(detail: str) -> str:
 
 def _limit(whose: str) -> Callable[[str], str]:
     def say(detail: str) -> str:
-        most, _, per_us = detail.partition("/")
-        return f"{whose} limit of {most} per {describe(int(per_us))} is used up"
+        most, per_us, *unit = detail.split("/")
+        if not unit:
+            return f"{whose} limit of {most} per {describe(int(per_us))} is used up"
+        rate = f"{most} {unit[0]} per {describe(int(per_us))}"
+        return f"{whose} limit of {rate} has no room for what it, or the job before it, costs"
 
     return say
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from faena.codec import Codec, codec_for, of_result
+from faena.costs import cost_fact
 from faena.errors import ConfigError, PayloadError
 from faena.job import Job
 from faena.options import BatchOptions, QueueOptions, Run, TaskOptions, default_timeout_us
@@ -50,6 +51,8 @@ class Handler:
     timeout_us: int | None
     """None leaves it to the job's priority."""
     version: int
+    cost: Mapping[str, int]
+    """What its jobs are estimated at for limits by cost, unless they say so themselves."""
     payload_limit: int
     max_deliveries: int
 
@@ -125,6 +128,7 @@ def make_handler(
     batch = task if isinstance(task, BatchOptions) else None
     signature = (read_batch if batch else read_plain)(function, task.name, names)
     has_payload = signature.payload_at >= 0
+    cost_fact(queue, options, task.cost)
     run = _where(function, task)
     return Handler(
         name=task.name,
@@ -141,6 +145,7 @@ def make_handler(
         priority=task.priority or options.priority,
         timeout_us=task.timeout_us or options.timeout_us,
         version=task.version,
+        cost=task.cost,
         payload_limit=options.payload_limit,
         max_deliveries=options.max_deliveries,
     )

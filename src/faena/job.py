@@ -66,6 +66,7 @@ class Notes(Protocol):
 
     def progress(self, job_id: str, value: Any) -> None: ...
     def log(self, job_id: str, line: str) -> None: ...
+    def spend(self, job_id: str, used: Mapping[str, int]) -> None: ...
 
 
 class Job:
@@ -152,6 +153,15 @@ class Job:
         """Add a line to the job's log; the newest 100 are kept."""
         if (notes := self._notes) is not None:
             notes.log(self.id, line)
+
+    def spend(self, **used: int) -> None:
+        """Tell what this attempt has used so far, by unit: `job.spend(tokens=950)`; latest wins.
+
+        It takes the place of the estimate in the windows of limits by cost, before the job is
+        settled at the latest: what was not used is free at once, what was used beyond is charged.
+        """
+        if (notes := self._notes) is not None:
+            notes.spend(self.id, used)
 
     def __repr__(self) -> str:
         return f"<Job {self.queue}/{self.id} {self.task} attempt {self.attempt}>"

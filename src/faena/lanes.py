@@ -21,6 +21,8 @@ class Place(TypedDict, total=False):
     """Of its tenant."""
     chain: str
     """Whose order it keeps."""
+    cost: str
+    """What it is estimated at, for limits by cost."""
 
 
 _NOWHERE: Final = Place()

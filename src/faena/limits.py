@@ -1,7 +1,8 @@
 """Rates that a queue or a tenant must not exceed.
 
-A limit says that no window of length `per`, wherever it starts, holds more than `max` claims. Here
-a limit is only read, checked and written; the engine's scripts enforce it.
+A limit says that no window of length `per`, wherever it starts, holds more than `max` claims, or
+claims that cost more than `max` of a unit. Here a limit is only read, checked and written; the
+engine's scripts enforce it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from faena.number import check_whole
 _MOST: Final = 1_000_000_000
 _SHORTEST_US: Final = 1_000
 _RATE: Final = re.compile(r"([0-9]{1,12}) ?/ ?([0-9a-z]+)")
+_UNIT: Final = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _WINDOWS: Final = {
     "s": "1s", "sec": "1s", "second": "1s",
     "m": "1m", "min": "1m", "minute": "1m",
@@ -33,20 +35,31 @@ class Limit:
     """At most `max` claims in any window of `per_us` microseconds.
 
     Written `Limit("10/min")`, `Limit("50/s")`, `Limit("1000/h")`, `Limit("10000/day")`,
-    `Limit("100/30s")`, or `Limit(max=10, per="1m")`. `str()` gives the one canonical text.
+    `Limit("100/30s")`, or `Limit(max=10, per="1m")`. With `cost="tokens"` it is not
+    claims that count but what they cost in that unit. `str()` gives the one canonical text.
     """
 
     max: int
-    """Claims allowed in one window: 1 to 1,000,000,000."""
+    """Claims, or their cost, allowed in one window: 1 to 1,000,000,000."""
 
     per_us: int
     """Length of the window in microseconds: at least a millisecond."""
 
+    cost: str | None
+    """The unit of which `max` is a sum; None counts claims."""
+
     @overload
-    def __init__(self, rate: str) -> None: ...
+    def __init__(self, rate: str, *, cost: str | None = None) -> None: ...
     @overload
-    def __init__(self, *, max: int, per: Duration) -> None: ...
-    def __init__(self, rate: Any = None, *, max: Any = None, per: Any = None) -> None:  # noqa: A002 - the field's own name
+    def __init__(self, *, max: int, per: Duration, cost: str | None = None) -> None: ...
+    def __init__(
+        self,
+        rate: Any = None,
+        *,
+        max: Any = None,  # noqa: A002 - the field's own name
+        per: Any = None,
+        cost: Any = None,
+    ) -> None:
         if rate is not None:
             if max is not None or per is not None:
                 raise ConfigError(
@@ -57,13 +70,32 @@ class Limit:
             max, per = _read(rate)  # noqa: A001 - as above
         object.__setattr__(self, "max", check_whole("limit max", max, least=1, most=_MOST))
         object.__setattr__(self, "per_us", to_us("limit per", per, least_us=_SHORTEST_US))
+        object.__setattr__(self, "cost", None if cost is None else check_unit(cost))
 
-    def __str__(self) -> str:
+    @property
+    def rate(self) -> str:
+        """The text without the unit."""
         window = _UNITS.get(self.per_us) or describe(self.per_us).replace(" ", "")
         return f"{self.max}/{window}"
 
+    def __str__(self) -> str:
+        return self.rate if self.cost is None else f"{self.rate} of {self.cost}"
+
     def __repr__(self) -> str:
-        return f"Limit({str(self)!r})"
+        unit = "" if self.cost is None else f", cost={self.cost!r}"
+        return f"Limit({self.rate!r}{unit})"
+
+
+def check_unit(value: Any) -> str:
+    """Return `value` when it may name what jobs cost: it stands in keys and first lines."""
+    if isinstance(value, str) and _UNIT.fullmatch(value):
+        return value
+    raise ConfigError(
+        f"cost must be named with 1 to 32 of a-z, 0-9 and '_' and start with a letter, "
+        f"got {value!r}",
+        field="cost",
+        value=value,
+    )
 
 
 def check_stack(limits: Iterable[Limit], *, what: str = "limits") -> tuple[Limit, ...]:
@@ -71,9 +103,10 @@ def check_stack(limits: Iterable[Limit], *, what: str = "limits") -> tuple[Limit
 
     Two limits are compared at a time; a limit made idle only by several others together passes.
     """
-    stack = tuple(sorted(limits, key=lambda limit: limit.per_us))
+    stack = tuple(sorted(limits, key=lambda limit: (limit.per_us, limit.cost or "")))
     for shorter, longer in combinations(stack, 2):
-        reason = _contradiction(shorter, longer)
+        is_same = shorter.cost == longer.cost
+        reason = _contradiction(shorter, longer) if is_same else None
         if reason:
             raise ConfigError(
                 f"{what} must not contradict each other, got {shorter} and {longer}: {reason}",

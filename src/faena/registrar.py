@@ -33,6 +33,7 @@ class TaskFields(TypedDict, total=False):
     run: Run
     priority: int | str
     version: int
+    cost: Mapping[str, int]
 
 
 class BatchFields(TaskFields, total=False):

@@ -199,6 +199,7 @@ class RemoteQueue(Queue):
             priority=self.options.priority,
             timeout_us=None,
             version=1,
+            cost={},
             payload_limit=self.options.payload_limit,
             max_deliveries=self.options.max_deliveries,
         )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict, TypeVar, U
 
 import msgspec
 
+from faena.costs import cost_fact
 from faena.duration import Duration
 from faena.engine.envelope import NewJob
 from faena.engine.patience import within
@@ -72,6 +73,7 @@ class EnqueueFields(TypedDict, total=False):
     attempts: int
     retry: Retry
     patience: Duration
+    cost: Mapping[str, int]
 
 
 class Draft(msgspec.Struct, Generic[P], frozen=True):
@@ -221,7 +223,7 @@ class Task(Generic[P, R]):
         job_id = options.id or self.app.new_id()
 
         async def send(_queue: str, ready: Spec) -> Receipt[R]:
-            place = self.place(ready.tenant, ready.key)
+            place = self.place(ready.tenant, ready.key, options.cost)
             job = seal_job(job_id, ready, options, self.priority(options), place)
             (receipt,) = await self._deliver([job], Durability.of(options.durability))
             return kept(receipt, options.on_conflict)
@@ -271,11 +273,12 @@ class Task(Generic[P, R]):
         return self._frame(_DEFAULTS)
 
     def _frame(self, options: EnqueueOptions) -> Frame:
-        place = self.place(options.tenant, options.key)
+        place = self.place(options.tenant, options.key, options.cost)
         return Frame(self._spec(b"null", options), options, self.priority(options), place)
 
     def _sealed(self, payload: bytes, options: EnqueueOptions, fresh: str) -> NewJob:
-        spec, place = self._spec(payload, options), self.place(options.tenant, options.key)
+        place = self.place(options.tenant, options.key, options.cost)
+        spec = self._spec(payload, options)
         return seal_job(options.id or fresh, spec, options, self.priority(options), place)
 
     def _is_placed(self, pairs: Sequence[tuple[bytes, EnqueueOptions]]) -> bool:
@@ -284,9 +287,15 @@ class Task(Generic[P, R]):
         is_placed = options.is_laned or options.order is not Order.NONE
         return is_placed or (options.is_fair and any(one.tenant for _, one in pairs))
 
-    def place(self, tenant: str | None, key: str | None) -> Place:
-        """The lane and the chain of a job."""
-        return place_facts(self.queue, self.app.queues[self.queue].options, tenant, key)
+    def place(
+        self, tenant: str | None, key: str | None, cost: Mapping[str, int] | None = None
+    ) -> Place:
+        """The lane and the chain of a job, and what it is estimated at."""
+        options = self.app.queues[self.queue].options
+        place, default = place_facts(self.queue, options, tenant, key), self.handler.cost
+        if not (cost or default):
+            return place
+        return {**place, "cost": cost_fact(self.queue, options, {**default, **(cost or {})})}
 
     def priority(self, options: EnqueueOptions) -> int:
         """Of a job with these options."""

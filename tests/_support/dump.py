@@ -101,7 +101,7 @@ def _read_string(name: str, content: bytes) -> Any:
     if name.startswith("call:"):
         call, _, answer = content.partition(b"\n")
         return call.decode(), answer
-    if name.startswith("claims:"):
+    if name.startswith(("claims:", "costs:")):
         return _doubles(content)
     return content.decode()
 

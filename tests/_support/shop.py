@@ -24,6 +24,8 @@ class QueuePlan(msgspec.Struct, omit_defaults=True):
     lease: str = "1s"
     concurrency: int = 10
     limits: list[str] = []
+    costs: list[str] = []
+    """Limits of tokens."""
     max_running: int | None = None
     max_deliveries: int = 100
     attempts: int = 3
@@ -32,6 +34,10 @@ class QueuePlan(msgspec.Struct, omit_defaults=True):
     """Whether deaths of `work` are told in the ledger, by a hook."""
     kept: int | None = None
     """Completed jobs that are kept; all of them by default."""
+
+    def all_limits(self) -> list[Limit]:
+        by_cost = [Limit(text, cost="tokens") for text in self.costs]
+        return [*(Limit(text) for text in self.limits), *by_cost]
 
 
 class Plan(msgspec.Struct, omit_defaults=True):
@@ -50,6 +56,8 @@ class Work(msgspec.Struct, omit_defaults=True):
     ms: int = 0
     fails: int = 0
     note: str = ""
+    tokens: int | None = None
+    """What it says it used, if it says so."""
 
 
 def open_shop(plan: Plan, ledger: Ledger, *, name: str = "shop") -> Faena:
@@ -60,7 +68,7 @@ def open_shop(plan: Plan, ledger: Ledger, *, name: str = "shop") -> Faena:
             queue,
             lease=options.lease,
             concurrency=options.concurrency,
-            limits=[Limit(text) for text in options.limits],
+            limits=options.all_limits(),
             max_running=options.max_running,
             max_deliveries=options.max_deliveries,
             retry=Retry.fixed(options.retry_wait, attempts=options.attempts, floor="0s", jitter=0),
@@ -73,6 +81,8 @@ def open_shop(plan: Plan, ledger: Ledger, *, name: str = "shop") -> Faena:
                 if payload.note:
                     job.progress(payload.note)
                 await asyncio.sleep(payload.ms / 1000)
+                if payload.tokens is not None:
+                    job.spend(tokens=payload.tokens)
                 _fail_if_planned(payload, job)
             return f"{job.attempt}/{job.losses}"
 

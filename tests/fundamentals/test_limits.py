@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from faena import Backpressure, Faena, Limit
+from faena import Backpressure, Faena, Job, Limit
 from faena.errors import Overloaded
 from faena.testing import Harness
 from tests.fundamentals.conftest import Working
@@ -70,3 +70,22 @@ async def test_a_full_queue_slows_its_producers_and_then_refuses_them(
     assert [receipt.status for receipt in many] == ["overloaded", "overloaded"]
     await h.drain()
     assert (await call.enqueue(8)).status == "created"
+
+
+async def test_a_limit_may_count_what_jobs_cost(app: Faena, h: Harness) -> None:
+    queue = app.queue("llm", limits=[Limit("1000/min", cost="tokens")])
+
+    @queue.task(cost={"tokens": 400})
+    async def ask(used: int, job: Job) -> int:
+        job.spend(tokens=used)
+        return used
+
+    await ask.enqueue(100)
+    await ask.enqueue(900, cost={"tokens": 600})
+    await ask.enqueue(50, cost={"tokens": 600})
+    assert {ran.result for ran in await h.drain()} == {100, 900}
+    waiting = (await queue.jobs("ready")).jobs[0]
+    why = await queue.handle(waiting.id).explain()
+    assert "1000 tokens per 1m has no room" in str(why)
+    h.clock.advance("1m")
+    assert [ran.result for ran in await h.drain()] == [50]

@@ -41,8 +41,8 @@ async def test_a_job_that_is_promoted_twice_in_a_call_counts_once(rig: Rig) -> N
 
 
 async def test_jobs_without_a_lane_fill_what_lanes_leave_of_a_claim(rig: Rig) -> None:
+    await rig.add("1", "2", "3", "4")  # before there is a lane, which they would share
     await rig.add("laned", lane="@a")
-    await rig.add("1", "2", "3", "4")
     assert await claimed(rig, 4) == ["laned", "1", "2", "3"]
     await check(rig)
 

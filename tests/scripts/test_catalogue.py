@@ -29,7 +29,7 @@ SCRIPTS = sorted(LUA.glob("*.lua"))
 BY_VARIABLE = {"ready", "delayed", "blocked", "running", "completed", "dead", "cancelled"}
 """States, which scripts reach through a variable."""
 
-BY_WINDOW = {"window:", "claims:"}
+BY_WINDOW = {"window:", "claims:", "costs:"}
 """What a limit's window says of itself."""
 
 UNGUARDED = {"LPOP", "LSET"}

@@ -79,6 +79,7 @@ CATALOGUE = (
     Key("throttled", "hash", "lane → since when it is parked", "parked lanes"),
     Key("left", "zset", "homes that were given up, by when: their minutes are read on", "TTL 1 h"),
     Key("holds", "hash", "reason → until, by, at", "a field a reason"),
+    Key("costs:", "string", "what was claimed in the window of a limit by cost, packed", "TTL"),
     Key("window:", "list", "claims inside a limit's window: instant, number", "TTL, 1000 entries"),
     Key("unique:", "string", "by mode and hash: the job that claims it", "with its job, or TTL"),
     Key("idem:", "hash", "idempotency record: status, owner, token of its attempt, result", "TTL"),

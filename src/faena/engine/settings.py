@@ -23,8 +23,8 @@ _PRESSED: Final = ("soft", "hard", "tenant_soft", "tenant_hard", "max_delay_us")
 _MANY: Final = 1_000_000_000
 
 WRITTEN: Final[Mapping[str, tuple[str, ...]]] = {
-    "limits": ("limits",),
-    "tenant_limits": ("tenant_limits",),
+    "limits": ("limits", "costs"),
+    "tenant_limits": ("tenant_limits", "tenant_costs"),
     "learning": ("learn",),
     "max_running": ("max_running",),
     "tenant_max_running": ("tenant_max_running",),
@@ -40,8 +40,8 @@ WRITTEN: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Options that can be changed at run time, and the settings that each is written as."""
 
-PLACING: Final = ("order", "lanes", "priority", "payload_limit")
-"""Settings that programs which only produce read: code's to set, and no script's business."""
+PLACING: Final = ("order", "lanes", "priority", "payload_limit", "costs", "tenant_costs")
+"""Settings that programs which only produce read."""
 
 
 def declaration(options: QueueOptions) -> dict[str, str]:
@@ -50,6 +50,8 @@ def declaration(options: QueueOptions) -> dict[str, str]:
     values: dict[str, object] = {
         "limits": limits_text(options.limits),
         "tenant_limits": limits_text(options.tenant_limits),
+        "costs": costs_text(options.limits),
+        "tenant_costs": costs_text(options.tenant_limits),
         "tenant_max_running": options.tenant_max_running,
         "fifo": 1 if options.order is not Order.NONE else None,
         "fair_time": 1 if options.fair == "time" else None,
@@ -76,7 +78,8 @@ def declaration(options: QueueOptions) -> dict[str, str]:
 
 def placing_of(queue: str, fields: Sequence[bytes | None]) -> QueueOptions:
     """The settings of PLACING as options."""
-    order, lanes, priority, limit = (None if one is None else one.decode() for one in fields)
+    texts = [None if one is None else one.decode() for one in fields]
+    order, lanes, priority, limit, *costs = texts
     if order is None or priority is None or limit is None:
         raise NotDeclared(queue)
     return QueueOptions(
@@ -84,7 +87,14 @@ def placing_of(queue: str, fields: Sequence[bytes | None]) -> QueueOptions:
         fair={"2": True, "1": None}.get(lanes or "", False),
         priority=int(priority),
         payload_limit=int(limit),
+        limits=_least(_limits({"costs": " ".join(one or "" for one in costs)}, "costs")),
     )
+
+
+def _least(limits: Iterable[Limit]) -> tuple[Limit, ...]:
+    """Of limits by cost the smallest of each unit, which is what bounds an estimate."""
+    largest_first = sorted(limits, key=lambda one: -one.max)
+    return tuple({one.cost: one for one in largest_first}.values())
 
 
 def written(options: QueueOptions, names: Iterable[str]) -> dict[str, str]:
@@ -98,8 +108,8 @@ def read_settings(conf: Mapping[str, str], *, is_fair: bool) -> Settings:
     edited = set(conf.get("edited", "").split())
     by = "time" if conf.get("fair_time") else "jobs"
     return Settings(
-        limits=_limits(conf.get("limits", "")),
-        tenant_limits=_limits(conf.get("tenant_limits", "")),
+        limits=_limits(conf, *WRITTEN["limits"]),
+        tenant_limits=_limits(conf, *WRITTEN["tenant_limits"]),
         learning="learn" in conf,
         max_running=_number(conf, "max_running"),
         tenant_max_running=_number(conf, "tenant_max_running"),
@@ -155,9 +165,12 @@ def _duration(us: str) -> str:
     return describe(int(us)).replace(" ", "")
 
 
-def _limits(text: str) -> tuple[Limit, ...]:
-    parts = [part.split("/") for part in text.split()]
-    return tuple(Limit(max=int(most), per=timedelta(microseconds=int(us))) for most, us in parts)
+def _limits(conf: Mapping[str, str], *names: str) -> tuple[Limit, ...]:
+    parts = [part.split("/") for name in names for part in conf.get(name, "").split()]
+    return tuple(
+        Limit(max=int(most), per=timedelta(microseconds=int(us)), cost=unit[0] if unit else None)
+        for most, us, *unit in parts
+    )
 
 
 _SAID: Final = {one: name for name, parts in WRITTEN.items() for one in parts if len(parts) == 1}
@@ -167,6 +180,12 @@ def check_accepted(reply: Sequence[bytes], settings: Mapping[str, str]) -> None:
     """Raise what a script says against settings that it was given."""
     if reply[0] == b"INVALID":
         name = reply[1].decode()
+        if name == "costs":
+            raise ConfigError(
+                "limits of the queue must not be by cost where it has shards",
+                field="limits",
+                value=settings[name],
+            )
         raise ConfigError(
             f"{_SAID.get(name, name)} must be a valid setting, and where the queue has shards "
             f"leave each of them at least one, got {settings[name]!r}",
@@ -185,5 +204,10 @@ def check_accepted(reply: Sequence[bytes], settings: Mapping[str, str]) -> None:
 
 
 def limits_text(limits: Iterable[Limit]) -> str:
-    """Limits as the scripts read them: `max/window_us`, separated by spaces."""
-    return " ".join(f"{limit.max}/{limit.per_us}" for limit in limits)
+    """Limits on claims as the scripts read them: `max/window_us`, separated by spaces."""
+    return " ".join(f"{one.max}/{one.per_us}" for one in limits if one.cost is None)
+
+
+def costs_text(limits: Iterable[Limit]) -> str:
+    """Limits by cost as the scripts read them: `max/window_us/unit`, separated by spaces."""
+    return " ".join(f"{one.max}/{one.per_us}/{one.cost}" for one in limits if one.cost is not None)

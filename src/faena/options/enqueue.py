@@ -13,6 +13,7 @@ from faena.errors import ConfigError
 from faena.identity import as_label
 from faena.naming import check_label
 from faena.number import check_whole
+from faena.options.cost import estimates
 from faena.options.durability import Durability
 from faena.options.fields import attempt_us, check_choice, check_is, derive, optional_us
 from faena.options.priority import priority_of
@@ -84,6 +85,10 @@ class EnqueueOptions:
     patience: Duration | None = None
     """How long this call tries to reach the broker; None asks the app."""
 
+    cost: Mapping[str, int] | None = field(default=None, hash=False)
+    """Estimates for the queue's limits by cost, such as {"tokens": 1200}; what is not named asks
+    the task, and is 1 then."""
+
     tells: str | None = field(init=False, default=None)
     """The flow or group that is told of the job's end; only `telling` sets it."""
 
@@ -108,6 +113,8 @@ class EnqueueOptions:
             derive(self, "priority", priority_of(self.priority))
         if self.unique is not None:
             derive(self, "unique", Unique.of(self.unique))
+        if self.cost is not None:
+            derive(self, "cost", estimates(self.cost))
         if self.durability is not _MEMORY:
             derive(self, "durability", Durability.of(self.durability))
         derive(self, "claim", Unique.replace(self.replace) if self.replace else self.unique)

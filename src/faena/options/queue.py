@@ -108,6 +108,9 @@ class QueueOptions:
     is_laned: bool = field(init=False, repr=False, compare=False)
     """Whether those without a tenant have a lane as well, from the first one on."""
 
+    units: frozenset[str] = field(init=False, repr=False, compare=False)
+    """What its limits by cost count."""
+
     hooks: dict[tuple[str, str], str] = field(
         init=False, repr=False, compare=False, default_factory=dict[tuple[str, str], str]
     )
@@ -121,6 +124,7 @@ class QueueOptions:
     def __post_init__(self) -> None:
         self._check_parts()
         check_is("learning", self.learning, bool)
+        self._check_costs()
         check_whole("concurrency", self.concurrency, least=1, most=10_000)
         optional_whole("max_running", self.max_running, least=1)
         optional_whole("tenant_max_running", self.tenant_max_running, least=1)
@@ -150,6 +154,17 @@ class QueueOptions:
         if self.backpressure is not None:
             check_is("backpressure", self.backpressure, Backpressure)
 
+    def _check_costs(self) -> None:
+        limits = (*self.limits, *self.tenant_limits)
+        derive(self, "units", frozenset(one.cost for one in limits if one.cost is not None))
+        if self.units and self.learning:
+            raise ConfigError(
+                f"learning must be off where a limit is by cost, got {limits}: a refusal does "
+                f"not say how much less of it would do",
+                field="learning",
+                value=True,
+            )
+
     def _is_laned(self) -> bool:
         check_choice("on_failure", self.on_failure, ("block", "pass"))
         needs = {
@@ -174,6 +189,14 @@ def check_parts(options: QueueOptions, shards: int) -> None:
         return
     if options.order is Order.QUEUE:
         raise ConfigError("shards must be 1 where the whole queue keeps an order", field="shards")
+    for limit in options.limits:
+        if limit.cost is not None:
+            raise ConfigError(
+                f"shards must be 1 where a limit of the queue is by cost, got {limit}: its parts "
+                f"could be too small for a job; tenant_limits may be by cost",
+                field="shards",
+                value=shards,
+            )
     press = options.backpressure
     bounds = {f"limit {limit}": limit.max for limit in options.limits}
     bounds |= {"max_running": options.max_running, "hard": press and press.hard}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
@@ -9,6 +10,7 @@ from faena.duration import Duration
 from faena.errors import ConfigError, nearest
 from faena.naming import check_name
 from faena.number import check_whole
+from faena.options.cost import estimates
 from faena.options.fields import attempt_us, check_is, derive
 from faena.options.priority import priority_of
 from faena.retry import Retry
@@ -40,6 +42,9 @@ class TaskOptions:
     version: int = 1
     """Of the payload's shape; a worker parks jobs of a newer one than its own."""
 
+    cost: Mapping[str, int] = field(default_factory=dict[str, int], hash=False)
+    """Estimates for the queue's limits by cost, of jobs that name none."""
+
     timeout_us: int | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -53,6 +58,7 @@ class TaskOptions:
                 field="run",
                 value=self.run,
             )
+        derive(self, "cost", estimates(self.cost))
         if self.priority is not None:
             derive(self, "priority", priority_of(self.priority))
         derive(self, "timeout_us", attempt_us(self.timeout))

@@ -200,8 +200,7 @@ class _Line:
         self._caller = self._calls()
         self._witness = Witness()
         self._leases = Leases()
-        loop = asyncio.get_running_loop()
-        self._notes = QueueNotes(engine, home, self._leases, loop)
+        self._notes = QueueNotes(engine, home, self._leases, queue.options.units)
         self.settled: list[Settlement] = []
         self.next_at = 0
         """The next instant at which anything can change by itself; 0 for none."""

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self, TypeVar, Unpack, overload
 
+from faena.costs import check_used
 from faena.engine.scripts import Claim
 from faena.errors import InternalError, JobFailed, PayloadError
 from faena.handler import Handler
@@ -93,8 +94,7 @@ async def attempt(
         outcome=outcome,
         result=result_of(task.handler, outcome),
         raised=witness.raised.get(job_id),
-        progress=notes.latest,
-        log=tuple(notes.lines),
+        **notes.told(),
     )
 
 
@@ -142,12 +142,19 @@ class _Notebook:
     def __init__(self) -> None:
         self.latest: Any = None
         self.lines: list[str] = []
+        self.used: dict[str, int] = {}
+
+    def told(self) -> dict[str, Any]:
+        return {"progress": self.latest, "log": tuple(self.lines), "used": self.used}
 
     def progress(self, job_id: str, value: Any) -> None:  # noqa: ARG002 - one job only
         self.latest = value
 
     def log(self, job_id: str, line: str) -> None:  # noqa: ARG002 - one job only
         self.lines.append(line)
+
+    def spend(self, job_id: str, used: Mapping[str, int]) -> None:  # noqa: ARG002 - as above
+        self.used.update(check_used(used))
 
 
 def result_of(handler: Handler, outcome: Outcome) -> Any:

@@ -53,6 +53,8 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     """The latest progress the handler told; only of an attempt without a broker."""
     log: tuple[str, ...] = ()
     """What the handler logged; only of an attempt without a broker."""
+    used: dict[str, int] = {}
+    """What the handler said it used, by unit; only of an attempt without a broker."""
 
     @property
     def error(self) -> ErrorRecord | None:

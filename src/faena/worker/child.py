@@ -12,12 +12,13 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import msgspec
 
+from faena.costs import check_used
 from faena.errors import ConfigError, PayloadError
 from faena.handler import Handler, Unfit
 from faena.job import Job, Spec
@@ -87,11 +88,12 @@ class Order:
 
 
 class Note(NamedTuple):
-    """What a datagram holds: progress as JSON, or a line of the log."""
+    """What a datagram holds: progress as JSON, a line of the log, or what was used."""
 
     token: int
     progress: bytes = b""
     line: bytes = b""
+    used: dict[str, int] | None = None
 
 
 class _Post:
@@ -130,6 +132,9 @@ class _CallNotes:
     def log(self, job_id: str, line: str) -> None:  # noqa: ARG002 - the token says more
         text = str(line)[:_LONGEST_LINE].encode("utf-8", "backslashreplace")
         self._post.send(Note(self._token, line=text))
+
+    def spend(self, job_id: str, used: Mapping[str, Any]) -> None:  # noqa: ARG002 - as above
+        self._post.send(Note(self._token, used=dict(check_used(used))))
 
 
 _post: list[_Post] = []  # set once per child, before any call

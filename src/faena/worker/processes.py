@@ -83,6 +83,8 @@ class _Inbox:
             return
         if note.progress:
             job.progress(msgspec.json.decode(note.progress))
+        elif note.used:
+            job.spend(**note.used)
         else:
             job.log(note.line.decode())
 

@@ -340,7 +340,7 @@ class Worker:
         queue = queue_of(home.name)
         served = self._queues[queue]
         options = served.options
-        notes = QueueNotes(self._engine, home.name, self._leases, asyncio.get_running_loop())
+        notes = QueueNotes(self._engine, home.name, self._leases, options.units)
         fetcher = Fetcher(self._shared, home.name, options, notes)
         most = min(options.concurrency, self.options.concurrency or options.concurrency)
         door = self._gatherer.door(home.pool, most, fetcher.keep)

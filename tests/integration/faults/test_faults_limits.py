@@ -12,7 +12,15 @@ import pytest
 from faena import Faena
 from tests._support.crew import Crew
 from tests._support.eventually import eventually
-from tests._support.shop import Plan, QueuePlan, Work, all_completed, enqueue, open_shop
+from tests._support.shop import (
+    Plan,
+    QueuePlan,
+    Work,
+    all_completed,
+    enqueue,
+    open_shop,
+    task_of,
+)
 from tests._support.valkey import Server
 
 LEASE_S = 1.0
@@ -44,6 +52,29 @@ async def test_no_window_of_a_limit_is_exceeded_while_workers_are_killed(
     assert _fewest_us(claimed, 20) >= 300_000
     assert _fewest_us(claimed, 50) >= 1_000_000
     assert claimed[-1] - claimed[0] <= 20_000_000
+
+
+async def test_no_window_of_a_limit_by_cost_is_exceeded_while_workers_are_killed(
+    plan_for: Callable[..., Plan],
+) -> None:
+    """Every second job says that it used less than its estimate, which others may use then."""
+    async with _crew(plan_for(q=QueuePlan(costs=["400/500ms"]))) as (crew, app):
+        crew.hire(2)
+        task, costs = task_of(app), dict[str, int]()
+        for number in range(120):
+            tokens, is_said = 10 + number % 30, number % 2
+            work = Work(ms=20, tokens=tokens // 2 if is_said else None)
+            receipt = await task.enqueue(work, cost={"tokens": tokens})
+            costs[receipt.id] = tokens // 2 if is_said else tokens
+        for number in (20, 45, 70):
+            await eventually(lambda number=number: len(crew.ledger.jobs("claim")) > number)
+            crew.kill(crew.hands[-2])
+            crew.hire()
+        await all_completed(app, {*costs})
+        claimed = [(int(one.detail), costs[one.job]) for one in crew.ledger.entries("claim")]
+    assert len(claimed) >= 120
+    for start, _ in claimed:
+        assert sum(cost for at, cost in claimed if start <= at < start + 500_000) <= 400
 
 
 async def test_a_limit_is_used_up_as_soon_as_it_opens(plan_for: Callable[..., Plan]) -> None:

@@ -11,7 +11,7 @@
 --@flags allow-oom
 --@include now, wake, valid_settings, given_up
 local now, mode, edited = now_us(ARGV[1]), ARGV[2], {}
-local BOUNDS = { tenant_limits = true, tenant_max_running = true }
+local BOUNDS = { tenant_limits = true, tenant_costs = true, tenant_max_running = true }
 local STANDING = { epoch = true, shards = true, shard = true }
 
 --- A bound on bytes counts from the moment it is set: see bytes.lua.

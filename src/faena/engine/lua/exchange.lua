@@ -56,13 +56,16 @@ local due_at, ends_at, is_busy, losses = upkeep(conf, now, slice, sweep_us)
 want = is_busy and math.min(want, CLAIMED_WHEN_BUSY) or want
 local lane_at = laned_now() > 0 and unpark_due(now, sweep_us) or nil
 local grant, gate, opens_at = allowed(want, conf, now)
-local popped, specs, facts, ids, is_cut = claim(grant, lease, worker, now, lease_us, conf)
+local popped, specs, facts, ids, is_cut, costs_at = claim(grant, lease, worker, now, lease_us, conf)
 if #ids > 0 and conf.limits then
   spend_limits(conf.limits, now, #ids)
 end
 
 gate = is_cut and '' or gate   -- what it left is free to be claimed at once
-local left = is_cut or is_work_left(#ids, grant)
+if costs_at then
+  gate, opens_at = 'limit', costs_at   -- the next job costs more than is left of a limit
+end
+local left = is_cut or costs_at or is_work_left(#ids, grant)
 local more = left and gate == ''
 if more then
   arm_wake()   -- another worker could claim what this one leaves

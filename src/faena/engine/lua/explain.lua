@@ -5,7 +5,7 @@
 -- returns  now · state ('' when unknown) · (gate · detail · until_us, 0 when nobody knows) … · jobs that
 --          come first · claims of the last full minute · claims of this one
 -- gates    delayed · behind (a job, its state) · unserved (the home) · held (reason) · max_running · limit
---          (max/window_us) · tenant_moving · tenant_held · tenant_max_running · tenant_limit · turn (lanes
+--          (max/window_us, and /unit where it is by cost) · tenant_moving · tenant_held · tenant_max_running · tenant_limit · turn (lanes
 --          that come first)
 --@flags no-writes
 --@include now, conf, state, mark, fact, lane, closed_windows, unique
@@ -23,7 +23,7 @@ local function explain_limits(name, windows)
   end
 end
 
-local function explain_queue()
+local function explain_queue(lane)
   if call('ZCOUNT', key('workers'), now, '+inf') == 0 then
     gate('unserved', string.match(key(''), '{(.*)}'))
   end
@@ -38,6 +38,7 @@ local function explain_queue()
     gate('max_running', conf.max_running)
   end
   explain_limits('limit', closed_windows(conf.limits, now))
+  explain_limits('limit', small_windows(conf.costs, nil, id, lane and 'lane:' .. lane or 'ready', now))
 end
 
 local function explain_tenant(lane)
@@ -58,6 +59,7 @@ local function explain_tenant(lane)
     gate('tenant_max_running', most)
   end
   explain_limits('tenant_limit', closed_lane_windows(control.limits or conf.tenant_limits, lane, now))
+  explain_limits('tenant_limit', small_windows(conf.tenant_costs, lane, id, 'lane:' .. lane, now))
 end
 
 --- How many jobs come before one that is ready. Lanes take turns, so before the n-th job of a lane
@@ -90,7 +92,7 @@ if state and is_waiting(state) then
   elseif state == 'blocked' then
     ahead = explain_blocked(chain, marks_of({ id })[id])
   end
-  explain_queue()
+  explain_queue(lane)
   if lane then
     explain_tenant(lane)
   end

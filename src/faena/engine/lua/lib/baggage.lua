@@ -1,5 +1,5 @@
 --- What goes with a lane to another home.
---@include key, window
+--@include key, window, cost
 --- The windows that count for a lane now, and those of the queue, which count when its override ends.
 local function windows_of_both(control, conf, lane)
   local windows, known = {}, {}
@@ -9,6 +9,9 @@ local function windows_of_both(control, conf, lane)
         windows[#windows + 1], known[window.name] = window, true
       end
     end
+  end
+  for _, window in ipairs(cost_windows(conf.tenant_costs, lane)) do
+    windows[#windows + 1] = window
   end
   return windows
 end

@@ -1,6 +1,6 @@
 --- Take ready jobs in order of score and lease them to a worker.
 -- The lease id is the call's id: a job is claimed at most once in a call, so (job, lease) is unique.
---@include key, tally, mark, score, share, facts_of, fact, lane, place, fair
+--@include key, tally, mark, score, share, facts_of, fact, lane, place, specs, cost, fair
 
 --- A lease names the chain of its job, which is in its spec.
 local function note_chains(records, specs)
@@ -28,25 +28,6 @@ local function lease_all(taken, specs, lease, worker, now, deadline)
   end
   call('HSET', key('leases'), unpack(records))
   call('ZADD', key('running'), unpack(running))
-end
-
---- The specs of the first jobs, as many as fit into a claim; of one job at least.
-local function specs_of(ids)
-  local most = 8 * 1024 * 1024   -- bytes, so that a slow line can carry them
-  local at_once = 250            -- specs read, for the same bound on the server's side
-  local specs, number, bytes = {}, 0, 0
-  for first = 1, #ids, at_once do
-    local last = math.min(first + at_once - 1, #ids)
-    for _, spec in ipairs(call('HMGET', key('specs'), unpack(ids, first, last))) do
-      bytes = bytes + #(spec or '')
-      if bytes > most and number > 0 then
-        return specs
-      end
-      number = number + 1
-      specs[number] = spec
-    end
-  end
-  return specs
 end
 
 --- Give back all but the first `kept` jobs, which were popped and not leased.
@@ -84,17 +65,31 @@ local function pop_stragglers(number)
   return popped
 end
 
+--- Of {id, score, …} the first that can be paid for, and no more than `most`: they came before all others,
+-- so a limit by cost lets nobody overtake them.
+local function afford_stragglers(purse, late, most)
+  local ids = {}
+  for i = 1, math.min(#late / 2, most) do
+    ids[i] = late[2 * i - 1]
+  end
+  local number = #ids > 0 and afford(purse, {}, ids) or 0
+  return { unpack(late, 1, 2 * number) }
+end
+
 --- Take up to `number` ready jobs out of their places; the answer is that of serve_ring.
 local function pop_ready(number, conf, now)
+  local purse = open_purse(conf, now)
   if laned_now() == 0 then
+    number = purse and afford(purse, {}, call('ZRANGE', key('ready'), 0, number - 1)) or number
     local unlaned, first = call('ZPOPMIN', key('ready'), number), {}
     for i = 1, #unlaned, 2 do
       first[(i + 1) / 2] = unlaned[i]
     end
-    return { popped = unlaned, ids = first, endings = {}, asked = {} }
+    return { popped = unlaned, ids = first, endings = {}, asked = {}, purse = purse }
   end
   local late = call('ZCARD', key('ready')) > laned_now() and pop_stragglers(number) or {}
-  local taken = serve_ring(number - math.min(#late / 2, math.ceil(number / 2)), conf, now, 1)
+  late = purse and afford_stragglers(purse, late, math.ceil(number / 2)) or late
+  local taken = serve_ring(number - math.min(#late / 2, math.ceil(number / 2)), conf, now, 1, purse)
   local popped, ids, at = taken.popped, taken.ids, taken.number
   for i = 1, math.min(#late / 2, number - at) do   -- half of the claim, or what lanes leave of it
     ids[at + i], popped[2 * (at + i) - 1], popped[2 * (at + i)] = late[2 * i - 1], late[2 * i - 1], late[2 * i]
@@ -122,21 +117,24 @@ local function note_waits(taken, specs, marks, conf, now)
 end
 
 --- Returns {id, score, …}, the specs in the same order, the facts of the marked ones, the ids, and
--- whether the claim would have been too large.
+-- whether the claim would have been too large, and when to look again where a limit by cost has stopped it.
 local function claim(number, lease, worker, now, lease_us, conf)
   local taken = number > 0 and pop_ready(number, conf, now)
   local ids = taken and taken.ids or {}
+  local purse = taken and taken.purse or {}
   if #ids == 0 then
-    return {}, {}, {}, {}, false
+    return {}, {}, {}, {}, false, purse.opens_at
+  elseif purse.windows then
+    spend_in_windows(purse.windows, 0, now)
   end
   local specs = specs_of(ids)
-  local is_cut = #specs < #ids
-  if is_cut then
+  local is_cut = #specs < #ids or purse.is_full
+  if #specs < #ids then
     cut(taken, #specs)
   end
   lease_all(taken, specs, lease, worker, now, now + lease_us)
   tell('claimed', ids)
   local marks = marks_of(ids)
   note_waits(taken, specs, marks, conf, now)
-  return taken.popped, specs, next(marks) and facts_of(marks) or {}, ids, is_cut
+  return taken.popped, specs, next(marks) and facts_of(marks) or {}, ids, is_cut, purse.opens_at
 end

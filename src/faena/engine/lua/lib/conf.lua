@@ -8,8 +8,8 @@
 -- A hook of a task, `hook_dead:<task>` or `hook_failed:<task>`, stands in a table of its kind.
 --@include key, read
 local KEPT = 1000
-local TEXTS = { version = true, limits = true, tenant_limits = true, edited = true, digest = true,
-  order = true }
+local TEXTS = { version = true, limits = true, tenant_limits = true, costs = true, tenant_costs = true,
+  edited = true, digest = true, order = true }
 local decoded, number = {}, 0   -- digest -> settings
 
 local NEEDED = { lease_us = true, max_deliveries = true, age_step_us = true, retry_boost = true }

@@ -1,7 +1,7 @@
 --- Serve the ring: give each lane its share of a claim and take its jobs.
 -- A visit takes a few jobs where many lanes wait, because a visit costs more than a job; turns count
 -- every one of them, so shares come out even all the same.
---@include read, key, lane, tenant, share
+--@include read, key, lane, tenant, share, cost
 local QUANTUM = 25   -- of a large claim; a small one still goes to three lanes at least
 
 --- The lane with the earliest turn goes first: `heap` is ordered so that no parent comes later than
@@ -83,10 +83,24 @@ local function next_visits(asked, number, conf, now, is_gated)
   return open, #lanes
 end
 
+--- How many of what was allotted to a lane can be paid for, where limits are by cost.
+local function payable(visit, purse, conf)
+  if purse.is_closed then
+    visit.is_short = true
+    return 0
+  end
+  visit.costs = look_into_costs(cost_windows(conf.tenant_costs, visit.lane), purse.now)
+  local ids = call('ZRANGE', key('lane:' .. visit.lane), 0, visit.share - 1)
+  local number, again_at = afford(purse, visit.costs, ids)
+  visit.is_short, visit.opens_at = number < #ids, again_at
+  return number
+end
+
 --- Take what was allotted to one lane; returns how many there were.
-local function take_from(visit, taken, now, cost)
+local function take_from(visit, taken, now, cost, conf)
   local lane, popped, ids, endings, at = visit.lane, taken.popped, taken.ids, taken.endings, taken.number
-  local got, ending = call('ZPOPMIN', key('lane:' .. lane), visit.share), ' lane=' .. lane
+  local share = taken.purse and payable(visit, taken.purse, conf) or visit.share
+  local got, ending = call('ZPOPMIN', key('lane:' .. lane), share), ' lane=' .. lane
   for i = 1, #got, 2 do
     local id = got[i]
     at = at + 1
@@ -101,6 +115,9 @@ local function take_from(visit, taken, now, cost)
     count_lane(lane, 0, number)
     if visit.windows then
       spend_in_windows(visit.windows, number, now)
+    end
+    if visit.costs then
+      spend_in_windows(visit.costs, 0, now)
     end
     local asked, last = taken.asked, #taken.asked
     asked[last + 1], asked[last + 2] = at - math.floor(number / 2), note_share(lane, number, visit.weight, now)
@@ -120,18 +137,22 @@ local function mark_empty(visits)
   end
 end
 
---- Take what was allotted; lanes with jobs left go back into the ring.
-local function take(visits, taken, now, cost)
+--- Take what was allotted; lanes with jobs left go back into the ring, or wait until they can pay.
+local function take(visits, taken, now, cost, conf)
   local back, owed, full = {}, {}, {}
   for _, visit in ipairs(visits) do
-    local number = visit.share > 0 and take_from(visit, taken, now, cost) or 0
-    visit.is_empty = number < visit.share
-    full[#full + 1] = visit.share > 0 and not visit.is_empty and visit or nil
+    local number = visit.share > 0 and take_from(visit, taken, now, cost, conf) or 0
+    visit.is_empty = number < visit.share and not visit.is_short
+    full[#full + 1] = visit.share > 0 and not visit.is_empty and not visit.is_short and visit or nil
   end
   mark_empty(full)
   for _, visit in ipairs(visits) do
     local list = visit.is_empty and owed or back
-    list[#list + 1], list[#list + 2] = visit.turn, visit.lane
+    if visit.opens_at then
+      park(visit.lane, visit.turn, visit.opens_at)
+    else
+      list[#list + 1], list[#list + 2] = visit.turn, visit.lane
+    end
   end
   if #back > 0 then
     call('ZADD', key('ring'), unpack(back))
@@ -151,8 +172,8 @@ end
 
 --- Takes up to `number` jobs out of their lanes: {popped = {id, score, …}, ids, endings (how each
 -- one's lease ends), number, asked = {a job of each visit by number, what is noted of its lane, …}}.
-local function serve_ring(number, conf, now, cost)
-  local taken, before = { popped = {}, ids = {}, endings = {}, asked = {}, number = 0 }, virtual_time()
+local function serve_ring(number, conf, now, cost, purse)
+  local taken, before = { popped = {}, ids = {}, endings = {}, asked = {}, number = 0, purse = purse }, virtual_time()
   local quantum = conf.fifo and 1 or math.max(1, math.min(QUANTUM, math.ceil(number / 3)))
   local is_gated = conf.tenant_limits or conf.tenant_max_running or call('EXISTS', key('tenants')) == 1
   local least = 1
@@ -168,8 +189,8 @@ local function serve_ring(number, conf, now, cost)
     else
       allot_quanta(visits, left, cost, math.min(quantum, math.ceil(left / asked)))
     end
-    take(visits, taken, now, cost)
-    if taken.number >= number then
+    take(visits, taken, now, cost, conf)
+    if taken.number >= number or (purse and purse.is_closed) then
       break
     end
     local got = taken.number - former

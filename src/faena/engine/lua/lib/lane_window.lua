@@ -3,6 +3,7 @@
 -- claim, oldest first, all as doubles: 8 bytes and 16 for each. It changes only when a claim is granted, and neither asking nor
 -- granting decodes more of it than its ends.
 --@include key, window, learn
+local LANE_BUCKETS = 100   -- as in window.lua, fewer, because a value is read as a whole
 
 --- Note what a window holds now: `sum`, `oldest` (the instant of the first claim in it, or nil), and
 -- `stored`, of which what begins at `from` still counts.
@@ -53,19 +54,19 @@ local function room_in_windows(windows, want, now)
   return want, opens_at
 end
 
---- Write `number` granted claims into the windows; a lane that is visited again is looked into anew.
+--- Write `number` granted claims into the windows, or what a claim takes of each; a lane that is visited again is looked into anew.
 local function spend_in_windows(windows, number, now)
-  local buckets = 100   -- as in window.lua, fewer, because a value is read as a whole
   for _, window in ipairs(windows) do
-    local stored, width, last = window.stored, window.per_us / buckets, #window.stored - 15
+    local stored, width, last = window.stored, window.per_us / LANE_BUCKETS, #window.stored - 15
     local instant, before, rest = now, 0, #stored
     if last >= window.from then
       local at, held = struct.unpack('>dd', stored, last)
       instant = math.max(at, now)   -- in order, also when the clock was put back
-      if window.limit > buckets and math.floor(at / width) == math.floor(now / width) then
+      if window.limit > LANE_BUCKETS and math.floor(at / width) == math.floor(now / width) then
         before, rest = held, last - 1
       end
     end
+    number = window.taking or number
     stored = struct.pack('>d', window.sum + number) .. string.sub(stored, window.from, rest)
       .. struct.pack('>dd', instant, before + number)
     call('SET', key(window.name), stored, 'PX', math.ceil(window.per_us / 1000) + 60000)

@@ -5,6 +5,7 @@
 --   o  first of its line    b  the dead job that it was made of      x  automatic retries of the line
 --   e  when it expires      k  how often it was snoozed              r  why it was, the last time
 --   d  the redrive that made it   w  the flow or group it tells   t  what it told last
+--   k  {lease, costs}: what its handler has said it used under that lease
 -- `z` makes a mark longer than 64 bytes: a small hash of shorter values is a listpack, where finding
 -- each of a batch of ids is O(n).
 --@include read, key

@@ -10,6 +10,9 @@ local function raze()
       call('UNLINK', key(name))
     end
   end
+  for window in string.gmatch(call('HGET', key('conf'), 'costs') or '', '/(%d+/%S+)') do
+    call('UNLINK', key('costs:' .. window))
+  end
   call('UNLINK', key('lanes'), key('ring'), key('parked'), key('debts'), key('heads'), key('tenants'), key('learned'),
     key('homes'), key('moves'), key('outbox'), key('inbox'), key('late'), key('throttled'), key('left'))
   call('UNLINK', key('redrives'), key('desk_alerts'), key('addressees'), key('posts'), key('received'), key('errands'),

@@ -19,6 +19,9 @@ local function is_valid(name, value)
   if name == 'limits' or name == 'tenant_limits' then
     return string.gsub(value .. ' ', '[1-9]%d*/[1-9]%d* ', '') == (value == '' and ' ' or '')
       and (name ~= 'limits' or is_enough(string.gmatch(value, '(%d+)/')))
+  elseif name == 'costs' or name == 'tenant_costs' then
+    return string.gsub(value .. ' ', '[1-9]%d*/[1-9]%d*/[%l%d_]+ ', '') == (value == '' and ' ' or '')
+      and (name ~= 'costs' or value == '' or tonumber(call('HGET', key('conf'), 'shards') or 1) == 1)
   elseif SHARED[name] and value ~= '' then
     return tonumber(value) and is_enough(string.gmatch(value, '%d+'))
   elseif name == 'version' or name == 'order' then

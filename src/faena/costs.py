@@ -1,0 +1,45 @@
+"""What jobs cost in the units that a queue limits: estimates, and how the scripts read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from faena.errors import ConfigError, nearest
+from faena.limits import check_unit
+from faena.number import check_whole
+from faena.options import QueueOptions
+from faena.options.cost import MOST_COST
+
+
+def cost_fact(queue: str, options: QueueOptions, costs: Mapping[str, int]) -> str:
+    """A job's estimates as its first line has them; empty where it has none.
+
+    Refuses a unit that no limit of the queue names, and an estimate that none would ever let start.
+    """
+    for unit, number in costs.items():
+        bounds = [one for one in (*options.limits, *options.tenant_limits) if one.cost == unit]
+        if not bounds:
+            raise ConfigError(
+                f"cost must name what a limit of queue {queue} counts, got {unit!r}; "
+                f"{nearest(unit, options.units)}",
+                field="cost",
+                value=costs,
+            )
+        least = min(bounds, key=lambda one: one.max)
+        if number > least.max:
+            raise ConfigError(
+                f"cost of a job of queue {queue} must be at most {least.max} {unit}, which is all "
+                f"that {least} lets start, got {number}",
+                field="cost",
+                value=costs,
+            )
+    return ",".join(f"{unit}:{number}" for unit, number in sorted(costs.items()))
+
+
+def check_used(used: Mapping[str, Any]) -> Mapping[str, int]:
+    """Return what a handler says it has used, by unit."""
+    return {
+        check_unit(unit): check_whole(f"used {unit}", number, least=0, most=MOST_COST)
+        for unit, number in used.items()
+    }

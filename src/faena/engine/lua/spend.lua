@@ -1,0 +1,53 @@
+--- Say what a running job has used: what its claim reserved in the windows of limits by cost is put right.
+-- states   running stays running
+-- keys     leases, specs, marks hashes · costs, claims strings · parked, wake zsets
+-- args     now · id · lease · (unit · number used so far) …
+-- returns  OK (also when it was said before)
+-- refuses  LEASE_LOST · UNCONFIGURED
+-- Less than was reserved is given back where the claim stands; more is charged now, and may leave the
+-- window above its limit, which then grants nothing until there is room again.
+--@flags allow-oom
+--@include now, conf, mark, record, ending, lane, wake, cost
+local now, id, lease, conf = now_us(ARGV[1]), ARGV[2], ARGV[3], conf_now()
+local record = call('HGET', key('leases'), id)
+if not conf.version then
+  return 'UNCONFIGURED'
+elseif not holds_lease(record, lease) then
+  return 'LEASE_LOST'
+end
+local claimed_at, lane = tonumber(string.match(record, '^%S+ (%S+)')), place_in(record)
+local mark, estimate = marks_of({ id })[id] or {}, costs_in(call('HGET', key('specs'), id))
+local said = mark.k and mark.k[1] == lease and mark.k[2] or {}
+local windows = look_into_costs(cost_windows(conf.costs), now)
+local given, used = 0, {}
+for _, window in ipairs(lane and look_into_costs(cost_windows(conf.tenant_costs, lane), now) or {}) do
+  windows[#windows + 1] = window
+end
+for i = 4, #ARGV, 2 do
+  used[ARGV[i]] = tonumber(ARGV[i + 1])
+end
+
+for _, window in ipairs(windows) do
+  local unit = window.unit
+  local before = said[unit] or estimate[unit] or 1
+  local more = (used[unit] or before) - before
+  if more > 0 then
+    window.taking = more
+    spend_in_windows({ window }, 0, now)
+  elseif more < 0 then
+    given = given + give_back(window, claimed_at, -more)
+  end
+end
+for unit, number in pairs(used) do
+  said[unit] = number
+end
+mark.k = { lease, said }
+save_mark(id, mark)
+if given > 0 then
+  local until_at = lane and call('ZSCORE', key('parked'), lane)
+  if until_at and tonumber(until_at) < FULL then
+    call('ZADD', key('parked'), 'XX', now, lane)   -- the next exchange looks at it again
+  end
+  arm_wake()
+end
+return 'OK'
