@@ -82,3 +82,17 @@ async def test_a_job_that_was_promoted_changed_or_revived_shares_the_lane(rig: R
     await rig.engine.retry("q", ["again"])
     ready = {job for job, _ in (await rig.dump())["lane:@"]}
     assert ready == {"late", "changed", "again"}
+
+
+async def test_a_job_that_is_named_twice_joins_the_lane_once(rig: Rig) -> None:
+    await rig.add("late", delay=SECOND)
+    await rig.add("a", lane="@a")
+    await rig.engine.promote("q", ["late", "late"])
+    assert (await rig.dump())["lanes"] == {"@a": "1000000", "@": "1000000"}
+
+
+async def test_those_that_have_joined_in_a_batch_count_for_the_lane(rig: Rig) -> None:
+    await rig.engine.configure("q", {"tenant_hard": "1"})
+    jobs = [("a", b"010 lane=@a\n{}"), ("x", b"010\n{}"), ("y", b"010 lane=@\n{}")]
+    *_, last = await rig.engine.enqueue("q", "producer", rig.next_call(), jobs)
+    assert (last.code, last.extra) == ("TENANT_OVERLOADED", 1)

@@ -146,7 +146,7 @@ local function add(intake, id, spec, delay, facts)
     pile.delayed[last + 1], pile.delayed[last + 2] = intake.now + delay, id
   elseif lane or chain or intake.is_laned or laned_change > 0 then   -- see share_lane
     local stamp = intake.stamp + 1
-    intake.stamp = stamp
+    intake.stamp, pile.joins = stamp, pile.joins or not (lane or chain)
     pile.placed[#pile.placed + 1] = {
       id = id, lane = lane, chain = chain, score = chain and stamp or stamp + offset_of(intake, spec),
     }
@@ -184,6 +184,10 @@ end
 
 --- The live jobs of a lane, those of this batch among them.
 local function lane_depth(intake, lane)
+  if lane == COMMON and intake.pile.joins then
+    judge_all(intake)
+    write_pile(intake)   -- which tells who shares the lane
+  end
   local known = intake.lanes[lane]
   if not known then
     judge_all(intake)   -- an override that has ended is removed

@@ -24,12 +24,12 @@ end
 --- Where tenants' jobs are ready, a job without a tenant takes turns with them: such share a lane from
 -- now on, and their specs say so. On a queue whose jobs have no tenants there is no lane.
 local function share_lane(items)
-  local is_laned, ids, joined = laned_now() > 0, {}, {}
+  local is_laned, ids, joined, seen = laned_now() > 0, {}, {}, {}
   for _, item in ipairs(items) do
     if item.lane then
       is_laned = true
-    elseif is_laned and not item.chain then
-      ids[#ids + 1], joined[#joined + 1] = item.id, item
+    elseif is_laned and not item.chain and not seen[item.id] then   -- an operator may name a job twice
+      ids[#ids + 1], joined[#joined + 1], seen[item.id] = item.id, item, true
     end
   end
   if #ids == 0 then
