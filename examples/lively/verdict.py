@@ -82,7 +82,7 @@ def _weigh(verdict: Verdict, ending: Ending, view: JobView, ledger: Reader) -> N
         verdict.planned_starts += starts  # it is not over: whatever it did so far is as planned
         return
     setattr(verdict, view.state.value, getattr(verdict, view.state.value) + 1)
-    verdict.retries += view.attempts - (view.state is not State.COMPLETED and view.attempts > 0)
+    verdict.retries += max(0, view.attempts_made - 1)
     verdict.planned_starts += ending.starts
     extra = starts - ending.starts - limited
     verdict.after_limit += limited

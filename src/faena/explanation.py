@@ -42,7 +42,7 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
     at: int | None
     """When it was claimed, of one that runs; when it was finished, of any other."""
 
-    attempts: int
+    attempts_made: int
     losses: int
     worker: str | None
     error: str | None
@@ -51,7 +51,8 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
     def words(self, state: State) -> str:
         """What happened, as the end of a sentence."""
         at = "" if self.at is None else f" {instant(self.at)}"
-        notes = [_number(self.attempts, "failed attempt")] if self.attempts else []
+        failed = self.attempts_made - (state is State.COMPLETED)
+        notes = [_number(failed, "failed attempt")] if failed else []
         notes += [_number(self.losses, "lost worker")] if self.losses else []
         behind = f", after {' and '.join(notes)}" if notes else ""
         if state is State.RUNNING:

@@ -30,8 +30,8 @@ class Failure(msgspec.Struct, kw_only=True, omit_defaults=True, dict=True):
     task: str
     tenant: str | None = None
     key: str | None = None
-    attempts: int = 0
-    """Attempts used so far."""
+    attempts_made: int = 0
+    """Attempts used so far, this one included."""
     losses: int = 0
     """Deliveries lost with their worker."""
     at: int = 0

@@ -243,7 +243,7 @@ def _past(view: JobView) -> Past:
     last = view.errors[-1] if view.errors else None
     return Past(
         at=view.finished_at or view.claimed_at,
-        attempts=view.attempts,
+        attempts_made=view.attempts_made,
         losses=view.losses,
         worker=view.worker,
         error=f"{last.name}: {last.message}".split("\n")[0] if last else None,
@@ -311,7 +311,7 @@ def read_job(queue: str, job_id: str, look: Sequence[Any]) -> JobView:
         key=spec.key,
         priority=mark.get("p") or envelope.priority_of(sealed),
         headers=spec.headers,
-        attempts=mark.get("a", 0),
+        attempts_made=mark.get("a", 0) + (state is State.COMPLETED),
         losses=mark.get("l", 0),
         due_at=at if state is State.DELAYED else None,
         lease_until=at if state is State.RUNNING else None,
@@ -323,7 +323,7 @@ def read_job(queue: str, job_id: str, look: Sequence[Any]) -> JobView:
         errors=tuple(_error_decoder.decode(text) for text in _numbered(info, "error")),
         progress=msgspec.json.decode(info["progress"]) if "progress" in info else None,
         log=tuple(text.decode() for text in _numbered(info, "log")),
-        origin=mark.get("o"),
+        origin=mark.get("o") or job_id,
         retry_of=mark.get("b"),
         snoozes=mark.get("k", 0),
         snooze_reason=mark.get("r") or None,

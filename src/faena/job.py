@@ -179,8 +179,8 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     key: str | None
     priority: int
     headers: dict[str, str]
-    attempts: int
-    """Attempts used so far."""
+    attempts_made: int
+    """Attempts that have ended and count: those that failed, and the one that completed it."""
     losses: int
     """Deliveries lost with their worker."""
     due_at: int | None
@@ -197,8 +197,8 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     errors: tuple[ErrorRecord, ...]
     progress: Any
     log: tuple[str, ...]
-    origin: str | None = None
-    """Of a job that was made of a dead one: the first of that line."""
+    origin: str
+    """The first job of its line: its own id, unless it is a dead job, retried at the desk."""
     retry_of: str | None = None
     """The dead job that it was made of."""
     snoozes: int = 0

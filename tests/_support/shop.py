@@ -105,7 +105,7 @@ def open_shop(plan: Plan, ledger: Ledger, *, name: str = "shop") -> Faena:
 def _add_bell(task: Task[Work, str], ledger: Ledger) -> None:
     @task.on_dead
     async def bell(death: Death) -> None:
-        ledger.write("bell", death.job_id, death.attempts, death.losses)
+        ledger.write("bell", death.job_id, death.attempts_made, death.losses)
 
 
 def _add_pack(queue: Queue, size: int, ledger: Ledger) -> None:

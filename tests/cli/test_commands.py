@@ -92,14 +92,16 @@ def test_the_app_may_come_from_the_environment(cli: Cli, monkeypatch: pytest.Mon
 
 
 def test_job_tells_everything_but_what_the_job_carries(cli: Cli) -> None:
-    (job_id,) = enqueue(send, tenant="org-1", key="card", headers={"trace": "7"})
+    (job_id,) = enqueue(send, tenant="org-1", key="card", headers={"trace": "7"}, attempts=4)
     work_off()
+    assert "attempts made  1 of 4" in cli("job", TARGET, "mail", job_id)[1]
     for args in (("job", TARGET, "mail", job_id), ("job", TARGET, "mail", job_id, "--json")):
         code, out, _ = cli(*args)
         assert code == 0
         assert SECRET not in out
     told = document(cli, "job", TARGET, "mail", job_id)
     assert (told["state"], told["tenant"], told["key"]) == ("completed", "org-1", "card")
+    assert (told["attempts_made"], told["max_attempts"], told["origin"]) == (1, 4, job_id)
     assert {"payload", "result"}.isdisjoint(told)
     told = document(cli, "job", TARGET, "mail", job_id, "--payload")
     assert (told["payload"], told["result"]) == (SECRET, SECRET)

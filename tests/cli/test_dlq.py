@@ -100,6 +100,7 @@ def test_show_tells_everything_but_what_the_job_carries(cli: Cli) -> None:
     assert code == 0
     assert "ECONNREFUSED" in out
     assert "Traceback" in out
+    assert "attempts made  1\n" in "\n".join(line.rstrip() for line in out.splitlines())
     assert SECRET not in out
     told = document(cli, "show", "mail", job, "--payload")
     assert (told["payload"], told["status"], told["error"]["code"]) == (

@@ -52,7 +52,11 @@ async def test_a_dead_job_is_at_the_desk_with_what_it_died_of(
     assert (letter.error.name, letter.error.code) == ("ConnectionRefusedError", "ECONNREFUSED")
     assert "10.0.0.7" in letter.error.message
     assert "provider.call" in (letter.error.stack or "")
-    assert (letter.attempts, letter.resolution, bytes(letter.payload or b"")) == (1, None, b"7")
+    assert (letter.attempts_made, letter.resolution, bytes(letter.payload or b"")) == (
+        1,
+        None,
+        b"7",
+    )
     assert await app.dead_letters.get("mail", "never") is None
 
 
@@ -90,6 +94,12 @@ async def test_a_handler_knows_the_first_job_of_its_line(app: Faena, h: Harness)
     third = await app.dead_letters.retry("mail", second)
     await h.drain()
     assert seen == [(first, first), (second, first), (third, first)]
+    for job_id in (first, third):
+        view = await app.queues["mail"].handle(job_id).view()
+        letter = await app.dead_letters.get("mail", job_id)
+        assert view is not None
+        assert letter is not None
+        assert (view.origin, letter.origin) == (first, first)
 
 
 async def test_what_is_decided_is_decided_once(

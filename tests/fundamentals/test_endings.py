@@ -23,7 +23,7 @@ async def test_a_snooze_says_why_and_is_counted(app: Faena, h: Harness) -> None:
     await h.drain(through="15m")
     view = await receipt.handle.view()
     assert view is not None
-    assert (view.state, view.attempts) == (State.DELAYED, 0)
+    assert (view.state, view.attempts_made) == (State.DELAYED, 0)
     assert (view.snoozes, view.snooze_reason) == (2, "the bank is closed")
     assert "it was snoozed (the bank is closed), for another" in str(await receipt.handle.explain())
 

@@ -46,7 +46,7 @@ async def test_a_job_that_is_not_started_in_time_never_runs(app: Faena, h: Harne
         assert caught.value.error.code == "EXPIRED"
         view = await late.handle.view()
         assert view is not None
-        assert (view.state, view.attempts) == ("cancelled", 0)
+        assert (view.state, view.attempts_made) == ("cancelled", 0)
 
 
 async def test_a_retry_that_would_come_too_late_is_not_waited_for(app: Faena, h: Harness) -> None:
@@ -58,7 +58,7 @@ async def test_a_retry_that_would_come_too_late_is_not_waited_for(app: Faena, h:
     await h.drain(through="20m")
     view = await receipt.handle.view()
     assert view is not None
-    assert (view.state, view.attempts) == ("cancelled", 2)
+    assert (view.state, view.attempts_made) == ("cancelled", 2)
     assert [error.code for error in view.errors][-1] == "EXPIRED"
 
 

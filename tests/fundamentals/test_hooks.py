@@ -29,7 +29,7 @@ async def test_a_hook_runs_once_for_each_death(app: Faena, h: Harness) -> None:
     (death,) = deaths
     assert (death.job_id, death.task) == (receipt.id, "send")
     assert (death.tenant, death.key) == ("acme", "k-1")
-    assert (death.attempts, death.losses) == (2, 0)
+    assert (death.attempts_made, death.losses) == (2, 0)
     assert death.error is not None
     assert (death.error.name, death.error.message) == ("LookupError", "no such address: ana")
     await death.handle.retry()
@@ -48,7 +48,7 @@ async def test_a_hook_may_run_for_each_failed_attempt(app: Faena, h: Harness) ->
 
     @send.on_failure
     async def note(failure: Failure) -> None:
-        seen.append(failure.attempts)
+        seen.append(failure.attempts_made)
 
     await send.enqueue()
     await h.drain(through="1m")

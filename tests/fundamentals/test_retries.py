@@ -24,6 +24,11 @@ async def test_a_failed_attempt_is_tried_again_with_growing_waits(app: Faena, h:
     await h.drain()
     assert waits == [1, 3, 9]
     assert await receipt.handle.result() == "through"
+    view = await receipt.handle.view()
+    assert view is not None
+    assert view.attempts_made == 4
+    assert "completed" in str(told := await receipt.handle.explain())
+    assert "after 3 failed attempts" in str(told)
 
 
 async def test_a_job_out_of_attempts_is_dead_and_keeps_its_errors(app: Faena, h: Harness) -> None:

@@ -197,9 +197,8 @@ async def test_each_job_ends_as_its_own_entry_says(app: Faena) -> None:
     }
     assert views["odd"].log[0].startswith("its result was dropped: result must be JSON")
     assert views["value"].result == b'{"n":1}'
-    assert {word: view.attempts for word, view in views.items() if view.attempts} == dict.fromkeys(
-        ("error", "discard", "stop"), 1
-    )
+    unused = {word for word, view in views.items() if not view.attempts_made}
+    assert unused == {"snooze", "limit"}
     errors = {word: view.errors[0].name for word, view in views.items() if view.errors}
     assert errors == {
         "error": "ValueError",
@@ -293,7 +292,7 @@ async def test_a_payload_that_does_not_fit_fails_its_own_job_alone(
             assert await asyncio.gather(*good) == [1, 3, 4]
         bad = await receipts[1].handle.view()
     assert calls == [[1, 3, 4]]
-    assert (bad.state, bad.attempts, bad.errors[0].name) == (State.DEAD, 0, "PayloadError")
+    assert (bad.state, bad.attempts_made, bad.errors[0].name) == (State.DEAD, 0, "PayloadError")
 
 
 async def test_progress_and_logs_belong_to_the_job_that_tells_them(app: Faena) -> None:

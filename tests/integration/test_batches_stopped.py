@@ -115,7 +115,9 @@ async def test_a_worker_that_stops_hands_back_what_waits_at_no_attempt(app: Faen
         await until_it_has(worker, 6)
     assert bulk.calls == []
     views = [await receipt.handle.view() for receipt in receipts]
-    assert {(view.state, view.attempts, view.losses) for view in views} == {(State.READY, 0, 0)}
+    assert {(view.state, view.attempts_made, view.losses) for view in views} == {
+        (State.READY, 0, 0)
+    }
 
 
 async def test_a_job_that_comes_when_the_worker_stops_is_handed_back(
@@ -298,7 +300,9 @@ async def test_a_worker_in_a_hurry_hands_back_what_is_under_way(app: Faena, gate
         await gate.entered.wait()
         worker.stop()
     views = [await receipt.handle.view() for receipt in receipts]
-    assert {(view.state, view.attempts, view.losses) for view in views} == {(State.READY, 0, 0)}
+    assert {(view.state, view.attempts_made, view.losses) for view in views} == {
+        (State.READY, 0, 0)
+    }
     assert gate.stopped == 1
 
 

@@ -114,7 +114,7 @@ async def test_a_job_that_kills_its_process_is_dead_after_three_deliveries(
     others = await venom.breathe.enqueue_many(range(50))
     view = await _dead(receipt)
     assert ledger.jobs("start")[receipt.id] <= 3
-    assert (view.attempts, view.losses) == (0, 3)
+    assert (view.attempts_made, view.losses) == (0, 3)
     assert [error.code for error in view.errors] == ["WORKER_LOST"] * 3
     assert len({error.worker for error in view.errors}) == 3
     await _all_done(others)

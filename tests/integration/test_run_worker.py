@@ -29,4 +29,4 @@ async def test_a_cancelled_worker_hands_its_running_jobs_back_and_spends_no_atte
                 await working
             view = await receipt.handle.view()
     assert view is not None
-    assert (view.state, view.attempts, view.losses) == (State.READY, 0, 0)
+    assert (view.state, view.attempts_made, view.losses) == (State.READY, 0, 0)

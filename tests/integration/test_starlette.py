@@ -158,7 +158,7 @@ async def test_a_job_that_does_not_end_in_time_goes_back_with_its_attempts(shop:
     await host.ended()
     view = await receipt.handle.view()
     assert view is not None
-    assert (view.state, view.attempts) == ("ready", 0)
+    assert (view.state, view.attempts_made) == ("ready", 0)
 
 
 async def test_only_the_named_queues_are_served(shop: Shop) -> None:

@@ -65,7 +65,7 @@ async def test_a_worker_killed_with_minus_nine_is_replaced_and_its_job_recovered
         assert len(service.children()) == 2
         assert "was killed by SIGKILL" in service.log()
         view = await receipt.handle.view()
-    assert (view.attempts, view.losses) == (0, 1)
+    assert (view.attempts_made, view.losses) == (1, 1)
 
 
 async def test_a_stop_lets_running_jobs_end_and_hands_back_the_rest_unspent(
@@ -85,7 +85,7 @@ async def test_a_stop_lets_running_jobs_end_and_hands_back_the_rest_unspent(
     states = [await receipt.handle.state() for receipt in short + long]
     assert states == [State.COMPLETED] * 2 + [State.READY] * 4
     views = [await receipt.handle.view() for receipt in long]
-    assert {(view.attempts, view.losses) for view in views} == {(0, 0)}
+    assert {(view.attempts_made, view.losses) for view in views} == {(0, 0)}
 
 
 async def test_a_second_signal_hands_running_jobs_back_at_once(

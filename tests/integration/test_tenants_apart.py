@@ -65,5 +65,5 @@ async def test_a_process_chooses_its_ending_as_any_handler_does() -> None:
     assert (view.reason, view.live, view.running) == ("rate_limited", 1, 0)
     job = await limited.handle.view()
     assert job is not None
-    assert (job.state, job.attempts, job.errors) == ("ready", 0, ())
+    assert (job.state, job.attempts_made, job.errors) == ("ready", 0, ())
     assert not (await calls.tenant("zen").view()).is_held

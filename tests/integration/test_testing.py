@@ -298,7 +298,7 @@ async def test_a_drain_that_is_cut_short_hands_its_jobs_back(shop: Shop) -> None
         with pytest.raises(asyncio.CancelledError):
             await draining
         (job,) = await h.assert_enqueued(slow, state="ready")
-        assert job.attempts == 0
+        assert job.attempts_made == 0
 
 
 async def test_one_attempt_needs_no_broker(shop: Shop) -> None:

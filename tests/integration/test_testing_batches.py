@@ -131,7 +131,7 @@ async def test_a_drain_that_is_cut_short_hands_back_a_batch(app: Faena) -> None:
         with pytest.raises(asyncio.CancelledError):
             await draining
         found = await h.assert_enqueued(bulk.task, state="ready", count=3)
-        assert {job.attempts for job in found} == {0}
+        assert {job.attempts_made for job in found} == {0}
 
 
 def test_threads_and_code_without_an_event_loop_have_batches_too(app: Faena) -> None:

@@ -195,7 +195,7 @@ async def test_a_stored_payload_that_no_longer_fits_is_dead_at_once_with_its_fie
         assert view is not None
         (error,) = view.errors
         assert (view.state, error.name, error.code) == ("dead", "PayloadError", "PAYLOAD")
-        assert view.attempts == 0, "no handler ran"
+        assert view.attempts_made == 0, "no handler ran"
         assert error.fields == (("weight", "expected float, got str"),)
         assert bytes(view.payload) == b'{"weight":"2 kg","address":"Calle 1"}'
         with pytest.raises(JobFailed, match="weight expected float, got str"):
@@ -242,7 +242,7 @@ async def test_a_job_of_an_unknown_task_waits_for_a_worker_that_knows_it() -> No
             h.clock.advance("15s")
         view = await receipt.handle.view()
         assert view is not None
-        assert (view.attempts, view.losses, view.errors) == (0, 0, ())
+        assert (view.attempts_made, view.losses, view.errors) == (0, 0, ())
         (await later.drain()).check()
         assert await receipt.handle.result() == 2
 

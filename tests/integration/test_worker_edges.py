@@ -139,7 +139,7 @@ async def test_no_handler_outlives_a_cancelled_worker(app: Faena) -> None:
         assert ends == ["stopped"]
         view = await receipt.handle.view()
     assert view is not None
-    assert (view.state, view.attempts, view.losses) == (State.READY, 0, 0)
+    assert (view.state, view.attempts_made, view.losses) == (State.READY, 0, 0)
 
 
 async def test_a_stop_strands_nothing_that_was_claimed_ahead(app: Faena) -> None:

@@ -48,7 +48,7 @@ async def test_a_death_adds_one_ready_job_that_tells_of_it(rig: Rig) -> None:
             "task": "send",
             "tenant": 'a"b',
             "key": "k",
-            "attempts": 1,
+            "attempts_made": 1,
             "losses": 0,
             "at": T0 + SECOND,
             "error": msgspec.json.decode(BOOM_JSON),
@@ -80,7 +80,7 @@ async def test_a_job_that_cost_too_many_workers_has_its_hook_without_being_read(
         await rig.turn()
     (hook,) = await hooks(rig)
     told = hook["payload"]
-    assert (told["job_id"], told["attempts"], told["losses"]) == ("j", 0, 2)
+    assert (told["job_id"], told["attempts_made"], told["losses"]) == ("j", 0, 2)
     assert told["error"]["code"] == "WORKER_LOST"
 
 

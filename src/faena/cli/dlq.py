@@ -13,7 +13,7 @@ from faena.app import Faena
 from faena.cli import session
 from faena.cli.argument import DURATION, Commands, by, common, example, split, words
 from faena.cli.document import document
-from faena.cli.output import Output, facts, instant, plain, table
+from faena.cli.output import Output, attempts, facts, instant, plain, table
 from faena.cli.target import find_app, find_queue
 from faena.deadletter.desk import Desk
 from faena.deadletter.item import DeadGroup, DeadLetter, DeadStats, Dealt, Status
@@ -164,13 +164,13 @@ def _facts(letter: DeadLetter) -> list[tuple[str, object]]:
         ("tenant", letter.tenant),
         ("key", letter.key),
         ("died", instant(letter.died_at)),
-        ("attempts", letter.attempts),
+        ("attempts made", attempts(letter.attempts_made, letter.max_attempts)),
         ("losses", letter.losses or None),
         ("error", _said(letter.error.name, letter.error.code, letter.error.message)),
         ("group", letter.fingerprint),
         ("retried as", letter.retried_as),
         ("retry of", letter.retry_of),
-        ("first of its line", letter.origin),
+        ("first of its line", letter.origin if letter.retry_of else None),
         ("automatic retries", letter.auto_retries or None),
     ]
 

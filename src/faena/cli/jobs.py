@@ -12,7 +12,7 @@ from rich.text import Text
 from faena.cli import session
 from faena.cli.argument import common, example, split, words
 from faena.cli.document import document
-from faena.cli.output import Output, facts, instant, plain, table
+from faena.cli.output import Output, attempts, facts, instant, plain, table
 from faena.cli.target import find_app, find_queue
 from faena.errors import JobNotFound
 from faena.job import JobView
@@ -75,7 +75,7 @@ def _facts(view: JobView) -> list[tuple[str, object]]:
         ("tenant", view.tenant),
         ("key", view.key),
         ("priority", view.priority),
-        ("attempts", view.attempts),
+        ("attempts made", attempts(view.attempts_made, view.max_attempts)),
         ("losses", view.losses or None),
         ("snoozed", _snoozes(view)),
         ("due", instant(view.due_at)),
@@ -128,7 +128,7 @@ def jobs(
     )
 
     def view(console: Console) -> None:
-        heads = ("id", "task", "tenant", "attempts", "when", "last error")
+        heads = ("id", "task", "tenant", "attempts made", "when", "last error")
         console.print(table(heads, map(_row, page.jobs)))
         if page.cursor:
             console.print(Text(plain(f"more: --cursor {page.cursor}")))
@@ -141,4 +141,4 @@ def _row(view: JobView) -> tuple[object, ...]:
     last = view.errors[-1] if view.errors else None
     when = instant(view.finished_at or view.due_at or view.claimed_at) or ""
     said = f"{last.name}: {last.message}".split("\n")[0] if last else ""
-    return view.id, view.task, view.tenant or "", view.attempts, when, said
+    return view.id, view.task, view.tenant or "", view.attempts_made, when, said

@@ -91,6 +91,11 @@ def plain(text: str) -> str:
     )
 
 
+def attempts(made: int, most: int | None) -> str:
+    """How many attempts a job has made, and of how many where that is known."""
+    return str(made) if most is None else f"{made} of {most}"
+
+
 def instant(us: int | None, zone: str = "UTC") -> str | None:
     """A server's instant, readable, in a zone that is named."""
     if us is None:

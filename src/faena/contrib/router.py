@@ -159,7 +159,7 @@ class _Door:
 def _facts(view: JobView) -> dict[str, Any]:
     """What a caller is told: the words of an error may hold what only operators should see."""
     facts: dict[str, Any] = {"id": view.id, "task": view.task, "state": view.state}
-    facts["attempts"] = view.attempts
+    facts["attempts_made"] = view.attempts_made
     if view.state is State.COMPLETED:
         facts["result"] = msgspec.Raw(view.result or b"null")
     elif view.errors:

@@ -49,14 +49,16 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
     """What it died of: name, message, stack, code."""
     errors: tuple[ErrorRecord, ...]
     """Those of the attempts before, too; the newest 20."""
-    attempts: int
+    attempts_made: int
+    max_attempts: int | None
+    """How many attempts its producer gave it; None leaves that to its task."""
     losses: int
     payload: msgspec.Raw | None
     """None when the spec cannot be read."""
     key: str | None
     headers: dict[str, str]
-    origin: str | None
-    """The first job of its line of retries; None when it is that itself."""
+    origin: str
+    """The first job of its line: its own id, unless it is a dead job, retried at the desk."""
     retry_of: str | None
     """The dead job it was made of."""
     retried_as: str | None
@@ -131,12 +133,13 @@ def read_letter(queue: str, found: Found, look: Sequence[Any]) -> DeadLetter:
         fingerprint=record.f,
         error=last or ErrorRecord(name=record.e, message="", code=record.c or None),
         errors=view.errors if view else (),
-        attempts=view.attempts if view else 0,
+        attempts_made=view.attempts_made if view else 0,
+        max_attempts=view.max_attempts if view else None,
         losses=view.losses if view else 0,
         payload=view.payload if view else None,
         key=view.key if view else None,
         headers=view.headers if view else {},
-        origin=view.origin if view else None,
+        origin=view.origin if view else found.place.id,
         retry_of=view.retry_of if view else None,
         retried_as=record.reached,
         auto_retries=view.auto_retries if view else 0,

@@ -36,7 +36,7 @@ def tell_end(queue: str, claim: Claim, outcome: Outcome | None, attempt: Attempt
             "job_id": claim.id,
             "tenant": job.tenant if job else None,
             "attempt": claim.attempts + 1,
-            "attempts": most,
+            "max_attempts": most,
             "error": outcome.error.name,
             "code": outcome.error.code,
         },

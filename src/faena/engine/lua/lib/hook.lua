@@ -9,7 +9,7 @@ end
 
 --- What the hook's handler is given, as JSON; the error's is as its worker, or rescue.lua, wrote it.
 local function told_to_hook(id, task, tenant, key_of_job, mark, error, now)
-  return string.format('{"job_id":%s,"task":%s%s%s,"attempts":%d,"losses":%d,"at":%s%s}',
+  return string.format('{"job_id":%s,"task":%s%s%s,"attempts_made":%d,"losses":%d,"at":%s%s}',
     cjson.encode(id), cjson.encode(task), member('tenant', tenant), member('key', key_of_job),
     tonumber(mark.a) or 0, tonumber(mark.l) or 0, whole(now), error ~= '' and ',"error":' .. error or '')
 end
