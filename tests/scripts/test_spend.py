@@ -7,7 +7,7 @@ import pytest
 from faena import Limit
 from faena.engine.spending import spend
 from faena.errors import LeaseLost
-from faena.outcomes import Completed, Retried
+from faena.outcomes import Completed, Retried, Snoozed
 from tests._support.rig import BOOM, SECOND, Rig
 from tests.scripts.test_exchange_costs import TOKENS, add, ids
 
@@ -97,3 +97,14 @@ async def test_a_tenant_that_used_less_is_looked_at_again(rig: Rig) -> None:
     assert ids(await rig.turn(5)) == []
     await spend(rig.engine, "q", "a0", lease, {"tokens": 20})
     assert ids(await rig.turn(5)) == ["a1"]
+
+
+async def test_a_job_that_said_what_it_used_is_snoozed_as_any(rig: Rig) -> None:
+    await rig.declare(limits=[TOKENS])
+    await add(rig, a=60)
+    lease = await rig.claim()
+    await spend(rig.engine, "q", "a", lease, {"tokens": 10})
+    await rig.turn(0, ("a", lease, Snoozed(SECOND, "closed")))
+    rig.clock.go(2)
+    (claim,) = (await rig.turn(1)).claimed
+    assert (claim.id, claim.snoozes) == ("a", 1)

@@ -17,7 +17,7 @@ elseif not holds_lease(record, lease) then
 end
 local claimed_at, lane = tonumber(string.match(record, '^%S+ (%S+)')), place_in(record)
 local mark, estimate = marks_of({ id })[id] or {}, costs_in(call('HGET', key('specs'), id))
-local said = mark.k and mark.k[1] == lease and mark.k[2] or {}
+local said = mark.v and mark.v[1] == lease and mark.v[2] or {}
 local windows = look_into_costs(cost_windows(conf.costs), now)
 local given, used = 0, {}
 for _, window in ipairs(lane and look_into_costs(cost_windows(conf.tenant_costs, lane), now) or {}) do
@@ -41,7 +41,7 @@ end
 for unit, number in pairs(used) do
   said[unit] = number
 end
-mark.k = { lease, said }
+mark.v = { lease, said }
 save_mark(id, mark)
 if given > 0 then
   local until_at = lane and call('ZSCORE', key('parked'), lane)
