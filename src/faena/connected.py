@@ -19,6 +19,7 @@ from faena.health import Health, check_health
 from faena.naming import check_name
 from faena.options import QueueOptions
 from faena.portal import Portal
+from faena.queue import Queue
 from faena.runtime import Connection, Links, Runtime
 from faena.services.doctor import Finding, visit
 
@@ -42,6 +43,20 @@ class AppPortal(Portal):
     def doctor(self) -> list[Finding]:
         """What is wrong with the broker; see `Faena.doctor`."""
         return self.run(self._app.doctor())
+
+    def counts(self, queue: Queue) -> dict[str, int]:
+        """Jobs per state; see `Queue.counts`."""
+        return self.run(queue.counts())
+
+    def pause(
+        self, queue: Queue, *, reason: str = "pause", duration: Duration | None = None
+    ) -> bool:
+        """Serve no more jobs until `resume`, or for a time; see `Queue.pause`."""
+        return self.run(queue.pause(reason=reason, duration=duration))
+
+    def resume(self, queue: Queue, *, reason: str = "pause") -> bool:
+        """End a hold; see `Queue.resume`."""
+        return self.run(queue.resume(reason=reason))
 
 
 class Connected:

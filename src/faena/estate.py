@@ -47,6 +47,7 @@ class Homes:
         self._seen_at = 0.0
         self._looking: asyncio.Task[Table] | None = None
         self._working: asyncio.Task[None] | None = None
+        self._is_closed = False
 
     async def table(self) -> Table:
         """The table, which may have changed since it was seen."""
@@ -213,8 +214,12 @@ class Homes:
         return table
 
     def carry_on(self) -> None:
-        """Work on the change in the background, if this program does not already."""
-        if self._working is None or self._working.done():
+        """Work on the change in the background, if this program does not already.
+
+        Not once it is closed: whoever waited for a look may be told of it only then, and nobody
+        would end what it starts.
+        """
+        if not self._is_closed and (self._working is None or self._working.done()):
             self._working = asyncio.create_task(self._work())
 
     async def _work(self) -> None:
@@ -227,6 +232,7 @@ class Homes:
 
     async def close(self) -> None:
         """Leave what is under way to others."""
+        self._is_closed = True
         tasks = [task for task in (self._working, self._looking) if task is not None]
         for task in tasks:
             task.cancel()
@@ -278,5 +284,5 @@ class Estate:
 
     async def close(self) -> None:
         """Stop working on changes."""
-        for homes in self._homes.values():
+        for homes in list(self._homes.values()):  # callers that end may still ask for others
             await homes.close()

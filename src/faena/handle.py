@@ -42,7 +42,7 @@ class Handle(Generic[R]):
         return await (await self._app.runtime()).inspector.explain(self.queue, self.id)
 
     async def result(self, timeout: timedelta | str | None = None) -> R:
-        """Wait for the job and return what its handler returned.
+        """Wait for the job and return what its handler returned; outages are waited out.
 
         Raises JobFailed (JobTimedOut, JobCancelled) when it did not complete, ResultTimeout when it
         is not finished in time, JobNotFound when retention kept nothing of it, and PayloadError

@@ -13,7 +13,7 @@ from faena.cursor import read_cursor, write_cursor
 from faena.engine import Engine, envelope, scripts
 from faena.engine.desk import Place
 from faena.engine.subscription import Subscription
-from faena.errors import JobNotFound, ResultTimeout
+from faena.errors import JobNotFound, ResultTimeout, StoreUnavailable
 from faena.estate import Estate
 from faena.explanation import Explanation, Past, read_explanation
 from faena.homes import queue_of
@@ -27,6 +27,7 @@ _POLL_S: Final = 1.0
 
 _spec_decoder = msgspec.json.Decoder(Spec)
 _error_decoder = msgspec.json.Decoder(ErrorRecord)
+_UNREADABLE: Final = Spec(task="")
 
 
 class Hold(msgspec.Struct, frozen=True):
@@ -62,6 +63,15 @@ class Page(msgspec.Struct, frozen=True):
 
     jobs: tuple[JobView, ...]
     cursor: str | None
+
+
+class _Waiter:
+    """Somebody who waits for a job's end."""
+
+    def __init__(self) -> None:
+        self.told = asyncio.Event()
+        self.trouble: StoreUnavailable | None = None
+        """Why nobody knows how the job stands."""
 
 
 class Inspector:
@@ -165,39 +175,50 @@ class Inspector:
         return [Place("0", job) for job in ids]
 
     async def finished(self, queue: str, job_id: str, timeout_s: float | None) -> JobView:
-        """Wait until a job is finished and return it."""
-        told = asyncio.Event()
+        """Wait until a job is finished and return it; an outage of the broker is waited out."""
+        waiter = _Waiter()
         waiting = self._waiting.setdefault((queue, job_id), [])
-        waiting.append(told)
+        waiting.append(waiter.told)
         try:
             async with asyncio.timeout(timeout_s):
-                return await self._wait(queue, job_id, told)
+                return await self._wait(queue, job_id, waiter)
         except TimeoutError:
-            message = f"job {job_id} is not finished after {timeout_s:g} s; it goes on"
-            raise ResultTimeout(message, op="result") from None
+            raise _too_late(job_id, timeout_s, waiter.trouble) from waiter.trouble
         finally:
-            waiting.remove(told)
+            waiting.remove(waiter.told)
             if not waiting:
                 self._waiting.pop((queue, job_id), None)
 
-    async def _wait(self, queue: str, job_id: str, told: asyncio.Event) -> JobView:
+    async def _wait(self, queue: str, job_id: str, waiter: _Waiter) -> JobView:
         await self._listen()
         while True:
-            state = await self._estate.of(queue).first(
-                lambda home: self._engine.await_job(home, job_id),
-                is_found=lambda answer: answer != "unknown",
-            )
-            view = await self.job(queue, job_id) if state in _FINISHED_WORDS else None
-            if view is not None and view.state in FINISHED:
+            try:
+                view = await self._ask_to_be_told(queue, job_id)
+            except StoreUnavailable as error:
+                if self._engine.wire.is_closed:
+                    raise
+                view, waiter.trouble = None, error
+            else:
+                waiter.trouble = None
+            if view is not None:
                 return view
-            if state == "unknown":
-                raise JobNotFound(
-                    f"no job {job_id} in queue {queue}: it is unknown, or retention removed it",
-                    op="result",
-                )
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(told.wait(), _POLL_S)
-            told.clear()
+                await asyncio.wait_for(waiter.told.wait(), _POLL_S)
+            waiter.told.clear()
+
+    async def _ask_to_be_told(self, queue: str, job_id: str) -> JobView | None:
+        """The job if it is finished; else its end will be told."""
+        state = await self._estate.of(queue).first(
+            lambda home: self._engine.await_job(home, job_id),
+            is_found=lambda answer: answer != "unknown",
+        )
+        if state == "unknown":
+            raise JobNotFound(
+                f"no job {job_id} in queue {queue}: it is unknown, or retention removed it",
+                op="result",
+            )
+        view = await self.job(queue, job_id) if state in _FINISHED_WORDS else None
+        return view if view is not None and view.state in FINISHED else None
 
     async def _listen(self) -> None:
         if self._listening is None:
@@ -213,6 +234,15 @@ class Inspector:
         if self._listening is not None:
             await (await self._listening).close()
             self._listening = None
+
+
+def _too_late(
+    job_id: str, timeout_s: float | None, trouble: StoreUnavailable | None
+) -> ResultTimeout:
+    words = f"it is unknown how it stands: {trouble}" if trouble else "it goes on"
+    return ResultTimeout(
+        f"job {job_id} is not finished after {timeout_s or 0:g} s; {words}", op="result"
+    )
 
 
 _FINISHED_WORDS = frozenset(state.value for state in FINISHED)
@@ -296,7 +326,7 @@ def read_job(queue: str, job_id: str, look: Sequence[Any]) -> JobView:
     """Put together what the columns say of one job."""
     word, score, sealed, packed, record, result, info_pairs = look
     state = State(word.decode())
-    spec = _spec_decoder.decode(envelope.body_of(sealed))
+    spec, priority = _producers(sealed)
     mark: Mapping[str, Any] = msgspec.msgpack.decode(packed) if packed else {}
     info = scripts.pairs(info_pairs)
     claimed_at, worker = _claim(record)
@@ -306,10 +336,11 @@ def read_job(queue: str, job_id: str, look: Sequence[Any]) -> JobView:
         queue=queue,
         state=state,
         task=spec.task,
+        is_unreadable=spec is _UNREADABLE,
         payload=spec.payload,
         tenant=spec.tenant,
         key=spec.key,
-        priority=mark.get("p") or envelope.priority_of(sealed),
+        priority=mark.get("p") or priority,
         headers=spec.headers,
         attempts_made=mark.get("a", 0) + (state is State.COMPLETED),
         losses=mark.get("l", 0),
@@ -330,6 +361,14 @@ def read_job(queue: str, job_id: str, look: Sequence[Any]) -> JobView:
         auto_retries=mark.get("x", 0),
         max_attempts=spec.retry.attempts if spec.retry else spec.attempts,
     )
+
+
+def _producers(sealed: bytes) -> tuple[Spec, int]:
+    """What was enqueued, and its priority; programs of another kind may have written anything."""
+    try:
+        return _spec_decoder.decode(envelope.body_of(sealed)), envelope.priority_of(sealed)
+    except (msgspec.MsgspecError, ValueError, IndexError):
+        return _UNREADABLE, 0
 
 
 def _claim(record: bytes) -> tuple[int | None, str | None]:

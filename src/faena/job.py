@@ -209,6 +209,8 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     """How many attempts its producer gave it; None leaves that to its task."""
     auto_retries: int = 0
     """How often its line was retried by itself."""
+    is_unreadable: bool = False
+    """Whether nobody can read what was enqueued: it has no task, no payload and no headers then."""
 
     @property
     def schedule(self) -> str | None:

@@ -27,9 +27,11 @@ from datetime import timedelta
 from typing import Any, Generic, NamedTuple, TypeVar, Unpack, cast, overload
 from weakref import WeakMethod
 
+from faena.duration import Duration
 from faena.errors import ConfigError, StoreUnavailable
+from faena.explanation import Explanation
 from faena.handle import Handle
-from faena.job import Job
+from faena.job import Job, JobView
 from faena.receipt import Receipt
 from faena.runtime import Links
 from faena.states import State
@@ -175,9 +177,39 @@ class Portal:
         """Where a job is now; None when it is unknown or was pruned."""
         return self._run(handle.state)
 
+    def view(self, handle: Handle[Any]) -> JobView | None:
+        """Everything known of a job."""
+        return self._run(handle.view)
+
+    def explain(self, handle: Handle[Any]) -> Explanation:
+        """Why a job has not started, or what became of it; see `Handle.explain`."""
+        return self._run(handle.explain)
+
     def cancel(self, handle: Handle[Any]) -> str:
         """Cancel a job: "cancelled", or "asked" when it runs and is being stopped."""
         return self._run(handle.cancel)
+
+    def retry(self, handle: Handle[Any]) -> None:
+        """Run a finished job again; see `Handle.retry`."""
+        self._run(handle.retry)
+
+    def promote(self, handle: Handle[Any]) -> None:
+        """Run a delayed job now."""
+        self._run(handle.promote)
+
+    def change(
+        self,
+        handle: Handle[Any],
+        *,
+        delay: Duration | None = None,
+        priority: int | str | None = None,
+    ) -> None:
+        """Change when a waiting job runs, or its priority."""
+        self._run(lambda: handle.change(delay=delay, priority=priority))
+
+    def remove(self, handle: Handle[Any]) -> None:
+        """Remove a job for good; see `Handle.remove`."""
+        self._run(handle.remove)
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run any coroutine of the app and wait for it; an interrupted wait cancels it."""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from faena import Faena
+from faena import Faena, Priority
 from faena.errors import ConfigError, JobCancelled, PayloadError, ResultTimeout, StoreUnavailable
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
@@ -51,6 +51,30 @@ def test_every_operation_has_a_form_without_an_event_loop(app: Faena) -> None:
         app.sync.result(late.handle)
     with pytest.raises(PayloadError, match="expected str, got int"):
         app.sync.enqueue(shout, 7)  # type: ignore[arg-type]
+
+
+def test_what_operators_do_has_a_form_without_an_event_loop(app: Faena) -> None:
+    queue = app.queue("mail")
+
+    @queue.task
+    async def shout(word: str) -> str:
+        return word.upper()
+
+    sync, handle = app.sync, app.sync.enqueue(shout, "hola", delay="1h").handle
+    assert sync.counts(queue)["delayed"] == 1
+    assert sync.explain(handle).state == "delayed"
+    sync.change(handle, delay="2h", priority="high")
+    view = sync.view(handle)
+    assert view is not None
+    assert view.priority == Priority.HIGH
+    sync.promote(handle)
+    assert sync.pause(queue)
+    assert sync.resume(queue)
+    sync.cancel(handle)
+    sync.retry(handle)
+    assert sync.state(handle) == "ready"
+    sync.remove(handle)
+    assert sync.view(handle) is None
 
 
 async def _work(app: Faena) -> None:
@@ -148,7 +172,7 @@ def test_a_wait_that_times_out_leaves_the_portal_usable(app: Faena) -> None:
 
 PROGRAM = """
     import os, sys
-    from faena import Faena
+    from faena import Faena, Priority
 
     app = Faena("program", os.environ.get("URL"), directory=os.environ["HOME_DIR"],
                 namespace=os.environ["NAMESPACE"])

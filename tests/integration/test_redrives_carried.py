@@ -154,3 +154,28 @@ async def test_who_watches_sees_what_a_worker_does(server: Server) -> None:
             assert (view.state, view.moved) == ("done", 30)
             assert seen == sorted(seen)
             await driving
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("command", [("dlq", "redrive"), ("retry-failed",)])
+async def test_ctrl_c_says_that_workers_carry_on_and_how_to_stop_them(
+    command: tuple[str, ...], server: Server, tmp_path: Path
+) -> None:
+    with app.override(url=server.url):
+        async with app:
+            await fill((await app.runtime()).engine, 30)
+            words = [*command, TARGET, "mail", "--rate", "1/s"]
+            with Service(*words, log=tmp_path / "log", FAENA_URL=server.url) as service:
+                await eventually(_has_begun, within=20)
+                service.send(signal.SIGINT)
+                code, _ = await service.ended()
+            (view,) = await app.dead_letters.redrives("mail")
+            assert (code, view.state) == (130, "running")
+            assert service.log().strip() == (
+                f"faena: interrupted; redrive {view.id} goes on in workers of mail: "
+                f"`faena dlq redrive mail --stop {view.id}` stops it"
+            )
+
+
+async def _has_begun() -> bool:
+    return any(view.moved for view in await app.dead_letters.redrives("mail"))

@@ -70,7 +70,7 @@ def _facts(view: JobView) -> list[tuple[str, object]]:
     progress = None if view.progress is None else msgspec.json.encode(view.progress).decode()
     return [
         ("id", view.id),
-        ("task", f"{view.queue}/{view.task}"),
+        ("task", f"{view.queue}/{_task(view)}"),
         ("state", f"{view.state.value}, asked to stop" if view.is_stopping else view.state.value),
         ("tenant", view.tenant),
         ("key", view.key),
@@ -141,4 +141,8 @@ def _row(view: JobView) -> tuple[object, ...]:
     last = view.errors[-1] if view.errors else None
     when = instant(view.finished_at or view.due_at or view.claimed_at) or ""
     said = f"{last.name}: {last.message}".split("\n")[0] if last else ""
-    return view.id, view.task, view.tenant or "", view.attempts_made, when, said
+    return view.id, _task(view), view.tenant or "", view.attempts_made, when, said
+
+
+def _task(view: JobView) -> str:
+    return "(unreadable)" if view.is_unreadable else view.task

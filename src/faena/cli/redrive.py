@@ -15,7 +15,7 @@ from faena.cli.dlq import chosen, decision, dlq, filters
 from faena.cli.output import Output, instant, table
 from faena.cli.progress import progress
 from faena.cli.target import find_app, find_queue
-from faena.deadletter.progress import RedriveView, Report
+from faena.deadletter.progress import UNDER_WAY, RedriveView, Report
 from faena.deadletter.redrive import MOST_CANARIES
 from faena.errors import InvalidTransition
 from faena.limits import Limit
@@ -119,15 +119,30 @@ def redrives(output: Output, words: tuple[str, ...]) -> None:
 
 @contextmanager
 def _watched(output: Output, what: str) -> Generator[Report]:
-    """A bar that counts the jobs which were retried, of one redrive after another."""
-    with progress(output, what) as advance:
-        moved: dict[str, int] = {}
+    """A bar that counts the jobs which were retried, of one redrive after another.
 
-        def report(view: RedriveView) -> None:
-            advance(view.moved - moved.get(view.id, 0))
-            moved[view.id] = view.moved
+    Ctrl-C ends the watching alone: workers carry on what is written down.
+    """
+    seen: dict[str, RedriveView] = {}
+    try:
+        with progress(output, what) as advance:
 
-        yield report
+            def report(view: RedriveView) -> None:
+                before = seen.get(view.id)
+                advance(view.moved - (before.moved if before else 0))
+                seen[view.id] = view
+
+            yield report
+    except KeyboardInterrupt:
+        left = [view for view in seen.values() if view.state in UNDER_WAY]
+        raise KeyboardInterrupt("; ".join(map(_farewell, left))) from None
+
+
+def _farewell(view: RedriveView) -> str:
+    return (
+        f"redrive {view.id} goes on in workers of {view.queue}: "
+        f"`faena dlq redrive {view.queue} --stop {view.id}` stops it"
+    )
 
 
 def _sentence(view: RedriveView) -> str:

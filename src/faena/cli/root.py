@@ -89,6 +89,8 @@ def main(args: Sequence[str] | None = None) -> int:
 
 def _explain(error: BaseException, output: Output) -> int:
     """One line for one error, or one object."""
+    if isinstance(error, click.Abort) and isinstance(error.__cause__, KeyboardInterrupt):
+        error = error.__cause__  # click takes Ctrl-C for an answer to a question
     if output.is_debug:
         traceback.print_exception(error)
     told, code = _line(error)
@@ -124,7 +126,7 @@ def _line(error: BaseException) -> tuple[str, int]:
             advice = _advice(error)
             return f"{error}; {advice}" if advice else str(error), _code(error)
         case KeyboardInterrupt():
-            return "interrupted", 130
+            return f"interrupted; {error}" if str(error) else "interrupted", 130
         case _:
             what = f"{type(error).__name__}: {error}"
             return f"unexpected error, {what}; --debug shows where, please report it", 1

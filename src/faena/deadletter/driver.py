@@ -90,6 +90,8 @@ class Driver:
         await self._look(calls, homes, epoch)
         if self.view().state in _VERBS:  # it was ended while homes changed
             return self.view()
+        if self._report:
+            self._report(self.view())  # its id, before anything is retried
         await self._be_everywhere(calls, homes)
         if any(record["state"] in {"running", "done"} for record in self._records.values()):
             await self._tell(calls, "go")  # the canaries were well, or there are none

@@ -153,7 +153,8 @@ def _view(queue: str, job_id: str, look: Sequence[Any]) -> JobView | None:
         view = read_job(queue, job_id, look) if look else None
     except (msgspec.MsgspecError, ValueError, IndexError):
         return None
-    return view if view and view.state is State.DEAD else None
+    is_dead = view is not None and view.state is State.DEAD and not view.is_unreadable
+    return view if is_dead else None
 
 
 def resolution_of(record: Record) -> Resolution | None:

@@ -98,7 +98,10 @@ def _check_functions(wire: Wire) -> Finding:
     """After a script has run."""
     if not wire.is_plain:
         return Finding("functions", "ok", "used")
-    advice = "let the user run FUNCTION and FCALL, which saves the server's time: see connections"
+    advice = (
+        "let the user run FUNCTION and FCALL (+function +fcall): without them a call takes about "
+        "40 % more of the server's time, a lone enqueue about twice as long"
+    )
     return Finding("functions", "warn", "not to be had: EVALSHA instead", advice)
 
 
