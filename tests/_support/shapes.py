@@ -189,6 +189,7 @@ SHAPES: dict[str, list[Args]] = {
     "revive": [[NOW, "c6", "revive", "", "retry", "why", "ana", 5, "dead", "dead2"]],
     "schedule": [[NOW, "nightly", "v", "w", "{}", NOW], [NOW, "nightly", "v", "w", "", ""]],
     "seal": [[NOW, 2]],
+    "spend": [[NOW, "running", LEASE, "tokens", 5], [NOW, "running", LEASE]],
     "tenant": [
         [NOW, "@a", 9, "ops", 60_000_000, "weight", 3, "limits", "5/1000000", "held_for", 9]
     ],
