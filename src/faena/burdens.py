@@ -25,11 +25,25 @@ def part(whole: int, shards: int, shard: int) -> int:
     return whole // shards + (shard < whole % shards) if shard < shards else 0
 
 
+def check_stays(settings: Mapping[str, str], queue: str) -> None:
+    """Refuse to move tenants whose keys have limits: what a key has used stays where it is."""
+    if settings.get("keyed"):
+        raise ConfigError(
+            f"tenants of queue {queue} must stay where they are while its keys have limits",
+            field="key_limits",
+            value=settings["keyed"],
+        )
+
+
 def check_divisible(settings: Mapping[str, str], shards: int) -> None:
     """Refuse when a bound on the queue, as it stands on the server, leaves a shard nothing."""
     if shards > 1 and settings.get("costs"):
         raise ConfigError(
             f"shards must be 1 where a limit of the queue is by cost, got {shards}", field="shards"
+        )
+    if shards > 1 and settings.get("keyed"):
+        raise ConfigError(
+            f"shards must be 1 where keys have limits, got {shards}", field="shards", value=shards
         )
     bounds = [(name, settings[name]) for name in ("max_running", "hard") if name in settings]
     limits = settings.get("limits", "").split()

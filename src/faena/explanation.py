@@ -19,7 +19,7 @@ class Gate(msgspec.Struct, frozen=True):
 
     name: str
     """delayed, behind, unserved, held, max_running, limit, tenant_moving, tenant_held,
-    tenant_max_running, tenant_limit or turn."""
+    tenant_max_running, tenant_limit, key_limit or turn."""
 
     detail: str
     """Why a job was snoozed, the home that no worker serves, the reason of a hold, the limit, the
@@ -176,6 +176,7 @@ _WORDS: dict[str, Callable[[str], str]] = {
     "tenant_held": lambda reason: f"its tenant is held ({reason})",
     "tenant_max_running": lambda most: f"its tenant runs its {most} jobs already",
     "tenant_limit": _limit("its tenant's"),
+    "key_limit": _limit("its key's"),
     "turn": lambda lanes: (
         f"{lanes} tenants come before its own" if lanes != "0" else "its tenant is next"
     ),

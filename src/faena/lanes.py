@@ -3,7 +3,8 @@
 A lane is named `@` and the tenant. Jobs without one share the lane `@`, always or, where nobody has
 asked for lanes, from when they meet those of tenants; the scripts see to that. A chain is named by
 what it orders: `q` the queue, `t/acme` a tenant, `k/4/acme/order-7` a key of a tenant, whose name
-is measured because it may hold a slash itself.
+is measured because it may hold a slash itself. Where keys have limits, jobs say theirs by that name
+in any order.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ class Place(TypedDict, total=False):
     """Of its tenant."""
     chain: str
     """Whose order it keeps."""
+    key: str
+    """Of its tenant, where keys have limits."""
     cost: str
     """What it is estimated at, for limits by cost."""
 
@@ -58,9 +61,16 @@ def place_facts(queue: str, options: QueueOptions, tenant: str | None, key: str 
         case Order.TENANT:
             facts["chain"] = f"t/{tenant}"
         case Order.KEY:
-            facts["chain"] = f"k/{len(tenant or '')}/{tenant}/{key}"
+            facts["chain"] = _key_of(tenant, key)
         case Order.QUEUE:
             facts["chain"] = "q"
         case _:
             pass
+    if options.key_limits and key is not None:
+        facts["key"] = _key_of(tenant, key)
     return facts
+
+
+def _key_of(tenant: str | None, key: str | None) -> str:
+    """The name of a key of a tenant, or of those without one."""
+    return f"k/{len(tenant or '')}/{tenant or ''}/{key}"

@@ -64,6 +64,7 @@ class QueueFields(TypedDict, total=False):
     fair: bool | str | None
     limits: Sequence[Limit]
     tenant_limits: Sequence[Limit]
+    key_limits: Sequence[Limit]
     learning: bool
     concurrency: int
     max_running: int | None
@@ -265,6 +266,13 @@ class Queue:
         """
         if OF_TENANTS & changes.keys():
             check_lanes(self.name, self.options)
+        if changes.get("key_limits") and not self.options.key_limits:
+            raise ConfigError(
+                f"key_limits of queue {self.name} must be declared in code before they can be "
+                f"changed: its jobs do not say their keys",
+                field="key_limits",
+                value=changes.get("key_limits"),
+            )
         edit = written(changed(self.options, changes), changes)
         if edit:
             await self._everywhere(lambda engine, home: engine.configure(home, edit))

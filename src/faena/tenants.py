@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final, TypedDict, Unpack
 
+from faena.burdens import check_stays
 from faena.duration import Duration, to_s, to_us
 from faena.engine.scripts import pairs
 from faena.engine.settings import limits_text
@@ -199,7 +200,9 @@ class Tenant:
                 f"queue {self._queue} keeps one order for all: no tenant can live elsewhere",
                 field="order",
             )
-        homes = (await self._runtime()).estate.of(self._queue)
+        runtime = await self._runtime()
+        check_stays((await runtime.inspector.overview(self._queue)).settings, self._queue)
+        homes = runtime.estate.of(self._queue)
         until = time.monotonic() + wait_s
         await homes.change(f"{kind} {lane_of(self.name)}", by, wait_s)
         await homes.settled(until - time.monotonic())
@@ -226,7 +229,7 @@ def check_lanes(queue: str, options: QueueOptions, *, is_of_all: bool = False) -
     if is_of_all and not options.is_laned:
         raise ConfigError(
             f"queue {queue} must have a lane for jobs without a tenant: declare it with fair=True, "
-            f"tenant_limits=, tenant_max_running= or shards=",
+            f"tenant_limits=, tenant_max_running=, key_limits= or shards=",
             field="fair",
         )
 

@@ -47,10 +47,10 @@ async def run_one(rig: Rig) -> str:
 
 
 async def furnish_lanes(rig: Rig) -> None:
-    """Lanes: `@a`'s head runs and its limit is spent, `@b` was served and is empty, `@c` waits, and
-    `@d` was refused by a provider."""
+    """Lanes: `@a`'s head runs and its limit is spent, `@b` was served and is empty, `@c` waits,
+    `@d` was refused by a provider, and a job of `@k` waits for its key's limit."""
     await rig.engine.release(rig.queue, "pause")
-    await rig.declare(tenant_limits=[Limit("1/min")], learning=True)
+    await rig.declare(tenant_limits=[Limit("1/min")], key_limits=[Limit("1/h")], learning=True)
     await rig.engine.tenant(rig.queue, "@a", {"weight": "2"}, by="ops")
     for job in ("first", "behind"):
         await rig.add(job, lane="@a", chain="k/1/a/x")
@@ -59,6 +59,9 @@ async def furnish_lanes(rig: Rig) -> None:
     await rig.add("refused", lane="@d")
     claimed = (await rig.turn(10)).claimed
     lease = claimed[0].lease
+    await rig.engine.tenant(rig.queue, "@k", {"limits": "9/60000000"}, by="ops")
+    await rig.add("keyed", "aside", lane="@k", key="k/1/k/x")
+    await rig.turn(10)
     await rig.turn(0, ("refused", lease, Limited(SECOND, scope="tenant")))
     await rig.add("later", lane="@c")
     await rig.engine.hold(rig.queue, "pause", None, "ops")

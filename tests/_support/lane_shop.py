@@ -40,6 +40,7 @@ class LanePlan(Plan, omit_defaults=True, kw_only=True):
     on_failure: str = "block"
     fair: bool | None = None
     tenant_limits: tuple[str, ...] = ()
+    key_limits: tuple[str, ...] = ()
     tenant_max_running: int | None = None
     shards: int = 1
 
@@ -115,6 +116,7 @@ def open_lanes(plan: LanePlan, ledger: Ledger) -> Faena:
         on_failure=plan.on_failure,
         fair=plan.fair,
         tenant_limits=[Limit(text) for text in plan.tenant_limits],
+        key_limits=[Limit(text) for text in plan.key_limits],
         tenant_max_running=plan.tenant_max_running,
         shards=plan.shards,
         lease=options.lease,

@@ -36,6 +36,39 @@ async def test_limits_stack(app: Faena, h: Harness) -> None:
     assert per_second == [2, 2, 1, 0]
 
 
+async def test_each_key_has_a_limit_of_its_own_and_waits_alone(app: Faena, h: Harness) -> None:
+    @app.queue("chat", key_limits=[Limit("1/s")]).task
+    async def send(text: str) -> None: ...
+
+    for number in range(3):
+        await send.enqueue(f"a{number}", tenant="acme", key="chat-a")
+    await send.enqueue("b0", tenant="acme", key="chat-b")
+    await send.enqueue("news", tenant="acme")  # no key, no limit
+    last = await send.enqueue("a3", tenant="acme", key="chat-a")
+    per_second = []
+    for _ in range(4):
+        per_second.append(len(await h.drain()))
+        why = str(await last.handle.explain())
+        h.clock.advance("1s")
+        if len(per_second) == 1:
+            assert "its key's limit of 1 per 1s is used up, for another 1s" in why
+    assert per_second == [3, 1, 1, 1]
+
+
+async def test_limits_of_keys_are_changed_while_the_queue_runs(app: Faena, h: Harness) -> None:
+    @app.queue("chat", key_limits=[Limit("1/h")]).task
+    async def send(text: str) -> None: ...
+
+    for number in range(5):
+        await send.enqueue(str(number), tenant="acme", key="chat-a")
+    assert len(await h.drain()) == 1
+    settings = await app.queues["chat"].configure(key_limits=[Limit("3/h")])
+    assert settings.key_limits == (Limit("3/h"),)
+    assert len(await h.drain()) == 2
+    await app.queues["chat"].configure(key_limits=None)
+    assert len(await h.drain()) == 2
+
+
 async def test_max_running_bounds_all_workers_together(app: Faena, working: Working) -> None:
     now, peak = 0, 0
 

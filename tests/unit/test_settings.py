@@ -18,6 +18,7 @@ FAIR = QueueOptions(fair=True)
 VALUES: dict[str, Any] = {
     "limits": (Limit("10/s"), Limit("100/min")),
     "tenant_limits": (Limit("5/30s"),),
+    "key_limits": (Limit("1/s"),),
     "learning": True,
     "max_running": 7,
     "tenant_max_running": 3,

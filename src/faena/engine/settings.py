@@ -25,6 +25,7 @@ _MANY: Final = 1_000_000_000
 WRITTEN: Final[Mapping[str, tuple[str, ...]]] = {
     "limits": ("limits", "costs"),
     "tenant_limits": ("tenant_limits", "tenant_costs"),
+    "key_limits": ("key_limits",),
     "learning": ("learn",),
     "max_running": ("max_running",),
     "tenant_max_running": ("tenant_max_running",),
@@ -40,7 +41,7 @@ WRITTEN: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Options that can be changed at run time, and the settings that each is written as."""
 
-PLACING: Final = ("order", "lanes", "priority", "payload_limit", "costs", "tenant_costs")
+PLACING: Final = ("order", "lanes", "priority", "payload_limit", "keyed", "costs", "tenant_costs")
 """Settings that programs which only produce read."""
 
 
@@ -52,6 +53,8 @@ def declaration(options: QueueOptions) -> dict[str, str]:
         "tenant_limits": limits_text(options.tenant_limits),
         "costs": costs_text(options.limits),
         "tenant_costs": costs_text(options.tenant_limits),
+        "key_limits": limits_text(options.key_limits),
+        "keyed": limits_text(options.key_limits),  # jobs say their keys, whatever is edited
         "tenant_max_running": options.tenant_max_running,
         "fifo": 1 if options.order is not Order.NONE else None,
         "fair_time": 1 if options.fair == "time" else None,
@@ -79,7 +82,7 @@ def declaration(options: QueueOptions) -> dict[str, str]:
 def placing_of(queue: str, fields: Sequence[bytes | None]) -> QueueOptions:
     """The settings of PLACING as options."""
     texts = [None if one is None else one.decode() for one in fields]
-    order, lanes, priority, limit, *costs = texts
+    order, lanes, priority, limit, keyed, *costs = texts
     if order is None or priority is None or limit is None:
         raise NotDeclared(queue)
     return QueueOptions(
@@ -87,6 +90,7 @@ def placing_of(queue: str, fields: Sequence[bytes | None]) -> QueueOptions:
         fair={"2": True, "1": None}.get(lanes or "", False),
         priority=int(priority),
         payload_limit=int(limit),
+        key_limits=_limits({"keyed": keyed or ""}, "keyed"),
         limits=_least(_limits({"costs": " ".join(one or "" for one in costs)}, "costs")),
     )
 
@@ -110,6 +114,7 @@ def read_settings(conf: Mapping[str, str], *, is_fair: bool) -> Settings:
     return Settings(
         limits=_limits(conf, *WRITTEN["limits"]),
         tenant_limits=_limits(conf, *WRITTEN["tenant_limits"]),
+        key_limits=_limits(conf, *WRITTEN["key_limits"]),
         learning="learn" in conf,
         max_running=_number(conf, "max_running"),
         tenant_max_running=_number(conf, "tenant_max_running"),
@@ -184,6 +189,13 @@ def check_accepted(reply: Sequence[bytes], settings: Mapping[str, str]) -> None:
             raise ConfigError(
                 "limits of the queue must not be by cost where it has shards",
                 field="limits",
+                value=settings[name],
+            )
+        if name == "key_limits":
+            raise ConfigError(
+                f"key_limits must be limits on claims, and none where the queue has shards, "
+                f"got {settings[name]!r}",
+                field="key_limits",
                 value=settings[name],
             )
         raise ConfigError(

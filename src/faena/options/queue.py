@@ -53,6 +53,10 @@ class QueueOptions:
     tenant_limits: Sequence[Limit] = ()
     """Claims allowed for each tenant, exact; several stack."""
 
+    key_limits: Sequence[Limit] = ()
+    """Claims allowed for each key of a tenant, exact; several stack. Jobs without `key=` are not
+    limited by them."""
+
     learning: bool = False
     """Whether limits fall when a handler raises `RateLimited`, to recover slowly."""
 
@@ -125,6 +129,7 @@ class QueueOptions:
         self._check_parts()
         check_is("learning", self.learning, bool)
         self._check_costs()
+        self._check_key_limits()
         check_whole("concurrency", self.concurrency, least=1, most=10_000)
         optional_whole("max_running", self.max_running, least=1)
         optional_whole("tenant_max_running", self.tenant_max_running, least=1)
@@ -148,6 +153,7 @@ class QueueOptions:
         derive(self, "order", Order.of(self.order))
         derive(self, "limits", _limits("limits", self.limits))
         derive(self, "tenant_limits", _limits("tenant_limits", self.tenant_limits))
+        derive(self, "key_limits", _limits("key_limits", self.key_limits))
         derive(self, "priority", priority_of(self.priority))
         check_is("retry", self.retry, Retry)
         check_is("retain", self.retain, Retain)
@@ -165,11 +171,29 @@ class QueueOptions:
                 value=True,
             )
 
+    def _check_key_limits(self) -> None:
+        for limit in self.key_limits:
+            if limit.cost is not None:
+                raise ConfigError(
+                    f"key_limits must be on claims, got {limit}; limits and tenant_limits may be "
+                    f"by cost",
+                    field="key_limits",
+                    value=self.key_limits,
+                )
+        if self.key_limits and self.order in {Order.TENANT, Order.QUEUE}:
+            raise ConfigError(
+                f"key_limits must not be given where order is {self.order.value!r}: a job that "
+                f"waits for its key would hold up those of other keys; order 'key' goes with them",
+                field="key_limits",
+                value=self.key_limits,
+            )
+
     def _is_laned(self) -> bool:
         check_choice("on_failure", self.on_failure, ("block", "pass"))
         needs = {
             f"order {self.order.value!r}": self.order in {Order.TENANT, Order.KEY},
             "tenant_limits": bool(self.tenant_limits),
+            "key_limits": bool(self.key_limits),
             "tenant_max_running": self.tenant_max_running is not None,
             "shards": self.shards > 1,
         }
@@ -197,6 +221,13 @@ def check_parts(options: QueueOptions, shards: int) -> None:
                 field="shards",
                 value=shards,
             )
+    if options.key_limits:
+        raise ConfigError(
+            f"shards must be 1 where keys have limits, got {shards}: what a key has used would not "
+            f"move with its tenant",
+            field="shards",
+            value=shards,
+        )
     press = options.backpressure
     bounds = {f"limit {limit}": limit.max for limit in options.limits}
     bounds |= {"max_running": options.max_running, "hard": press and press.hard}

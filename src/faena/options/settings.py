@@ -20,6 +20,7 @@ class SettingFields(TypedDict, total=False):
 
     limits: Sequence[Limit] | None
     tenant_limits: Sequence[Limit] | None
+    key_limits: Sequence[Limit] | None
     learning: bool
     max_running: int | None
     tenant_max_running: int | None
@@ -40,6 +41,7 @@ class Settings:
 
     limits: tuple[Limit, ...]
     tenant_limits: tuple[Limit, ...]
+    key_limits: tuple[Limit, ...]
     learning: bool
     max_running: int | None
     tenant_max_running: int | None
@@ -95,9 +97,11 @@ def changed(options: QueueOptions, changes: Mapping[str, Any]) -> QueueOptions:
             field="fair",
             value=changes["fair"],
         )
-    stacks = {name: () for name in ("limits", "tenant_limits") if changes.get(name, ()) is None}
+    stacks = {name: () for name in _STACKS if changes.get(name, ()) is None}
     return replace(options, **{**changes, **stacks})
 
+
+_STACKS: Final = ("limits", "tenant_limits", "key_limits")
 
 OF_TENANTS: Final = frozenset({"tenant_limits", "tenant_max_running", "fair"})
 """What means something only where a queue keeps its tenants apart."""
@@ -151,8 +155,7 @@ def _parts(cls: type[Backpressure | Retain]) -> Callable[[str], Any]:
 
 
 _PARSERS: Final[Mapping[str, Callable[[str], Any]]] = {
-    "limits": lambda text: [Limit(word) for word in _words(text)],
-    "tenant_limits": lambda text: [Limit(word) for word in _words(text)],
+    **dict.fromkeys(_STACKS, lambda text: [Limit(word) for word in _words(text)]),
     "learning": _switch,
     "backpressure": _parts(Backpressure),
     "retain": _parts(Retain),

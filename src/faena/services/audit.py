@@ -223,7 +223,8 @@ def _judge_letter(facts: JobFacts, state: str) -> Iterator[str]:
 def _judge_place(facts: JobFacts, state: str) -> Iterator[str]:
     """A ready job stands in its lane; of a chain one job is live and the others are behind it."""
     places = facts.places
-    if facts.lane and (state == "ready") != ("lane" in places):
+    stands = sum(place in places for place in ("lane", "aside"))
+    if facts.lane and stands != (state == "ready"):
         yield f"is {state} and must{'' if state == 'ready' else ' not'} stand in lane {facts.lane}"
     if not facts.chain:
         return

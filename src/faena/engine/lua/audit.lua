@@ -44,12 +44,10 @@ local function job(id)
   if call('EXISTS', key('info:' .. id)) == 1 then
     places[#places + 1] = 'info'
   end
-  local lane, chain = lane_in(call('HGET', key('specs'), id))
-  if lane and call('ZSCORE', key('lane:' .. lane), id) then
-    places[#places + 1] = 'lane'
-  end
-  if chain and call('ZSCORE', key('tail:' .. chain), id) then
-    places[#places + 1] = 'tail'
+  local spec = call('HGET', key('specs'), id)
+  local lane, chain = lane_in(spec)
+  for place, owner in pairs({ lane = lane, tail = chain, aside = key_in(spec) }) do
+    places[#places + 1] = call('ZSCORE', key(place .. ':' .. owner), id) and place or nil
   end
   if chain and call('HGET', key('heads'), chain) == id then
     places[#places + 1] = 'head'

@@ -22,6 +22,7 @@ end
 local mark, spec = marks_of({ id })[id] or {}, call('HGET', key('specs'), id)
 local attempts, before = mark.a or 0, priority_of(spec, mark)
 local lane, chain = lane_in(spec)
+local name = aside_now() > 0 and key_in(spec) or nil
 local item = { id = id, lane = lane, chain = chain }
 if priority then
   mark.p = priority
@@ -31,7 +32,7 @@ local after = priority or before
 if delay and delay > 0 then
   if call('ZREM', key('ready'), id) == 1 then
     if lane then
-      leave_lane(id, lane)
+      leave_lane(id, lane, name)
     end
     yield_turns({ item })
   end
@@ -45,7 +46,9 @@ elseif delay and state == 'delayed' then
 elseif state == 'ready' and not chain then
   local score = stands_at + (after - before) * conf.age_step_us
   call('ZADD', key('ready'), score, id)
-  if lane then
+  if name and call('ZSCORE', key('aside:' .. name), id) then
+    call('ZADD', key('aside:' .. name), score, id)
+  elseif lane then
     call('ZADD', key('lane:' .. lane), score, id)
   end
 end

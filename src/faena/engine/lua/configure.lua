@@ -1,6 +1,6 @@
 --- Declare a queue's settings from code, or edit them at run time.
 -- states   none
--- keys     conf, clock hashes · parked, wake zsets
+-- keys     conf, clock hashes · parked, aside, wake zsets
 -- args     now · mode declare|edit|reset · name, value … (an empty value removes the setting)
 -- returns  the whole conf as name, value …
 -- refuses  INVALID name · CONTRADICTS name value name value (an edit that would leave the first bound
@@ -22,16 +22,18 @@ local function start_counting(state, value)
   end
 end
 
---- Lanes that wait for a bound which is another now are looked at by the next exchanges.
-local function look_at_parked()
-  if call('ZUNIONSTORE', key('parked'), 1, key('parked'), 'WEIGHTS', 0) > 0 then
+--- Lanes, or keys, that wait for a bound which is another now are looked at by the next exchanges.
+local function look_at(set)
+  if call('ZUNIONSTORE', key(set), 1, key(set), 'WEIGHTS', 0) > 0 then
     arm_wake()
   end
 end
 
 local function write(name, value)
   if BOUNDS[name] and value ~= (call('HGET', key('conf'), name) or '') then
-    look_at_parked()
+    look_at('parked')
+  elseif name == 'key_limits' and value ~= (call('HGET', key('conf'), name) or '') then
+    look_at('aside')
   end
   local state = string.match(name, '^(%l+)_bytes$')
   if state and (value == '') ~= (call('HEXISTS', key('conf'), name) == 0) then

@@ -12,7 +12,7 @@
 -- refuses  UNCONFIGURED · OVERTAKEN
 --@flags allow-oom
 --@sure
---@include now, check, conf, replay, tally, mark, settle, gate, claim, wake, turn, letter, repeat_answer
+--@include now, check, conf, replay, tally, mark, settle, gate, claim, key_limit, wake, turn, letter, repeat_answer
 local PRESENCE_US = 30000000   -- a worker signs in at every sweep, whatever its leases
 local PRUNED = 50               -- beyond as many as end, so that a backlog of finished jobs shrinks
 local CLAIMED_WHEN_BUSY = 50    -- when the call has brought many jobs back as well
@@ -55,6 +55,9 @@ local slice = PRUNED + number + #items
 local due_at, ends_at, is_busy, losses = upkeep(conf, now, slice, sweep_us)
 want = is_busy and math.min(want, CLAIMED_WHEN_BUSY) or want
 local lane_at = laned_now() > 0 and unpark_due(now, sweep_us) or nil
+if aside_now() > 0 then
+  put_back_due(conf, now)
+end
 local grant, gate, opens_at = allowed(want, conf, now)
 local popped, specs, facts, ids, is_cut, costs_at = claim(grant, lease, worker, now, lease_us, conf)
 if #ids > 0 and conf.limits then
@@ -77,6 +80,7 @@ ends_at = math.min(ends_at or math.huge, #ids > 0 and now + lease_us or math.hug
 if laned_now() > 0 then
   local parked_at = first_score('parked')
   lane_at = parked_at and parked_at < FULL and parked_at or nil
+  lane_at = aside_now() > 0 and math.min(lane_at or math.huge, first_score('aside') or math.huge) or lane_at
 end
 local next_at = math.min(due_at or math.huge, ends_at, left and opens_at or math.huge, lane_at or math.huge)
 next_at = next_at == math.huge and 0 or math.max(next_at, now)

@@ -5,8 +5,8 @@
 -- returns  now · state ('' when unknown) · (gate · detail · until_us, 0 when nobody knows) … · jobs that
 --          come first · claims of the last full minute · claims of this one
 -- gates    delayed · behind (a job, its state) · unserved (the home) · held (reason) · max_running · limit
---          (max/window_us, and /unit where it is by cost) · tenant_moving · tenant_held · tenant_max_running · tenant_limit · turn (lanes
---          that come first)
+--          (max/window_us, and /unit where it is by cost) · tenant_moving · tenant_held · tenant_max_running · tenant_limit · key_limit · turn
+--          (lanes that come first)
 --@flags no-writes
 --@include now, conf, state, mark, fact, lane, closed_windows, unique
 local now, id, conf, gates = now_us(ARGV[1]), ARGV[2], conf_now(), {}
@@ -64,11 +64,14 @@ end
 
 --- How many jobs come before one that is ready. Lanes take turns, so before the n-th job of a lane
 -- about n of every other lane are served.
-local function first_in_line(lane)
+local function first_in_line(lane, name)
   if not lane then
     return call('ZRANK', key('ready'), id)
   end
   local place, turn = call('ZRANK', key('lane:' .. lane), id), call('ZRANK', key('ring'), lane)
+  if not place then
+    return name and call('ZRANK', key('aside:' .. name), id) or 0
+  end
   if turn then
     gate('turn', turn)
   end
@@ -84,9 +87,11 @@ local function explain_blocked(chain, mark)
 end
 
 local state, score = state_of(id)
-local ahead, lane, chain = 0, nil, nil
+local ahead, lane, chain, name = 0, nil, nil, nil
 if state and is_waiting(state) then
-  lane, chain = lane_in(call('HGET', key('specs'), id))
+  local spec = call('HGET', key('specs'), id)
+  lane, chain = lane_in(spec)
+  name = key_in(spec)
   if state == 'delayed' then
     gate('delayed', (marks_of({ id })[id] or {}).r or '', score)
   elseif state == 'blocked' then
@@ -96,8 +101,11 @@ if state and is_waiting(state) then
   if lane then
     explain_tenant(lane)
   end
+  if name then
+    explain_limits('key_limit', closed_lane_windows(conf.key_limits, name, now))
+  end
   if state == 'ready' then
-    ahead = first_in_line(lane)
+    ahead = first_in_line(lane, name)
   end
 end
 local minute = math.floor(now / 60000000)

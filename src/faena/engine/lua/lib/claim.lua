@@ -1,6 +1,6 @@
 --- Take ready jobs in order of score and lease them to a worker.
 -- The lease id is the call's id: a job is claimed at most once in a call, so (job, lease) is unique.
---@include key, tally, mark, score, share, facts_of, fact, lane, place, specs, cost, fair
+--@include key, tally, mark, score, share, facts_of, fact, lane, place, specs, cost, key_limit, fair
 
 --- A lease names the chain of its job, which is in its spec.
 local function note_chains(records, specs)
@@ -121,16 +121,19 @@ end
 local function claim(number, lease, worker, now, lease_us, conf)
   local taken = number > 0 and pop_ready(number, conf, now)
   local ids = taken and taken.ids or {}
-  local purse = taken and taken.purse or {}
+  local purse, keys = taken and taken.purse or {}, taken and taken.keys or {}
   if #ids == 0 then
-    return {}, {}, {}, {}, false, purse.opens_at
+    return {}, {}, {}, {}, keys.is_cut or false, purse.opens_at
   elseif purse.windows then
     spend_in_windows(purse.windows, 0, now)
   end
   local specs = specs_of(ids)
-  local is_cut = #specs < #ids or purse.is_full
+  local is_cut = #specs < #ids or purse.is_full or keys.is_cut
   if #specs < #ids then
     cut(taken, #specs)
+  end
+  if keys.known then
+    spend_keys(keys, ids, now)
   end
   lease_all(taken, specs, lease, worker, now, now + lease_us)
   tell('claimed', ids)

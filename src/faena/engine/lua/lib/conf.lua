@@ -9,6 +9,7 @@
 --@include key, read
 local KEPT = 1000
 local TEXTS = { version = true, limits = true, tenant_limits = true, costs = true, tenant_costs = true,
+  key_limits = true, keyed = true,
   edited = true, digest = true, order = true }
 local decoded, number = {}, 0   -- digest -> settings
 

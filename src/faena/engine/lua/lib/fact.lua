@@ -30,3 +30,8 @@ local function lane_in(spec)
   end
   return string.match(spec, '^[^\n]- lane=(%S+)'), string.match(spec, '^[^\n]- chain=(%S+)')
 end
+
+--- The key of its tenant that a job belongs to, where keys have limits, or nil.
+local function key_in(spec)
+  return spec and string.byte(spec, 4) ~= 10 and string.match(spec, '^[^\n]- key=(%S+)') or nil
+end

@@ -1,7 +1,7 @@
 --- Serve the ring: give each lane its share of a claim and take its jobs.
 -- A visit takes a few jobs where many lanes wait, because a visit costs more than a job; turns count
 -- every one of them, so shares come out even all the same.
---@include read, key, lane, tenant, share, cost
+--@include read, key, lane, tenant, share, cost, key_limit
 local QUANTUM = 25   -- of a large claim; a small one still goes to three lanes at least
 
 --- The lane with the earliest turn goes first: `heap` is ordered so that no parent comes later than
@@ -84,22 +84,26 @@ local function next_visits(asked, number, conf, now, is_gated)
 end
 
 --- How many of what was allotted to a lane can be paid for, where limits are by cost.
-local function payable(visit, purse, conf)
+local function payable(visit, share, purse, conf)
   if purse.is_closed then
     visit.is_short = true
     return 0
   end
   visit.costs = look_into_costs(cost_windows(conf.tenant_costs, visit.lane), purse.now)
-  local ids = call('ZRANGE', key('lane:' .. visit.lane), 0, visit.share - 1)
+  local ids = call('ZRANGE', key('lane:' .. visit.lane), 0, share - 1)
   local number, again_at = afford(purse, visit.costs, ids)
-  visit.is_short, visit.opens_at = number < #ids, again_at
+  visit.is_short, visit.opens_at = visit.is_short or number < #ids, again_at
   return number
 end
 
 --- Take what was allotted to one lane; returns how many there were.
 local function take_from(visit, taken, now, cost, conf)
   local lane, popped, ids, endings, at = visit.lane, taken.popped, taken.ids, taken.endings, taken.number
-  local share = taken.purse and payable(visit, taken.purse, conf) or visit.share
+  local share, keys = visit.share, taken.keys
+  if keys then
+    share, visit.is_short = clear_head(lane, share, keys, conf, now)
+  end
+  share = taken.purse and share > 0 and payable(visit, share, taken.purse, conf) or share
   local got, ending = call('ZPOPMIN', key('lane:' .. lane), share), ' lane=' .. lane
   for i = 1, #got, 2 do
     local id = got[i]
@@ -110,6 +114,9 @@ local function take_from(visit, taken, now, cost, conf)
   local number = at - taken.number
   visit.turn = visit.turn - (visit.share - number) * cost / visit.weight
   if number > 0 then
+    if keys then
+      note_taken(keys, ids, taken.number + 1)
+    end
     taken.number = at
     virtual_now = math.max(virtual_time(), visit.turn - cost / visit.weight)
     count_lane(lane, 0, number)
@@ -173,7 +180,8 @@ end
 --- Takes up to `number` jobs out of their lanes: {popped = {id, score, …}, ids, endings (how each
 -- one's lease ends), number, asked = {a job of each visit by number, what is noted of its lane, …}}.
 local function serve_ring(number, conf, now, cost, purse)
-  local taken, before = { popped = {}, ids = {}, endings = {}, asked = {}, number = 0, purse = purse }, virtual_time()
+  local taken, before = { popped = {}, ids = {}, endings = {}, asked = {}, number = 0, purse = purse,
+                    keys = open_keys(conf) }, virtual_time()
   local quantum = conf.fifo and 1 or math.max(1, math.min(QUANTUM, math.ceil(number / 3)))
   local is_gated = conf.tenant_limits or conf.tenant_max_running or call('EXISTS', key('tenants')) == 1
   local least = 1

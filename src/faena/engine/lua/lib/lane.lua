@@ -9,13 +9,14 @@
 -- that comes back enters at the present or at its debt: idling earns nothing, leaving clears nothing.
 -- `laned` in the clock counts the ready jobs that stand in lanes.
 --@include read, key, fact, clock, spread, share
---@each lane_changes, laned_change, virtual_now = {}, 0, nil
+--@each lane_changes, laned_change, aside_change, virtual_now = {}, 0, 0, nil
 local LIVE = 1000000
 local COMMON = '@'   -- the lane of jobs without a tenant
 local FULL = 1e18   -- parked until one of its jobs ends, or it is released
 
 local lane_changes   -- lane -> what is to be added to its count
 local laned_change   -- what is to be added to `laned`
+local aside_change   -- what is to be added to `aside`, see key_limit.lua
 local virtual_now
 
 local function virtual_time()
@@ -28,6 +29,11 @@ local function laned_now()
   return clock_of('laned') + laned_change
 end
 
+--- How many of them wait for the limit of their key.
+local function aside_now()
+  return clock_of('aside') + aside_change
+end
+
 local function count_lane(lane, live, running)
   lane_changes[lane] = (lane_changes[lane] or 0) + live * LIVE + running
 end
@@ -36,6 +42,10 @@ end
 local function flush_lanes()
   flush_shares()
   local lanes = names_in(lane_changes)
+  if aside_change ~= 0 then
+    bump(key('clock'), 'aside', aside_change)
+    aside_change, clock_fields = 0, nil
+  end
   if laned_change ~= 0 then
     bump(key('clock'), 'laned', laned_change)
     laned_change, clock_fields = 0, nil
@@ -114,9 +124,27 @@ local function quit_ring(lane)
   end
 end
 
---- A ready job leaves its lane otherwise than by being claimed.
-local function leave_lane(id, lane)
-  laned_change = laned_change - call('ZREM', key('lane:' .. lane), id)
+--- A job of a key leaves what is set aside, or makes room there; returns how many were.
+local function leave_aside(id, name, is_in_lane)
+  if is_in_lane then
+    call('ZADD', key('aside'), 'XX', 0, name)   -- another may start in its place
+    return 0
+  end
+  local left = call('ZREM', key('aside:' .. name), id)
+  if call('EXISTS', key('aside:' .. name)) == 0 then
+    call('ZREM', key('aside'), name)
+  end
+  aside_change = aside_change - left
+  return left
+end
+
+--- A ready job leaves its lane otherwise than by being claimed; `name` is its key where some are set aside.
+local function leave_lane(id, lane, name)
+  local left = call('ZREM', key('lane:' .. lane), id)
+  if name then
+    left = left + leave_aside(id, name, left == 1)
+  end
+  laned_change = laned_change - left
   if call('EXISTS', key('lane:' .. lane)) == 0 then
     quit_ring(lane)
   end

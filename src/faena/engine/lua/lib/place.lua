@@ -83,7 +83,7 @@ local function items_of(ids)
     for i, spec in ipairs(call('HMGET', key('specs'), unpack(ids))) do
       local lane, chain = lane_in(spec)
       if lane or chain then
-        items[#items + 1] = { id = ids[i], lane = lane, chain = chain }
+        items[#items + 1] = { id = ids[i], lane = lane, chain = chain, key = aside_now() > 0 and key_in(spec) or nil }
       end
     end
   end
@@ -97,7 +97,7 @@ local function leave_places(ids, state)
     if item.lane then
       count_lane(item.lane, -1, 0)
       if state == 'ready' then
-        leave_lane(item.id, item.lane)
+        leave_lane(item.id, item.lane, item.key)
       end
     end
     if item.chain and state == 'blocked' then

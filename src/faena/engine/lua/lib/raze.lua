@@ -14,7 +14,7 @@ local function raze()
     call('UNLINK', key('costs:' .. window))
   end
   call('UNLINK', key('lanes'), key('ring'), key('parked'), key('debts'), key('heads'), key('tenants'), key('learned'),
-    key('homes'), key('moves'), key('outbox'), key('inbox'), key('late'), key('throttled'), key('left'))
+    key('aside'), key('homes'), key('moves'), key('outbox'), key('inbox'), key('late'), key('throttled'), key('left'))
   call('UNLINK', key('redrives'), key('desk_alerts'), key('addressees'), key('posts'), key('received'), key('errands'),
     key('schedules'), key('schedule_due'))
   call('UNLINK', key('conf'), key('clock'), key('specs'), key('marks'), key('leases'), key('results'),

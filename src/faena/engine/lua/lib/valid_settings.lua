@@ -16,9 +16,10 @@ local function is_enough(numbers)
 end
 
 local function is_valid(name, value)
-  if name == 'limits' or name == 'tenant_limits' then
+  if name == 'limits' or name == 'tenant_limits' or name == 'key_limits' or name == 'keyed' then
     return string.gsub(value .. ' ', '[1-9]%d*/[1-9]%d* ', '') == (value == '' and ' ' or '')
       and (name ~= 'limits' or is_enough(string.gmatch(value, '(%d+)/')))
+      and (name ~= 'key_limits' or value == '' or tonumber(call('HGET', key('conf'), 'shards') or 1) == 1)
   elseif name == 'costs' or name == 'tenant_costs' then
     return string.gsub(value .. ' ', '[1-9]%d*/[1-9]%d*/[%l%d_]+ ', '') == (value == '' and ' ' or '')
       and (name ~= 'costs' or value == '' or tonumber(call('HGET', key('conf'), 'shards') or 1) == 1)

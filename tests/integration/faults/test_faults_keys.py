@@ -1,0 +1,81 @@
+"""Limits of keys while workers are killed: never exceeded, nothing lost, nobody else waits."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+
+from tests._support.chains import deliveries, fewest_us, key_of, overlaps, overtakings
+from tests._support.eventually import eventually
+from tests._support.lane_shop import (
+    LaneCrew,
+    LanePlan,
+    LaneWork,
+    all_ended,
+    at_work,
+    job_id,
+    line_up,
+)
+
+LIMITS = {3: 200_000, 7: 1_000_000}
+TEXTS = ("3/200ms", "7/1s")
+TENANTS = ("acme", "bolt")
+
+
+def no_window_is_exceeded(crew: LaneCrew) -> None:
+    claims: dict[str, list[int]] = defaultdict(list)
+    for one in crew.ledger.entries("claim"):
+        claims[one.job.rpartition(".")[0]].append(int(one.detail))
+    for key, instants in claims.items():
+        for most, per_us in LIMITS.items():
+            assert fewest_us(instants, most) >= per_us, f"{key} exceeds {most} in {per_us} us"
+
+
+async def test_no_keys_window_is_exceeded_while_workers_are_killed(
+    lane_plan_for: Callable[..., LanePlan],
+) -> None:
+    async with at_work(lane_plan_for(key_limits=TEXTS), 3) as (crew, app):
+        works = (
+            (job_id(tenant, key, number), LaneWork(ms=20, fails=int(number % 9 == 4)))
+            for tenant in TENANTS
+            for key in ("a", "b", "c")
+            for number in range(20)
+        )
+        accepted = await line_up(app, works)
+        await crew.lose(20, 50, 80)
+        await all_ended(app, completed=len(accepted))
+        assert {one.job for one in deliveries(crew.ledger) if one.end == "finish"} == accepted
+        assert crew.ledger.unexplained() == []
+        no_window_is_exceeded(crew)
+
+
+async def test_order_and_limits_of_keys_hold_together_while_workers_are_killed(
+    lane_plan_for: Callable[..., LanePlan],
+) -> None:
+    async with at_work(lane_plan_for(order="key", key_limits=TEXTS), 3) as (crew, app):
+        works = (
+            (job_id(tenant, key, number), LaneWork(ms=10, fails=int(number % 5 == 2)))
+            for number in range(10)
+            for tenant in TENANTS
+            for key in ("a", "b", "c")
+        )
+        accepted = await line_up(app, works)
+        await crew.lose(20, 40)
+        await all_ended(app, completed=len(accepted))
+        found = deliveries(crew.ledger)
+        assert overlaps(found, key_of) == []
+        assert overtakings(found, key_of) == []
+        no_window_is_exceeded(crew)
+
+
+async def test_a_flooded_key_keeps_no_other_key_of_its_tenant_waiting(
+    lane_plan_for: Callable[..., LanePlan],
+) -> None:
+    async with at_work(lane_plan_for(key_limits=TEXTS), 2) as (crew, app):
+        flood = ((job_id("acme", "flood", number), LaneWork()) for number in range(600))
+        await line_up(app, flood)
+        quiet = [(job_id("acme", f"quiet{number}", 0), LaneWork()) for number in range(30)]
+        await line_up(app, quiet)
+        await eventually(lambda: len(crew.ledger.jobs("finish").keys() & dict(quiet).keys()) == 30)
+        assert len(crew.ledger.jobs("finish")) < 300
+        no_window_is_exceeded(crew)
