@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from faena import Backpressure, Faena, Job, Limit
-from faena.errors import Overloaded
+from faena.errors import ConfigError, Overloaded
 from faena.testing import Harness
 from tests.fundamentals.conftest import Working
 
@@ -67,6 +67,20 @@ async def test_limits_of_keys_are_changed_while_the_queue_runs(app: Faena, h: Ha
     assert len(await h.drain()) == 2
     await app.queues["chat"].configure(key_limits=None)
     assert len(await h.drain()) == 2
+
+
+async def test_tenants_whose_keys_have_limits_do_not_move(app: Faena, h: Harness) -> None:
+    queue = app.queue("chat", key_limits=[Limit("1/s")])
+
+    @queue.task
+    async def send(text: str) -> None: ...
+
+    await send.enqueue("a", tenant="acme", key="chat-a")
+    with pytest.raises(ConfigError, match="tenants of queue chat must stay where they are"):
+        await queue.tenant("acme").dedicate()
+    with pytest.raises(ConfigError, match="shards must be 1 where keys have limits, got 2"):
+        await queue.reshard(2)
+    assert len(await h.drain()) == 1
 
 
 async def test_max_running_bounds_all_workers_together(app: Faena, working: Working) -> None:
