@@ -49,14 +49,19 @@ class AppPortal(Portal):
         return self.run(queue.counts())
 
     def pause(
-        self, queue: Queue, *, reason: str = "pause", duration: Duration | None = None
+        self,
+        queue: Queue,
+        *,
+        reason: str = "pause",
+        duration: Duration | None = None,
+        by: str = "operator",
     ) -> bool:
         """Serve no more jobs until `resume`, or for a time; see `Queue.pause`."""
-        return self.run(queue.pause(reason=reason, duration=duration))
+        return self.run(queue.pause(reason=reason, duration=duration, by=by))
 
-    def resume(self, queue: Queue, *, reason: str = "pause") -> bool:
+    def resume(self, queue: Queue, *, reason: str = "pause", by: str = "operator") -> bool:
         """End a hold; see `Queue.resume`."""
-        return self.run(queue.resume(reason=reason))
+        return self.run(queue.resume(reason=reason, by=by))
 
 
 class Connected:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from faena.codec import Codec, of_result
 from faena.duration import Duration, to_s, to_us
+from faena.engine.behalf import on_behalf
 from faena.errors import JobCancelled, JobFailed, JobTimedOut, PayloadError
 from faena.explanation import Explanation
 from faena.job import JobView
@@ -58,32 +59,42 @@ class Handle(Generic[R]):
         except PayloadError as error:
             raise of_result(error) if view.result else _dropped(view) from None
 
-    async def cancel(self) -> str:
-        """Cancel the job: "cancelled", or "asked" when it runs and is being stopped."""
-        return await (await self._app.runtime()).client.cancel(self.queue, self.id)
+    async def cancel(self, *, by: str | None = None) -> str:
+        """Cancel the job: "cancelled", or "asked" when it runs and is being stopped.
 
-    async def retry(self) -> None:
+        `by`, here and below, is who asks for it: the event says so.
+        """
+        with on_behalf(by):
+            return await (await self._app.runtime()).client.cancel(self.queue, self.id)
+
+    async def retry(self, *, by: str | None = None) -> None:
         """Run a finished job again, with fresh attempts; not one dealt with at the desk."""
-        await (await self._app.runtime()).client.retry(self.queue, self.id)
+        with on_behalf(by):
+            await (await self._app.runtime()).client.retry(self.queue, self.id)
 
-    async def promote(self) -> None:
+    async def promote(self, *, by: str | None = None) -> None:
         """Run a delayed job now."""
-        await (await self._app.runtime()).client.promote(self.queue, self.id)
+        with on_behalf(by):
+            await (await self._app.runtime()).client.promote(self.queue, self.id)
 
-    async def remove(self) -> None:
+    async def remove(self, *, by: str | None = None) -> None:
         """Remove the job for good; not one that runs, or that a flow or a group waits for."""
-        await (await self._app.runtime()).client.remove(self.queue, self.id)
+        with on_behalf(by):
+            await (await self._app.runtime()).client.remove(self.queue, self.id)
 
     async def change(
-        self, *, delay: Duration | None = None, priority: int | str | None = None
+        self,
+        *,
+        delay: Duration | None = None,
+        priority: int | str | None = None,
+        by: str | None = None,
     ) -> None:
         """Change when a waiting job runs, or its priority."""
-        await (await self._app.runtime()).client.change(
-            self.queue,
-            self.id,
-            delay_us=None if delay is None else to_us("delay", delay),
-            priority=None if priority is None else priority_of(priority),
-        )
+        delay_us = None if delay is None else to_us("delay", delay)
+        number = None if priority is None else priority_of(priority)
+        with on_behalf(by):
+            client = (await self._app.runtime()).client
+            await client.change(self.queue, self.id, delay_us=delay_us, priority=number)
 
     def __repr__(self) -> str:
         return f"<Handle {self.queue}/{self.id}>"

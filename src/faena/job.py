@@ -17,6 +17,9 @@ SCHEDULE_HEADER = "faena-schedule"
 INSTANT_HEADER = "faena-instant"
 """What a schedule says of itself in its jobs; the instant in microseconds."""
 
+BY_HEADER = "faena-by"
+"""Who asked for a job by hand."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 

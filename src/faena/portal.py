@@ -185,17 +185,17 @@ class Portal:
         """Why a job has not started, or what became of it; see `Handle.explain`."""
         return self._run(handle.explain)
 
-    def cancel(self, handle: Handle[Any]) -> str:
+    def cancel(self, handle: Handle[Any], *, by: str | None = None) -> str:
         """Cancel a job: "cancelled", or "asked" when it runs and is being stopped."""
-        return self._run(handle.cancel)
+        return self._run(lambda: handle.cancel(by=by))
 
-    def retry(self, handle: Handle[Any]) -> None:
+    def retry(self, handle: Handle[Any], *, by: str | None = None) -> None:
         """Run a finished job again; see `Handle.retry`."""
-        self._run(handle.retry)
+        self._run(lambda: handle.retry(by=by))
 
-    def promote(self, handle: Handle[Any]) -> None:
+    def promote(self, handle: Handle[Any], *, by: str | None = None) -> None:
         """Run a delayed job now."""
-        self._run(handle.promote)
+        self._run(lambda: handle.promote(by=by))
 
     def change(
         self,
@@ -203,13 +203,14 @@ class Portal:
         *,
         delay: Duration | None = None,
         priority: int | str | None = None,
+        by: str | None = None,
     ) -> None:
         """Change when a waiting job runs, or its priority."""
-        self._run(lambda: handle.change(delay=delay, priority=priority))
+        self._run(lambda: handle.change(delay=delay, priority=priority, by=by))
 
-    def remove(self, handle: Handle[Any]) -> None:
+    def remove(self, handle: Handle[Any], *, by: str | None = None) -> None:
         """Remove a job for good; see `Handle.remove`."""
-        self._run(handle.remove)
+        self._run(lambda: handle.remove(by=by))
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run any coroutine of the app and wait for it; an interrupted wait cancels it."""

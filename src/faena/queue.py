@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack
 
 from faena.codec import codec_for
 from faena.duration import Duration, to_s, to_us
 from faena.engine import Engine
+from faena.engine.behalf import on_behalf
 from faena.engine.moving import Moving
 from faena.engine.settings import WRITTEN, read_settings, written
 from faena.errors import ConfigError, nearest
@@ -51,6 +53,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Report: TypeAlias = Callable[[int], None]
+
+_log = logging.getLogger("faena.queue")
 
 _WAITING = (State.BLOCKED, State.DELAYED, State.READY)
 """Removed in this order: whoever waits behind another job would move on when that one is gone."""
@@ -245,9 +249,10 @@ class Queue:
         wait_us = None if duration is None else to_us("duration", duration, least_us=1)
         return any(await self._everywhere(lambda one, home: one.hold(home, reason, wait_us, by)))
 
-    async def resume(self, *, reason: str = "pause") -> bool:
+    async def resume(self, *, reason: str = "pause", by: str = "operator") -> bool:
         """End a hold; others with other reasons stay."""
-        return any(await self._everywhere(lambda engine, home: engine.release(home, reason)))
+        with on_behalf(by):
+            return any(await self._everywhere(lambda engine, home: engine.release(home, reason)))
 
     async def settings(self) -> Settings:
         """What is in force, in the words of `app.queue()`, and which of it was changed."""
@@ -257,7 +262,9 @@ class Queue:
             conf = (await self.overview()).settings
         return read_settings(conf, is_fair=self.options.is_fair)
 
-    async def configure(self, **changes: Unpack[SettingFields]) -> Settings:
+    async def configure(
+        self, *, by: str = "operator", **changes: Unpack[SettingFields]
+    ) -> Settings:
         """Change options at run time, for every worker at its next call, until `reset`.
 
         They are those of `app.queue()`, with the same values; None removes a bound. `backpressure`
@@ -275,14 +282,16 @@ class Queue:
             )
         edit = written(changed(self.options, changes), changes)
         if edit:
-            await self._everywhere(lambda engine, home: engine.configure(home, edit))
+            with on_behalf(by):
+                await self._everywhere(lambda engine, home: engine.configure(home, edit))
         return await self.settings()
 
-    async def reset(self, *names: str) -> Settings:
+    async def reset(self, *names: str, by: str = "operator") -> Settings:
         """Let code decide these options again; without names, all of them."""
         chosen = check_changeable(names or CHANGEABLE)
         settings = [one for name in chosen for one in WRITTEN[name]]
-        await self._everywhere(lambda engine, home: engine.reset(home, settings))
+        with on_behalf(by):
+            await self._everywhere(lambda engine, home: engine.reset(home, settings))
         return await self.settings()
 
     async def _everywhere(self, do: Callable[[Engine, str], Awaitable[T]]) -> list[T]:
@@ -327,6 +336,7 @@ class Queue:
         age: Duration = "0s",
         most: int | None = None,
         report: Report | None = None,
+        by: str = "operator",
     ) -> int:
         """Remove finished jobs older than `age`, at most `most`; returns how many.
 
@@ -336,22 +346,31 @@ class Queue:
         if most is not None:
             check_whole("most", most, least=0, most=1_000_000_000)
         client = (await self._app.runtime()).client
-        return await client.sweep_out(self.name, word, to_us("age", age), most, report)
+        with on_behalf(by):
+            return await client.sweep_out(self.name, word, to_us("age", age), most, report)
 
-    async def drain(self, *, is_delayed_too: bool = True, report: Report | None = None) -> int:
+    async def drain(
+        self, *, is_delayed_too: bool = True, report: Report | None = None, by: str = "operator"
+    ) -> int:
         """Remove every job that waits; running and finished ones stay. Returns how many."""
         client = (await self._app.runtime()).client
         states = _WAITING if is_delayed_too else (State.READY,)
-        return sum(
-            [await client.sweep_out(self.name, one.value, 0, None, report) for one in states]
-        )
+        with on_behalf(by):
+            return sum(
+                [await client.sweep_out(self.name, one.value, 0, None, report) for one in states]
+            )
 
-    async def promote_all(self, *, report: Report | None = None) -> int:
+    async def promote_all(self, *, report: Report | None = None, by: str = "operator") -> int:
         """Run every job now that is delayed when this begins; returns how many."""
-        return await (await self._app.runtime()).client.promote_all(self.name, report)
+        with on_behalf(by):
+            return await (await self._app.runtime()).client.promote_all(self.name, report)
 
-    async def obliterate(self, *, force: bool = False) -> None:
-        """Remove the queue with everything in it; refused while jobs run unless forced."""
+    async def obliterate(self, *, force: bool = False, by: str = "operator") -> None:
+        """Remove the queue with everything in it; refused while jobs run unless forced.
+
+        Its events are gone as well: who did it is in the log of this program alone.
+        """
+        _log.info("queue %s is obliterated by %s", self.name, check_label("by", by))
         runtime = await self._app.runtime()
         await runtime.client.obliterate(self.name, force=force, carry=runtime.postman.try_to_carry)
 

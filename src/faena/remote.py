@@ -261,7 +261,7 @@ class RemoteQueue(Queue):
         """Refused: settings are changed where the queue is declared."""
         self._refuse("change settings", "do it there")
 
-    async def reset(self, *_: str) -> NoReturn:
+    async def reset(self, *_: str, **__: Any) -> NoReturn:
         """Refused, as `configure` is."""
         self._refuse("reset settings", "do it there")
 

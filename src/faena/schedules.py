@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from faena.agenda import Edit, Mark, Record, check_schedule, unpack
 from faena.codec import codec_for
+from faena.engine.behalf import on_behalf
 from faena.engine.envelope import Facts, NewJob, seal
 from faena.engine.scheduling import Stored, forget, read
 from faena.engine.scripts import CREATED
@@ -142,7 +143,6 @@ class Schedules:
     ) -> ScheduleView:
         """Make a schedule that is in no code, for a task or for one named `queue/task`."""
         check_schedule(name)
-        check_label("by", by)
         if name in self.declared:
             raise ConfigError(
                 f"schedule {name!r} is declared by code: edit it, or give this one another name",
@@ -163,7 +163,7 @@ class Schedules:
             return record, record.first_due(kept.now)
 
         await self._refuse_elsewhere(name, known.queue)
-        return await self._change(known.queue, name, create)
+        return await self._change(known.queue, name, create, by)
 
     async def edit(
         self,
@@ -192,9 +192,9 @@ class Schedules:
                 _check_left(edited, kept.now, given)
             return after, due
 
-        return await self._change(queue, name, edit)
+        return await self._change(queue, name, edit, by)
 
-    async def reset(self, name: str, *terms: str) -> ScheduleView:
+    async def reset(self, name: str, *terms: str, by: str = "operator") -> ScheduleView:
         """Let code decide terms again; without any, all of them."""
         dropped = {"when" if term in TIMINGS else term for term in terms}
         for term in terms:
@@ -212,7 +212,7 @@ class Schedules:
             left = {term: edit for term, edit in edits if term not in dropped}
             return redue(kept, replace(record, edits=left))
 
-        return await self._change(queue, name, reset)
+        return await self._change(queue, name, reset, by)
 
     async def pause(self, name: str, *, by: str = "operator") -> ScheduleView:
         """Fire nothing until `resume`; instants that pass meanwhile are not missed."""
@@ -223,9 +223,9 @@ class Schedules:
             return None if record.paused else (replace(record, paused=Mark(by, kept.now)), None)
 
         queue, _ = await self._find(name)
-        return await self._change(queue, name, pause)
+        return await self._change(queue, name, pause, by)
 
-    async def resume(self, name: str) -> ScheduleView:
+    async def resume(self, name: str, *, by: str = "operator") -> ScheduleView:
         """Fire again, from the next instant on."""
 
         def resume(kept: Kept) -> Edited:
@@ -236,9 +236,9 @@ class Schedules:
             return after, after.first_due(kept.now)
 
         queue, _ = await self._find(name)
-        return await self._change(queue, name, resume)
+        return await self._change(queue, name, resume, by)
 
-    async def remove(self, name: str) -> None:
+    async def remove(self, name: str, *, by: str = "operator") -> None:
         """Remove a schedule; its jobs stay. One that code declares would come back: refused."""
         if name in self.declared:
             raise InvalidTransition(
@@ -247,20 +247,21 @@ class Schedules:
             )
         queue, _ = await self._find(name)
         runtime = await self._app.runtime()
-        await remove(runtime.engine, queue, name)
+        with on_behalf(by):
+            await remove(runtime.engine, queue, name)
         for home in await runtime.estate.of(queue).names():
             await forget(runtime.engine, home, name)
 
-    async def run(self, name: str) -> Handle[Any]:
-        """Make a job now, beside the schedule's own: no instant is used up.
+    async def run(self, name: str, *, by: str | None = None) -> Handle[Any]:
+        """Make a job now, beside the schedule's own: no instant is used up; its header has `by`.
 
         Where jobs of the schedule may not overlap, the one that lives is the answer.
         """
         queue, stored = await self._see(name)
         terms = unpack(stored.record).terms
-        spec: Spec | None = spec_of(name, terms, None)
-        if self._around is not None:
-            spec = await self._around(queue, spec_of(name, terms, None))
+        with on_behalf(by):
+            made = spec_of(name, terms, None)
+        spec = made if self._around is None else await self._around(queue, made)
         if spec is None:
             raise InvalidTransition(f"a middleware keeps schedule {name} from running", op="run")
         place = place_facts(queue, self._app.queues[queue].options, spec.tenant, spec.key)
@@ -280,7 +281,9 @@ class Schedules:
 
     # -- its own ----------------------------------------------------------------------------------
 
-    async def _change(self, queue: str, name: str, edit: Callable[[Kept], Edited]) -> ScheduleView:
+    async def _change(
+        self, queue: str, name: str, edit: Callable[[Kept], Edited], by: str
+    ) -> ScheduleView:
         def checked(kept: Kept) -> Edited:
             edited = edit(kept)
             if edited is not None:
@@ -288,7 +291,8 @@ class Schedules:
             return edited
 
         runtime = await self._app.runtime()
-        await change(await self._firing(queue), runtime.engine, name, checked)
+        with on_behalf(by):
+            await change(await self._firing(queue), runtime.engine, name, checked)
         return view_of(*await self._find(name), self.declared)
 
     async def _firing(self, queue: str) -> Firing:

@@ -154,10 +154,10 @@ class Tenant:
         """End its hold, whoever asked for it; settings stay."""
         return await self._change({"held_until": "", "reason": ""}, by=by)
 
-    async def reset(self) -> TenantView:
+    async def reset(self, *, by: str = "operator") -> TenantView:
         """Let the queue decide everything again: no setting and no hold is left."""
         nothing = dict.fromkeys((*SETTINGS, "held_until", "reason"), "")
-        return await self._change(nothing, by="operator")
+        return await self._change(nothing, by=by)
 
     async def _change(
         self, changes: Mapping[str, str], *, by: str, duration_us: int | None = None

@@ -80,19 +80,19 @@ SHAPES: dict[str, list[Args]] = {
     "alert": [[NOW + 3600 * SECOND, "dead_many", "1", "dead_old", "q/dead"]],
     "await": [["leader"]],
     "burden": [[NOW, 1, 60_000_000, SOON, 3, SOON, 4]],
-    "cancel": [[NOW, "leader", "running", "follower", "later", "behind", "throttled"]],
+    "cancel": [[NOW, "ops", "leader", "running", "follower", "later", "behind", "throttled"]],
     "change": [
-        [NOW, "c1", "change", "later", "", 3],
-        [NOW, "c1", "change", "leader", 0, ""],
-        [NOW, "c1", "change", "behind", 5_000_000, 7],
+        [NOW, "c1", "change", "later", "", 3, "ops"],
+        [NOW, "c1", "change", "leader", 0, "", ""],
+        [NOW, "c1", "change", "behind", 5_000_000, 7, "ops"],
     ],
     "clean": [
-        [NOW, state, 0, 50] for state in ("ready", "delayed", "blocked", "dead", "completed")
+        [NOW, state, 0, 50, "ops"] for state in ("ready", "delayed", "blocked", "dead", "completed")
     ],
     "configure": [
         [NOW, "declare", "version", "9", "lease_us", 5_000_000, "dead_bytes", 1000],
-        [NOW, "edit", "limits", "5/1000000", "tenant_limits", "", "soft", 5, "hard", 9],
-        [NOW, "reset", "limits", ""],
+        [NOW, "edit ops", "limits", "5/1000000", "tenant_limits", "", "soft", 5, "hard", 9],
+        [NOW, "reset ops", "limits", ""],
     ],
     "depart": [[NOW, 2, "@a", "@c"]],
     "dismiss": [[NOW, "c2", "dismiss", "resolved", "manual", "why", "ana", "dead", "done"]],
@@ -133,9 +133,9 @@ SHAPES: dict[str, list[Args]] = {
         [NOW, "q", "new", "open", 1, "name", "n", "plan", "d", "v:1", NODE, "s:1", "waiting 0 0"],
         [NOW, "q", "written", "put", 1, "v:1", NODE, "j:1", MADE, "s:1", "waiting 0 0"],
         [NOW, "q", "written", "start", 1, 1, 1],
-        [NOW, "q", "live", "cancel"],
+        [NOW, "q", "live", "cancel", "ops"],
         [NOW, "q", "live", "end", 1, "live.1", "dead", ERROR],
-        [NOW, "q", "over", "reopen"],
+        [NOW, "q", "over", "reopen", ""],
     ],
     "group": [[NOW, "g", "open", "on:complete", MADE], [NOW, "g", "seal", 0]],
     "hold": [
@@ -154,7 +154,7 @@ SHAPES: dict[str, list[Args]] = {
     "note": [["running", LEASE, b"50", "a line", "another"]],
     "obliterate": [[50, "1", "1"], [50, "1", ""]],
     "posted": [[NOW, "q", "99999999999999-0"], [NOW, "q", "1-1"]],
-    "promote": [[NOW, "c4", "promote", "leader"]],
+    "promote": [[NOW, "c4", "promote", "ops", "leader"]],
     "receive": [
         [NOW, "q", "q/1", "5-1", pack(["ended", "f", "live", "1", "completed", "live.1", b"1"])],
         [NOW, "q", "q/1", "5-1", pack(["ended", "g", "g", "complete", "dead", "j", b""])],
@@ -183,11 +183,16 @@ SHAPES: dict[str, list[Args]] = {
         *([NOW, verb, "r"] for verb in ("look", "go", "stop", "fail", "resume", "rewind")),
         [NOW, "list"],
     ],
-    "remove": [[NOW, "c7", "remove", "leader", "dead", "done", "later", "behind", "running"]],
+    "remove": [
+        [NOW, "c7", "remove", "ops", "leader", "dead", "done", "later", "behind", "running"]
+    ],
     "renew": [[NOW, 30 * SECOND, "running", LEASE, "first", LEASE, "gone", "x"]],
-    "retry": [[NOW, "c5", "retry", "dead", "done", "cancelled"]],
+    "retry": [[NOW, "c5", "retry", "ops", "dead", "done", "cancelled"]],
     "revive": [[NOW, "c6", "revive", "", "retry", "why", "ana", 5, "dead", "dead2"]],
-    "schedule": [[NOW, "nightly", "v", "w", "{}", NOW], [NOW, "nightly", "v", "w", "", ""]],
+    "schedule": [
+        [NOW, "nightly", "v", "w", "{}", NOW, "ops"],
+        [NOW, "nightly", "v", "w", "", "", ""],
+    ],
     "seal": [[NOW, 2]],
     "spend": [[NOW, "running", LEASE, "tokens", 5], [NOW, "running", LEASE]],
     "tenant": [

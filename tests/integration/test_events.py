@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from faena import Event, Faena, Queue
+from faena.engine.scripts import Turn
 from faena.errors import ConfigError
 from tests._support.valkey import Server
 
@@ -175,3 +176,104 @@ def test_events_can_be_read_without_a_loop(valkey: Server, namespace: str) -> No
     app.sync.run(events.aclose())
     app.sync.run(queue.obliterate(force=True))
     app.sync.close()
+
+
+async def test_what_is_done_by_hand_says_who_asked_for_it(app: Faena) -> None:
+    queue, send = sending(app, fair=True)
+    receipts = await send.enqueue_many(range(4), delay="1h", tenant="acme")
+    first, second, third, fourth = (receipt.handle for receipt in receipts)
+    await first.promote(by="ana")
+    await second.change(delay="2h", by="bob")
+    await third.remove(by="eva")
+    await first.cancel(by="leo")
+    await first.retry(by="mia")
+    await queue.pause(by="ana")
+    await queue.resume(by="bob")
+    await queue.configure(max_running=5, by="eva")
+    await queue.configure(max_running=5, by="leo")  # as it is already
+    await queue.reset(by="leo")
+    await queue.tenant("acme").hold("late", by="mia")
+    await queue.tenant("acme").reset(by="ana")
+    await queue.promote_all(by="bob")
+    await queue.drain(by="eva")
+    events = await take(app.events("mail", since="start"), 18)
+    assert [(one.name, one.job or one.value, one.by) for one in events[4:]] == [
+        ("promoted", first.id, "ana"),
+        ("changed", second.id, "bob"),
+        ("removed", third.id, "eva"),
+        ("cancelled", first.id, "leo"),
+        ("redriven", first.id, "mia"),
+        ("paused", "pause", "ana"),
+        ("resumed", "pause", "bob"),
+        ("configured", "max_running", "eva"),
+        ("reset", "max_running", "leo"),
+        ("tenant_changed", "@acme", "mia"),
+        ("tenant_changed", "@acme", "ana"),
+        ("promoted", fourth.id, "bob"),
+        ("promoted", second.id, "bob"),
+        ("cleaned", "ready:3", "eva"),
+    ]
+    assert {one.worker for one in events} == {None}
+    assert {one.by for one in events[:4]} == {None}
+
+
+async def test_who_asks_must_be_a_label(app: Faena) -> None:
+    queue, send = sending(app)
+    handle = (await send.enqueue(1, delay="1h")).handle
+    with pytest.raises(ConfigError, match="by must be 1 to"):
+        await handle.promote(by="two words")
+    with pytest.raises(ConfigError, match="by must be 1 to"):
+        await queue.configure(max_running=5, by="")
+    assert await handle.state() == "delayed"
+    assert not (await queue.settings()).edited
+
+
+async def test_a_running_job_that_is_asked_to_stop_is_an_event(app: Faena) -> None:
+    queue, send = sending(app)
+    handle = (await send.enqueue(1)).handle
+    engine = (await app.runtime()).engine
+    await engine.exchange("mail", "w", "w", Turn("call1", 1))
+    assert await handle.cancel(by="ana") == "asked"
+    assert await handle.cancel(by="bob") == "asked"
+    await queue.pause()
+    events = await take(app.events("mail", since="start"), 4)
+    assert [(one.name, one.by) for one in events[2:]] == [
+        ("stopping", "ana"),
+        ("paused", "operator"),
+    ]
+
+
+async def test_schedules_say_who_has_changed_them(app: Faena) -> None:
+    _, send = sending(app)
+    await send.enqueue(0)
+    await app.schedules.create("nightly", send, 1, cron="0 3 * * *", by="ana")
+    await app.schedules.pause("nightly", by="bob")
+    await app.schedules.resume("nightly", by="eva")
+    job = await app.schedules.run("nightly", by="leo")
+    await app.schedules.remove("nightly", by="mia")
+    names = ["schedule_changed", "schedule_removed"]
+    events = await take(app.events("mail", since="start", kinds=names), 4)
+    assert [(one.name, one.value, one.by) for one in events] == [
+        ("schedule_changed", "nightly", "ana"),
+        ("schedule_changed", "nightly", "bob"),
+        ("schedule_changed", "nightly", "eva"),
+        ("schedule_removed", "nightly", "mia"),
+    ]
+    view = await job.view()
+    assert view is not None
+    assert view.headers["faena-by"] == "leo"
+
+
+async def test_flows_say_who_has_called_them_off_and_run_them_again(app: Faena) -> None:
+    _, send = sending(app)
+    flow = await app.chain(send.draft(1), send.draft(2)).start()
+    await flow.cancel(by="ana")
+    await app.run_worker(until_empty=True)
+    assert (await flow.wait("10s")).state == "cancelled"
+    await flow.retry(by="bob")
+    names = ["flow_cancelling", "flow_retried"]
+    events = await take(app.events("mail", since="start", kinds=names), 2)
+    assert [(one.name, one.by) for one in events] == [
+        ("flow_cancelling", "ana"),
+        ("flow_retried", "bob"),
+    ]

@@ -29,7 +29,7 @@ async def test_a_job_that_is_dealt_with_stays_and_says_how(
     assert taken[f"desk:status:{status}"] == [("a", T0)]
     assert taken["desk_groups"] == [("f00", 1.0)]
     assert [job for job, _ in taken["desk_due"]] == ["b"]
-    assert (await rig.events())[-1] == {"worker": "", f"dead_{status}": "a"}
+    assert (await rig.events())[-1] == {"by": "ana", f"dead_{status}": "a"}
 
 
 async def test_what_is_not_pending_is_refused(rig: Rig, morgue: Morgue) -> None:

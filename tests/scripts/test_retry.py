@@ -90,5 +90,6 @@ async def test_live_and_unknown_jobs_are_left_alone(rig: Rig) -> None:
 
 
 async def test_a_queue_without_settings_retries_nothing(rig: Rig) -> None:
-    assert await rig.engine._send("retry", "q", [T0, "caller", "call", "a"]) == [b"UNCONFIGURED"]
+    answer = await rig.engine._send("retry", "q", [T0, "caller", "call", "", "a"])
+    assert answer == [b"UNCONFIGURED"]
     assert await rig.dump() == {}

@@ -34,7 +34,7 @@ async def test_a_dead_job_becomes_a_new_one_and_both_know_of_each_other(
     }
     record = (await rig.dump())["desk"]["a"]
     assert (record["s"], record["to"], record["r"]) == ("retried", "a2", [*WHY, T0 + 5 * SECOND])
-    assert (await rig.events())[-1] == {"worker": "", "enqueued": "a2", "dead_retried": "a"}
+    assert (await rig.events())[-1] == {"by": "ana", "enqueued": "a2", "dead_retried": "a"}
 
 
 async def test_a_line_remembers_its_first_job(rig: Rig, morgue: Morgue) -> None:

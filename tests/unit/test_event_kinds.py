@@ -15,6 +15,11 @@ BY_EXPRESSION = {
     "name": {"dead_surge", "dead_many", "dead_old"},
     "'dead_' .. status": {"dead_discarded", "dead_resolved"},
     "'flow_' .. state": {"flow_completed", "flow_failed", "flow_cancelled"},
+    "mode == 'edit' and 'configured' or 'reset'": {"configured", "reset"},
+    "record == '' and 'schedule_removed' or 'schedule_changed'": {
+        "schedule_removed",
+        "schedule_changed",
+    },
     "outcome == 'CREATED' and 'schedule_fired' or 'schedule_skipped'": {
         "schedule_fired",
         "schedule_skipped",
@@ -27,7 +32,7 @@ def told() -> set[str]:
     names: set[str] = set()
     for path in sorted(LUA.rglob("*.lua")):
         for line in path.read_text().splitlines():
-            found = re.match(r"\s*tell\((.+?), ", line)
+            found = re.match(r"\s*tell(?:_of)?\((.+?), ", line)
             if found:
                 said = re.fullmatch(r"'(\w+)'", found[1])
                 names |= {said[1]} if said else BY_EXPRESSION[found[1]]

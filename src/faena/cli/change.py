@@ -9,7 +9,7 @@ import click
 
 from faena.app import Faena
 from faena.cli import session
-from faena.cli.argument import DURATION, common, confirm, example, split, words
+from faena.cli.argument import DURATION, by, common, confirm, example, split, words
 from faena.cli.output import Output, table
 from faena.cli.progress import progress
 from faena.cli.target import find_app, find_queue
@@ -52,20 +52,22 @@ async def _try(change: Change, handle: Handle[Any], done: str) -> str | JobError
 
 @click.command(epilog=example("faena cancel shop.tasks:app mail 01JCXYZ 01JCXZA"))
 @words("[MODULE:APP] QUEUE ID...")
+@by
 @common
 @click.pass_obj
-def cancel(output: Output, words: tuple[str, ...]) -> None:
+def cancel(output: Output, words: tuple[str, ...], by: str) -> None:
     """Cancel jobs; a running one is told to stop."""
-    _change(output, words, Handle.cancel, "cancelled")
+    _change(output, words, lambda one: one.cancel(by=by), "cancelled")
 
 
 @click.command(epilog=example("faena retry shop.tasks:app mail 01JCXYZ"))
 @words("[MODULE:APP] QUEUE ID...")
+@by
 @common
 @click.pass_obj
-def retry(output: Output, words: tuple[str, ...]) -> None:
+def retry(output: Output, words: tuple[str, ...], by: str) -> None:
     """Run finished jobs again, with fresh attempts."""
-    _change(output, words, Handle.retry, "ready")
+    _change(output, words, lambda one: one.retry(by=by), "ready")
 
 
 @click.command(
@@ -73,25 +75,26 @@ def retry(output: Output, words: tuple[str, ...]) -> None:
 )
 @words("[MODULE:APP] QUEUE [ID]...")
 @click.option("--all", "is_all", is_flag=True, help="Every job that is delayed now.")
+@by
 @common
 @click.pass_obj
-def promote(output: Output, words: tuple[str, ...], *, is_all: bool) -> None:
+def promote(output: Output, words: tuple[str, ...], *, is_all: bool, by: str) -> None:
     """Run delayed jobs now."""
     target, (name, *ids) = split(words, "QUEUE", rest="ID")
     if bool(ids) == is_all:
         raise click.UsageError("ID must be given, or --all, and not both")
     if ids:
-        _change(output, words, Handle.promote, "ready")
+        _change(output, words, lambda one: one.promote(by=by), "ready")
         return
     app = find_app(target)
     queue = find_queue(app, name)
-    promoted = _promote_all(output, app, queue)
+    promoted = _promote_all(output, app, queue, by)
     output.say({"queue": name, "promoted": promoted}, f"{promoted} jobs of {name} may run now")
 
 
-def _promote_all(output: Output, app: Faena, queue: Queue) -> int:
+def _promote_all(output: Output, app: Faena, queue: Queue, by: str) -> int:
     with progress(output, f"promoting {queue.name}") as advance:
-        return session.run(app, lambda: queue.promote_all(report=advance))
+        return session.run(app, lambda: queue.promote_all(report=advance, by=by))
 
 
 @click.command(
@@ -103,14 +106,17 @@ def _promote_all(output: Output, app: Faena, queue: Queue) -> int:
 @words("[MODULE:APP] QUEUE ID...")
 @click.option("--delay", type=DURATION, help="Run it this long from now; 0s for at once.")
 @click.option("--priority", help="1 (soonest) to 100, or a level's name.")
+@by
 @common
 @click.pass_obj
-def change(output: Output, words: tuple[str, ...], delay: str | None, priority: str | None) -> None:
+def change(
+    output: Output, words: tuple[str, ...], delay: str | None, priority: str | None, by: str
+) -> None:
     """Change when waiting jobs run, or their priority."""
     if delay is None and priority is None:
         raise click.UsageError("--delay or --priority must be given")
     level = None if priority is None else priority_of(_number(priority))
-    _change(output, words, lambda one: one.change(delay=delay, priority=level), "changed")
+    _change(output, words, lambda one: one.change(delay=delay, priority=level, by=by), "changed")
 
 
 def _number(text: str) -> int | str:
@@ -120,10 +126,11 @@ def _number(text: str) -> int | str:
 @click.command(epilog=example("faena remove shop.tasks:app mail 01JCXYZ --yes"))
 @words("[MODULE:APP] QUEUE ID...")
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@by
 @common
 @click.pass_obj
-def remove(output: Output, words: tuple[str, ...], *, yes: bool) -> None:
+def remove(output: Output, words: tuple[str, ...], *, yes: bool, by: str) -> None:
     """Remove jobs for good; refused while they run, or while a flow or a group waits for them."""
     _, (name, *ids) = split(words, "QUEUE", "ID", rest="ID")
     confirm(f"Remove {len(ids)} jobs of {name} for good?", yes=yes)
-    _change(output, words, Handle.remove, "removed")
+    _change(output, words, lambda one: one.remove(by=by), "removed")

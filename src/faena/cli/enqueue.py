@@ -15,6 +15,8 @@ from faena.cli.argument import DURATION, EXPIRY, INSTANT, common, example, split
 from faena.cli.output import Output
 from faena.cli.target import find_app, find_queue
 from faena.errors import ConfigError, PayloadError, nearest
+from faena.job import BY_HEADER
+from faena.naming import check_label
 from faena.options import Unique, UniqueMode
 from faena.retry import MOST_ATTEMPTS
 from faena.task import Receipt, Task
@@ -53,6 +55,7 @@ _TIMED: Final = (UniqueMode.THROTTLE, UniqueMode.DEBOUNCE)
 )
 @click.option("--durability", help="memory, replicated(n) or fsynced.")
 @click.option("--header", "headers", multiple=True, metavar="NAME=TEXT", help="Several may be.")
+@click.option("--by", help="Who asks for it, in its header faena-by.  [default: nobody]")
 @click.option("--attempts", type=click.IntRange(1, MOST_ATTEMPTS), help="How many at most.")
 @click.option("--timeout", type=DURATION, help="How long an attempt may run: 90s.")
 @common
@@ -117,7 +120,7 @@ def _read(text: str) -> bytes:
         ) from None
 
 
-def _options(*, job_id: str | None, headers: tuple[str, ...], **given: Any) -> Any:
+def _options(*, job_id: str | None, headers: tuple[str, ...], by: str | None, **given: Any) -> Any:
     unique = _unique(**{name: given.pop(name) for name in list(given) if "unique" in name})
     if (given["priority"] or "").isdigit():
         given["priority"] = int(given["priority"])
@@ -125,6 +128,8 @@ def _options(*, job_id: str | None, headers: tuple[str, ...], **given: Any) -> A
     for name, sign, _ in pairs:
         if not sign or not name:
             raise click.UsageError(f"--header must be NAME=TEXT, got {name!r}")
+    if by is not None:
+        pairs.append((BY_HEADER, "=", check_label("by", by)))
     options = given | {"id": job_id, "unique": unique}
     if pairs:
         options["headers"] = {name: text for name, _, text in pairs}

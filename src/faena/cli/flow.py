@@ -11,7 +11,7 @@ from rich.console import Console
 
 from faena.app import Faena
 from faena.cli import session
-from faena.cli.argument import Commands, common, example, split, words
+from faena.cli.argument import Commands, by, common, example, split, words
 from faena.cli.document import iso
 from faena.cli.output import Output, facts, instant, plain, table
 from faena.cli.target import find_app, find_queue
@@ -100,23 +100,25 @@ def show(output: Output, words: tuple[str, ...], *, payload: bool) -> None:
 
 @flow.command(epilog=example("faena flow cancel shop.tasks:app mail/0Q7Xez7i3lQmA8w7fYOA"))
 @words("[MODULE:APP] FLOW")
+@by
 @common
 @click.pass_obj
-def cancel(output: Output, words: tuple[str, ...]) -> None:
+def cancel(output: Output, words: tuple[str, ...], by: str) -> None:
     """Send nothing more of a flow, and cancel the jobs of it that wait or run."""
     found, app = _find(words)
-    _change(app, found.cancel)
+    _change(app, lambda: found.cancel(by=by))
     output.say({"flow": found.id, "state": "cancelled"}, f"{found.id} is called off")
 
 
 @flow.command(epilog=example("faena flow retry shop.tasks:app mail/0Q7Xez7i3lQmA8w7fYOA"))
 @words("[MODULE:APP] FLOW")
+@by
 @common
 @click.pass_obj
-def retry(output: Output, words: tuple[str, ...]) -> None:
+def retry(output: Output, words: tuple[str, ...], by: str) -> None:
     """Run again, in new jobs, what has not completed of a flow that failed or was cancelled."""
     found, app = _find(words)
-    _change(app, found.retry)
+    _change(app, lambda: found.retry(by=by))
     output.say({"flow": found.id, "state": "running"}, f"{found.id} runs again")
 
 

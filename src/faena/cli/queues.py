@@ -123,14 +123,17 @@ def pause(
 @words("[MODULE:APP] [QUEUE]...")
 @click.option("--all", "all_queues", is_flag=True, help="Every queue of the app.")
 @click.option("--reason", default="pause", show_default=True, help="The hold to end.")
+@by
 @common
 @click.pass_obj
-def resume(output: Output, words: tuple[str, ...], *, all_queues: bool, reason: str) -> None:
+def resume(
+    output: Output, words: tuple[str, ...], *, all_queues: bool, reason: str, by: str
+) -> None:
     """End a pause; holds with other reasons stay, and are shown."""
     app, chosen = _choose(words, all_queues=all_queues)
 
     async def release(queue: Queue) -> dict[str, Any]:
-        ended = await queue.resume(reason=reason)
+        ended = await queue.resume(reason=reason, by=by)
         left = [hold.reason for hold in (await queue.overview()).holds]
         return {"queue": queue.name, "resumed": ended, "holds": left}
 
@@ -168,10 +171,11 @@ def _names(chosen: Sequence[Queue]) -> str:
 )
 @click.option("--age", type=DURATION, required=True, help="Only jobs finished longer ago: 7d.")
 @click.option("--yes", is_flag=True, help="Do not ask about dead jobs.")
+@by
 @common
 @click.pass_obj
 def clean(
-    output: Output, words: tuple[str, ...], *, states: tuple[str, ...], age: str, yes: bool
+    output: Output, words: tuple[str, ...], *, states: tuple[str, ...], age: str, yes: bool, by: str
 ) -> None:
     """Remove finished jobs that are old enough, of all queues or of some.
 
@@ -186,7 +190,7 @@ def clean(
 
     async def sweep(queue: Queue) -> dict[str, Any]:
         removed = {
-            state: await queue.clean(state, age=age, report=advance)
+            state: await queue.clean(state, age=age, report=advance, by=by)
             for state in dict.fromkeys(wanted)
         }
         return {"queue": queue.name, "removed": sum(removed.values()), "states": removed}
@@ -201,9 +205,12 @@ def clean(
 @words("[MODULE:APP] QUEUE")
 @click.option("--keep-delayed", is_flag=True, help="Remove only the jobs that are ready.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@by
 @common
 @click.pass_obj
-def drain(output: Output, words: tuple[str, ...], *, keep_delayed: bool, yes: bool) -> None:
+def drain(
+    output: Output, words: tuple[str, ...], *, keep_delayed: bool, yes: bool, by: str
+) -> None:
     """Remove every job that waits; running and finished ones stay."""
     target, (name,) = split(words, "QUEUE")
     app = find_app(target)
@@ -211,7 +218,7 @@ def drain(output: Output, words: tuple[str, ...], *, keep_delayed: bool, yes: bo
     confirm(f"Remove every waiting job of {name}?", yes=yes)
     with progress(output, f"draining {name}") as advance:
         removed = session.run(
-            app, lambda: queue.drain(is_delayed_too=not keep_delayed, report=advance)
+            app, lambda: queue.drain(is_delayed_too=not keep_delayed, report=advance, by=by)
         )
     output.say({"queue": name, "removed": removed}, f"{removed} waiting jobs removed from {name}")
 
@@ -220,14 +227,15 @@ def drain(output: Output, words: tuple[str, ...], *, keep_delayed: bool, yes: bo
 @words("[MODULE:APP] QUEUE")
 @click.option("--force", is_flag=True, help="Also while jobs are running.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@by
 @common
 @click.pass_obj
-def obliterate(output: Output, words: tuple[str, ...], *, force: bool, yes: bool) -> None:
+def obliterate(output: Output, words: tuple[str, ...], *, force: bool, yes: bool, by: str) -> None:
     """Remove a queue with everything in it: jobs, results, holds, statistics."""
     target, (name,) = split(words, "QUEUE")
     app = find_app(target)
     queue = find_queue(app, name)
     confirm(f"Remove {name} with everything in it?", yes=yes)
     with progress(output, f"obliterating {name}"):
-        session.run(app, lambda: queue.obliterate(force=force))
+        session.run(app, lambda: queue.obliterate(force=force, by=by))
     output.say({"queue": name, "obliterated": True}, f"{name} is gone")

@@ -172,13 +172,14 @@ def edit(output: Output, words: tuple[str, ...], by: str, **given: Any) -> None:
 
 @schedules.command(epilog=example("faena schedules reset nightly tz cron"))
 @words("[MODULE:APP] NAME [TERM]...")
+@by
 @common
 @click.pass_obj
-def reset(output: Output, words: tuple[str, ...]) -> None:
+def reset(output: Output, words: tuple[str, ...], by: str) -> None:
     """Let code decide some terms again, or all of them."""
     target, (name, *terms) = split(words, "NAME", rest="TERM")
     app = find_app(target)
-    view = session.run(app, lambda: app.schedules.reset(name, *terms))
+    view = session.run(app, lambda: app.schedules.reset(name, *terms, by=by))
     output.show(_document(view), lambda console: _draw(console, view))
 
 
@@ -194,32 +195,35 @@ def pause(output: Output, words: tuple[str, ...], by: str) -> None:
 
 @schedules.command(epilog=example("faena schedules resume nightly"))
 @words("[MODULE:APP] NAME")
+@by
 @common
 @click.pass_obj
-def resume(output: Output, words: tuple[str, ...]) -> None:
+def resume(output: Output, words: tuple[str, ...], by: str) -> None:
     """Fire again, from the next instant on."""
-    _decide(output, words, lambda app, name: app.schedules.resume(name))
+    _decide(output, words, lambda app, name: app.schedules.resume(name, by=by))
 
 
 @schedules.command(epilog=example("faena schedules run nightly"))
 @words("[MODULE:APP] NAME")
+@by
 @common
 @click.pass_obj
-def run(output: Output, words: tuple[str, ...]) -> None:
+def run(output: Output, words: tuple[str, ...], by: str) -> None:
     """Make a job now, beside those of the schedule."""
     app, name = _find(words)
-    handle = session.run(app, lambda: app.schedules.run(name))
+    handle = session.run(app, lambda: app.schedules.run(name, by=by))
     output.say({"queue": handle.queue, "id": handle.id}, f"job {handle.id} on queue {handle.queue}")
 
 
 @schedules.command(epilog=example("faena schedules remove shop.tasks:app old"))
 @words("[MODULE:APP] NAME")
+@by
 @common
 @click.pass_obj
-def remove(output: Output, words: tuple[str, ...]) -> None:
+def remove(output: Output, words: tuple[str, ...], by: str) -> None:
     """Remove a schedule that no code declares; its jobs stay."""
     app, name = _find(words)
-    session.run(app, lambda: app.schedules.remove(name))
+    session.run(app, lambda: app.schedules.remove(name, by=by))
     output.say({"removed": name}, f"schedule {name} is removed")
 
 

@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 from faena.cli import session
-from faena.cli.argument import common, example, split, words
+from faena.cli.argument import by, common, example, split, words
 from faena.cli.document import document
 from faena.cli.output import Output, facts
 from faena.cli.target import find_app, find_queue
@@ -31,9 +31,10 @@ _LENGTHS: Final = ("lease", "age_step")
     )
 )
 @words("[MODULE:APP] QUEUE [NAME=VALUE]...")
+@by
 @common
 @click.pass_obj
-def configure(output: Output, words: tuple[str, ...]) -> None:
+def configure(output: Output, words: tuple[str, ...], by: str) -> None:
     """Change settings of a queue at run time, for every worker at its next call, until `reset`.
 
     Names and values are those of app.queue(); `none` takes a bound away, and what is not said of
@@ -46,22 +47,23 @@ def configure(output: Output, words: tuple[str, ...]) -> None:
 
     def work() -> Awaitable[Settings]:
         given: Any = changes
-        return queue.configure(**given) if changes else queue.settings()
+        return queue.configure(by=by, **given) if changes else queue.settings()
 
     _show(output, queue, session.run(app, work))
 
 
 @click.command(epilog=example("faena reset shop.tasks:app mail", "faena reset mail limits lease"))
 @words("[MODULE:APP] QUEUE [NAME]...")
+@by
 @common
 @click.pass_obj
-def reset(output: Output, words: tuple[str, ...]) -> None:
+def reset(output: Output, words: tuple[str, ...], by: str) -> None:
     """Let code decide some settings of a queue again, or all of them."""
     target, (name, *names) = split(words, "QUEUE", rest="NAME")
     check_changeable(names)
     app = find_app(target)
     queue = find_queue(app, name)
-    _show(output, queue, session.run(app, lambda: queue.reset(*names)))
+    _show(output, queue, session.run(app, lambda: queue.reset(*names, by=by)))
 
 
 def _read(pair: str) -> tuple[str, Any]:

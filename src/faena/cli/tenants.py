@@ -205,11 +205,12 @@ def release(output: Output, words: tuple[str, ...], by: str) -> None:
 
 @tenants.command(epilog=example("faena tenants reset shop.tasks:app mail acme"))
 @words("[MODULE:APP] QUEUE TENANT")
+@by
 @common
 @click.pass_obj
-def reset(output: Output, words: tuple[str, ...]) -> None:
+def reset(output: Output, words: tuple[str, ...], by: str) -> None:
     """Let the queue decide everything for one tenant again."""
-    _decide(output, words, lambda tenant: tenant.reset())
+    _decide(output, words, lambda tenant: tenant.reset(by=by))
 
 
 # -- showing ------------------------------------------------------------------------------------

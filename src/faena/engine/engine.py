@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Container, Iterator, Mapping, S
 from typing import Any, TypeVar
 
 from faena.engine import scripts
+from faena.engine.behalf import asking
 from faena.engine.envelope import NewJob
 from faena.engine.keys import Keys, channel, read_message
 from faena.engine.loader import load
@@ -77,14 +78,14 @@ class Engine:  # size: one short method for each operation of the broker
 
     async def configure(self, queue: str, changes: Mapping[str, str]) -> dict[str, str]:
         """Edit settings at run time, for every worker at its next call."""
-        reply = await self.ask("configure", queue, ["edit", *_flat(changes)])
+        reply = await self.ask("configure", queue, [f"edit {asking()}", *_flat(changes)])
         check_accepted(reply, changes)
         return _texts(reply)
 
     async def reset(self, queue: str, names: Sequence[str]) -> None:
         """Let code decide these settings again, from the next declaration on."""
         args = [part for name in names for part in (name, "")]
-        await self.ask("configure", queue, ["reset", *args])
+        await self.ask("configure", queue, [f"reset {asking()}", *args])
         await self.declare(queue)
 
     # -- the two hot calls --------------------------------------------------------------------
@@ -212,7 +213,7 @@ class Engine:  # size: one short method for each operation of the broker
         """For each: cancelled, asked (it runs), its finished state, or unknown."""
         answers: list[str] = []
         for part in _parts(ids):
-            answers += scripts.texts(await self.ask_declared("cancel", queue, part))
+            answers += scripts.texts(await self.ask_declared("cancel", queue, [asking(), *part]))
         return answers
 
     async def retry(self, queue: str, ids: Sequence[str]) -> list[str]:
@@ -231,7 +232,7 @@ class Engine:  # size: one short method for each operation of the broker
         self, queue: str, job: str, *, delay_us: int | None = None, priority: int | None = None
     ) -> str:
         """The state afterwards, or the one that forbids it, or unknown."""
-        args = [*_once("change"), job, _optional(delay_us), _optional(priority)]
+        args = [*_once("change"), job, _optional(delay_us), _optional(priority), asking()]
         return str((await self.ask_declared("change", queue, args)).decode())
 
     # -- operations on queues -----------------------------------------------------------------
@@ -242,11 +243,11 @@ class Engine:  # size: one short method for each operation of the broker
 
     async def release(self, queue: str, reason: str) -> bool:
         """End a hold; False when there was none."""
-        return await self.ask("hold", queue, [reason, "release", ""]) == 1
+        return await self.ask("hold", queue, [reason, "release", asking()]) == 1
 
     async def clean(self, queue: str, state: str, age_us: int, slice_size: int) -> int:
         """Remove one slice of jobs of a state; fewer than the slice when none are left."""
-        reply = await self.ask("clean", queue, [state, age_us, slice_size])
+        reply = await self.ask("clean", queue, [state, age_us, slice_size, asking()])
         if isinstance(reply, bytes):
             raise InvalidTransition(f"jobs that are {state} cannot be cleaned away", op="clean")
         return int(reply)
@@ -307,7 +308,8 @@ class Engine:  # size: one short method for each operation of the broker
     async def _once_each(self, name: str, queue: str, ids: Sequence[str]) -> list[str]:
         answers: list[str] = []
         for part in _parts(ids):
-            answers += scripts.texts(await self.ask_declared(name, queue, [*_once(name), *part]))
+            args = [*_once(name), asking(), *part]
+            answers += scripts.texts(await self.ask_declared(name, queue, args))
         return answers
 
     async def ask_declared(self, name: str, queue: str, args: Sequence[Argument]) -> Any:

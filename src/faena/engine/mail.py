@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from faena.engine.behalf import asking
 from faena.engine.engine import Engine
 from faena.engine.envelope import Facts
 from faena.engine.scripts import pairs, texts
@@ -105,7 +106,8 @@ class Mail:
 
     async def flow(self, queue: str, flow: str, verb: str, *args: Argument) -> str:
         """OK, or the state that forbids the verb, or unknown."""
-        reply = await self._engine.ask("flow", queue, [queue, flow, verb, *args])
+        who = [asking()] if verb in {"cancel", "reopen"} else []
+        reply = await self._engine.ask("flow", queue, [queue, flow, verb, *args, *who])
         return str(reply.decode())
 
     async def flow_fields(self, queue: str, flow: str, names: Sequence[str]) -> list[bytes | None]:

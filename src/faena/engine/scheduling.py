@@ -6,6 +6,7 @@ import secrets
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final, NamedTuple
 
+from faena.engine.behalf import asking
 from faena.engine.engine import Engine
 from faena.engine.scripts import MOVED, UNCONFIGURED, texts
 from faena.engine.survey import Survey
@@ -97,7 +98,7 @@ async def names_at(engine: Engine, queue: str) -> AsyncIterator[list[str]]:
 
 async def write(engine: Engine, queue: str, name: str, change: Change) -> bool:
     """Write a record, or remove it when it is empty; False when somebody else has written."""
-    return bool(await engine.ask("schedule", queue, [name, *_flat(change)]) == b"OK")
+    return bool(await engine.ask("schedule", queue, [name, *_flat(change), asking()]) == b"OK")
 
 
 async def fire(

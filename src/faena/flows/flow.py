@@ -14,6 +14,7 @@ import msgspec
 
 from faena.codec import codec_for
 from faena.duration import to_s
+from faena.engine.behalf import on_behalf
 from faena.engine.mail import Mail
 from faena.errors import (
     ConfigError,
@@ -196,19 +197,21 @@ class Flow:
 
     # -- changing -------------------------------------------------------------------------------
 
-    async def cancel(self) -> None:
-        """Send nothing more of it, and cancel what is in its queues."""
-        await self._do("cancel")
-        await self._carry()
+    async def cancel(self, *, by: str | None = None) -> None:
+        """Send nothing more of it, and cancel what is in its queues; the event tells `by` whom."""
+        with on_behalf(by):
+            await self._do("cancel")
+            await self._carry()
 
-    async def retry(self) -> None:
+    async def retry(self, *, by: str | None = None) -> None:
         """Run again, in new jobs, what has not completed of a flow that failed or was cancelled.
 
         Jobs of it that are dead are resolved at the dead-letter desk: the new ones stand for them.
         """
         mail = await self._mail()
         last = await self._refuse_live(mail)
-        run = int(await self._do("reopen"))
+        with on_behalf(by):
+            run = int(await self._do("reopen"))
         total = (await self._head(mail)).total
         nodes = [one async for one in self._read(mail, total)]
         left = {number for number, node in enumerate(nodes, 1) if node.state != "completed"}

@@ -28,13 +28,14 @@ from faena.agenda import (
     unpack,
 )
 from faena.engine import Engine
+from faena.engine.behalf import asking
 from faena.engine.envelope import Facts, NewJob, seal
 from faena.engine.moving import Moving
 from faena.engine.scheduling import Change, Fired, Shot, Stored, fire
 from faena.errors import HomesChanged
 from faena.estate import Estate
 from faena.homes import MOVING, Table
-from faena.job import INSTANT_HEADER, SCHEDULE_HEADER, Spec
+from faena.job import BY_HEADER, INSTANT_HEADER, SCHEDULE_HEADER, Spec
 from faena.lanes import place_facts
 from faena.options import QueueOptions
 from faena.options.schedule import Terms, iso
@@ -55,6 +56,8 @@ def spec_of(name: str, terms: Terms, instant: int | None) -> Spec:
     headers = {SCHEDULE_HEADER: name}
     if instant is not None:
         headers[INSTANT_HEADER] = str(instant)
+    elif who := asking():
+        headers[BY_HEADER] = who
     return Spec(
         task=terms.task,
         payload=msgspec.Raw(terms.payload.encode()),

@@ -105,6 +105,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     """Otherwise the flow, group or schedule, or what an alert says."""
     worker: str | None = None
     """Which worker's call it was, if one's."""
+    by: str | None = None
+    """Who asked for it, where it was done by hand and somebody said so."""
     task: str | None = None
     """With `details`: the job's task; None when the job is not there any more."""
     tenant: str | None = None
@@ -311,7 +313,7 @@ class Reader:
 
     def _unfold(self, shard: str, after: Mark, flat: Sequence[bytes]) -> list[Event]:
         """One entry as events; a reader that stopped in its midst has had the first of them."""
-        (_, at), (_, worker), *told = _fields(flat)
+        (_, at), (role, who), *told = _fields(flat)
         subjects = list(_subjects(told))
         before, at_ms = dict(self._marks), int(after.id.partition("-")[0])
         skip = self._skip[2] if self._skip[:2] == (shard, after.id) else 0
@@ -330,7 +332,8 @@ class Reader:
                     queue=queue_of(shard),
                     job=subject if is_job else None,
                     value=None if is_job else subject,
-                    worker=worker or None,
+                    worker=who or None if role == "worker" else None,
+                    by=who if role == "by" else None,
                     place=place,
                 )
             )

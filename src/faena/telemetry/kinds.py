@@ -10,7 +10,7 @@ class Kind(NamedTuple):
 
     name: str
     about: str
-    """job, flow, group or queue: what the event's `job` or `value` names."""
+    """job, flow, group, schedule or queue: what the event's `job` or `value` names."""
     means: str
 
 
@@ -29,6 +29,7 @@ KINDS: Final = (
     Kind("rescued", "job", "taken from a worker that is gone"),
     Kind("dead", "job", "given up"),
     Kind("cancelled", "job", "called off"),
+    Kind("stopping", "job", "running, and asked to stop"),
     Kind("removed", "job", "taken out by hand"),
     Kind("redriven", "job", "finished, and run again under its id"),
     Kind("dead_retried", "job", "dead, and retried as a new job"),
@@ -38,12 +39,22 @@ KINDS: Final = (
     Kind("arrived", "job", "come from another shard"),
     Kind("flow_completed", "flow", "all of its nodes have completed"),
     Kind("flow_failed", "flow", "a node has failed"),
+    Kind("flow_cancelling", "flow", "being called off by hand"),
     Kind("flow_cancelled", "flow", "called off"),
+    Kind("flow_retried", "flow", "run again, what of it has not completed"),
     Kind("group_finished", "group", "all of its members have ended"),
     Kind("schedule_fired", "job", "made by a schedule"),
     Kind("schedule_skipped", "job", "not made, because the one before is still there"),
     Kind("schedule_refused", "job", "not taken in"),
     Kind("schedule_missed", "job", "not made, because nobody fired its instant in time"),
+    Kind("schedule_changed", "schedule", "made, edited, paused or resumed by hand"),
+    Kind("schedule_removed", "schedule", "removed by hand"),
+    Kind("tenant_changed", "queue", "something was decided for a tenant: its lane"),
+    Kind("paused", "queue", "held by hand: the reason"),
+    Kind("resumed", "queue", "no longer held: the reason"),
+    Kind("configured", "queue", "a setting was changed by hand: its name on the server"),
+    Kind("reset", "queue", "code decides a setting again: its name on the server"),
+    Kind("cleaned", "queue", "jobs were removed by hand: their state and number, `dead:50`"),
     Kind("dead_surge", "queue", "more deaths in an hour than `alert_new`: their number"),
     Kind("dead_many", "queue", "more pending dead jobs than `alert_waiting`: their number"),
     Kind("dead_old", "queue", "a dead job is pending for longer than `alert_age`: its queue/id"),

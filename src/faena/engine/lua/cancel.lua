@@ -1,7 +1,7 @@
 --- Cancel jobs. A waiting job is cancelled now; a running one when its worker has stopped it.
 -- states   ready | delayed | blocked -> cancelled; running stays running, asked to stop
 -- keys     ready, delayed, blocked, cancelled zsets · marks hash
--- args     now · id …
+-- args     now · by (or empty) · id …
 -- returns  for each: cancelled | asked | the finished state it is in | unknown
 -- refuses  UNCONFIGURED
 --@flags allow-oom
@@ -10,8 +10,8 @@ local now, conf = now_us(ARGV[1]), conf_now()
 if not conf.version then
   return { 'UNCONFIGURED' }
 end
-local answers, cancelled, gone = {}, {}, {}
-for i = 2, #ARGV do
+local answers, cancelled, asked, gone = {}, {}, {}, {}
+for i = 3, #ARGV do
   local id = ARGV[i]
   local state = gone[id] and 'cancelled' or state_of(id)
   if is_waiting(state) then
@@ -21,6 +21,9 @@ for i = 2, #ARGV do
     answers[#answers + 1] = 'cancelled'
   elseif state == 'running' then
     local mark = marks_of({ id })[id] or {}
+    if not mark.c then
+      asked[#asked + 1] = id
+    end
     mark.c = 1
     save_mark(id, mark)
     publish('stop', id)
@@ -31,6 +34,9 @@ for i = 2, #ARGV do
 end
 finish('cancelled', cancelled, marks_of(cancelled), conf, now)
 prune('cancelled', conf, now, #ARGV)
+if #asked > 0 then
+  tell_of('stopping', table.concat(asked, ' '))
+end
 flush_lanes()
-flush_tally(now, conf.events_kept, '')
+flush_tally(now, conf.events_kept, '', ARGV[2])
 return answers

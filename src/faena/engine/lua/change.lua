@@ -1,7 +1,8 @@
 --- Change the delay or the priority of a waiting job.
 -- states   ready | delayed -> delayed (a delay) · ready (no delay) · stays (priority only)
 -- keys     ready, delayed zsets · marks hash · wake zset
--- args     now · caller (of this call only) · call · id · delay_us ('' keeps) · priority ('' keeps)
+-- args     now · caller (of this call only) · call · id · delay_us ('' keeps) · priority ('' keeps) ·
+--          by (or empty)
 -- returns  the state the job is in afterwards
 -- refuses  UNCONFIGURED · unknown · running … (a state that does not wait)
 --@flags allow-oom
@@ -56,5 +57,5 @@ arm_wake()
 tell('changed', { id })
 remember(ARGV[2], ARGV[3], state, ONCE_TTL_S)
 flush_lanes()
-flush_tally(now, conf.events_kept, '')
+flush_tally(now, conf.events_kept, '', ARGV[7])
 return state

@@ -1,7 +1,7 @@
 --- Remove jobs of one state in a slice: finished ones older than an age, or waiting ones (drain).
 -- states   completed | dead | cancelled | ready | delayed | blocked -> gone
 -- keys     the state's zset · specs, results, marks hashes · info hashes
--- args     now · state · age_us · slice
+-- args     now · state · age_us · slice · by (or empty)
 -- returns  how many were removed (less than `slice` when none are left)
 -- refuses  FORBIDDEN (a state that cannot be cleaned: running jobs have owners)
 --@flags allow-oom
@@ -26,7 +26,8 @@ end
 if #ids > 0 then
   drop(state, ids, conf)
   count('cleaned', #ids)
+  tell_of('cleaned', state .. ':' .. #ids)
   flush_lanes()
-  flush_tally(now, conf.events_kept, '')
+  flush_tally(now, conf.events_kept, '', ARGV[5])
 end
 return #ids

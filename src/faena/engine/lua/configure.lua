@@ -1,7 +1,8 @@
 --- Declare a queue's settings from code, or edit them at run time.
 -- states   none
--- keys     conf, clock hashes · parked, aside, wake zsets
--- args     now · mode declare|edit|reset · name, value … (an empty value removes the setting)
+-- keys     conf, clock hashes · parked, aside, wake zsets · events stream
+-- args     now · mode declare|edit|reset, the last two perhaps with a space and who asks for it ·
+--          name, value … (an empty value removes the setting)
 -- returns  the whole conf as name, value …
 -- refuses  INVALID name · CONTRADICTS name value name value (an edit that would leave the first bound
 --          not below the second); nothing is changed
@@ -9,8 +10,9 @@
 -- a home stands among others is told with an epoch, and whoever knows an older one is not believed.
 -- An edit changes nothing in a home that was given up.
 --@flags allow-oom
---@include now, wake, valid_settings, given_up
-local now, mode, edited = now_us(ARGV[1]), ARGV[2], {}
+--@include now, wake, valid_settings, given_up, tally
+local now, edited, changed = now_us(ARGV[1]), {}, {}
+local mode, by = string.match(ARGV[2], '^(%l+) ?(.*)$')
 local BOUNDS = { tenant_limits = true, tenant_costs = true, tenant_max_running = true }
 local STANDING = { epoch = true, shards = true, shard = true }
 
@@ -75,8 +77,12 @@ local is_behind = (epoch or -1) < tonumber(call('HGET', key('conf'), 'epoch') or
 for i = 3, #ARGV, 2 do
   local name = ARGV[i]
   if mode == 'reset' then
+    changed[#changed + 1] = edited[name] and name
     edited[name] = nil
   elseif not (is_behind and STANDING[name]) and (mode == 'edit' or not edited[name]) then
+    if mode == 'edit' and not (edited[name] and (call('HGET', key('conf'), name) or '') == ARGV[i + 1]) then
+      changed[#changed + 1] = name
+    end
     write(name, ARGV[i + 1])
     edited[name] = mode == 'edit' or nil
   end
@@ -90,5 +96,9 @@ table.sort(names)
 call('HSET', key('conf'), 'edited', table.concat(names, ' '))
 if not is_behind then
   call('PERSIST', key('conf'))   -- a home that was given up is there again: see vacate.lua
+end
+if #changed > 0 and is_first_home() then
+  tell_of(mode == 'edit' and 'configured' or 'reset', table.concat(changed, ' '))
+  flush_tally(now, tonumber(call('HGET', key('conf'), 'events_kept') or 0), '', by)
 end
 return sealed()

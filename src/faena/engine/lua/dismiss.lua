@@ -29,5 +29,5 @@ end
 close_records(done, records, status)
 remember(ARGV[2], ARGV[3], cmsgpack.pack(answers), ONCE_TTL_S)
 tell('dead_' .. status, done)
-flush_tally(now, conf.events_kept, '')
+flush_tally(now, conf.events_kept, '', ARGV[7])
 return answers

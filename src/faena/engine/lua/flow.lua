@@ -6,9 +6,9 @@
 --          left of another plan, whose maker has died, makes room. One that is not begun is gone after an hour
 --          put · the same, or run · (field · value) …   write further parts
 --          start · run · nodes · left · digest (or none)   begin it
---          cancel   send nothing more, and cancel what is out
+--          cancel · by (or empty)   send nothing more, and cancel what is out
 --          end · node · job · state · words   its job could not be sent, or is not there any more
---          reopen   let it be written again, when it has ended and not well
+--          reopen · by (or empty)   let it be written again, when it has ended and not well
 -- returns  OK, or of `reopen` the new run; its state where that forbids the verb; unknown · another (plan is
 --          being written under its id)
 --@include now, conf, tally, letter, graph
@@ -68,6 +68,7 @@ verbs = {
       return flow.state or 'unknown'
     end
     flow.state = 'cancelled'
+    tell_of('flow_cancelling', id)
     call_off(flow, home, 1, now)
     close_flow(flow, home, now)
     return 'OK'
@@ -85,6 +86,9 @@ verbs = {
     if not is_over and flow.state ~= 'reopened' then
       return flow.state or 'unknown'
     end
+    if flow.state ~= 'reopened' then
+      tell_of('flow_retried', id)
+    end
     call('HSET', flow_key(id), 'state', 'reopened', 'runs', flow.run + 1)
     call('HDEL', flow_key(id), 'finished')
     call('ZREM', key('flows_done'), id)
@@ -93,5 +97,5 @@ verbs = {
   end,
 }
 local answer = verbs[verb]()
-flush_tally(now, conf_now().events_kept, '')
+flush_tally(now, conf_now().events_kept, '', (verb == 'cancel' or verb == 'reopen') and ARGV[5])
 return answer

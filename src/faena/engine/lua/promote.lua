@@ -1,7 +1,7 @@
 --- Run delayed jobs now.
 -- states   delayed -> ready
 -- keys     delayed, ready zsets · wake zset
--- args     now · caller (of this call only) · call · id …
+-- args     now · caller (of this call only) · call · by (or empty) · id …
 -- returns  for each: promoted | the state it is in | unknown
 -- refuses  UNCONFIGURED
 --@flags allow-oom
@@ -14,7 +14,7 @@ elseif not conf.version then
   return { 'UNCONFIGURED' }
 end
 local answers, promoted, instants = {}, {}, {}
-for i = 4, #ARGV do
+for i = 5, #ARGV do
   local state = state_of(ARGV[i])
   if state == 'delayed' then
     promoted[#promoted + 1] = ARGV[i]
@@ -30,5 +30,5 @@ if #promoted > 0 then
   remember(ARGV[2], ARGV[3], cmsgpack.pack(answers), ONCE_TTL_S)
 end
 flush_lanes()
-flush_tally(now, conf.events_kept, '')
+flush_tally(now, conf.events_kept, '', ARGV[4])
 return answers

@@ -1,7 +1,7 @@
 --- Remove jobs for good, whatever they wait for or ended with, unless somebody needs them.
 -- states   ready | delayed | blocked | completed | dead | cancelled -> gone
 -- keys     all zsets but running · specs, results, marks hashes · info hashes
--- args     now · caller (of this call only) · call · id …
+-- args     now · caller (of this call only) · call · by (or empty) · id …
 -- returns  for each: removed | running | member (of a flow or a group that waits for its end) | unknown
 -- refuses  UNCONFIGURED
 --@flags allow-oom
@@ -24,7 +24,7 @@ local function refusal(state, mark)
 end
 
 local asked, answers, by_state, removed, seen = {}, {}, {}, {}, {}
-for i = 4, #ARGV do
+for i = 5, #ARGV do
   asked[#asked + 1] = ARGV[i]
 end
 local marks = marks_of(asked)
@@ -54,6 +54,6 @@ if #removed > 0 then
   tell('removed', removed)
   remember(ARGV[2], ARGV[3], cmsgpack.pack(answers), ONCE_TTL_S)
   flush_lanes()
-  flush_tally(now, conf.events_kept, '')
+  flush_tally(now, conf.events_kept, '', ARGV[4])
 end
 return answers

@@ -1,7 +1,7 @@
 --- Run finished jobs again, with fresh attempts and at their own priority.
 -- states   dead | cancelled | completed -> ready | blocked
 -- keys     dead, cancelled, completed, ready zsets · results, marks, desk hashes
--- args     now · caller (of this call only) · call · id …
+-- args     now · caller (of this call only) · call · by (or empty) · id …
 -- returns  for each: ready (also when it was before) | blocked (in its chain) | the state that forbids
 --          it | resolved, discarded or `retried <new id>` (decided at the dead-letter desk) | unknown
 -- refuses  UNCONFIGURED
@@ -59,7 +59,7 @@ local function start_over(id, state)
   place({ { id = id, score = score, lane = lane, chain = chain } })
 end
 
-for i = 4, #ARGV do
+for i = 5, #ARGV do
   local id = ARGV[i]
   local state = state_of(id)
   local forbids = state == 'dead' and decided(id)
@@ -76,5 +76,5 @@ if #retried > 0 then
 end
 tell('redriven', retried)
 flush_lanes()
-flush_tally(now, conf.events_kept, '')
+flush_tally(now, conf.events_kept, '', ARGV[4])
 return answers

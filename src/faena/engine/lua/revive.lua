@@ -24,5 +24,5 @@ end
 local answers = revive(ids, fresh, records_of(ids), why, conf, now)
 remember(ARGV[2], ARGV[3], cmsgpack.pack(answers), ONCE_TTL_S)
 flush_lanes()
-flush_tally(now, conf.events_kept, '')
+flush_tally(now, conf.events_kept, '', why.by)
 return answers

@@ -1,6 +1,6 @@
 --- Decide something for a single tenant, or read what was decided.
 -- states   none
--- keys     tenants, lanes, throttled hashes · parked, ring zsets · shares hashes · wake zset
+-- keys     tenants, lanes, throttled hashes · parked, ring zsets · shares hashes · wake zset · events stream
 -- args     now · lane · epoch of the homes ('' for the first) · by · duration_us ('' for good) ·
 --          name, value … (an empty value removes; none: only read). Names: limits · max_running ·
 --          weight · size · held_until · held_for · reason
@@ -11,7 +11,7 @@
 -- Settings end by themselves after the duration, and every change of one gives them all a new end; a
 -- hold has its own: `held_until` 0 is until released, `held_for` counts from now.
 --@flags allow-oom
---@include now, conf, lane, tenant, wake
+--@include now, conf, lane, tenant, wake, tally
 local now, lane, epoch, by, duration = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 if (conf_now().epoch or 0) > (tonumber(epoch) or 0) then
   return { 'MOVED' }
@@ -48,6 +48,8 @@ local function write()
     flush_lanes()
   end
   arm_wake()
+  tell_of('tenant_changed', lane)
+  flush_tally(now, conf_now().events_kept, '', by)
 end
 
 if #ARGV > 5 then

@@ -21,7 +21,19 @@ local function tell(name, ids)
   end
 end
 
-local function flush_tally(now, kept, worker)
+--- Put what an operator did into the event, and count nothing; spaces part what it was done to.
+local function tell_of(name, what)
+  told[#told + 1] = name
+  told[#told + 1] = what
+end
+
+--- Where something is done at every home of a queue, the first one tells of it.
+local function is_first_home()
+  return not string.find(key(''), '{[^}]*/')
+end
+
+--- `worker` is whose call it was, if one's; else `by` may say who asked for it.
+local function flush_tally(now, kept, worker, by)
   local minute = key('stats:' .. whole(math.floor(now / 60000000)))
   local fresh = false
   for name, number in pairs(tally) do
@@ -31,6 +43,8 @@ local function flush_tally(now, kept, worker)
     call('EXPIRE', minute, STATS_TTL_S)
   end
   if #told > 0 and kept and kept > 0 then
-    call('XADD', key('events'), 'MAXLEN', '~', kept, '*', 'at', now, 'worker', worker, unpack(told))
+    local role = by and by ~= '' and 'by' or 'worker'
+    call('XADD', key('events'), 'MAXLEN', '~', kept, '*', 'at', now, role, role == 'by' and by or worker,
+      unpack(told))
   end
 end
