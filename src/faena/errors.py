@@ -29,7 +29,7 @@ Control flow inside a handler (`Snooze`, `Discard`, `RateLimited`) is not an err
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 
@@ -51,7 +51,12 @@ class ConfigError(FaenaError):
 
 
 class StoreError(FaenaError):
-    """The broker failed."""
+    """The broker failed.
+
+    `receipts` are those of the jobs that an `enqueue_many` had put on the queue before it did.
+    """
+
+    receipts: Sequence[Any] = ()
 
 
 class StoreUnavailable(StoreError):

@@ -79,9 +79,13 @@ class Steps:
     Of several attempts of one owner the last that began counts: its token is in the record.
     """
 
-    def __init__(self, runtime: Callable[[], Awaitable[Runtime]], queue: str) -> None:
+    def __init__(
+        self, runtime: Callable[[], Awaitable[Runtime]], queue: str, *, is_patient: bool = False
+    ) -> None:
+        """`is_patient` bears an outage as long as a worker does: work that is done is on record."""
         self._runtime = runtime
         self._queue = queue
+        self._is_patient = is_patient
 
     async def begin(self, key: str, owner: str, ttl: Duration, token: str = "") -> list[bytes]:
         """`began`; or the status, the owner and the result of the record that is in the way."""
@@ -100,7 +104,8 @@ class Steps:
     ) -> list[bytes]:
         digest = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
         ttl_ms = max(1, to_ms("ttl", ttl))
-        engine = (await self._runtime()).engine
+        runtime = await self._runtime()
+        engine = runtime.patient_engine if self._is_patient else runtime.engine
         return await engine.idem(self._queue, [digest, verb, owner, ttl_ms, blob, token])
 
 
@@ -109,6 +114,7 @@ class Idempotency:
 
     def __init__(self, runtime: Callable[[], Awaitable[Runtime]], queue: str) -> None:
         self._steps = Steps(runtime, queue)
+        self._patient = Steps(runtime, queue, is_patient=True)
 
     @overload
     def once(
@@ -136,7 +142,7 @@ class Idempotency:
         to_us("keep", keep, least_us=1)
         to_us("wait", wait, least_us=1)
         terms = Terms(codec=codec_for(result), keep=keep, wait=wait)
-        return Once(self._steps, _text(key), job.origin, terms)
+        return Once(self._patient, _text(key), job.origin, terms)
 
     async def begin(self, key: Key, *, owner: str, ttl: Duration = PENDING_TTL) -> Record:
         """Claim the work, or learn who has it or what came of it."""

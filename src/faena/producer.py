@@ -8,16 +8,17 @@ named call that is sent again after a lost reply changes nothing the second time
 from __future__ import annotations
 
 import asyncio
+import copy
 import secrets
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from faena.engine import Engine
 from faena.engine.envelope import NewJob
 from faena.engine.patience import bound_at, within
 from faena.engine.scripts import Answer
-from faena.errors import StoreUnavailable
+from faena.errors import StoreError, StoreUnavailable
 from faena.options import Durability, DurabilityLevel
 
 BATCH = 300
@@ -32,7 +33,7 @@ the connection, and what a server takes of one client is bounded."""
 
 _DURABLE_WITHIN_MS = 5000
 
-_UNSENT = "nothing was enqueued"
+UNSENT = "nothing was enqueued"
 _UNKNOWN = "whether it was enqueued is unknown: the same call with the same id= may be repeated"
 
 _WAITS: Mapping[DurabilityLevel, Callable[[Durability], tuple[str | int, ...] | None]] = {
@@ -130,7 +131,7 @@ class Producer:
             )
         except StoreUnavailable as error:
             self._caller = self._calls()
-            raise _told(error) from error
+            raise told(error) from error
         except BaseException:
             # The abandoned call may still reach the server, after a later one: its caller's record
             # must not be the one that the later call relies on.
@@ -163,7 +164,7 @@ class Producer:
             with within(None):  # whose turn made this task has nothing to do with it
                 sent = await self._call(jobs, groups[0].epoch)
         except asyncio.CancelledError:
-            _tell(groups, _closed())
+            _tell(groups, _closed(is_sent=True))
             raise
         except Exception as error:  # noqa: BLE001 - handed to each of those who wait
             _tell(groups, error)
@@ -206,24 +207,36 @@ def _tell(groups: Iterable[_Group], error: Exception) -> None:
             group.answered.set_exception(error)
 
 
-def _told(error: StoreUnavailable) -> StoreUnavailable:
+def told(error: StoreUnavailable) -> StoreUnavailable:
     """With what a producer wants to know: whether the jobs may be there."""
     is_unknown = error.is_outcome_unknown and error.op == "enqueue"
-    end = _UNKNOWN if is_unknown else _UNSENT
+    end = _UNKNOWN if is_unknown else UNSENT
     return StoreUnavailable(f"{error}; {end}", op=error.op, is_outcome_unknown=is_unknown)
+
+
+def cut_off(error: StoreError, receipts: Sequence[Any], total: int) -> StoreError:
+    """The error of a list that was sent in part, with the receipts of that part."""
+    if not receipts:
+        return error
+    words = str(error).removesuffix(f"; {UNSENT}")
+    cut = copy.copy(error)
+    cut.args = (f"the first {len(receipts)} of {total} jobs were enqueued, then: {words}",)
+    cut.receipts = receipts
+    return cut
 
 
 def _late(queue: str, waited_s: float, *, is_unsent: bool) -> StoreUnavailable:
     return StoreUnavailable(
         f"enqueue waited {waited_s:.1f} s for earlier jobs of queue {queue}, which the broker has "
-        f"not answered; {_UNSENT if is_unsent else _UNKNOWN}",
+        f"not answered; {UNSENT if is_unsent else _UNKNOWN}",
         op="enqueue",
         is_outcome_unknown=not is_unsent,
     )
 
 
-def _closed() -> StoreUnavailable:
-    return StoreUnavailable("the connection was closed before the jobs were sent", op="enqueue")
+def _closed(*, is_sent: bool = False) -> StoreUnavailable:
+    words = f"the connection was closed by this program; {_UNKNOWN if is_sent else UNSENT}"
+    return StoreUnavailable(words, op="enqueue", is_outcome_unknown=is_sent)
 
 
 def _hand_out(sent: Sent, groups: Sequence[_Group]) -> None:

@@ -16,7 +16,7 @@ from faena.costs import cost_fact
 from faena.duration import Duration
 from faena.engine.envelope import NewJob
 from faena.engine.patience import within
-from faena.errors import ConfigError, PayloadError
+from faena.errors import ConfigError, PayloadError, StoreError, StoreUnavailable
 from faena.handle import Handle
 from faena.handler import Handler
 from faena.identity import Label, as_label
@@ -32,7 +32,7 @@ from faena.options import (
     build,
     merged,
 )
-from faena.producer import BATCH, BATCH_BYTES, PLACED
+from faena.producer import BATCH, BATCH_BYTES, PLACED, cut_off, told
 from faena.receipt import Receipt, accepted, kept, receipt_of
 from faena.retry import Retry
 from faena.sealing import Frame, seal_job
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from faena.app import Faena
     from faena.hooks import Death, Failure
     from faena.registrar import TaskFields
+    from faena.runtime import Runtime
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -146,7 +147,7 @@ class Task(Generic[P, R]):
         if options or self.app.middleware:
             return await self.put(Draft(payload, self._options(options), self))
         job = self._plain.fill(self.app.new_id(), self._encode(payload))
-        client = (self.app.at_hand() or await self.app.runtime()).client
+        client = (self.app.at_hand() or await self._runtime()).client
         answers, reached = await client.enqueue(self.queue, (job,), _MEMORY)
         return accepted(receipt_of(self, job, answers[0], str(reached)))
 
@@ -246,6 +247,8 @@ class Task(Generic[P, R]):
             if sending is not None:
                 receipts += await sending
             return [kept(one, of.on_conflict) for one, (_, of) in zip(receipts, pairs, strict=True)]
+        except StoreError as error:
+            raise cut_off(error, receipts, len(pairs)) from error
         except BaseException:
             if sending is not None:
                 sending.cancel()
@@ -301,8 +304,14 @@ class Task(Generic[P, R]):
         """Of a job with these options."""
         return options.priority or self.handler.priority
 
+    async def _runtime(self) -> Runtime:
+        try:
+            return await self.app.runtime()
+        except StoreUnavailable as error:
+            raise told(error) from error
+
     async def _deliver(self, jobs: Sequence[NewJob], durability: Durability) -> list[Receipt[R]]:
-        client = (await self.app.runtime()).client
+        client = (await self._runtime()).client
         answers, reached = await client.enqueue(self.queue, jobs, durability)
         text = str(reached)
         return [receipt_of(self, *pair, text) for pair in zip(jobs, answers, strict=True)]

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 
 async def eventually(
-    check: Callable[[], Awaitable[object]] | Callable[[], object], *, within: float = 10.0
+    check: Callable[[], Awaitable[object]] | Callable[[], object], *, within: float = 60.0
 ) -> None:
     """Return once `check` answers something true; fail the test when it never does."""
     try:

@@ -50,6 +50,15 @@ async def test_a_full_batch_is_one_call_and_each_job_has_its_own_result(app: Fae
     assert bulk.calls == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
 
 
+async def test_a_batch_begins_before_one_of_its_jobs_expires(app: Faena) -> None:
+    bulk = Bulk(app.queue("q", concurrency=10), size=5, wait="10m")
+    patient = await bulk.task.enqueue(1)
+    soon = await bulk.task.enqueue(2, expires="10s")
+    async with working(app):
+        assert await results([patient, soon]) == [1, 2]
+    assert bulk.calls == [[1, 2]]
+
+
 async def test_a_large_batch_is_filled_by_several_claims(app: Faena) -> None:
     bulk = Bulk(app.queue("q", concurrency=300), size=250, wait="10m")
     receipts = await bulk.task.enqueue_many(range(250))

@@ -11,7 +11,13 @@ import msgspec
 import pytest
 
 from faena import Faena, Job, Queue, Snooze
-from faena.errors import ConfigError, InvalidTransition, JobCancelled, PayloadError
+from faena.errors import (
+    ConfigError,
+    InvalidTransition,
+    JobCancelled,
+    PayloadError,
+    StoreUnavailable,
+)
 from faena.idempotency import Once
 from faena.job import Spec
 from faena.worker.worker import Worker
@@ -224,3 +230,24 @@ def test_what_cannot_be_meant_is_refused_at_once(till: Queue, given: Any, words:
     options = {"key": KEY, "job": job_of("a")} | given
     with pytest.raises(ConfigError, match=words):
         till.idempotency.once(options.pop("key"), options.pop("job"), **options)
+
+
+async def test_work_that_is_done_is_put_on_record_through_an_outage() -> None:
+    with Server("appendonly yes", "appendfsync always") as server:
+        app = Faena("shop", server.url, patience="2s")
+        till = app.queue("till")
+        await till.idempotency.begin("another-key-of-the-till", owner="o")
+        async with till.idempotency.once(KEY, job_of("a"), result=int) as record:
+            record.result = 7
+            server.kill()
+            ending = asyncio.create_task(return_late(till, server))
+        await ending
+        assert await status_of(till) == "completed"
+        await app.close()
+
+
+async def return_late(till: Queue, server: Server) -> None:
+    """Start the broker again when others have lost their patience."""
+    with pytest.raises(StoreUnavailable):
+        await till.idempotency.begin("another-key-of-the-till", owner="o")
+    await asyncio.to_thread(server.start)

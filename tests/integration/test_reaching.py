@@ -75,7 +75,7 @@ async def test_a_lost_reply_at_the_first_use_is_survived_whichever_it_is(
 
 async def test_a_producer_is_told_in_time_what_failed_and_that_nothing_was_enqueued() -> None:
     app = Faena("shop", f"redis://127.0.0.1:{free_port()}", patience="300ms")
-    with pytest.raises(StoreUnavailable, match=r"after 0\.\d s: .*Connect") as told:
+    with pytest.raises(StoreUnavailable, match=r"after 0\.\d s: .*Connect.*nothing was") as told:
         await task_on(app).enqueue()
     assert not told.value.is_outcome_unknown
 
@@ -100,6 +100,63 @@ async def test_what_was_sent_and_not_answered_is_told_as_unknown_and_what_waited
         with pytest.raises(StoreUnavailable, match=r"after 0\.[12] s"):
             await task.enqueue(patience="100ms")
         server.resume()
+        await app.close()
+
+
+async def test_a_list_that_is_cut_off_says_how_much_of_it_is_there() -> None:
+    with Server("appendonly no") as server:
+        app = Faena("shop", server.url, patience="2s")
+        task = task_on(app)
+        await task.enqueue()
+        enqueues = itertools.count()
+
+        def stop_at_the_third(request: bytes) -> bool:
+            if b"_enqueue" in request and next(enqueues) == 2:
+                server.pause()
+            return False
+
+        async with LossyProxy(server.port, stop_at_the_third) as proxy:
+            with app.override(url=proxy.url):
+                with pytest.raises(StoreUnavailable, match=r"the first \d+ of 1500 jobs") as told:
+                    await task.enqueue_many([task.draft() for _ in range(1500)])
+                server.resume()
+                receipts = told.value.receipts
+                assert f"the first {len(receipts)} of" in str(told.value)
+                assert {await receipt.handle.state() for receipt in receipts[::100]} == {"ready"}
+                await app.close()
+        await app.close()
+
+
+async def test_what_a_closing_program_had_sent_is_told_as_unknown() -> None:
+    with Server("appendonly no") as server:
+        app = Faena("shop", server.url, patience="10s")
+        task = task_on(app)
+        await task.enqueue()
+        server.pause()
+        calls = [asyncio.create_task(task.enqueue()) for _ in range(3)]
+        await asyncio.sleep(0.05)  # the first is on its way now, the others wait for it
+        await app.close()
+        first, *others = await asyncio.gather(*calls, return_exceptions=True)
+        assert isinstance(first, StoreUnavailable)
+        assert first.is_outcome_unknown
+        for error in others:
+            assert isinstance(error, StoreUnavailable)
+            assert not error.is_outcome_unknown
+            assert "nothing was enqueued" in str(error)
+        server.resume()
+
+
+async def test_a_call_may_be_more_patient_than_its_app() -> None:
+    with Server("appendonly no") as server:
+        app = Faena("shop", server.url, patience="2s")
+        task = task_on(app)
+        await task.enqueue()
+        server.pause()
+        patient = asyncio.create_task(task.enqueue(patience="30s"))
+        with pytest.raises(StoreUnavailable):
+            await app.queues["q"].counts()
+        server.resume()
+        assert (await patient).status == "created"
         await app.close()
 
 

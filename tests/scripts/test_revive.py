@@ -149,3 +149,14 @@ async def test_attempts_are_fresh(rig: Rig, morgue: Morgue) -> None:
     await morgue.revive("a")
     (claim,) = (await rig.turn(1)).claimed
     assert (claim.id, claim.attempts, claim.losses, claim.priority) == ("a2", 0, 0, 5)
+
+
+@pytest.mark.parametrize(("action", "is_kept"), [("auto", True), ("retry", False)])
+async def test_only_who_retries_by_hand_overrides_the_expiry_of_a_job(
+    rig: Rig, morgue: Morgue, action: str, is_kept: bool
+) -> None:
+    until = T0 + 60 * SECOND
+    await morgue.bury("a", facts={"expires": until})
+    await morgue.revive("a", action=action)
+    (claim,) = (await rig.turn(1)).claimed
+    assert claim.expires_at == (until if is_kept else 0)

@@ -117,7 +117,8 @@ class Courier:
         """Follow a redirection, wait and look around, or give up; returns the node of an ASK."""
         where, op = node or self._address, request.op
         if self._is_closed:
-            raise StoreUnavailable(_CLOSED, op=op) from failure
+            is_unknown = patience.is_outcome_unknown
+            raise StoreUnavailable(_CLOSED, op=op, is_outcome_unknown=is_unknown) from failure
         verdict = faults.judge(failure)
         is_redirected = verdict in REDIRECTIONS
         if verdict in FINAL or (is_redirected and self._address.kind != "cluster"):

@@ -61,7 +61,7 @@ class Patience:
         self._started_at = self._clock()
         self._budget_s = budget_s
         if budget_s > 0 and (until := bound_at()) is not None:
-            self._budget_s = min(budget_s, max(until - self._started_at, _LEAST_S))
+            self._budget_s = max(until - self._started_at, _LEAST_S)
         self._jitter = jitter
         self._pauses = 0
         self._redirects = 0

@@ -38,6 +38,7 @@ class Attempt:
 
     __slots__ = (
         "claim",
+        "expires_s",
         "handler",
         "interrupt",
         "job",
@@ -59,6 +60,8 @@ class Attempt:
         self.job = job
         self.timeout_s = timeout_s
         self.payload: Any = None
+        self.expires_s: float | None = None
+        """How long from now on it may wait for its call; None for any time."""
         self.started = time.monotonic()
         self.stop: Stop | None = None
         """Set once, by whoever was first to end it early."""

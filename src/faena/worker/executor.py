@@ -169,6 +169,8 @@ class Executor:
         job.max_attempts = retry.attempts
         job.started_us = self._judge.now
         attempt = Attempt(claim, handler, job, timeout_s, retry)
+        if claim.expires_at:
+            attempt.expires_s = (claim.expires_at - self._judge.now) / 1e6
         if handler.place == "process":
             attempt.payload = bytes(spec.payload)
             if handler.payload is not None:

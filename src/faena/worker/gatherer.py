@@ -23,6 +23,9 @@ from faena.worker.attempt import Attempt, Stop
 from faena.worker.batch import Batch, Key, Place
 from faena.worker.executor import Executor
 
+_IN_TIME = 0.8
+"""Which part of the time until a job expires it may wait for others: a timer may be late."""
+
 
 class Door:
     """Between the executor of one home and the batches of its pool."""
@@ -109,6 +112,7 @@ class Gatherer:
             self._begin_all(door.pool)
         else:
             self._on_waiting(batch)
+            self._hurry(batch, attempt)
         return ending, leave
 
     def _batch_for(self, attempt: Attempt, pool: str) -> Batch:
@@ -141,6 +145,16 @@ class Gatherer:
             batch.timer = loop.call_later(
                 batch.handler.wait_s, self.begin, batch, context=self._context
             )
+
+    def _hurry(self, batch: Batch, attempt: Attempt) -> None:
+        """A batch begins before one of its jobs expires."""
+        if attempt.expires_s is None or batch.timer is None:
+            return
+        loop = asyncio.get_running_loop()
+        at = loop.time() + attempt.expires_s * _IN_TIME
+        if at < batch.timer.when():
+            batch.timer.cancel()
+            batch.timer = loop.call_at(at, self.begin, batch, context=self._context)
 
     def begin(self, batch: Batch) -> None:
         """Call the handler with what has come."""

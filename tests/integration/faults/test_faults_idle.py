@@ -17,6 +17,7 @@ from tests._support.valkey import Server
 
 SETTLED_S = 0.5
 WATCHED_S = 8.0
+TIMERS = 5  # each may fall due once more than its pace says, whenever the watch begins
 
 
 async def test_an_idle_worker_sends_no_more_than_two_commands_a_second(
@@ -32,7 +33,7 @@ async def test_an_idle_worker_sends_no_more_than_two_commands_a_second(
             await eventually(lambda: len(crew.ledger.jobs("finish")) == 3)
         await asyncio.sleep(SETTLED_S)
         seen = await _commands(server, WATCHED_S)
-    assert len(seen) <= 2 * WATCHED_S, seen
+    assert len(seen) <= 2 * WATCHED_S + TIMERS, seen
 
 
 async def test_a_worker_that_looks_for_homes_is_no_louder(server: Server) -> None:
@@ -50,7 +51,7 @@ async def test_a_worker_that_looks_for_homes_is_no_louder(server: Server) -> Non
         looks = estate.looks
         seen = await _commands(server, WATCHED_S)
         assert estate.looks > looks
-    assert len(seen) <= 2 * WATCHED_S, seen
+    assert len(seen) <= 2 * WATCHED_S + TIMERS, seen
 
 
 async def _commands(server: Server, seconds: float) -> list[str]:

@@ -7,7 +7,8 @@ local function new_mark(id, mark, spec, why)
   local own = priority_of(spec, mark)
   local spent = (mark.x or 0) + (why.action == 'auto' and 1 or 0)
   return { p = math.min(own, why.priority), o = mark.o or id, b = id, w = mark.w, t = mark.t, d = why.redrive,
-           x = spent > 0 and spent or nil }
+           x = spent > 0 and spent or nil,
+           e = why.action == 'auto' and mark.e or nil }   -- who retries it by hand overrides its expiry
 end
 
 --- What forbids that a job is retried under a new id, or nil.
