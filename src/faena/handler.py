@@ -55,6 +55,8 @@ class Handler:
     """What its jobs are estimated at for limits by cost, unless they say so themselves."""
     payload_limit: int
     max_deliveries: int
+    age_step_us: int
+    """What one step of priority adds to a job's score."""
 
     def arguments(self, payload: Any, job: Job | Sequence[Job]) -> tuple[Any, ...]:
         """The arguments in the order the function wants them; lists of both for a batch."""
@@ -148,6 +150,7 @@ def make_handler(
         cost=task.cost,
         payload_limit=options.payload_limit,
         max_deliveries=options.max_deliveries,
+        age_step_us=options.age_step_us,
     )
 
 

@@ -272,7 +272,7 @@ def _past(view: JobView) -> Past:
     """What is known of a job that does not wait."""
     last = view.errors[-1] if view.errors else None
     return Past(
-        at=view.finished_at or view.claimed_at,
+        at=view.finished_at or view.started_at,
         attempts_made=view.attempts_made,
         losses=view.losses,
         worker=view.worker,
@@ -324,13 +324,13 @@ def _hold(reason: str, text: bytes) -> Hold:
 
 def read_job(queue: str, job_id: str, look: Sequence[Any]) -> JobView:
     """Put together what the columns say of one job."""
-    word, score, sealed, packed, record, result, info_pairs = look
-    state = State(word.decode())
+    word, score, sealed, packed, record, result, info_pairs, since = look
+    state, at = State(word.decode()), int(float(score))
     spec, priority = _producers(sealed)
     mark: Mapping[str, Any] = msgspec.msgpack.decode(packed) if packed else {}
     info = scripts.pairs(info_pairs)
-    claimed_at, worker = _claim(record)
-    at = int(float(score))
+    started_at, worker = _claim(record)
+    errors = tuple(_error_decoder.decode(text) for text in _numbered(info, "error"))
     return JobView(
         id=job_id,
         queue=queue,
@@ -344,14 +344,15 @@ def read_job(queue: str, job_id: str, look: Sequence[Any]) -> JobView:
         headers=spec.headers,
         attempts_made=mark.get("a", 0) + (state is State.COMPLETED),
         losses=mark.get("l", 0),
+        enqueued_at=int(since) if since else None,
         due_at=at if state is State.DELAYED else None,
         lease_until=at if state is State.RUNNING else None,
-        claimed_at=claimed_at,
+        started_at=started_at or _last_started(state, errors),
         worker=worker,
         finished_at=at if state in FINISHED else None,
         is_stopping=bool(mark.get("c")) and state is State.RUNNING,
         result=result or None,
-        errors=tuple(_error_decoder.decode(text) for text in _numbered(info, "error")),
+        errors=errors,
         progress=msgspec.json.decode(info["progress"]) if "progress" in info else None,
         log=tuple(text.decode() for text in _numbered(info, "log")),
         origin=mark.get("o") or job_id,
@@ -374,8 +375,13 @@ def _producers(sealed: bytes) -> tuple[Spec, int]:
 def _claim(record: bytes) -> tuple[int | None, str | None]:
     if not record:
         return None, None
-    _, claimed_at, worker, *_ = record.split()
-    return int(claimed_at), worker.decode()
+    _, started_at, worker, *_ = record.split()
+    return int(started_at), worker.decode()
+
+
+def _last_started(state: State, errors: Sequence[ErrorRecord]) -> int | None:
+    """When the last attempt that failed began; a completed job has made another one since."""
+    return (errors[-1].started_at or None) if errors and state is not State.COMPLETED else None
 
 
 def _numbered(info: Mapping[str, bytes], kind: str) -> list[bytes]:

@@ -59,9 +59,13 @@ class Spec(msgspec.Struct, omit_defaults=True):
     """In the callback of a group: how many members it had, and how they ended."""
 
 
-def _instant(headers: Mapping[str, str]) -> datetime | None:
+def _moment(us: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=us)
+
+
+def _instant_us(headers: Mapping[str, str]) -> int | None:
     us = headers.get(INSTANT_HEADER)
-    return None if us is None else _EPOCH + timedelta(microseconds=int(us))
+    return None if us is None else int(us)
 
 
 class Notes(Protocol):
@@ -79,6 +83,7 @@ class Job:
         "_notes",
         "attempt",
         "cancelled",
+        "enqueued_us",
         "group",
         "headers",
         "id",
@@ -111,6 +116,7 @@ class Job:
         """From 1; a delivery lost with its worker does not count."""
         self.max_attempts = spec.attempts or 1
         """How many attempts it has at most, by its producer's word or its task's."""
+        self.enqueued_us = 0
         self.started_us = 0
         self.losses = 0
         """Deliveries lost with their worker."""
@@ -120,9 +126,14 @@ class Job:
         self._notes: Notes | None = None
 
     @property
+    def enqueued_at(self) -> datetime:
+        """When the server took the job in, or a finished job was run again by hand."""
+        return _moment(self.enqueued_us)
+
+    @property
     def started_at(self) -> datetime:
         """When a worker was given this attempt, by the server's clock."""
-        return _EPOCH + timedelta(microseconds=self.started_us)
+        return _moment(self.started_us)
 
     @property
     def is_last_attempt(self) -> bool:
@@ -137,7 +148,8 @@ class Job:
     @property
     def instant(self) -> datetime | None:
         """The instant of its schedule; None of a job that somebody asked for by hand."""
-        return _instant(self.headers)
+        us = _instant_us(self.headers)
+        return None if us is None else _moment(us)
 
     def attach(self, notes: Notes) -> None:
         """Give the job somewhere to write to."""
@@ -171,7 +183,11 @@ class Job:
 
 
 class JobView(msgspec.Struct, frozen=True, kw_only=True):
-    """One job as a reader finds it. Instants are the server's microseconds."""
+    """One job as a reader finds it.
+
+    Instants are whole microseconds of the server's clock since 1970, all of them, and None where
+    nothing says so: an ordinary job leaves no trace of its beginning once it is completed.
+    """
 
     id: str
     queue: str
@@ -186,11 +202,15 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     """Attempts that have ended and count: those that failed, and the one that completed it."""
     losses: int
     """Deliveries lost with their worker."""
+    enqueued_at: int | None
+    """When the server took it in, or it was last run again; of a finished job only where it was
+    put off before: by a delay, a retry or a snooze."""
     due_at: int | None
     """When a delayed job becomes ready."""
     lease_until: int | None
     """When a running job would be rescued."""
-    claimed_at: int | None
+    started_at: int | None
+    """When the attempt under way began, else the last one that failed; not of a completed job."""
     worker: str | None
     finished_at: int | None
     is_stopping: bool
@@ -221,6 +241,6 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
         return self.headers.get(SCHEDULE_HEADER)
 
     @property
-    def instant(self) -> datetime | None:
+    def instant(self) -> int | None:
         """The instant of its schedule; None of a job that somebody asked for by hand."""
-        return _instant(self.headers)
+        return _instant_us(self.headers)

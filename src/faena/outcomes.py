@@ -114,7 +114,9 @@ class ErrorRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     attempt: int = 0
     worker: str | None = None
     at: int = 0
-    claimed_at: int = 0
+    """When it failed, in the server's microseconds."""
+    started_at: int = 0
+    """When the attempt began; 0 where nothing says so."""
     fields: tuple[tuple[str, str], ...] = ()
 
 

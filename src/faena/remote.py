@@ -202,6 +202,7 @@ class RemoteQueue(Queue):
             cost={},
             payload_limit=self.options.payload_limit,
             max_deliveries=self.options.max_deliveries,
+            age_step_us=self.options.age_step_us,
         )
 
     @property

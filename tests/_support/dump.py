@@ -44,12 +44,16 @@ BOOKKEEPING = ("call:", "stats:", "events", "desk")
 
 
 class Dump(dict[str, Any]):
-    """Contents by key name; `mortal` are the names with a TTL, `types` the server's types."""
+    """Contents by key name; `mortal` are the names with a TTL, `types` the server's types.
+
+    `enqueued` is what marks say of when jobs were taken in.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.mortal: set[str] = set()
         self.types: dict[str, str] = {}
+        self.enqueued: dict[str, int] = {}
 
 
 async def dump(engine: Engine, queue: str) -> Dump:
@@ -70,7 +74,16 @@ def read_dump(reply: Sequence[Any]) -> Dump:
             taken.mortal.add(name)
     if "conf" in taken:
         _check_digest(taken["conf"])
+    _set_aside_instants(taken)
     return taken
+
+
+def _set_aside_instants(taken: Dump) -> None:
+    """When jobs were taken in is seldom what a test is about: it stands beside the dump."""
+    marks = taken.pop("marks", {})
+    taken.enqueued = {job: mark.pop("q") for job, mark in marks.items() if "q" in mark}
+    if left := {job: mark for job, mark in marks.items() if mark}:
+        taken["marks"] = left
 
 
 async def sound_dump(engine: Engine, queue: str) -> Dump:

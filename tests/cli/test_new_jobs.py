@@ -228,7 +228,7 @@ def test_workers_are_shown_with_their_queues_and_what_they_run(cli: Cli) -> None
     assert (seen["worker"], seen["queues"]) == ("worker-1", ["mail.out"])
     (running,) = seen["jobs"]
     assert (running["id"], running["task"], running["tenant"]) == (made, "send", "acme")
-    assert seen["busy_since"] == running["claimed_at"]
+    assert seen["busy_since"] == running["started_at"]
     assert f"mail.out/send {made}" in cli("workers", "mail.out")[1]
 
 

@@ -239,3 +239,30 @@ async def test_a_handler_knows_when_its_attempt_began(app: Faena, h: Harness) ->
     view = await receipt.handle.view()
     assert view is not None
     assert (seen, view.max_attempts, view.schedule, view.instant) == ([began], 4, None, None)
+
+
+async def test_a_job_knows_when_it_was_enqueued_and_started(app: Faena, h: Harness) -> None:
+    seen: list[Job] = []
+
+    @app.queue("calls", retry=Retry.fixed("1m", attempts=2, jitter=0)).task
+    async def call(job: Job) -> None:
+        seen.append(job)
+        raise ConnectionError
+
+    before = now_of(h)
+    receipt = await call.enqueue(priority=3)
+    waiting = await receipt.handle.view()
+    assert waiting is not None
+    h.clock.advance("10s")
+    await h.drain(through="2m")
+    first, second = seen
+    near = timedelta(milliseconds=1)
+    assert before <= first.enqueued_at <= before + near
+    assert second.enqueued_at == first.enqueued_at
+    assert first.started_at == before + timedelta(seconds=10)
+    assert second.started_at >= first.started_at + timedelta(minutes=1)
+    view = await receipt.handle.view()
+    assert view is not None
+    assert view.enqueued_at == waiting.enqueued_at == first.enqueued_us
+    assert view.started_at == second.started_us
+    assert view.finished_at is not None

@@ -86,7 +86,7 @@ class Driver:
         elif fault == "vanished":
             expected = "vanished"
         self.wire.fault = fault
-        answer = self.wait(_in_words(step.send()))
+        answer = _without_instants(self.wait(_in_words(step.send())))
         if fault == "kept" and self.wire.copy is not None:
             self.late.append((self.wire.copy, step))
         assert answer == expected, f"the model says {expected}, the engine {answer}"
@@ -222,3 +222,10 @@ async def _in_words(sent: Awaitable[Any]) -> Any:
         return "lease lost"
     except InternalError:
         return intake.OVERTAKEN
+
+
+def _without_instants(answer: Any) -> Any:
+    """When a job was taken in is not in the model; tests/scripts/test_expiry.py looks at it."""
+    if not isinstance(answer, Exchanged):
+        return answer
+    return answer._replace(claimed=[one._replace(enqueued_at=0) for one in answer.claimed])

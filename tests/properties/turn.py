@@ -194,7 +194,7 @@ def _lose(world: World, job: Job) -> None:
         "error",
         f'{{"name":"WorkerLost","message":"worker {lease.worker} died or froze with the job, '
         f'delivery {job.losses}","code":"WORKER_LOST","worker":"{lease.worker}",'
-        f'"claimed_at":{lease.claimed_at},"at":{world.now}}}',
+        f'"started_at":{lease.claimed_at},"at":{world.now}}}',
     )
     job.score = lease.score
 

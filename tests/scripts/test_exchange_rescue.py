@@ -36,7 +36,7 @@ async def test_an_expired_lease_puts_the_job_back_in_its_place_without_an_attemp
         code="WORKER_LOST",
         worker="dead/worker",
         at=T0 + LEASE,
-        claimed_at=T0,
+        started_at=T0,
     )
     assert (await rig.events())[-1] == {"worker": "other", "rescued": "a"}
 

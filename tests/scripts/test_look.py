@@ -12,7 +12,7 @@ async def test_an_ordinary_job_is_its_state_its_score_and_its_spec(rig: Rig) -> 
     await rig.add("a")
     ((state, score, spec, *rest),) = await rig.engine.look("q", ["a"])
     assert (state, float(score), spec) == (b"ready", T0 + 1 + 10 * 300_000_000, b"010\n{}")
-    assert rest == [b"", b"", b"", []]
+    assert rest == [b"", b"", b"", [], str(T0 + 1).encode()]
 
 
 async def test_a_running_job_comes_with_its_lease(rig: Rig) -> None:

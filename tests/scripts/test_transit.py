@@ -30,9 +30,9 @@ async def test_jobs_on_their_way_are_told_until_they_are_known_to_have_come(
     waits, done, dead = await travelling(rig.engine, "q", ["done"])
     assert (waits.place.id, waits.state, waits.look) == ("waits", "ready", [])
     assert (dead.state, dead.record[:1] != b"") == ("dead", True)
-    state, at, spec, mark, lease, result, info = done.look
+    state, at, spec, mark, lease, result, info, enqueued = done.look
     assert (state, at, spec) == (b"completed", str(T0).encode(), b"010 lane=@a\n{}")
-    assert (mark, lease, result, info) == (b"", b"", b'"well"', [])
+    assert (mark, lease, result, info, enqueued) == (b"", b"", b'"well"', [], b"")
     assert await rig.is_untouched()
     await leaving.take_in(batch)
     assert len(await travelling(rig.engine, "q")) == 3

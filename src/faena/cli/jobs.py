@@ -78,8 +78,9 @@ def _facts(view: JobView) -> list[tuple[str, object]]:
         ("attempts made", attempts(view.attempts_made, view.max_attempts)),
         ("losses", view.losses or None),
         ("snoozed", _snoozes(view)),
+        ("enqueued", instant(view.enqueued_at)),
         ("due", instant(view.due_at)),
-        ("claimed", instant(view.claimed_at)),
+        ("started", instant(view.started_at)),
         ("lease until", instant(view.lease_until)),
         ("worker", view.worker),
         ("finished", instant(view.finished_at)),
@@ -137,9 +138,15 @@ def jobs(
     output.list(documents, view, page.cursor)
 
 
+def _when(view: JobView) -> int | None:
+    """The instant that matters most of a job in its state."""
+    began = view.started_at if view.state is State.RUNNING else view.enqueued_at
+    return view.finished_at or view.due_at or began
+
+
 def _row(view: JobView) -> tuple[object, ...]:
     last = view.errors[-1] if view.errors else None
-    when = instant(view.finished_at or view.due_at or view.claimed_at) or ""
+    when = instant(_when(view)) or ""
     said = f"{last.name}: {last.message}".split("\n")[0] if last else ""
     return view.id, _task(view), view.tenant or "", view.attempts_made, when, said
 

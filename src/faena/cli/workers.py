@@ -58,7 +58,7 @@ class _Seen:
     @property
     def since(self) -> int | None:
         """When the job that it has run for the longest was claimed."""
-        return min((job.claimed_at for job in self.jobs if job.claimed_at), default=None)
+        return min((job.started_at for job in self.jobs if job.started_at), default=None)
 
 
 async def _look(queues: Sequence[Queue], limit: int) -> dict[str, _Seen]:
@@ -93,7 +93,7 @@ def _document(seen: _Seen) -> dict[str, Any]:
                 "queue": job.queue,
                 "task": job.task,
                 "tenant": job.tenant,
-                "claimed_at": iso(job.claimed_at),
+                "started_at": iso(job.started_at),
             }
             for job in seen.jobs
         ],

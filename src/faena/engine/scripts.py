@@ -70,6 +70,8 @@ class Claim(NamedTuple):
     """The instant from which it may not be started any more; 0 for never."""
     snoozes: int = 0
     """How often its handler has put it off."""
+    enqueued_at: int = 0
+    """When it was taken in; 0 when its score says so."""
 
 
 class Loss(NamedTuple):
@@ -153,11 +155,11 @@ def _noted(note: DeathNote | None, error: bytes) -> bytes:
 def read_exchange(reply: Sequence[Any], lease: str) -> Exchanged:
     """Pair ids, scores and specs; only marked jobs have more to tell."""
     now, next_at, gate, more, lost, popped, specs, facts, *buried = reply
-    history: dict[bytes, tuple[int, int, int, str, int, int]] = {
-        facts[i]: (*facts[i + 1 : i + 4], facts[i + 4].decode(), *facts[i + 5 : i + 7])
-        for i in range(0, len(facts), 7)
+    history: dict[bytes, tuple[int, int, int, str, int, int, int]] = {
+        facts[i]: (*facts[i + 1 : i + 4], facts[i + 4].decode(), *facts[i + 5 : i + 8])
+        for i in range(0, len(facts), 8)
     }
-    nothing = (0, 0, 0, "", 0, 0)
+    nothing = (0, 0, 0, "", 0, 0, 0)
     claimed = [
         Claim(job.decode(), lease, spec, float(score), *history.get(job, nothing))
         for job, score, spec in zip(popped[::2], popped[1::2], specs, strict=True)

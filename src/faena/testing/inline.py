@@ -7,6 +7,7 @@ own server.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self, TypeVar, Unpack, overload
 
@@ -61,7 +62,7 @@ async def attempt(
     task: Task[Any, Any], /, *payload: Any, number: int = 1, **options: Unpack[EnqueueFields]
 ) -> Ran:
     """Run the `number`-th attempt of a job and tell how it ended, whatever the handler raises."""
-    job_id, spec = await _sealed(task, payload, options)
+    (job_id, spec), now = await _sealed(task, payload, options), time.time_ns() // 1000
     notes, witness = _Notebook(), Witness()
     ended: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
 
@@ -83,7 +84,8 @@ async def attempt(
             on_free=lambda: None,
             dead_letters=task.app.dead_letter_options,
         )
-        door.executor.start([Claim(job_id, "inline", spec, 0.0, number - 1, 0, 0)], 0)
+        claim = Claim(job_id, "inline", spec, 0.0, number - 1, 0, 0, enqueued_at=now)
+        door.executor.start([claim], now)
         outcome = await ended
     return Ran(
         queue=task.queue,

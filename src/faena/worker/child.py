@@ -40,6 +40,7 @@ class Item:
     job_id: str
     origin: str
     max_attempts: int
+    enqueued_us: int
     started_us: int
     payload: bytes
     spec: bytes
@@ -63,6 +64,7 @@ class Item:
             job_id=job.id,
             origin=job.origin,
             max_attempts=job.max_attempts,
+            enqueued_us=job.enqueued_us,
             started_us=job.started_us,
             payload=payload or b"null",
             spec=msgspec.json.encode(spec),
@@ -172,7 +174,7 @@ def _job(item: Item) -> Job:
     job = Job(item.queue, item.job_id, spec, attempt=item.attempt)
     job.origin = item.origin
     job.max_attempts = item.max_attempts
-    job.started_us = item.started_us
+    job.enqueued_us, job.started_us = item.enqueued_us, item.started_us
     job.attach(_CallNotes(_post[0], item.token))
     return job
 

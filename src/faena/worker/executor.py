@@ -165,8 +165,10 @@ class Executor:
         job.attach(self._notes)
         priority = claim.priority or envelope.priority_of(claim.spec)
         timeout_s = handler.timeout_of(spec.timeout_us, priority) / 1e6
+        worth = priority * handler.age_step_us
         retry = handler.retry_of(spec.attempts, spec.retry)
         job.max_attempts = retry.attempts
+        job.enqueued_us = claim.enqueued_at or _taken_in(claim.score, claim.spec, worth)
         job.started_us = self._judge.now
         attempt = Attempt(claim, handler, job, timeout_s, retry)
         if claim.expires_at:
@@ -292,3 +294,8 @@ class Executor:
         if type(outcome) is not Completed:
             tell_end(self._queue, claim, outcome, attempt)
         self._on_done(claim, outcome, attempt)
+
+
+def _taken_in(score: float, spec: bytes, worth: int) -> int:
+    """When a job that never left its place was taken in: its score without its priority's worth."""
+    return int(score) if envelope.is_chained(spec) else int(score) - worth

@@ -62,7 +62,9 @@ class RemoteTraceback(Exception):
         self.facts = facts
 
 
-def record_of(error: BaseException, *, attempt: int, worker: str, at: int) -> ErrorRecord:
+def record_of(
+    error: BaseException, *, attempt: int, worker: str, at: int, started_at: int = 0
+) -> ErrorRecord:
     """Name, message, code and stack of an exception, each bounded."""
     facts = facts_of(error)
     return ErrorRecord(
@@ -73,6 +75,7 @@ def record_of(error: BaseException, *, attempt: int, worker: str, at: int) -> Er
         attempt=attempt,
         worker=worker,
         at=at,
+        started_at=started_at,
         fields=facts.fields,
     )
 

@@ -109,7 +109,7 @@ class Judge:
             case Stop.SHUTDOWN, _:
                 return Released()
             case Stop.CANCEL, _:
-                return Cancelled(self._record(claim, error))
+                return Cancelled(self._record(claim, error, attempt.job))
             case Stop.TIMEOUT, _:
                 late = TimedOut(f"ran longer than {attempt.timeout_s:g} s")
                 return self._fail(attempt, late.with_traceback(error.__traceback__))
@@ -139,14 +139,20 @@ class Judge:
         delay = retry.delay(number, error, random=random.random)
         if delay.fault:
             _log.warning("retry policy of task %s: %s", attempt.handler.name, delay.fault)
-        return Retried(delay.us, self._record(attempt.claim, error))
+        return Retried(delay.us, self._record(attempt.claim, error, attempt.job))
 
     def _bury(
         self, claim: Claim, error: BaseException, job: Job | None, *, has_run: bool = True
     ) -> Buried:
-        record = self._record(claim, error)
+        record = self._record(claim, error, job)
         note = death_note(record, error, job, self._dead_letters)
         return Buried(record, has_run, note)
 
-    def _record(self, claim: Claim, error: BaseException) -> ErrorRecord:
-        return record_of(error, attempt=claim.attempts + 1, worker=self._worker, at=self.now)
+    def _record(self, claim: Claim, error: BaseException, job: Job | None) -> ErrorRecord:
+        return record_of(
+            error,
+            attempt=claim.attempts + 1,
+            worker=self._worker,
+            at=self.now,
+            started_at=job.started_us if job else 0,
+        )

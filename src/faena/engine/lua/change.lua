@@ -6,7 +6,7 @@
 -- returns  the state the job is in afterwards
 -- refuses  UNCONFIGURED · unknown · running … (a state that does not wait)
 --@flags allow-oom
---@include now, conf, replay, state, score, mark, wake, tally, place
+--@include now, conf, replay, state, score, mark, wake, tally, place, enqueued
 local now, id, delay, priority = now_us(ARGV[1]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local conf = conf_now()
 local answered = replayed(ARGV[2], ARGV[3])
@@ -25,8 +25,13 @@ local attempts, before = mark.a or 0, priority_of(spec, mark)
 local lane, chain = lane_in(spec)
 local name = aside_now() > 0 and key_in(spec) or nil
 local item = { id = id, lane = lane, chain = chain }
+if delay and delay > 0 and state == 'ready' then
+  mark.q = enqueued_at(spec, mark, stands_at, conf)
+end
 if priority then
   mark.p = priority
+end
+if priority or mark.q then
   save_mark(id, mark)
 end
 local after = priority or before

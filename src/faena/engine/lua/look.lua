@@ -3,18 +3,19 @@
 -- keys     all zsets · specs, marks, leases, results, info hashes
 -- args     id …
 -- returns  for each: {} when unknown, else state · score · spec · mark (packed or '') · lease record
---          or '' · result or '' · info as name, value …
+--          or '' · result or '' · info as name, value … · when it was taken in, or '' where nothing says so
 --@flags no-writes
---@include state, mark
-local answers = {}
+--@include conf, state, mark, record, enqueued
+local answers, conf = {}, conf_now()
 for i, id in ipairs(ARGV) do
   local state, score = state_of(id)
   answers[i] = {}
   if state then
-    local mark = call('HGET', key('marks'), id)
-    answers[i] = { state, score, call('HGET', key('specs'), id) or '', mark or '',
-      call('HGET', key('leases'), id) or '', call('HGET', key('results'), id) or '',
-      mark and cmsgpack.unpack(mark).i and call('HGETALL', key('info:' .. id)) or {} }
+    local packed, record = call('HGET', key('marks'), id), call('HGET', key('leases'), id)
+    local mark, spec = packed and cmsgpack.unpack(packed) or {}, call('HGET', key('specs'), id)
+    answers[i] = { state, score, spec or '', packed or '', record or '', call('HGET', key('results'), id) or '',
+      mark.i and call('HGETALL', key('info:' .. id)) or {},
+      told_enqueued(spec, mark, state, record and score_in(record) or score, conf) }
   end
 end
 return answers

@@ -5,17 +5,24 @@
 -- returns  for each: id · state · score · packed record of the desk or '' · {} or, if it is wanted, what `look` says
 -- A batch stays in the outbox until somebody knows that it has come: what another shard says of a job counts more.
 --@flags no-writes
---@include key, luggage
-local wanted, found = {}, {}
+--@include key, conf, luggage, enqueued
+local wanted, found, conf = {}, {}, conf_now()
+
+--- What `look` says of a job.
+local function look_at(job)
+  local mark = job[MARK] ~= '' and cmsgpack.unpack(job[MARK]) or {}
+  return { job[STATE], job[SCORE], job[SPEC], job[MARK], '', job[RESULT], job[INFO],
+           told_enqueued(job[SPEC], mark, job[STATE], job[SCORE], conf) }
+end
+
 for i = 2, #ARGV do
   wanted[ARGV[i]] = true
 end
 local batches = call('HGETALL', key('outbox'))
 for i = 2, #batches, 2 do
   for _, job in ipairs(cmsgpack.unpack(string.match(batches[i], '^%d+ (.*)$'))) do
-    local look = wanted[job[ID]]
-      and { job[STATE], job[SCORE], job[SPEC], job[MARK], '', job[RESULT], job[INFO] } or {}
-    found[#found + 1] = { job[ID], job[STATE], job[SCORE], job[DESK] and job[DESK][1] or '', look }
+    found[#found + 1] = { job[ID], job[STATE], job[SCORE], job[DESK] and job[DESK][1] or '',
+                          wanted[job[ID]] and look_at(job) or {} }
   end
 end
 return found

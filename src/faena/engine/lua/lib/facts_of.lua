@@ -1,5 +1,6 @@
 --- What a worker must know of the marked ones: id, attempts, losses, changed priority (0: none),
--- the first job of its line of retries ('': itself), when it expires (0: never), snoozes.
+-- the first job of its line of retries ('': itself), when it expires (0: never), snoozes, when it was
+-- taken in (0: as its score says).
 -- A claim ends a `waiting` unique claim.
 --@include key, mark, unique
 local function facts_of(marks)
@@ -15,6 +16,7 @@ local function facts_of(marks)
     facts[#facts + 1] = mark.o or ''
     facts[#facts + 1] = mark.e or 0
     facts[#facts + 1] = mark.k or 0
+    facts[#facts + 1] = mark.q or 0
   end
   return facts
 end

@@ -133,9 +133,9 @@ local function add(intake, id, spec, delay, facts)
     count_lane(lane, 1, 0)
     intake.is_laned = true
   end
-  local expires = expiry_of(intake, facts)
-  if (facts.tells or expires) and (not facts.unique or facts.mode == 'throttle') then
-    pile.marked[#pile.marked + 1], intake.marks[id] = id, { w = facts.tells, e = expires }
+  local expires, since = expiry_of(intake, facts), delay and delay > 0 and intake.now or nil
+  if (facts.tells or expires or since) and (not facts.unique or facts.mode == 'throttle') then
+    pile.marked[#pile.marked + 1], intake.marks[id] = id, { w = facts.tells, e = expires, q = since }
   end
   local jobs = pile.jobs + 1
   pile.jobs = jobs

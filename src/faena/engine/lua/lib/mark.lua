@@ -4,6 +4,7 @@
 --   u  its unique hash      m  mode of the unique claim              n  the job that follows it
 --   o  first of its line    b  the dead job that it was made of      x  automatic retries of the line
 --   e  when it expires      k  how often it was snoozed              r  why it was, the last time
+--   q  when it was taken in, of a job that has left the place it had then
 --   d  the redrive that made it   w  the flow or group it tells   t  what it told last
 --   v  {lease, costs}: what its handler has said it used under that lease
 -- `z` makes a mark longer than 64 bytes: a small hash of shorter values is a listpack, where finding
@@ -14,7 +15,7 @@ local PADDING = ('.'):rep(64)
 --@each is_any_marked = nil
 local is_any_marked   -- asked once a call
 
-local KINDS = { a = 'number', e = 'number', l = 'number', p = 'number', x = 'number', k = 'number', u = 'string', m = 'string', n = 'string',
+local KINDS = { a = 'number', e = 'number', l = 'number', p = 'number', x = 'number', k = 'number', q = 'number', u = 'string', m = 'string', n = 'string',
                 o = 'string', b = 'string', d = 'string', w = 'string', t = 'string', r = 'string', v = 'table' }
 
 local function read_mark(packed)

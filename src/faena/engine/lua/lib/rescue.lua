@@ -3,15 +3,15 @@
 --@include read, key, tally, mark, record, ending, settle, info
 local function death_of(record, now)
   local _, started, worker = string.match(record, '^(%S+) (%S+) (%S+)')
-  return { worker = worker or 'unknown', claimed_at = number_in(started, now), lost_at = now }
+  return { worker = worker or 'unknown', started_at = number_in(started, now), lost_at = now }
 end
 
 --- Errors are JSON; a worker's name is quoted as such, and numbers this large need their own format.
 local function loss_json(death, losses)
   local message = 'worker ' .. death.worker .. ' died or froze with the job, delivery ' .. losses
   return string.format(
-    '{"name":"WorkerLost","message":%s,"code":"WORKER_LOST","worker":%s,"claimed_at":%.0f,"at":%.0f}',
-    cjson.encode(message), cjson.encode(death.worker), death.claimed_at, death.lost_at)
+    '{"name":"WorkerLost","message":%s,"code":"WORKER_LOST","worker":%s,"started_at":%.0f,"at":%.0f}',
+    cjson.encode(message), cjson.encode(death.worker), death.started_at, death.lost_at)
 end
 
 local function rescue_one(batch, id, record, mark, conf, now)

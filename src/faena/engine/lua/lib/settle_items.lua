@@ -3,7 +3,7 @@
 --   expire error: it was claimed too late to be started
 --   limited delay: a provider's "not before", so the whole queue is held and the job put back
 --   tenant_limited delay: the same for the job's tenant; without lanes the job alone is put off
---@include key, mark, record, ending, info, hold, learn, bury
+--@include key, mark, record, ending, info, hold, learn, bury, enqueued
 local function fail(batch, id, mark, error, attempts)
   if attempts > 0 then
     mark.a = (mark.a or 0) + attempts
@@ -43,9 +43,7 @@ local settle_as = {
     if said ~= '' then
       mark.k, mark.r = (mark.k or 0) + 1, string.sub(said, 2)
     end
-    if mark.s or said ~= '' then
-      batch.marked[#batch.marked + 1] = id
-    end
+    batch.marked[#batch.marked + 1] = id
     table.insert(batch.snoozed, id)
   end,
   bury = function(batch, id, mark, _, attempts, error)
@@ -67,6 +65,20 @@ local settle_as = {
 --- Whether jobs can end so.
 local function is_kind(kind)
   return settle_as[kind] ~= nil or kind == 'release' or kind == 'limited' or kind == 'tenant_limited'
+end
+
+local LEAVE = { retry = true, snooze = true, tenant_limited = true }
+
+--- Jobs that leave their places for others remember when they came; `leases` are records by id.
+local function keep_enqueued(items, leases, marks, conf)
+  local leaving = {}
+  for _, item in ipairs(items) do
+    leaving[#leaving + 1] = LEAVE[item.kind] and not marks[item.id].q and item.id or nil
+  end
+  local specs = #leaving > 0 and call('HMGET', key('specs'), unpack(leaving)) or {}
+  for i, id in ipairs(leaving) do
+    marks[id].q = specs[i] and enqueued_at(specs[i], marks[id], score_in(leases[id]), conf) or nil
+  end
 end
 
 local function settle_one(batch, item, record, mark, conf, now)
@@ -110,13 +122,18 @@ local function settle_items(batch, items, marks, conf, now)
   for id, mark in pairs(marks_of(ids)) do
     marks[id] = mark
   end
+  local held, leases = {}, {}
   for i, item in ipairs(items) do
     if holds_lease(records[i], item.lease) then
-      marks[item.id] = marks[item.id] or {}
-      settle_one(batch, item, records[i], marks[item.id], conf, now)
+      marks[item.id], leases[item.id] = marks[item.id] or {}, records[i]
+      held[#held + 1] = item
     else
       table.insert(batch.lost, item.id)
     end
+  end
+  keep_enqueued(held, leases, marks, conf)
+  for _, item in ipairs(held) do
+    settle_one(batch, item, leases[item.id], marks[item.id], conf, now)
   end
   save_marks(batch.marked, marks)
 end

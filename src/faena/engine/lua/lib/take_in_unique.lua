@@ -11,7 +11,8 @@ end
 
 local function hold_claim(intake, id, spec, facts, delay)
   call('SET', unique_key(facts.mode, facts.unique), id)
-  save_mark(id, { u = facts.unique, m = facts.mode, w = facts.tells, e = expiry_of(intake, facts) })
+  save_mark(id, { u = facts.unique, m = facts.mode, w = facts.tells, e = expiry_of(intake, facts),
+                  q = delay and delay > 0 and intake.now or nil })
   add(intake, id, spec, delay, facts)
 end
 
@@ -24,7 +25,8 @@ local function follow(intake, index, id, spec, facts, holder)
   end
   mark.n = id
   save_mark(holder, mark)
-  save_mark(id, { u = facts.unique, m = facts.mode, w = facts.tells, e = expiry_of(intake, facts) })
+  save_mark(id, { u = facts.unique, m = facts.mode, w = facts.tells, e = expiry_of(intake, facts),
+                  q = intake.now })
   admit(intake, id, spec)
   if facts.lane then
     count_lane(facts.lane, 1, 0)
