@@ -165,8 +165,11 @@ class World:
             job.is_in_tail = True
             return
         if not job.lane and not job.chain and self.laned():
-            job.lane, job.spec = "@", job.spec[:3] + b" lane=@" + job.spec[3:]
+            self.share_lane(job)
         self.stand(job, score)
+
+    def share_lane(self, job: Job) -> None:
+        job.lane, job.spec = "@", job.spec[:3] + b" lane=@" + job.spec[3:]
 
     def stand(self, job: Job, score: float) -> None:
         self.move(job, "ready", score)

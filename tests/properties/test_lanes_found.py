@@ -40,10 +40,10 @@ async def test_a_job_that_is_promoted_twice_in_a_call_counts_once(rig: Rig) -> N
     await check(rig)
 
 
-async def test_jobs_without_a_lane_fill_what_lanes_leave_of_a_claim(rig: Rig) -> None:
-    await rig.add("1", "2", "3", "4")  # before there is a lane, which they would share
+async def test_jobs_that_had_no_lane_fill_what_others_leave_of_a_claim(rig: Rig) -> None:
+    await rig.add("1", "2", "3", "4")  # before there is a lane: they share it with the next claim
     await rig.add("laned", lane="@a")
-    assert await claimed(rig, 4) == ["laned", "1", "2", "3"]
+    assert await claimed(rig, 4) == ["1", "2", "laned", "3"]
     await check(rig)
 
 

@@ -283,10 +283,13 @@ def _claim(world: World, grant: int, worker: str, lease: str) -> list[str]:
 
 
 def _pop_ready(world: World, number: int) -> list[Job]:
-    """Half of a claim may go to jobs without a lane where others have one, and what these leave."""
+    """In order, or by turns where some have a lane: those without one join theirs first."""
     if not world.laned():
         return world.those("ready")[:number]
-    unlaned = [job for job in world.those("ready") if job.lane is None]
+    for job in world.those("ready"):
+        if not job.lane:
+            world.share_lane(job)
+            world.stand(job, job.score)
     popped: list[Job] = []
 
     def visit(lane: str, turn: float, most: int) -> Visit | float:
@@ -302,10 +305,9 @@ def _pop_ready(world: World, number: int) -> list[Job]:
             world.ring.windows[f"claims:{per}{visit.lane}"] = entries
         return number, len(waiting) <= visit.share
 
-    shared = number - min(len(unlaned), math.ceil(number / 2))
-    quantum = 1 if "fifo" in world.conf else max(1, min(QUANTUM, math.ceil(shared / 3)))
-    world.ring.serve(shared, quantum, visit, take)
-    return popped + unlaned[: number - len(popped)]
+    quantum = 1 if "fifo" in world.conf else max(1, min(QUANTUM, math.ceil(number / 3)))
+    world.ring.serve(number, quantum, visit, take)
+    return popped
 
 
 def _visit(world: World, visit: Visit, claimed: int) -> Visit | float:

@@ -34,11 +34,54 @@ async def test_a_job_without_a_tenant_takes_turns_with_those_that_have_one(rig: 
     assert [job for job in await served(rig, 4) if job in {"x", "y"}] == ["x", "y"]
 
 
-async def test_one_that_waits_already_is_served_beside_the_lanes(rig: Rig) -> None:
-    await rig.add("old")
+async def test_one_that_waits_already_joins_with_the_next_claim(rig: Rig) -> None:
+    await rig.add("old", "older")
     await rig.add(*(f"a{n}" for n in range(9)), lane="@a")
     assert (await rig.dump())["specs"]["old"] == b"010\n{}"
     assert "old" in await served(rig, 1, want=2)
+    dump = await rig.dump()
+    assert dump["specs"]["older"] == b"010 lane=@\n{}"
+    assert dump["lanes"] == {"@a": "8000000", "@": "1000000"}
+
+
+async def test_claims_of_one_job_give_turns_to_those_that_came_after_many(rig: Rig) -> None:
+    await rig.add(*(f"x{n:03d}" for n in range(250)))
+    await rig.add("a0", "a1", "a2", lane="@a")
+    first = await served(rig, 6)
+    assert [job for job in first if job.startswith("a")] == ["a0", "a1", "a2"]
+    assert [job for job in first if job.startswith("x")] == ["x000", "x001", "x002"]
+
+
+async def test_a_held_tenant_s_urgent_jobs_hide_nobody(rig: Rig) -> None:
+    await rig.add(*(f"x{n:02d}" for n in range(50)))
+    await rig.add(*(f"a{n:03d}" for n in range(150)), lane="@a", priority=0)
+    await rig.engine.tenant("q", "@a", {"held_until": "0"}, by="ops")
+    assert sorted(await served(rig, 5, want=10)) == [f"x{n:02d}" for n in range(50)]
+
+
+async def test_claims_find_those_behind_any_number_of_others(rig: Rig) -> None:
+    await rig.add(*(f"x{n:03d}" for n in range(150)))
+    for start in range(0, 2000, 500):
+        jobs = (f"a{n:04d}" for n in range(start, start + 500))
+        await rig.add(*jobs, lane="@a", priority=0)
+    await rig.engine.tenant("q", "@a", {"held_until": "0"}, by="ops")
+    ids, more = [], True
+    while more:  # a claim that has not looked at all asks to be followed by another at once
+        call = rig.next_call()
+        answer = await rig.turn(40, call=call)
+        ids, more = ids + [claim.id for claim in answer.claimed], answer.more
+    assert ids == [f"x{n:03d}" for n in range(150)]
+    assert not {"walked", "walked_ties"} & (await rig.dump())["clock"].keys()
+
+
+async def test_claims_walk_past_many_of_one_instant(rig: Rig) -> None:
+    await rig.add("x", priority=90)
+    await rig.add(*(f"a{n:04d}" for n in range(900)), lane="@a", delay=SECOND)
+    rig.clock.go(2)
+    await rig.engine.tenant("q", "@a", {"held_until": "0"}, by="ops")
+    for _ in range(30):
+        await rig.turn(0)  # which brings those that are due
+    assert await served(rig, 3) == ["x"]
 
 
 async def test_one_that_is_due_behind_many_of_a_tenant_takes_its_turn(rig: Rig) -> None:

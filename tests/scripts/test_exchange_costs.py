@@ -123,7 +123,7 @@ async def test_jobs_that_came_before_the_lanes_pay_as_well(rig: Rig) -> None:
     await rig.declare(limits=[TOKENS])
     await add(rig, old=70, older=70)
     await rig.add("a0", "a1", lane="@a", cost="tokens:20")
-    assert ids(await rig.turn(2)) == ["a0", "old"]
+    assert ids(await rig.turn(2)) == ["old", "a0"]
     assert ids(await rig.turn(2)) == []
     rig.clock.go(10)
     assert "older" in ids(await rig.turn(2))

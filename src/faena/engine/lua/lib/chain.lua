@@ -51,7 +51,7 @@ end
 
 --- The lane of the job that is next in a chain after `item`.
 local function next_lane(item, id)
-  if item.chain ~= WHOLE_QUEUE then
+  if item.chain ~= WHOLE_QUEUE and item.lane and item.lane ~= COMMON then   -- which jobs join one by one
     return item.lane
   end
   return (lane_in(call('HGET', key('specs'), id)))

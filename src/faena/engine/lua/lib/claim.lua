@@ -1,6 +1,6 @@
 --- Take ready jobs in order of score and lease them to a worker.
 -- The lease id is the call's id: a job is claimed at most once in a call, so (job, lease) is unique.
---@include key, tally, mark, score, share, facts_of, fact, lane, place, specs, cost, key_limit, fair
+--@include key, tally, mark, score, share, facts_of, fact, lane, place, specs, cost, key_limit, fair, straggler
 
 --- A lease names the chain of its job, which is in its spec.
 local function note_chains(records, specs)
@@ -50,32 +50,6 @@ local function cut(taken, kept)
   enter_lanes(laned)
 end
 
---- Jobs without a lane on a queue of lanes: they came before it had any.
-local function pop_stragglers(number)
-  local looked_at = 100
-  local first, popped, ids = call('ZRANGE', key('ready'), 0, looked_at - 1, 'WITHSCORES'), {}, {}
-  for i = 1, #first, 2 do
-    ids[#ids + 1] = first[i]
-  end
-  for i, spec in ipairs(call('HMGET', key('specs'), unpack(ids))) do
-    if #popped < 2 * number and not lane_in(spec) then
-      popped[#popped + 1], popped[#popped + 2] = ids[i], first[2 * i]
-    end
-  end
-  return popped
-end
-
---- Of {id, score, …} the first that can be paid for, and no more than `most`: they came before all others,
--- so a limit by cost lets nobody overtake them.
-local function afford_stragglers(purse, late, most)
-  local ids = {}
-  for i = 1, math.min(#late / 2, most) do
-    ids[i] = late[2 * i - 1]
-  end
-  local number = #ids > 0 and afford(purse, {}, ids) or 0
-  return { unpack(late, 1, 2 * number) }
-end
-
 --- Take up to `number` ready jobs out of their places; the answer is that of serve_ring.
 local function pop_ready(number, conf, now)
   local purse = open_purse(conf, now)
@@ -87,13 +61,10 @@ local function pop_ready(number, conf, now)
     end
     return { popped = unlaned, ids = first, endings = {}, asked = {}, purse = purse }
   end
-  local late = call('ZCARD', key('ready')) > laned_now() and pop_stragglers(number) or {}
-  late = purse and afford_stragglers(purse, late, math.ceil(number / 2)) or late
-  local taken = serve_ring(number - math.min(#late / 2, math.ceil(number / 2)), conf, now, 1, purse)
-  local popped, ids, at = taken.popped, taken.ids, taken.number
-  for i = 1, math.min(#late / 2, number - at) do   -- half of the claim, or what lanes leave of it
-    ids[at + i], popped[2 * (at + i) - 1], popped[2 * (at + i)] = late[2 * i - 1], late[2 * i - 1], late[2 * i]
-  end
+  local is_walking = join_stragglers(number)
+  local taken = serve_ring(number, conf, now, 1, purse)
+  local ids = taken.ids
+  taken.is_cut = is_walking and #ids < number   -- the next call finds more
   if #ids > 0 then
     call('ZREM', key('ready'), unpack(ids))
   end
@@ -123,12 +94,12 @@ local function claim(number, lease, worker, now, lease_us, conf)
   local ids = taken and taken.ids or {}
   local purse, keys = taken and taken.purse or {}, taken and taken.keys or {}
   if #ids == 0 then
-    return {}, {}, {}, {}, keys.is_cut or false, purse.opens_at
+    return {}, {}, {}, {}, taken and taken.is_cut or keys.is_cut or false, purse.opens_at
   elseif purse.windows then
     spend_in_windows(purse.windows, 0, now)
   end
   local specs = specs_of(ids)
-  local is_cut = #specs < #ids or purse.is_full or keys.is_cut
+  local is_cut = #specs < #ids or purse.is_full or keys.is_cut or taken.is_cut
   if #specs < #ids then
     cut(taken, #specs)
   end

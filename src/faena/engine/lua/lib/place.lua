@@ -21,6 +21,20 @@ local function make_items_ready(items)
   end
 end
 
+--- Jobs without a lane share the common one from now on, and their specs say so; one without a spec has none.
+local function write_common(items, specs)
+  local columns = {}
+  for i, spec in ipairs(specs) do
+    if spec then
+      columns[#columns + 1], columns[#columns + 2], items[i].lane = items[i].id, with_lane(spec, COMMON), COMMON
+    end
+  end
+  if #columns > 0 then
+    call('HSET', key('specs'), unpack(columns))
+    count_lane(COMMON, #columns / 2, 0)
+  end
+end
+
 --- Where tenants' jobs are ready, a job without a tenant takes turns with them: such share a lane from
 -- now on, and their specs say so. On a queue whose jobs have no tenants there is no lane.
 local function share_lane(items)
@@ -35,16 +49,7 @@ local function share_lane(items)
   if #ids == 0 then
     return items
   end
-  local specs = {}
-  for i, spec in ipairs(call('HMGET', key('specs'), unpack(ids))) do
-    if spec then
-      specs[#specs + 1], specs[#specs + 2], joined[i].lane = ids[i], with_lane(spec, COMMON), COMMON
-    end
-  end
-  if #specs > 0 then
-    call('HSET', key('specs'), unpack(specs))
-    count_lane(COMMON, #specs / 2, 0)
-  end
+  write_common(joined, call('HMGET', key('specs'), unpack(ids)))
   return items
 end
 
