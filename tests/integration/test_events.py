@@ -87,6 +87,28 @@ async def test_a_reader_goes_on_behind_any_event(app: Faena) -> None:
         assert said(rest) == said(every[at + 1 :])
 
 
+async def test_a_reader_that_stops_in_the_midst_of_several_batches_is_told_nothing_twice(
+    app: Faena,
+) -> None:
+    _, send = sending(app)
+    other = app.queue("other")
+
+    @other.task
+    async def count(number: int) -> int:
+        return number
+
+    await send.enqueue(0)
+    (last,) = await take(app.events(since="start"), 1)
+    batch = [receipt.id for receipt in await count.enqueue_many(range(3))]
+    told: list[str | None] = []
+    for number in range(1, 7):  # each stops after one event, so that both batches are begun
+        if number == 2:
+            batch += [receipt.id for receipt in await send.enqueue_many(range(3))]
+        (last,) = await take(app.events(since=last.cursor), 1)
+        told.append(last.job)
+    assert sorted(map(str, told)) == sorted(batch)
+
+
 async def test_a_reader_that_comes_too_late_is_told_how_much_it_has_missed(app: Faena) -> None:
     _, send = sending(app)
     for number in range(3):

@@ -29,6 +29,7 @@ from functools import partial
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from faena.engine import Engine
 from faena.engine.keys import Keys
@@ -59,6 +60,10 @@ class Mark(msgspec.Struct, array_like=True, frozen=True):
     id: str = _START
     number: int | None = 0
     """Entries up to there since the stream exists; None where it is unknown."""
+    begun: str = ""
+    """The entry behind it of which some events were taken,"""
+    taken: int = 0
+    """and how many."""
 
     def is_lost(self, trimmed: int, *, is_there: bool) -> bool:
         """Whether the stream is another one: it would still have the marked entry."""
@@ -81,7 +86,7 @@ class Mark(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Cursor(msgspec.Struct, array_like=True, frozen=True):
-    """How far all streams were read, and how many events of one entry more."""
+    """How far all streams were read, and how many events more of the entry read last."""
 
     marks: dict[str, Mark]
     at_ms: int
@@ -229,7 +234,6 @@ class Reader:
         self._kinds = kinds
         self._has_details = has_details
         self._marks: dict[str, Mark] = {}
-        self._skip: tuple[str, str, int] = ("", "", 0)
         self._looked_at = 0.0
 
     def shards(self) -> list[str]:
@@ -248,8 +252,9 @@ class Reader:
         for queue in self._queues:
             for shard in (await in_sight(self._estate.of(queue))).shards:
                 self._marks[shard] = await self._first_mark(shard, since)
-        if isinstance(since, Cursor):
-            self._skip = since.shard, since.entry, since.taken
+        if isinstance(since, Cursor) and since.shard in self._marks:
+            mark = self._marks[since.shard]
+            self._marks[since.shard] = replace(mark, begun=since.entry, taken=since.taken)
         self._looked_at = time.monotonic()
 
     async def _first_mark(self, shard: str, since: Cursor | str | datetime) -> Mark:
@@ -296,7 +301,7 @@ class Reader:
             return [self._gap(shard, None, entries)]
         missed = mark.missed(trimmed, first.decode())
         number = trimmed if missed != 0 else mark.counted(added, trimmed, len(entries))
-        self._marks[shard] = Mark(mark.id, number)
+        self._marks[shard] = replace(mark, number=number)
         if missed != 0:
             events.append(self._gap(shard, missed, entries))
         for entry, flat in entries:
@@ -316,7 +321,7 @@ class Reader:
         (_, at), (role, who), *told = _fields(flat)
         subjects = list(_subjects(told))
         before, at_ms = dict(self._marks), int(after.id.partition("-")[0])
-        skip = self._skip[2] if self._skip[:2] == (shard, after.id) else 0
+        skip = before[shard].taken if before[shard].begun == after.id else 0
         events: list[Event] = []
         for taken, (name, subject) in enumerate(subjects, start=1):
             if taken <= skip or name not in self._kinds:
@@ -354,7 +359,7 @@ class Reader:
 
 def _briefed(event: Event, briefs: Mapping[str, tuple[str | None, str | None]]) -> Event:
     task, tenant = briefs.get(event.job or "", (None, None))
-    return msgspec.structs.replace(event, task=task, tenant=tenant)
+    return replace(event, task=task, tenant=tenant)
 
 
 def _mark_at(ms: float) -> Mark:
