@@ -253,7 +253,7 @@ OPTIONS: dict[str, tuple[Call, str]] = {
         lambda s: s.send.enqueue(1, durability="disk"),
         r"durability must be memory, replicated\(n\) or fsynced, got 'disk'",
     ),
-    "unique": (lambda s: s.send.enqueue(1, unique=7), r"unique must be .*throttle.*, got 7"),
+    "unique": (lambda s: s.send.enqueue(1, unique=7.5), r"unique must be .*throttle.*, got 7.5"),
     "headers": (lambda s: s.send.enqueue(1, headers=["x"]), "headers must be a mapping"),
     "timeout": (lambda s: s.send.enqueue(1, timeout="0s"), "from 1ms to 3650d, got '0s'"),
     "option of many": (lambda s: s.send.enqueue_many([1], dely="5m"), "did you mean 'delay'"),
