@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from faena import Event, Faena, Queue
 from faena.engine.scripts import Turn
-from faena.errors import ConfigError
+from faena.errors import ConfigError, StoreUnavailable
+from faena.telemetry.events import Cursor
 from tests._support.valkey import Server
 
 
@@ -299,3 +301,42 @@ async def test_flows_say_who_has_called_them_off_and_run_them_again(app: Faena) 
         ("flow_cancelling", "ana"),
         ("flow_retried", "bob"),
     ]
+
+
+@pytest.mark.parametrize("failing", [1, 2])
+async def test_no_event_is_lost_when_details_cannot_be_read_for_a_moment(
+    app: Faena, monkeypatch: pytest.MonkeyPatch, failing: int
+) -> None:
+    _, send = sending(app)
+    jobs: list[str] = []
+    for number in (1, 2, 250):  # more than one call tells of
+        jobs += [receipt.id for receipt in await send.enqueue_many(range(number))]
+    engine = (await app.runtime()).engine
+    ask, asked = engine.ask, list[str]()
+
+    def faulty(name: str, home: str, args: Sequence[Any]) -> Awaitable[Any]:
+        asked.append(name)
+        if asked.count("briefs") == failing and name == "briefs":
+            raise StoreUnavailable("planted", op="briefs")
+        return ask(name, home, args)
+
+    monkeypatch.setattr(engine, "ask", faulty)
+    told = await take(app.events("mail", since="start", details=True), len(jobs))
+    assert said(told) == [("enqueued", job) for job in jobs]
+    assert {event.task for event in told} == {"send"}
+
+
+async def test_a_shard_that_went_unseen_before_is_read_from_its_beginning(app: Faena) -> None:
+    _, send = sending(app, shards=2)
+    for number in range(8):
+        await send.enqueue(number, tenant=f"t{number}")
+    every = await take(app.events("mail", since="start"), 8)
+    known, at_ms = every[-1].place.marks, every[-1].place.at_ms
+    for shard in known:
+        others = {one: mark for one, mark in known.items() if one != shard}
+        later = Cursor(others, at_ms + 3_600_000)  # the clocks of servers may differ
+        cursor = msgspec.structs.replace(every[-1], place=later).cursor
+        number = await (await app.runtime()).engine.command("XLEN", shard, "events")
+        assert number > 0
+        rest = await take(app.events("mail", since=cursor), number)
+        assert {event.job for event in rest} < {event.job for event in every}

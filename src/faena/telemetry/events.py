@@ -286,41 +286,40 @@ class Reader:
         for shard in gone:
             del self._marks[shard]
         self._marks = {**{shard: Mark() for shard in sorted(now)}, **self._marks}
-        return [self._gap(shard, None, []) for shard in gone]
+        return [_gap(shard, self._marks, None, []) for shard in gone]
 
     # -- what -----------------------------------------------------------------------------------
 
     async def read(self, shard: str) -> list[Event]:
-        """The events of the next entries of one stream."""
+        """The events of the next entries of one stream; it goes on when all is known of them."""
         mark = self._marks[shard]
         reply = await self._engine.ask("events", shard, [mark.id, _CHUNK])
         added, kept, first, _, is_taken, entries = reply
         trimmed, events = added - kept, list[Event]()
         if mark.is_lost(trimmed, is_there=is_taken == 1):
             self._marks[shard] = Mark(_START, trimmed)
-            return [self._gap(shard, None, entries)]
+            return [_gap(shard, self._marks, None, entries)]
         missed = mark.missed(trimmed, first.decode())
         number = trimmed if missed != 0 else mark.counted(added, trimmed, len(entries))
-        self._marks[shard] = replace(mark, number=number)
+        marks = {**self._marks, shard: replace(mark, number=number)}
         if missed != 0:
-            events.append(self._gap(shard, missed, entries))
+            events.append(_gap(shard, marks, missed, entries))
         for entry, flat in entries:
             number = None if number is None else number + 1
             after = Mark(entry.decode(), number)
-            events += await self._detailed(shard, self._unfold(shard, after, flat))
-            self._marks[shard] = after
-        return events
+            events += self._unfold(shard, marks, after, flat)
+            marks = {**marks, shard: after}
+        told = await self._detailed(shard, events)
+        self._marks[shard] = marks[shard]
+        return told
 
-    def _gap(self, shard: str, missed: int | None, entries: Sequence[Any]) -> Event:
-        at = int(_fields(entries[0][1])[0][1]) if entries else time.time_ns() // 1000
-        place = Cursor(dict(self._marks), at // 1000)
-        return Event(name="gap", at=at, queue=queue_of(shard), missed=missed, place=place)
-
-    def _unfold(self, shard: str, after: Mark, flat: Sequence[bytes]) -> list[Event]:
+    def _unfold(
+        self, shard: str, before: dict[str, Mark], after: Mark, flat: Sequence[bytes]
+    ) -> list[Event]:
         """One entry as events; a reader that stopped in its midst has had the first of them."""
         (_, at), (role, who), *told = _fields(flat)
         subjects = list(_subjects(told))
-        before, at_ms = dict(self._marks), int(after.id.partition("-")[0])
+        at_ms = int(after.id.partition("-")[0])
         skip = before[shard].taken if before[shard].begun == after.id else 0
         events: list[Event] = []
         for taken, (name, subject) in enumerate(subjects, start=1):
@@ -355,6 +354,14 @@ class Reader:
             for job, task, lane in zip(part, words[::2], words[1::2], strict=True):
                 briefs[job] = task or None, tenant_of(lane) if lane else None
         return [_briefed(event, briefs) for event in events]
+
+
+def _gap(
+    shard: str, marks: Mapping[str, Mark], missed: int | None, entries: Sequence[Any]
+) -> Event:
+    at = int(_fields(entries[0][1])[0][1]) if entries else time.time_ns() // 1000
+    place = Cursor(dict(marks), at // 1000)
+    return Event(name="gap", at=at, queue=queue_of(shard), missed=missed, place=place)
 
 
 def _briefed(event: Event, briefs: Mapping[str, tuple[str | None, str | None]]) -> Event:
