@@ -40,13 +40,16 @@ class Input(msgspec.Struct, omit_defaults=True, frozen=True):
 
 
 class Spec(msgspec.Struct, omit_defaults=True):
-    """What the producer wrote, immutable once enqueued; `payload` stays encoded until needed."""
+    """What the producer wrote, immutable once enqueued; `payload` stays encoded until needed.
+
+    What scripts read of it (`told_by` in bury.lua) stands before the payload, however large.
+    """
 
     task: str
-    payload: msgspec.Raw = msgspec.Raw(b"null")
-    version: int = 1
     tenant: str | None = None
     key: str | None = None
+    payload: msgspec.Raw = msgspec.Raw(b"null")
+    version: int = 1
     timeout_us: int | None = None
     attempts: int | None = None
     """How many at most, where the producer said so."""

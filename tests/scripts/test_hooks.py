@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from faena.engine.settings import declaration
+from faena.job import Spec
 from faena.options import QueueOptions
 from faena.outcomes import Buried, Cancelled, Completed, Released, Retried, Snoozed
 from tests._support.rig import BOOM, BOOM_JSON, LEASE, SECOND, T0, Rig, score
@@ -132,3 +133,25 @@ async def test_a_hook_stands_in_the_lane_of_its_job_unless_that_moves_away(rig: 
     lines = sorted(specs[job].partition(b"\n")[0] for job in specs if job.startswith("dead-"))
     assert lines == [b"010 lane=@", b"010 lane=@acme"]  # with the jobs that have no tenant
     await rig.engine.command("DEL", rig.queue, "moves")
+
+
+async def test_a_hook_of_a_job_whose_lane_has_gone_ahead_stays_out_of_that_lane(rig: Rig) -> None:
+    hooked(rig, "dead")
+    await rig.add("a", body=BODY, lane="@acme")
+    lease = await rig.claim()
+    await rig.engine.command("HSET", rig.queue, "late", "a", "@acme")
+    await rig.turn(0, ("a", lease, Buried(BOOM)))
+    specs = (await rig.dump())["specs"]
+    (hook,) = [specs[job] for job in specs if job.startswith("dead-")]
+    assert hook.partition(b"\n")[0] == b"010"
+    await rig.engine.command("DEL", rig.queue, "late")
+
+
+async def test_a_hook_is_told_the_key_and_the_tenant_of_a_large_job_too(rig: Rig) -> None:
+    hooked(rig, "dead")
+    text = msgspec.Raw(msgspec.json.encode({"tenant": "no", "text": "x" * 20_000}))
+    spec = Spec(task="send", payload=text, tenant='a,"b":', key="order-7", headers={"key": "no"})
+    await rig.run("j", Buried(BOOM), body=msgspec.json.encode(spec))
+    (hook,) = await hooks(rig)
+    assert (hook["tenant"], hook["key"]) == ('a,"b":', "order-7")
+    assert (hook["payload"]["tenant"], hook["payload"]["key"]) == ('a,"b":', "order-7")

@@ -3,7 +3,7 @@
 -- 5 fingerprint · 6 message, as a sample of its kind · 7 after how long to retry by itself (0: never) ·
 -- 8 how often at most. Of one that is buried here, or without a note, the spec and the error tell.
 --@include read, key, fact, mark, shelf, finish, redrive_record
-local READ_AT_MOST = 16384   -- bytes of a spec that are looked through for a tenant
+local READ_AT_MOST = 16384   -- bytes of a spec that are looked through for its task, tenant and key
 
 --- What stands before the error in a blob: the note's length, a space, the note.
 local function split_note(blob)
@@ -14,10 +14,21 @@ local function split_note(blob)
   return string.sub(blob, at, at + size - 1), string.sub(blob, at + size)
 end
 
+--- What stands before the payload in a large body: task, tenant and key. No quote within a text is bare.
+local function front_of(body)
+  local front = string.sub(body, 1, READ_AT_MOST)
+  for at, name in string.gmatch(front, '(),"([%l_]+)":') do
+    if name ~= 'tenant' and name ~= 'key' then
+      return string.sub(front, 1, at - 1) .. '}'
+    end
+  end
+  return '{}'
+end
+
 --- The task, the tenant and the key of a job, or ''. Nothing that a producer wrote can make this fail.
 local function told_by(spec)
   local body = string.match(spec, '\n(.*)$') or ''
-  local is_read, told = pcall(cjson.decode, #body <= READ_AT_MOST and body or '{}')
+  local is_read, told = pcall(cjson.decode, #body <= READ_AT_MOST and body or front_of(body))
   told = is_read and type(told) == 'table' and told or {}
   local task = type(told.task) == 'string' and told.task or string.match(body, '^{"task":"([^"\\]+)"')
   local lane = lane_in(spec)

@@ -30,9 +30,8 @@ local function hook_of(kind, hooks, id, spec, mark, error, conf, now)
     return nil
   end
   local lane = lane_for_hook(id, spec)
-  local body = '{"task":' .. cjson.encode(hook) .. ',"payload":'
-    .. told_to_hook(id, task, tenant, key_of_job, mark, error, now)
-    .. member('tenant', tenant) .. member('key', key_of_job) .. '}'
+  local body = '{"task":' .. cjson.encode(hook) .. member('tenant', tenant) .. member('key', key_of_job)
+    .. ',"payload":' .. told_to_hook(id, task, tenant, key_of_job, mark, error, now) .. '}'
   return { id = kind .. '-' .. string.sub(redis.sha1hex(id .. ' ' .. whole(now)), 1, 24), lane = lane,
            score = score_of(conf, now, priority_of(spec), 0),
            spec = string.sub(spec, 1, 3) .. (lane and ' lane=' .. lane or '') .. '\n' .. body }
