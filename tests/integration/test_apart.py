@@ -12,10 +12,12 @@ import pytest
 from faena import Faena, Job
 from faena.client import Client
 from faena.engine.mail import Mail
+from faena.engine.scripts import Settlement, Turn
 from faena.estate import Estate
 from faena.outcomes import Completed
 from faena.postman import Postman
 from faena.services.audit import audit
+from faena.worker.asker import Asker
 from faena.worker.heartbeat import Heartbeat
 from faena.worker.leases import Leases
 from tests._support.eventually import eventually
@@ -140,3 +142,21 @@ async def test_letters_are_read_beside_one_that_nobody_can_read(rig: Rig) -> Non
     dumped = await rig.dump()
     assert dumped["letters:q"] == []
     assert "errands" not in dumped
+
+
+async def test_a_turn_that_was_settled_apart_tells_of_lost_leases_and_claims_what_it_wanted(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await rig.add("bad", "lost", "good", "next")
+    lease = await rig.claim(3)
+    plant(monkeypatch, "exchange", FAILS.format(""))
+    asker = Asker(rig.engine, "worker", "q", rig.next_call)
+    endings = [
+        Settlement("bad", lease, Completed()),
+        Settlement("lost", "another", Completed()),
+        Settlement("good", lease, Completed()),
+    ]
+    exchanged = await asker.ask("worker", Turn(rig.next_call(), 1, endings))
+    assert exchanged.lost == ["lost"]
+    assert [claim.id for claim in exchanged.claimed] == ["next"]
+    assert (await rig.states())["good"] == "completed"

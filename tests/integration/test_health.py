@@ -116,3 +116,21 @@ def test_both_can_be_asked_without_an_event_loop(valkey: Server, namespace: str)
     assert app.sync.health().is_ok
     assert {finding.name for finding in app.sync.doctor()} >= {"writes", "version"}
     app.sync.close()
+
+
+async def test_a_queue_that_is_held_is_not_served_though_it_has_a_worker(app: Faena) -> None:
+    mail = app.queue("mail")
+    mail.task(name="send")(lambda: None)
+    worker = await app.worker()
+    running = asyncio.create_task(worker.run())
+
+    async def is_served() -> bool:
+        return (await app.health()).is_served
+
+    await eventually(is_served)
+    await mail.pause(reason="deploy")
+    health = await app.health()
+    assert health.queues["mail"].workers
+    assert (health.is_ok, health.is_served) == (True, False)
+    worker.stop()
+    await running

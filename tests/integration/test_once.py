@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
@@ -251,3 +252,12 @@ async def return_late(till: Queue, server: Server) -> None:
     with pytest.raises(StoreUnavailable):
         await till.idempotency.begin("another-key-of-the-till", owner="o")
     await asyncio.to_thread(server.start)
+
+
+async def test_a_result_is_kept_as_long_as_was_asked_for(till: Queue) -> None:
+    async with till.idempotency.once(KEY, job_of("a"), keep="90d") as record:
+        record.result = 7
+    digest = hashlib.blake2b(KEY.encode(), digest_size=16).hexdigest()
+    engine = (await till.app.runtime()).engine
+    left_ms = await engine.command("PTTL", "till", f"idem:{digest}")
+    assert left_ms > 89 * 24 * 3_600_000

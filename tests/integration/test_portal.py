@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from faena import Faena, Priority
+from faena import portal as door
 from faena.errors import ConfigError, JobCancelled, PayloadError, ResultTimeout, StoreUnavailable
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
@@ -406,3 +407,38 @@ def test_a_program_that_ends_while_the_broker_is_gone_does_not_hang(program: Pro
             server.kill()
             printed, complaints = program.ending(process)
     assert (process.returncode, printed, complaints) == (0, "", "")
+
+
+def test_the_coroutine_of_an_interrupted_wait_is_cancelled(
+    app: Faena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, ended = threading.Event(), threading.Event()
+
+    async def work() -> None:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    def interrupted(_call: object) -> None:
+        assert began.wait(20)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(door._Call, "wait", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            app.sync.run(work())
+    assert ended.wait(20)
+
+
+def test_a_forked_child_begins_no_call_of_its_parent(app: Faena) -> None:
+    ran: list[str] = []
+
+    async def work(whose: str) -> None:
+        ran.append(whose)
+
+    app.sync._calls.append(door._Call(lambda: work("parent")))
+    app.sync._forked()
+    app.sync.run(work("child"))
+    assert ran == ["child"]

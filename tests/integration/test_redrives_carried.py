@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import aclosing
@@ -15,6 +16,7 @@ import pytest
 
 from faena.deadletter.baton import Baton
 from faena.deadletter.carrier import Carrier
+from faena.deadletter.driver import Driver
 from faena.deadletter.redrive import Redrives
 from faena.engine.desk import DeskCalls
 from faena.errors import JobNotFound
@@ -179,3 +181,21 @@ async def test_ctrl_c_says_that_workers_carry_on_and_how_to_stop_them(
 
 async def _has_begun() -> bool:
     return any(view.moved for view in await app.dead_letters.redrives("mail"))
+
+
+async def test_who_takes_a_redrive_over_waits_until_the_rate_allows_more(server: Server) -> None:
+    with app.override(url=server.url):
+        async with app:
+            await fill((await app.runtime()).engine, 3)
+            redrive = await app.dead_letters.start_redrive("mail", rate="1/h")
+            first = asyncio.create_task(Redrives(app._reach).carry_on("mail", redrive))
+
+            async def has_begun() -> bool:
+                return (await app.dead_letters.redrive_state("mail", redrive)).moved == 1
+
+            await eventually(has_begun)
+            first.cancel()
+            await asyncio.wait({first})
+            second = Driver(app._reach, "mail", redrive, None)
+            await second.check()
+            assert second._free_at - time.monotonic() > 1_800

@@ -388,3 +388,22 @@ async def test_a_producers_own_tests_need_no_other_program(valkey: Server) -> No
     async with harness(app, url=valkey.url) as h:
         await send.enqueue(Mail(to="ana"), tenant="acme")
         await h.assert_enqueued(send, tenant="acme")
+
+
+async def test_settings_of_one_broker_are_not_those_of_another(
+    valkey: Server, namespace: str
+) -> None:
+    api = Faena("api", valkey.url, namespace=namespace)
+    tick = api.remote_queue("mail").stub("tick", payload=None)
+    for name, priority in ((namespace, 20), (f"{namespace}-other", 70)):
+        owner = Faena("worker", valkey.url, namespace=name)
+        mail = owner.queue("mail", priority=priority)
+        await (await owner.runtime()).engine.declare("mail")
+        with api.override(namespace=name):
+            view = await (await tick.enqueue()).handle.view()
+            await api.close()
+        assert view is not None
+        assert view.priority == priority
+        await mail.obliterate(force=True)
+        await owner.close()
+    await api.close()

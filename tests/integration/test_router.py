@@ -16,8 +16,9 @@ from starlette.responses import JSONResponse
 from starlette.routing import Mount, Route
 
 from faena import Backpressure, Discard, Faena, Order
+from faena.contrib.problem import problem_of
 from faena.contrib.starlette import exception_handlers, router
-from faena.errors import ConfigError, InternalError, JobConflict, StoreUnavailable
+from faena.errors import ConfigError, InternalError, JobConflict, Overloaded, StoreUnavailable
 from tests._support.valkey import Server, free_port
 
 SECRET = "4111-1111-1111-1111"
@@ -268,3 +269,12 @@ async def test_errors_of_ones_own_routes_become_answers(shop: Shop, kind: Any) -
             await client.get("/bug")
     assert (answer.status_code, "10.0.0.7" in answer.text) == (503, False)
     await shop.app.close()
+
+
+@pytest.mark.parametrize(("seconds", "header"), [(0.2, "1"), (1.0, "1"), (1.2, "2"), (5.0, "5")])
+def test_a_caller_is_told_to_wait_at_least_as_long_as_the_queue_asks_for(
+    seconds: float, header: str
+) -> None:
+    answer = problem_of(Overloaded("full", retry_after=seconds, reason="queue mail at capacity"))
+    assert answer is not None
+    assert answer.headers["Retry-After"] == header

@@ -86,3 +86,15 @@ async def test_a_worker_tells_of_jobs_that_the_server_buried(
         "queue q: job j (noop) of tenant acme is dead: "
         "it was delivered 1 times to workers that died or froze with it"
     )
+
+
+async def test_a_worker_tells_of_each_job_that_the_server_buried(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    rig.declare_as(max_deliveries=1)
+    await rig.add("a", "b", "c", body=b'{"task":"noop"}')
+    await rig.claim(3)
+    rig.clock.go(LEASE / SECOND)
+    tell_losses("q", await rig.turn(worker="other"))
+    told = sorted(vars(record)["job_id"] for record in caplog.records)
+    assert told == ["a", "b", "c"]

@@ -139,3 +139,11 @@ async def test_those_that_have_joined_in_a_batch_count_for_the_lane(rig: Rig) ->
     jobs = [("a", b"010 lane=@a\n{}"), ("x", b"010\n{}"), ("y", b"010 lane=@\n{}")]
     *_, last = await rig.engine.enqueue("q", "producer", rig.next_call(), jobs)
     assert (last.code, last.extra) == ("TENANT_OVERLOADED", 1)
+
+
+async def test_a_job_that_comes_alone_shares_the_lane_of_those_without_a_tenant(rig: Rig) -> None:
+    await rig.add("a0", "a1", lane="@a")
+    await rig.add("alone")
+    dump = await rig.dump()
+    assert dump["specs"]["alone"] == b"010 lane=@\n{}"
+    assert [job for job, _ in dump["lane:@"]] == ["alone"]

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from faena.engine.scripts import Claim, Turn
-from faena.errors import InternalError
+from faena.errors import InternalError, ScriptError
 from faena.outcomes import Completed, Retried
 from tests._support.rig import BOOM, LEASE, SECOND, T0, Rig, score
 
@@ -169,3 +169,14 @@ async def test_a_large_batch_is_claimed_and_settled_in_one_call(rig: Rig) -> Non
     endings = [(claim.id, claim.lease, Completed()) for claim in first.claimed]
     assert (await rig.turn(1000, *endings)).lost == []
     assert (await rig.dump())["clock"]["enqueued"] == 1000
+
+
+async def test_an_exchange_that_wants_less_than_nothing_is_refused_before_it_settles(
+    rig: Rig,
+) -> None:
+    await rig.add("a", "b")
+    lease = await rig.claim()
+    await rig.remember()
+    with pytest.raises(ScriptError, match="BAD_ARGUMENT number 5"):
+        await rig.turn(-1, ("a", lease, Completed()))
+    assert await rig.is_untouched()

@@ -169,3 +169,24 @@ async def test_what_is_no_limit_by_cost_is_refused(rig: Rig, text: str) -> None:
     with pytest.raises(ConfigError):
         await rig.edit(costs=text)
     assert await rig.is_untouched()
+
+
+async def test_a_job_larger_than_a_claim_may_be_is_claimed_alone_under_a_limit_by_cost(
+    rig: Rig,
+) -> None:
+    await rig.declare(limits=[TOKENS])
+    await rig.add("large", body=b"x" * (9 << 20), cost="tokens:5")
+    await rig.add("small", cost="tokens:5")
+    assert ids(await rig.turn(5)) == ["large"]
+    assert ids(await rig.turn(5)) == ["small"]
+
+
+async def test_a_tenant_that_waits_is_served_at_once_when_its_limit_by_cost_is_raised(
+    rig: Rig,
+) -> None:
+    await rig.declare(tenant_limits=[TOKENS])
+    await rig.add("a0", "a1", lane="@a", cost="tokens:80")
+    assert ids(await rig.turn(5)) == ["a0"]
+    assert ids(await rig.turn(5)) == []
+    await rig.declare(tenant_limits=[Limit("200/10s", cost="tokens")])
+    assert ids(await rig.turn(5)) == ["a1"]

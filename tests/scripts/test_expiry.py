@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faena.outcomes import ErrorRecord, Expired, Released, Retried
+from faena.outcomes import Completed, ErrorRecord, Expired, Released, Retried
 from tests._support.rig import SECOND, T0, Rig, score
 
 LATE = ErrorRecord("Expired", "it expired before it was started", "EXPIRED")
@@ -76,3 +76,12 @@ async def test_a_job_that_is_handed_back_expires_as_before(rig: Rig) -> None:
     await rig.turn(0, ("a", lease, Released()))
     (again,) = (await rig.turn(1)).claimed
     assert again.expires_at == T0 + 5 * SECOND
+
+
+async def test_a_job_that_waits_behind_its_like_still_expires(rig: Rig) -> None:
+    await rig.add("first", unique="u", mode="last")
+    lease = await rig.claim()
+    await rig.add("newest", unique="u", mode="last", lasts=5 * SECOND)
+    await rig.turn(0, ("first", lease, Completed()))
+    (claim,) = (await rig.turn(1)).claimed
+    assert (claim.id, claim.expires_at) == ("newest", T0 + 5 * SECOND)

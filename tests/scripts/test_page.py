@@ -6,7 +6,7 @@ import pytest
 
 from faena.options import Retain
 from faena.outcomes import Completed
-from tests._support.rig import Rig
+from tests._support.rig import SECOND, Rig
 
 
 async def test_pages_follow_each_other_in_order_and_in_reverse(rig: Rig) -> None:
@@ -45,3 +45,15 @@ async def test_jobs_of_one_instant_are_each_shown_once_though_the_place_is_taken
         after = page[-1]
         await rig.engine.retry("q", [after[0]])
     assert read == (ids[::-1] if is_reverse else ids)
+
+
+@pytest.mark.parametrize(("is_reverse", "wanted"), [(False, "bca"), (True, "ba")])
+async def test_a_page_goes_on_at_its_place_though_the_job_there_was_put_off(
+    rig: Rig, is_reverse: bool, wanted: str
+) -> None:
+    for job, seconds in (("a", 10), ("b", 20), ("c", 30)):
+        await rig.add(job, delay=seconds * SECOND)
+    page = await rig.engine.page("q", "delayed", 1, after=("", ""), is_reverse=is_reverse)
+    await rig.engine.change("q", page[0][0], delay_us=60 * SECOND)
+    rest = await rig.engine.page("q", "delayed", 5, after=page[0], is_reverse=is_reverse)
+    assert "".join(job for job, _ in rest) == wanted

@@ -108,3 +108,43 @@ async def test_a_job_that_said_what_it_used_is_snoozed_as_any(rig: Rig) -> None:
     rig.clock.go(2)
     (claim,) = (await rig.turn(1)).claimed
     assert (claim.id, claim.snoozes) == ("a", 1)
+
+
+async def test_a_window_that_something_was_given_back_to_still_ends_by_itself(rig: Rig) -> None:
+    await rig.declare(limits=[TOKENS])
+    await add(rig, a=80)
+    lease = await rig.claim()
+    await spend(rig.engine, "q", "a", lease, {"tokens": 30})
+    assert await rig.engine.command("PTTL", "q", "costs:10000000/tokens") > 0
+
+
+async def test_a_job_that_has_said_what_it_used_can_be_put_off_with_a_reason(rig: Rig) -> None:
+    await rig.declare(limits=[TOKENS])
+    await add(rig, a=10)
+    lease = await rig.claim()
+    await spend(rig.engine, "q", "a", lease, {"tokens": 5})
+    await rig.turn(0, ("a", lease, Snoozed(SECOND, "not yet")))
+    rig.clock.go(1)
+    (claim,) = (await rig.turn(1)).claimed
+    assert claim.snoozes == 1
+
+
+async def test_a_job_that_was_put_off_can_say_what_it_used(rig: Rig) -> None:
+    await rig.declare(limits=[TOKENS])
+    await add(rig, a=80, b=50)
+    lease = await rig.claim()
+    await rig.turn(0, ("a", lease, Snoozed(SECOND, "not yet")))
+    rig.clock.go(10)
+    lease = rig.next_call()
+    (claim,) = (await rig.turn(1, call=lease)).claimed
+    assert (claim.id, claim.snoozes) == ("b", 0)
+    rig.clock.go(10)
+    lease = rig.next_call()
+    (claim,) = (await rig.turn(1, call=lease)).claimed
+    assert (claim.id, claim.snoozes) == ("a", 1)
+    await spend(rig.engine, "q", "a", lease, {"tokens": 30})
+    await rig.turn(0, ("a", lease, Snoozed(SECOND, "not yet")))
+    rig.clock.go(10)
+    (claim,) = (await rig.turn(1)).claimed
+    assert claim.snoozes == 2
+    assert ids(await rig.turn(1)) == []

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from faena.cursor import read_cursor, write_cursor
+from faena.engine.desk import Place
 from faena.errors import ConfigError
+from faena.reading import is_behind
 
 ABOUT = ("mail", "dead", True)
 CURSOR = write_cursor(ABOUT, "1700000000000000", "job-1", (None, 5))
@@ -33,3 +35,12 @@ def test_a_cursor_of_another_list_is_refused(about: object) -> None:
 def test_what_is_no_cursor_is_refused(cursor: Any) -> None:
     with pytest.raises(ConfigError, match="leave it out for the first page"):
         read_cursor(cursor, ABOUT, "a page")
+
+
+@pytest.mark.parametrize("is_reverse", [False, True])
+def test_no_place_is_behind_itself_and_every_one_is_behind_none(is_reverse: bool) -> None:
+    here, later = Place("5", "a"), Place("5", "b")
+    assert not is_behind(here, here, is_reverse=is_reverse)
+    assert is_behind(later, here, is_reverse=is_reverse) is not is_reverse
+    assert is_behind(here, later, is_reverse=is_reverse) is is_reverse
+    assert is_behind(here, Place(), is_reverse=is_reverse)

@@ -1,0 +1,77 @@
+"""G18, without luck: a call that fails after its last write is taken back as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import redis
+
+from faena.engine import loader
+from tests._support.shapes import SHAPES
+from tests._support.stage import Stage
+from tests._support.valkey import Server
+
+GUARD = "return guarded(run)"
+GUARDED = [name for name in SHAPES if loader.load(name).source.endswith(GUARD)]
+
+
+@pytest.fixture(scope="module")
+def stage() -> Iterator[Stage]:
+    with Server("appendonly no", unix=True) as server:
+        stage = Stage(server)
+        yield stage
+        stage.close()
+
+
+def test_every_script_that_writes_is_guarded_or_says_that_it_is_sure() -> None:
+    assert {*SHAPES} - {*GUARDED} == {"enqueue", "exchange", "renew"}
+
+
+@pytest.mark.parametrize("name", GUARDED)
+def test_a_call_that_fails_when_all_is_written_leaves_nothing_behind(
+    stage: Stage, name: str
+) -> None:
+    body = loader.load(name).source.removesuffix(GUARD)
+    failing = f"{body}return guarded(function() run() error('planted') end)"
+    for args in SHAPES[name]:
+        stage.reset()
+        before = stage.read()
+        with pytest.raises(redis.ResponseError, match="planted"):
+            stage.client.eval(failing, 1, stage.key.prefix, *args)
+        assert stage.read() == before
+
+
+BEFORE = [
+    *("SET text old", "SET brief old PX 90000000000", "HSET hash a 1 b 2", "ZADD zset 1 a 2 b 3 c"),
+    *("SADD set a b", "RPUSH list a b", "XADD stream 5-1 is old", "XADD stream 5-2 is old"),
+]
+WRITES = [
+    *("SET text new", "SET brief new", "SET brief new PX 5000", "SET fresh new", "DEL text hash"),
+    *("HSET hash a 9 c 9", "HSETNX hash c 9", "HINCRBY hash a 5", "HINCRBYFLOAT hash b 0.5"),
+    *("HDEL hash a c", "HDEL hash a b", "UNLINK zset fresh", "SADD set c", "SREM set a b"),
+    *("ZADD zset 9 a 9 d", "ZADD zset XX CH 9 a", "ZREM zset a d", "ZREM zset a b c"),
+    *("ZINCRBY zset 4 a", "ZPOPMIN zset", "ZPOPMIN zset 2", "ZPOPMIN zset 7"),
+    *("ZREMRANGEBYSCORE zset -inf 2", "ZUNIONSTORE zset 1 zset WEIGHTS 0", "RPUSH list c"),
+    *("XADD stream * is new", "XADD fresh * is new", "XTRIM stream MINID 5-2"),
+    *("EXPIRE text 5", "PEXPIRE brief 5000", "PERSIST brief"),
+]
+
+
+@pytest.mark.parametrize("again", ["", "DEL text brief hash zset set list stream"])
+@pytest.mark.parametrize("write", WRITES)
+def test_whatever_was_written_is_put_back(stage: Stage, write: str, again: str) -> None:
+    stage.client.flushall()
+    for command in BEFORE:
+        stage.client.execute_command(*command.split())
+    before = stage.read()
+    calls = "".join(_lua(command) for command in (write, again) if command)
+    journal = loader._journal()
+    body = f"#!lua\n{journal}\nlocal call = noted\n"
+    with pytest.raises(redis.ResponseError, match="planted"):
+        stage.client.eval(f"{body}return guarded(function() {calls} error('planted') end)", 0)
+    assert stage.read() == before
+
+
+def _lua(command: str) -> str:
+    return f"call({', '.join(repr(word) for word in command.split())})\n"
