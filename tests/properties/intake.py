@@ -141,10 +141,10 @@ class _Intake:
             return Answer("DUPLICATE", holder.id, holder.state)
         if holder is not None and _may_be_followed(claim[0], holder):
             return self._follow(new, facts, holder, answer)
-        if holder is not None and _may_be_replaced(claim[0], holder):
+        if holder is not None and _may_be_replaced(facts, holder):
             answer = self._replace(holder, answer)
         world.claims[claim] = job
-        delay = facts.get("delay") or (facts["ttl"] if claim[0] == "debounce" else "0")
+        delay = facts.get("delay") or (facts.get("ttl", "0") if claim[0] == "debounce" else "0")
         self._add(new, facts, int(delay))
         return answer
 
@@ -177,8 +177,9 @@ def _may_be_followed(mode: str, holder: Job) -> bool:
     return mode == "last" and holder.state in (*WAITING, "running")
 
 
-def _may_be_replaced(mode: str, holder: Job) -> bool:
-    return mode == "debounce" and holder.state in WAITING and not holder.has_started
+def _may_be_replaced(facts: dict[str, str], holder: Job) -> bool:
+    is_spared = holder.has_started and "ttl" in facts
+    return facts["mode"] == "debounce" and holder.state in WAITING and not is_spared
 
 
 def _is_same(known: bytes, spec: bytes) -> bool:

@@ -76,9 +76,10 @@ def specs(draw: st.DrawFn, mode: str | None = None) -> bytes:
 def claims(draw: st.DrawFn, mode: str | None = None) -> dict[str, object]:
     mode = mode or draw(st.sampled_from(["waiting", "live", "last", "debounce", "throttle"]))
     facts: dict[str, object] = {"unique": draw(st.sampled_from("uuv")), "mode": mode}
-    if mode in ("throttle", "debounce"):
+    is_replace = mode == "debounce" and draw(st.booleans())
+    if mode in ("throttle", "debounce") and not is_replace:
         facts["ttl"] = 600 * SECOND  # the server counts it in real time as well
-    if mode == "debounce":
+    if mode == "debounce" and not is_replace:
         facts["delay"] = SECOND
     return facts
 

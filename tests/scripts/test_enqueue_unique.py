@@ -12,7 +12,8 @@ from tests._support.rig import BOOM, KEEP_NONE, LEASE, SECOND, T0, Rig, score
 LIVE = {"unique": "u", "mode": "live"}
 WAITING = {"unique": "u", "mode": "waiting"}
 LAST = {"unique": "u", "mode": "last"}
-DEBOUNCE = {"unique": "u", "mode": "debounce", "delay": 10 * SECOND}
+REPLACE = {"unique": "u", "mode": "debounce"}
+DEBOUNCE = {**REPLACE, "ttl": 60 * SECOND, "delay": 10 * SECOND}
 THROTTLE = {"unique": "u", "mode": "throttle", "ttl": 60 * SECOND}
 
 
@@ -97,7 +98,7 @@ async def test_a_debounced_job_replaces_the_waiting_one_and_starts_its_wait_agai
         "clock": {"enqueued": 2, "removed": 1, "stamp": T0 + 4 * SECOND},
         "delayed": [("b", T0 + 14 * SECOND)],
         "marks": {"b": {"u": "u", "m": "debounce"}},
-        "specs": {"b": b"010 unique=u mode=debounce delay=10000000\n{}"},
+        "specs": {"b": b"010 unique=u mode=debounce ttl=60000000 delay=10000000\n{}"},
         "unique:debounce:u": "b",
     }
     assert (await rig.counters())["replaced"] == 1
@@ -116,6 +117,47 @@ async def test_a_debounced_job_that_has_run_is_not_replaced(rig: Rig) -> None:
     await rig.turn(0, ("a", lease, Retried(SECOND, BOOM)))
     assert await rig.add("b", **DEBOUNCE) == [CREATED]
     assert await rig.states() == {"a": "delayed", "b": "delayed"}
+
+
+async def test_replace_takes_the_place_of_a_job_that_waits_for_its_next_attempt(rig: Rig) -> None:
+    await rig.add("a", **REPLACE)
+    lease = await rig.claim()
+    await rig.turn(0, ("a", lease, Retried(SECOND, BOOM)))
+    assert await rig.add("b", **REPLACE) == [CREATED._replace(replaced="a")]
+    dump = await rig.dump()
+    assert (dump["marks"], dump["unique:debounce:u"]) == ({"b": {"u": "u", "m": "debounce"}}, "b")
+    assert not {"delayed", "info:a"} & dump.keys()
+    assert (await rig.events())[-1] == {"worker": "", "enqueued": "b", "replaced": "a"}
+
+
+async def test_replace_takes_the_place_of_a_ready_job_that_has_lost_its_worker(rig: Rig) -> None:
+    await rig.add("a", **REPLACE)
+    await rig.claim()
+    rig.clock.go(60)
+    await rig.turn(0)
+    assert await rig.states() == {"a": "ready"}
+    assert await rig.add("b", **REPLACE) == [CREATED._replace(replaced="a")]
+    assert await rig.states() == {"b": "ready"}
+
+
+async def test_replace_leaves_a_running_job_alone(rig: Rig) -> None:
+    await rig.add("a", **REPLACE)
+    await rig.claim()
+    assert await rig.add("b", **REPLACE) == [CREATED]
+    assert await rig.states() == {"a": "running", "b": "ready"}
+
+
+async def test_one_that_is_replaced_between_attempts_passes_the_turn_of_its_chain(rig: Rig) -> None:
+    await rig.declare(order="tenant")
+    chain = {"lane": "@a", "chain": "t/a"}
+    await rig.add("a", **REPLACE, **chain)
+    lease = await rig.claim()
+    await rig.add("behind", **chain)
+    await rig.turn(0, ("a", lease, Retried(SECOND, BOOM)))
+    await rig.add("b", **REPLACE, **chain)
+    dump = await rig.dump()
+    assert (dump["heads"], dump["lanes"]) == ({"t/a": "behind"}, {"@a": "2000000"})
+    assert await rig.states() == {"behind": "ready", "b": "blocked"}
 
 
 async def test_a_replaced_job_still_answers_for_its_id_within_the_same_call(rig: Rig) -> None:

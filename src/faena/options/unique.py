@@ -74,7 +74,7 @@ class Unique:
 
     @classmethod
     def replace(cls, key: Label) -> Unique:
-        """Each call replaces the job that still waits; one that has started is left alone."""
+        """Each call replaces the job that waits, for its next attempt too; one that runs stays."""
         return cls(UniqueMode.DEBOUNCE, as_label("replace", key))
 
     @classmethod

@@ -54,13 +54,14 @@ local function has_started(mark)
   return mark and (mark.a or mark.l or mark.n)
 end
 
---- What an existing holder in `state` means for a newcomer: duplicate, replace, follow or nothing.
-local function verdict(mode, state, started)
+--- What an existing holder in `state` means for a newcomer: duplicate, replace, follow or nothing. A debounce
+-- without a time is `replace`: what it brings is the newest, so a job that waits for another attempt goes as well.
+local function verdict(mode, state, started, ttl)
   local waiting = is_waiting(state)
   if mode == 'waiting' then
     return waiting and 'duplicate'
   elseif mode == 'debounce' then
-    return waiting and not started and 'replace'
+    return waiting and not (started and ttl) and 'replace'
   end
   local live = waiting or state == 'running'
   if mode == 'last' and live and (started or state == 'running') then
@@ -78,7 +79,7 @@ local function take_in_unique(intake, index, id, spec, facts)
   local holder = call('GET', unique_key(facts.mode, facts.unique))
   local state = holder and state_of(holder)
   local mark = holder and marks_of({ holder })[holder]
-  local finding = state and verdict(facts.mode, state, has_started(mark))
+  local finding = state and verdict(facts.mode, state, has_started(mark), facts.ttl)
   if finding == 'duplicate' then
     answer(intake, index, 'DUPLICATE', holder, state)
     count('duplicate', 1)
