@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
 
 from faena.duration import describe
+from faena.limits import Limit
 from faena.states import FINISHED, State
 
 _MINUTE_US = 60_000_000
@@ -18,11 +19,11 @@ class Gate(msgspec.Struct, frozen=True):
     """One thing that stands between a job and its start."""
 
     name: str
-    """delayed, behind, unserved, held, max_running, limit, tenant_moving, tenant_held,
+    """delayed, parked, behind, unserved, held, max_running, limit, tenant_moving, tenant_held,
     tenant_max_running, tenant_limit, key_limit or turn."""
 
     detail: str
-    """Why a job was snoozed, the home that no worker serves, the reason of a hold, the limit, the
+    """Why a job was snoozed, why it was parked and how often, the home that no worker serves, the reason of a hold, the limit, the
     job that comes first and its state, lanes in front."""
 
     until: int | None
@@ -96,6 +97,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
         """
         if not self.is_waiting:
             return None
+        if any(gate.name == "parked" for gate in self.gates):
+            return None  # its end is only when a worker looks at it again
         if any(gate.until is None and gate.name in _OPENED_BY_OTHERS for gate in self.gates):
             return None
         opens_at = max((gate.until or 0 for gate in self.gates), default=0)
@@ -111,13 +114,19 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
             return f"job {self.id} does not wait: it {told}"
         reasons = [gate.words(self.at) for gate in self.gates]
         if self.ahead:
-            reasons.append(f"{self.ahead} jobs come first")
+            come = "job comes" if self.ahead == 1 else "jobs come"
+            reasons.append(f"{self.ahead} {come} first")
         return f"job {self.id} is {self.state.value}: {'; '.join(reasons) or 'it is next'}"
 
 
 def instant(us: int) -> str:
     """A server's instant for people."""
     return datetime.fromtimestamp(us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def times(number: int) -> str:
+    """How often something happened."""
+    return "once" if number == 1 else f"{number} times"
 
 
 def _number(number: int, what: str) -> str:
@@ -128,7 +137,7 @@ def read_explanation(queue: str, job_id: str, reply: Sequence[Any]) -> Explanati
     """The answer of the script."""
     now, state, flat, ahead, last, this = reply
     gates = tuple(
-        Gate(flat[i].decode(), flat[i + 1].decode(), int(flat[i + 2]) or None)
+        _gate(flat[i].decode(), flat[i + 1].decode(), int(flat[i + 2]))
         for i in range(0, len(flat), 3)
     )
     elapsed_us = _MINUTE_US + now % _MINUTE_US
@@ -154,19 +163,41 @@ def _behind(detail: str) -> str:
     return f"job {job} {waits.get(state, f'is {state}')}"
 
 
+def _gate(name: str, told: str, until: int) -> Gate:
+    """What the script says of a gate, in the words of the API."""
+    return Gate(name, _DETAILS[name](told) if name in _DETAILS else told, until or None)
+
+
+def _parked(told: str) -> str:
+    number, _, reason = told.partition(" ")
+    return f"{reason}; put off {times(int(number))}"
+
+
+def _bound(told: str) -> str:
+    most, per_us, *unit = told.split("/")
+    per = timedelta(microseconds=int(per_us))
+    return str(Limit(max=int(most), per=per, cost=unit[0] if unit else None))
+
+
 def _limit(whose: str) -> Callable[[str], str]:
-    def say(detail: str) -> str:
-        most, per_us, *unit = detail.split("/")
-        if not unit:
-            return f"{whose} limit of {most} per {describe(int(per_us))} is used up"
-        rate = f"{most} {unit[0]} per {describe(int(per_us))}"
-        return f"{whose} limit of {rate} has no room for what it, or the job before it, costs"
+    def say(limit: str) -> str:
+        if " of " not in limit:
+            return f"{whose} limit of {limit} is used up"
+        return f"{whose} limit of {limit} has no room for what it, or the job before it, costs"
 
     return say
 
 
+_DETAILS: dict[str, Callable[[str], str]] = {
+    "parked": _parked,
+    "limit": _bound,
+    "tenant_limit": _bound,
+    "key_limit": _bound,
+}
+
 _WORDS: dict[str, Callable[[str], str]] = {
     "delayed": lambda reason: f"it was snoozed ({reason})" if reason else "it is not due yet",
+    "parked": lambda reason: f"it is put off ({reason})",
     "behind": _behind,
     "unserved": lambda home: f"no worker serves {home}",
     "held": lambda reason: f"the queue is held ({reason})",

@@ -331,6 +331,7 @@ def read_job(queue: str, job_id: str, look: Sequence[Any]) -> JobView:
     info = scripts.pairs(info_pairs)
     started_at, worker = _claim(record)
     errors = tuple(_error_decoder.decode(text) for text in _numbered(info, "error"))
+    parked, parked_reason = mark.get("y") or (0, None)
     return JobView(
         id=job_id,
         queue=queue,
@@ -359,6 +360,8 @@ def read_job(queue: str, job_id: str, look: Sequence[Any]) -> JobView:
         retry_of=mark.get("b"),
         snoozes=mark.get("k", 0),
         snooze_reason=mark.get("r") or None,
+        parked=parked,
+        parked_reason=parked_reason,
         auto_retries=mark.get("x", 0),
         max_attempts=spec.retry.attempts if spec.retry else spec.attempts,
     )

@@ -231,6 +231,10 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
     """How often its handler has put it off, since it was last run again."""
     snooze_reason: str | None = None
     """Why, the last time; None when it gave no reason."""
+    parked: int = 0
+    """How often a worker put it off that does not know its task, or only an older version."""
+    parked_reason: str | None = None
+    """What that worker said, the last time."""
     max_attempts: int | None = None
     """How many attempts its producer gave it; None leaves that to its task."""
     auto_retries: int = 0

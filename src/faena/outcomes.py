@@ -185,6 +185,8 @@ class Snoozed(msgspec.Struct, frozen=True):
     delay_us: int
     reason: str | None = None
     """What its handler gave, perhaps nothing; None when no handler asked for it."""
+    is_parked: bool = False
+    """Whether it was never handed to a handler; `reason` then says why."""
 
 
 class Limited(msgspec.Struct, frozen=True):

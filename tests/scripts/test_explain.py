@@ -64,12 +64,12 @@ async def test_a_spent_limit_is_named_with_the_instant_it_opens(rig: Rig) -> Non
     await rig.claim()
     rig.clock.go(0.5)
     found = await explain(rig, "c")
-    assert found.gates == (Gate("limit", "1/1000000", T0 + SECOND),)
-    assert "the queue's limit of 1 per 1s is used up, for another 500ms" in str(found)
+    assert found.gates == (Gate("limit", "1/s", T0 + SECOND),)
+    assert "the queue's limit of 1/s is used up, for another 500ms" in str(found)
     rig.clock.go(1)
     await rig.claim()
     rig.clock.go(2)
-    assert (await explain(rig, "c")).gates == (Gate("limit", "2/60000000", T0 + 60 * SECOND),)
+    assert (await explain(rig, "c")).gates == (Gate("limit", "2/min", T0 + 60 * SECOND),)
 
 
 async def test_max_running_is_a_gate_while_it_is_reached(rig: Rig) -> None:
@@ -100,7 +100,7 @@ async def test_a_tenant_has_gates_of_its_own(rig: Rig) -> None:
     found = await explain(rig, "a2")
     assert found.gates == (
         Gate("tenant_max_running", "1", None),
-        Gate("tenant_limit", "1/60000000", T0 + 60 * SECOND),
+        Gate("tenant_limit", "1/min", T0 + 60 * SECOND),
     )
     assert found.expected_at is None  # nobody knows when a1 ends
     found = await explain(rig, "b1")

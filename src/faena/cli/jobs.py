@@ -15,6 +15,7 @@ from faena.cli.document import document
 from faena.cli.output import Output, attempts, facts, instant, plain, table
 from faena.cli.target import find_app, find_queue
 from faena.errors import JobNotFound
+from faena.explanation import times
 from faena.job import JobView
 from faena.states import State
 
@@ -59,11 +60,10 @@ def _draw(console: Console, view: JobView, *, is_open: bool) -> None:
         console.print(Text(plain(f"log  {line}")))
 
 
-def _snoozes(view: JobView) -> str | None:
-    if not view.snoozes:
+def _often(number: int, reason: str | None) -> str | None:
+    if not number:
         return None
-    times = "once" if view.snoozes == 1 else f"{view.snoozes} times"
-    return f"{times}: {view.snooze_reason}" if view.snooze_reason else times
+    return f"{times(number)}: {reason}" if reason else times(number)
 
 
 def _facts(view: JobView) -> list[tuple[str, object]]:
@@ -77,7 +77,8 @@ def _facts(view: JobView) -> list[tuple[str, object]]:
         ("priority", view.priority),
         ("attempts made", attempts(view.attempts_made, view.max_attempts)),
         ("losses", view.losses or None),
-        ("snoozed", _snoozes(view)),
+        ("snoozed", _often(view.snoozes, view.snooze_reason)),
+        ("parked", _often(view.parked, view.parked_reason)),
         ("enqueued", instant(view.enqueued_at)),
         ("due", instant(view.due_at)),
         ("started", instant(view.started_at)),

@@ -136,8 +136,9 @@ def _weight(outcome: Outcome) -> tuple[int, bytes]:
             return int(has_run), _noted(note, _json.encode(error))
         case Cancelled(error=error) | Expired(error=error):
             return 0, _json.encode(error)
-        case Snoozed(delay_us=delay_us, reason=reason):
-            return delay_us, b"" if reason is None else f"+{reason}".encode()
+        case Snoozed(delay_us=delay_us, reason=reason, is_parked=is_parked):
+            sign = "?" if is_parked else "+"
+            return delay_us, b"" if reason is None else f"{sign}{reason}".encode()
         case Limited(delay_us=delay_us):
             return delay_us, b""
         case _:

@@ -31,10 +31,8 @@ from faena.options import DeadLetters
 from faena.outcomes import Completed, Outcome, Snoozed
 from faena.worker.attempt import Attempt, Stop
 from faena.worker.judge import Judge
+from faena.worker.parking import Parking
 from faena.worker.words import tell_end
-
-_PARK_US = 15_000_000
-"""How long a job of an unknown task waits for a worker that knows it."""
 
 _STUCK_AFTER_S = 5.0
 """How long a handler that was told to stop may go on before its job is settled without it."""
@@ -80,6 +78,7 @@ class Executor:
         self._worker = worker
         self._on_done = on_done
         self._on_free = on_free
+        self._parking = Parking(queue, handlers)
         self._judge = Judge(queue, worker, dead_letters or DeadLetters())
         self._running: dict[str, Attempt] = {}
         self._pending: deque[Attempt] = deque()
@@ -136,13 +135,12 @@ class Executor:
     def _begin(self, claim: Claim) -> Attempt | None:
         if claim.expires_at and (late := self._judge.too_late(claim)):
             return self._refuse(claim, late)
-        attempt = None
         try:
             attempt = self._prepare(claim)
         except Exception as error:  # noqa: BLE001 - whatever a spec or a codec does
             return self._refuse(claim, self._judge.unreadable(claim, error))
-        if attempt is None:
-            return self._refuse(claim, Snoozed(_PARK_US))
+        if isinstance(attempt, Snoozed):
+            return self._refuse(claim, attempt)
         self._running[claim.id] = attempt
         return attempt
 
@@ -150,14 +148,14 @@ class Executor:
         self._settle(claim, outcome, None)
         self._on_free()
 
-    def _prepare(self, claim: Claim) -> Attempt | None:
-        """None when this worker does not know the task, or only an older version of it."""
+    def _prepare(self, claim: Claim) -> Attempt | Snoozed:
+        """Put off when this worker does not know the task, or only an older version of it."""
         if claim.spec is None:
             raise PayloadError("the job has lost its spec")
         spec = _spec_decoder.decode(envelope.body_of(claim.spec))
         handler = self._handlers.get(spec.task)
         if handler is None or spec.version > handler.version:
-            return None
+            return self._parking.park(spec)
         job = Job(self._queue, claim.id, spec, attempt=claim.attempts + 1)
         job.losses = claim.losses
         job.origin = claim.origin or claim.id

@@ -4,7 +4,7 @@
 -- args     now · id
 -- returns  now · state ('' when unknown) · (gate · detail · until_us, 0 when nobody knows) … · jobs that
 --          come first · claims of the last full minute · claims of this one
--- gates    delayed · behind (a job, its state) · unserved (the home) · held (reason) · max_running · limit
+-- gates    delayed (why it was snoozed) · parked (how often, why) · behind (a job, its state) · unserved (the home) · held (reason) · max_running · limit
 --          (max/window_us, and /unit where it is by cost) · tenant_moving · tenant_held · tenant_max_running · tenant_limit · key_limit · turn
 --          (lanes that come first)
 --@flags no-writes
@@ -86,6 +86,14 @@ local function explain_blocked(chain, mark)
   return chain and call('ZRANK', key('tail:' .. chain), id) or 0
 end
 
+local function explain_delay(mark, due)
+  if mark.y then
+    gate('parked', whole(count_in(mark.y[1]) or 1) .. ' ' .. tostring(mark.y[2]), due)
+  else
+    gate('delayed', mark.r or '', due)
+  end
+end
+
 local state, score = state_of(id)
 local ahead, lane, chain, name = 0, nil, nil, nil
 if state and is_waiting(state) then
@@ -93,7 +101,7 @@ if state and is_waiting(state) then
   lane, chain = lane_in(spec)
   name = key_in(spec)
   if state == 'delayed' then
-    gate('delayed', (marks_of({ id })[id] or {}).r or '', score)
+    explain_delay(marks_of({ id })[id] or {}, score)
   elseif state == 'blocked' then
     ahead = explain_blocked(chain, marks_of({ id })[id])
   end

@@ -6,6 +6,7 @@
 --   e  when it expires      k  how often it was snoozed              r  why it was, the last time
 --   q  when it was taken in, of a job that has left the place it had then
 --   d  the redrive that made it   w  the flow or group it tells   t  what it told last
+--   y  {how often, why}: it was parked since a handler last had it
 --   v  {lease, costs}: what its handler has said it used under that lease
 -- `z` makes a mark longer than 64 bytes: a small hash of shorter values is a listpack, where finding
 -- each of a batch of ids is O(n).
@@ -16,7 +17,7 @@ local PADDING = ('.'):rep(64)
 local is_any_marked   -- asked once a call
 
 local KINDS = { a = 'number', e = 'number', l = 'number', p = 'number', x = 'number', k = 'number', q = 'number', u = 'string', m = 'string', n = 'string',
-                o = 'string', b = 'string', d = 'string', w = 'string', t = 'string', r = 'string', v = 'table' }
+                o = 'string', b = 'string', d = 'string', w = 'string', t = 'string', r = 'string', v = 'table', y = 'table' }
 
 local function read_mark(packed)
   local mark = keep_kinds(unpacked(packed) or {}, KINDS)

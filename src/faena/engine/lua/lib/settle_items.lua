@@ -1,5 +1,5 @@
 --- Every ending but the ordinary one.
---   retry delay error   snooze delay said   bury attempts note-and-error   cancel error   release
+--   retry delay error   snooze delay said ('+' and why, '?' and why it was parked)   bury attempts note-and-error   cancel error   release
 --   expire error: it was claimed too late to be started
 --   limited delay: a provider's "not before", so the whole queue is held and the job put back
 --   tenant_limited delay: the same for the job's tenant; without lanes the job alone is put off
@@ -31,6 +31,7 @@ end
 local settle_as = {
   retry = function(batch, id, mark, now, delay, error)
     fail(batch, id, mark, error, 1)
+    mark.y = nil
     table.insert(batch.failed, id)
     if mark.e and now + delay >= mark.e then
       return expire(batch, id, now)
@@ -40,8 +41,11 @@ local settle_as = {
   end,
   snooze = function(batch, id, mark, now, delay, said)
     put_off(batch, id, now + delay)
-    if said ~= '' then
-      mark.k, mark.r = (mark.k or 0) + 1, string.sub(said, 2)
+    local why = string.sub(said, 2)
+    if string.sub(said, 1, 1) == '?' then
+      mark.y = { (mark.y and count_in(mark.y[1]) or 0) + 1, why }
+    elseif said ~= '' then
+      mark.k, mark.r, mark.y = (mark.k or 0) + 1, why, nil
     end
     batch.marked[#batch.marked + 1] = id
     table.insert(batch.snoozed, id)
