@@ -247,9 +247,13 @@ def _layers(given: Any) -> tuple[Middleware, ...]:
 
 
 def _served(queue: Queue, runtime: Runtime) -> Served:
-    """What a worker needs of a queue; who runs a task says which hooks it has, and which not."""
+    """What a worker needs of a queue; who runs a task says which hooks and which costs it has, and
+    which not.
+    """
     for end, task in itertools.product(ENDS, queue.tasks):
         queue.options.hooks.setdefault((end, task), "")
+    for task in queue.tasks if queue.options.units else ():
+        queue.options.costs.setdefault(task, {})
     runtime.engine.know(queue.name, declaration(queue.options))
     homes = runtime.estate.of(queue.name)
     provider = None if homes.is_fixed else homes.serving

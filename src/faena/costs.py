@@ -9,7 +9,7 @@ from faena.errors import ConfigError, nearest
 from faena.limits import check_unit
 from faena.number import check_whole
 from faena.options import QueueOptions
-from faena.options.cost import MOST_COST
+from faena.options.cost import MOST_COST, NO_COSTS
 
 
 def cost_fact(queue: str, options: QueueOptions, costs: Mapping[str, int]) -> str:
@@ -34,7 +34,24 @@ def cost_fact(queue: str, options: QueueOptions, costs: Mapping[str, int]) -> st
                 field="cost",
                 value=costs,
             )
+    return estimates_text(costs)
+
+
+def estimates_text(costs: Mapping[str, int]) -> str:
+    """Estimates in the one form that first lines and settings have."""
     return ",".join(f"{unit}:{number}" for unit, number in sorted(costs.items()))
+
+
+def read_costs(text: str) -> Mapping[str, int]:
+    """The estimates of such a text."""
+    pairs = (part.partition(":") for part in text.split(",") if part)
+    return {unit: int(number) for unit, _, number in pairs}
+
+
+def task_costs(options: QueueOptions, task: str) -> Mapping[str, int]:
+    """What a task's jobs are estimated at in the units that its queue limits."""
+    costs = options.costs.get(task, NO_COSTS)
+    return {unit: number for unit, number in costs.items() if unit in options.units}
 
 
 def check_used(used: Mapping[str, Any]) -> Mapping[str, int]:

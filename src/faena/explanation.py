@@ -23,8 +23,8 @@ class Gate(msgspec.Struct, frozen=True):
     tenant_max_running, tenant_limit, key_limit or turn."""
 
     detail: str
-    """Why a job was snoozed, why it was parked and how often, the home that no worker serves, the reason of a hold, the limit, the
-    job that comes first and its state, lanes in front."""
+    """Why a job was snoozed, why it was parked and how often, the home that no worker serves, the
+    reason of a hold, the limit, the job that comes first and its state, lanes in front."""
 
     until: int | None
     """When it opens by itself; None when that depends on something else."""

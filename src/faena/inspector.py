@@ -322,7 +322,7 @@ def _hold(reason: str, text: bytes) -> Hold:
     return Hold(reason=reason, until=int(until) or None, by=by, since=int(since))
 
 
-def read_job(queue: str, job_id: str, look: Sequence[Any]) -> JobView:
+def read_job(queue: str, job_id: str, look: Sequence[Any]) -> JobView:  # size: a line a field
     """Put together what the columns say of one job."""
     word, score, sealed, packed, record, result, info_pairs, since = look
     state, at = State(word.decode()), int(float(score))

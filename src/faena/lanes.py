@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Final, TypedDict
 
+from faena.costs import estimates_text, task_costs
 from faena.errors import ConfigError
 from faena.options import Order, QueueOptions
 
@@ -74,3 +75,9 @@ def place_facts(queue: str, options: QueueOptions, tenant: str | None, key: str 
 def _key_of(tenant: str | None, key: str | None) -> str:
     """The name of a key of a tenant, or of those without one."""
     return f"k/{len(tenant or '')}/{tenant or ''}/{key}"
+
+
+def task_facts(options: QueueOptions, task: str) -> Place:
+    """What an envelope says of the cost of a task's job that names none."""
+    costs = task_costs(options, task)
+    return Place(cost=estimates_text(costs)) if costs else _NOWHERE

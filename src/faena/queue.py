@@ -158,6 +158,8 @@ class Queue:
         handler = make_handler(function, self.name, options, self.options, names)
         task: Task[Any, Any] = Task(self._app, handler)
         self.tasks[handler.name] = task
+        if handler.cost:
+            self.options.costs[handler.name] = handler.cost
         return task
 
     def add_hook(

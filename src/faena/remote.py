@@ -6,7 +6,7 @@
 
 The program with the handlers declares the queue: its settings are on the server, and nothing here
 writes them. What a producer must know of them to place a job (order, lanes, priority, the largest
-payload) is read from there, and again every few seconds.
+payload, what jobs of a task cost) is read from there, and again every few seconds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, Unpack, overload
 
 from faena.codec import codec_for
-from faena.engine.settings import PLACING, placing_of
+from faena.costs import task_costs
+from faena.engine.settings import COST_OF, PLACING, placing_of
 from faena.errors import ConfigError
 from faena.handler import Handler
 from faena.job import Job
@@ -83,6 +84,7 @@ class Stub(Task[P, R]):
             self.handler,
             priority=self._own_priority or options.priority,
             payload_limit=options.payload_limit,
+            cost=task_costs(options, self.name),
         )
 
     def __repr__(self) -> str:
@@ -181,6 +183,7 @@ class RemoteQueue(Queue):
         version = check_whole("version", version, least=1, most=_MOST_VERSION)
         stub: Stub[Any, Any] = Stub(self, replace(handler, version=version), own)
         self.tasks[name] = stub
+        self._read = None  # what its jobs cost is not known yet
         return stub
 
     def _handler(self, name: str, payload: Any, result: Any) -> Handler:
@@ -227,11 +230,13 @@ class RemoteQueue(Queue):
         """
         runtime = await self.app.runtime()
         if self._read is None or self._read[0] is not runtime or self._is_old(self._read[1]):
-            fields = await runtime.engine.command("HMGET", self.name, "conf", *PLACING)
+            tasks = tuple(self.tasks)
+            wanted = (*PLACING, *(f"{COST_OF}{task}" for task in tasks))
+            fields = await runtime.engine.command("HMGET", self.name, "conf", *wanted)
             if fields[0] is None:
                 await runtime.engine.declare(self.name)  # which refuses, unless it is a test
-                fields = await runtime.engine.command("HMGET", self.name, "conf", *PLACING)
-            self.options = placing_of(self.name, fields)
+                fields = await runtime.engine.command("HMGET", self.name, "conf", *wanted)
+            self.options = placing_of(self.name, fields, tasks)
             self._read = runtime, time.monotonic()
         return self.options
 

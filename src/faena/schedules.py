@@ -33,7 +33,7 @@ from faena.errors import (
 )
 from faena.handle import Handle
 from faena.job import Spec
-from faena.lanes import place_facts
+from faena.lanes import place_facts, task_facts
 from faena.middleware import wrap_enqueue
 from faena.naming import check_label
 from faena.number import check_whole
@@ -264,8 +264,10 @@ class Schedules:
         spec = made if self._around is None else await self._around(queue, made)
         if spec is None:
             raise InvalidTransition(f"a middleware keeps schedule {name} from running", op="run")
-        place = place_facts(queue, self._app.queues[queue].options, spec.tenant, spec.key)
-        facts: Facts = {**place, **claim_facts(name, terms)}
+        options = self._app.queues[queue].options
+        place = place_facts(queue, options, spec.tenant, spec.key)
+        cost = task_facts(options, terms.task)
+        facts: Facts = {**place, **cost, **claim_facts(name, terms)}
         job = NewJob(self._app.new_id(), seal(terms.priority, facts, _encode(spec)), facts)
         client = (await self._app.runtime()).client
         ((answer,), _) = await client.enqueue(queue, [job], Durability())

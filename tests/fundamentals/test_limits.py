@@ -133,6 +133,17 @@ async def test_a_limit_may_count_what_jobs_cost(app: Faena, h: Harness) -> None:
     assert {ran.result for ran in await h.drain()} == {100, 900}
     waiting = (await queue.jobs("ready")).jobs[0]
     why = await queue.handle(waiting.id).explain()
-    assert "1000 tokens per 1m has no room" in str(why)
+    assert "limit of 1000/min of tokens has no room" in str(why)
+    assert [gate.detail for gate in why.gates if gate.name == "limit"] == ["1000/min of tokens"]
     h.clock.advance("1m")
     assert [ran.result for ran in await h.drain()] == [50]
+
+
+async def test_jobs_of_a_schedule_cost_what_their_task_says(app: Faena, h: Harness) -> None:
+    @app.queue("llm", limits=[Limit("1000/h", cost="tokens")]).task(cost={"tokens": 500})
+    async def ask() -> None: ...
+
+    app.schedule("often", ask, every="1m", overlap="allow")
+    assert (await h.drain(through="10m")).counts == {"completed": 2}
+    await app.schedules.run("often")
+    assert (await h.drain(through="10m")).counts == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
@@ -407,3 +408,57 @@ async def test_settings_of_one_broker_are_not_those_of_another(
         await mail.obliterate(force=True)
         await owner.close()
     await api.close()
+
+
+async def test_jobs_of_a_stub_cost_what_the_task_says(valkey: Server, namespace: str) -> None:
+    worker = Faena("worker", valkey.url, namespace=namespace)
+    api = Faena("api", valkey.url, namespace=namespace)
+    llm = worker.queue("llm", limits=[Limit("1000/h", cost="tokens")])
+    ran: list[int] = []
+
+    @llm.task(cost={"tokens": 500})
+    async def ask(number: int) -> None:
+        ran.append(number)
+
+    async with worker, api:
+        await (await worker.runtime()).engine.declare("llm")
+        remote = api.remote_queue("llm")
+        await remote.stub("other", payload=int).enqueue(0, delay="1h")
+        stub = remote.stub("ask", payload=int)  # made after the settings were read
+        await stub.enqueue_many(range(10))
+        await stub.enqueue(10)
+        serving = await worker.worker()
+        running = asyncio.create_task(serving.run())
+        try:
+            await eventually(lambda: len(ran) == 2)
+            why = await stub.handle((await llm.jobs("ready")).jobs[0].id).explain()
+            assert "limit of 1000/h of tokens has no room" in str(why)
+            assert len(ran) == 2
+        finally:
+            serving.stop()
+            await running
+            await llm.obliterate(force=True)
+
+
+async def test_costs_that_code_takes_back_do_not_count_for_stubs(
+    valkey: Server, namespace: str
+) -> None:
+    old, new, api = (Faena(name, valkey.url, namespace=namespace) for name in ("old", "new", "api"))
+    limits = [Limit("1000/h", cost="tokens")]
+
+    @old.queue("llm", limits=limits).task(name="ask", cost={"tokens": 500})
+    async def dear() -> None: ...
+
+    @new.queue("llm", limits=limits).task(name="ask")
+    async def cheap() -> None: ...
+
+    async with old, new, api:
+        await (await old.runtime()).engine.declare("llm")
+        stub = api.remote_queue("llm").stub("ask", payload=None)
+        await stub.prepare()
+        assert stub.handler.cost == {"tokens": 500}
+        await new.run_worker(until_empty=True)
+        again = RemoteQueue(api, "llm").stub("ask", payload=None)
+        await again.prepare()
+        assert again.handler.cost == {}
+        await new.queues["llm"].obliterate()

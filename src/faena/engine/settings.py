@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
+from faena.costs import estimates_text, read_costs
 from faena.duration import describe
 from faena.engine.scripts import texts
 from faena.errors import ConfigError, NotDeclared
@@ -44,6 +45,9 @@ WRITTEN: Final[Mapping[str, tuple[str, ...]]] = {
 PLACING: Final = ("order", "lanes", "priority", "payload_limit", "keyed", "costs", "tenant_costs")
 """Settings that programs which only produce read."""
 
+COST_OF: Final = "cost:"
+"""Begins the settings that say what jobs of a task are estimated at."""
+
 
 def declaration(options: QueueOptions) -> dict[str, str]:
     """Every setting by name, empty where the options set no bound, and a version of them all."""
@@ -74,18 +78,21 @@ def declaration(options: QueueOptions) -> dict[str, str]:
     values |= {name: press and getattr(press, name) for name in _PRESSED}
     values |= {name: getattr(retain, name) for name in _RETAINED}
     values |= {f"hook_{end}:{task}": hook for (end, task), hook in options.hooks.items()}
+    values |= {f"{COST_OF}{task}": estimates_text(costs) for task, costs in options.costs.items()}
     texts = {name: "" if value is None else str(value) for name, value in values.items()}
     digest = hashlib.blake2b(repr(sorted(texts.items())).encode(), digest_size=8)
     return texts | {"version": digest.hexdigest()}
 
 
-def placing_of(queue: str, fields: Sequence[bytes | None]) -> QueueOptions:
-    """The settings of PLACING as options."""
+def placing_of(
+    queue: str, fields: Sequence[bytes | None], tasks: Sequence[str] = ()
+) -> QueueOptions:
+    """The settings of PLACING as options; behind them what jobs of `tasks` are estimated at."""
     texts = [None if one is None else one.decode() for one in fields]
-    order, lanes, priority, limit, keyed, *costs = texts
+    order, lanes, priority, limit, keyed, *costs = texts[: len(PLACING)]
     if order is None or priority is None or limit is None:
         raise NotDeclared(queue)
-    return QueueOptions(
+    options = QueueOptions(
         order=Order.of(order),
         fair={"2": True, "1": None}.get(lanes or "", False),
         priority=int(priority),
@@ -93,6 +100,9 @@ def placing_of(queue: str, fields: Sequence[bytes | None]) -> QueueOptions:
         key_limits=_limits({"keyed": keyed or ""}, "keyed"),
         limits=_least(_limits({"costs": " ".join(one or "" for one in costs)}, "costs")),
     )
+    estimates = zip(tasks, texts[len(PLACING) :], strict=True)
+    options.costs.update({task: read_costs(text) for task, text in estimates if text})
+    return options
 
 
 def _least(limits: Iterable[Limit]) -> tuple[Limit, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -120,6 +120,12 @@ class QueueOptions:
     )
     """(dead or failed, task) → the task whose jobs are made then; "" takes another program's back.
     Filled while tasks are registered, after the queue was made."""
+
+    costs: dict[str, Mapping[str, int]] = field(
+        init=False, repr=False, compare=False, default_factory=dict[str, Mapping[str, int]]
+    )
+    """Task → what its jobs are estimated at, for whoever makes them without its function. Filled as
+    `hooks` are."""
 
     timeout_us: int | None = field(init=False, repr=False, compare=False)
     lease_us: int = field(init=False, repr=False, compare=False)

@@ -36,7 +36,7 @@ from faena.errors import HomesChanged
 from faena.estate import Estate
 from faena.homes import MOVING, Table
 from faena.job import BY_HEADER, INSTANT_HEADER, SCHEDULE_HEADER, Spec
-from faena.lanes import place_facts
+from faena.lanes import place_facts, task_facts
 from faena.options import QueueOptions
 from faena.options.schedule import Terms, iso
 
@@ -198,6 +198,7 @@ class Firing:
             return None
         facts: Facts = {
             **place_facts(self.queue, self._options, spec.tenant, spec.key),
+            **task_facts(self._options, terms.task),
             **claim_facts(name, terms),
         }
         delay_us = instant + jitter_us(name, instant, terms.jitter) - now

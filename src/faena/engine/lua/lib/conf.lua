@@ -6,6 +6,7 @@
 -- A shard of a queue has the queue's settings, and obeys its part of what bounds the whole. Retention is
 -- not divided: tenants are not spread evenly, and a busy shard would lose what the queue may keep.
 -- A hook of a task, `hook_dead:<task>` or `hook_failed:<task>`, stands in a table of its kind.
+-- `cost:<task>`, what jobs of a task are estimated at, is for producers: no script reads it.
 --@include key, read
 local KEPT = 1000
 local TEXTS = { version = true, limits = true, tenant_limits = true, costs = true, tenant_costs = true,
@@ -39,7 +40,7 @@ local function decode(fields)
     if task then
       conf[kind] = conf[kind] or {}
       conf[kind][task] = value
-    elseif not string.find(name, '^hook_') then
+    elseif not string.find(name, '^hook_') and not string.find(name, '^cost:') then
       conf[name] = TEXTS[name] and value or count_in(value)
     end
   end

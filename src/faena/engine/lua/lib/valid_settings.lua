@@ -29,6 +29,8 @@ local function is_valid(name, value)
     return value ~= ''
   elseif string.find(name, '^hook_%l+:') then
     return true
+  elseif string.find(name, '^cost:') then
+    return string.gsub(value .. ',', '[%l%d_]+:[1-9]%d*,', '') == (value == '' and ',' or '')
   end
   return tonumber(value) or (value == '' and not NEEDED[name])
 end
