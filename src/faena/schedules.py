@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from faena.agenda import Edit, Mark, Record, check_schedule, unpack
 from faena.codec import codec_for
 from faena.engine.behalf import on_behalf
-from faena.engine.envelope import Facts, NewJob, seal
+from faena.engine.envelope import NewJob, seal
 from faena.engine.scheduling import Stored, forget, read
 from faena.engine.scripts import CREATED
 from faena.errors import (
@@ -33,7 +33,7 @@ from faena.errors import (
 )
 from faena.handle import Handle
 from faena.job import Spec
-from faena.lanes import place_facts, task_facts
+from faena.lanes import place_facts
 from faena.middleware import wrap_enqueue
 from faena.naming import check_label
 from faena.number import check_whole
@@ -42,7 +42,7 @@ from faena.options.schedule import NAMES, TIMINGS, Terms, check_timing, iso, rea
 from faena.receipt import Receipt
 from faena.recurring import MISSING, TimedFields, payload_text
 from faena.services.declaring import Declared, Edited, Kept, Start, change, declare, redue, remove
-from faena.services.firing import Around, Firing, claim_facts, spec_of
+from faena.services.firing import Around, Firing, facts_of, spec_of
 from faena.services.scheduler import Scheduler
 from faena.task import Task
 from faena.timetable import ScheduleView, Timetable, coming, view_of
@@ -264,10 +264,7 @@ class Schedules:
         spec = made if self._around is None else await self._around(queue, made)
         if spec is None:
             raise InvalidTransition(f"a middleware keeps schedule {name} from running", op="run")
-        options = self._app.queues[queue].options
-        place = place_facts(queue, options, spec.tenant, spec.key)
-        cost = task_facts(options, terms.task)
-        facts: Facts = {**place, **cost, **claim_facts(name, terms)}
+        facts = facts_of(name, terms, queue, self._app.queues[queue].options, spec)
         job = NewJob(self._app.new_id(), seal(terms.priority, facts, _encode(spec)), facts)
         client = (await self._app.runtime()).client
         ((answer,), _) = await client.enqueue(queue, [job], Durability())

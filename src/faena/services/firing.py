@@ -68,6 +68,15 @@ def spec_of(name: str, terms: Terms, instant: int | None) -> Spec:
     )
 
 
+def facts_of(name: str, terms: Terms, queue: str, options: QueueOptions, spec: Spec) -> Facts:
+    """What the envelope of a schedule's job says: its place, what it costs, and its claim."""
+    return {
+        **place_facts(queue, options, spec.tenant, spec.key),
+        **task_facts(options, terms.task),
+        **claim_facts(name, terms),
+    }
+
+
 def claim_facts(name: str, terms: Terms) -> Facts:
     """The claim that all jobs of a schedule make; no key of a user has a space."""
     if terms.overlap == "allow":
@@ -196,11 +205,7 @@ class Firing:
             spec = await self._around(self.queue, spec_of(name, terms, instant))
         if spec is None:
             return None
-        facts: Facts = {
-            **place_facts(self.queue, self._options, spec.tenant, spec.key),
-            **task_facts(self._options, terms.task),
-            **claim_facts(name, terms),
-        }
+        facts = facts_of(name, terms, self.queue, self._options, spec)
         delay_us = instant + jitter_us(name, instant, terms.jitter) - now
         if delay_us > 0:
             facts["delay"] = delay_us

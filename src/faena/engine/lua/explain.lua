@@ -87,11 +87,8 @@ local function explain_blocked(chain, mark)
 end
 
 local function explain_delay(mark, due)
-  if mark.y then
-    gate('parked', whole(count_in(mark.y[1]) or 1) .. ' ' .. tostring(mark.y[2]), due)
-  else
-    gate('delayed', mark.r or '', due)
-  end
+  local parked = mark.y and whole(count_in(mark.y[1]) or 1) .. ' ' .. tostring(mark.y[2])
+  gate(parked and 'parked' or 'delayed', parked or mark.r or '', due)
 end
 
 local state, score = state_of(id)
