@@ -29,7 +29,7 @@ from faena.naming import check_name
 from faena.options import DeadLetters, build
 from faena.options.fields import check_is
 from faena.queue import Queue
-from faena.recurring import MISSING, Recurring, RecurringFields, TimedFields
+from faena.recurring import MISSING, Recurring, RecurringFields, TimedFields, check_task
 from faena.roster import Roster
 from faena.runtime import Connection, Runtime
 from faena.schedules import Schedules
@@ -137,6 +137,7 @@ class Faena(Roster):
         **terms: Unpack[TimedFields],
     ) -> None:
         """Declare a schedule for a task: by `cron=`, `every=` or `at=`."""
+        check_task(name, task)
         self.schedules.add(name, task, payload, terms)
 
     async def _connected(self) -> tuple[Engine, Estate]:

@@ -2,6 +2,7 @@
 
     FaenaError                  carries .op, the operation that failed
     ├── ConfigError             before any I/O: the field, its value, what would be valid
+    │   └── ArgumentError       the same for what one call is given: an id, an instant, a header
     ├── StoreError              the broker
     │   ├── StoreUnavailable    cannot be reached now; trying again is right
     │   ├── StoreRejected       it answered no: out of memory, read-only, no permission
@@ -48,6 +49,20 @@ class ConfigError(FaenaError):
         super().__init__(message)
         self.field = field
         self.value = value
+
+
+class ArgumentError(ConfigError):
+    """A value given to one call is wrong, which may well come from outside; nothing was written."""
+
+    @property
+    def rule(self) -> str:
+        """What would be valid, without the value that was given: that may be a secret."""
+        return str(self).partition(", got ")[0]
+
+
+def as_argument(error: ConfigError) -> ArgumentError:
+    """The same fault, found in what one call was given."""
+    return ArgumentError(str(error), field=error.field, value=error.value)
 
 
 class StoreError(FaenaError):

@@ -6,16 +6,19 @@ when it is asked for.
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from faena.codec import Codec, codec_for
-from faena.errors import InternalError, JobNotFound
+from faena.errors import ConfigError, InternalError, JobNotFound
 from faena.handle import Handle
 from faena.handler import Handler
 from faena.outcomes import ErrorRecord
+from faena.signature import choices, read_plain
 
 if TYPE_CHECKING:
     from faena.app import Faena
@@ -74,6 +77,9 @@ class Death(Failure):
     """A job that has died."""
 
 
+_KINDS: Final[Mapping[str, type[Failure]]] = {"dead": Death, "failed": Failure}
+
+
 class _Codec(Codec[Any]):
     """Has what it reads know its app."""
 
@@ -91,9 +97,29 @@ class _Codec(Codec[Any]):
         return told
 
 
+def check_hook(end: str, task: str, function: Callable[..., Any], names: Mapping[str, Any]) -> None:
+    """Refuse what cannot be a hook: a task, or a function that takes something else."""
+    word = "on_failure" if end == "failed" else "on_dead"
+    if not inspect.isroutine(function):
+        raise ConfigError(
+            f"a hook must be a function, got {function!r}; write @{task}.{word} alone above it: "
+            f"it makes a task of the function itself, so leave @queue.task out",
+            field="task",
+            value=function,
+        )
+    kind, hint = _KINDS[end], read_plain(function, f"{task}.{word}", names).payload
+    takes = [one for one in choices(hint) if one is Any or one in kind.__mro__]
+    if hint is not None and not takes:
+        raise ConfigError(
+            f"hook {function.__name__} must take a {kind.__name__}, a Job, both or none, "
+            f"got {hint!r}",
+            field="task",
+            value=hint,
+        )
+
+
 def as_hook(handler: Handler, end: str, app: Faena) -> Handler:
     """The handler of a hook is given a Death or a Failure, whatever its annotation leaves open."""
-    kind = Death if end == "dead" else Failure
     if handler.payload is None:
         return handler
-    return replace(handler, payload=_Codec(codec_for(kind), app, handler.queue))
+    return replace(handler, payload=_Codec(codec_for(_KINDS[end]), app, handler.queue))

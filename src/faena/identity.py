@@ -89,7 +89,11 @@ def _encode(number: int) -> str:
     return b64encode(number.to_bytes(15, "big")).translate(_IN_ORDER).decode()
 
 
-@dataclass(frozen=True, slots=True)
+Part: TypeAlias = str | int | UUID
+"""What a part of a key may be given as; it is kept as text."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
 class IdempotencyKey:
     """One action on one entity of a tenant; `str()` is the key."""
 
@@ -101,11 +105,20 @@ class IdempotencyKey:
     stamp: int | None = None
     """What tells two rounds of the same action apart: unix seconds, a number; None for one only."""
 
-    def __post_init__(self) -> None:
-        for what in ("tenant", "entity", "id", "action"):
-            check_label(f"idempotency {what}", getattr(self, what))
-        if self.stamp is not None:
-            check_whole("idempotency stamp", self.stamp, least=0, most=_STAMP_MOST)
+    def __init__(
+        self,
+        tenant: Part,
+        entity: Part,
+        id: Part,  # noqa: A002 - the field's own name
+        action: Part,
+        stamp: int | None = None,
+    ) -> None:
+        parts = {"tenant": tenant, "entity": entity, "id": id, "action": action}
+        for what, part in parts.items():
+            object.__setattr__(self, what, _as_part(f"idempotency {what}", part))
+        if stamp is not None:
+            check_whole("idempotency stamp", stamp, least=0, most=_STAMP_MOST)
+        object.__setattr__(self, "stamp", stamp)
         check_label("idempotency key", str(self))
 
     def __str__(self) -> str:
@@ -120,16 +133,16 @@ class IdempotencyKey:
         return _parsed(cls, text, "idem_<tenant>_<entity>_<id>_<action>")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class WebhookKey:
     """One message of an outside sender, known by the sender's own id; `str()` is the key."""
 
     source: str
     external_id: str
 
-    def __post_init__(self) -> None:
-        check_label("webhook source", self.source)
-        check_label("webhook external_id", self.external_id)
+    def __init__(self, source: Part, external_id: Part) -> None:
+        object.__setattr__(self, "source", _as_part("webhook source", source))
+        object.__setattr__(self, "external_id", _as_part("webhook external_id", external_id))
         check_label("idempotency key", str(self))
 
     def __str__(self) -> str:
@@ -143,15 +156,19 @@ class WebhookKey:
 
 BuiltKey: TypeAlias = IdempotencyKey | WebhookKey
 
-Label: TypeAlias = str | int | UUID | BuiltKey
+Label: TypeAlias = Part | BuiltKey
 """What a job's id, a key or a tenant may be given as; it is kept as text."""
 
 
 def as_label(what: str, value: Any) -> str:
     """The text of an id, a key or a tenant."""
-    if isinstance(value, int | UUID | IdempotencyKey | WebhookKey) and not isinstance(value, bool):
-        return str(value)
-    return check_label(what, value)
+    is_built = isinstance(value, IdempotencyKey | WebhookKey)
+    return str(value) if is_built else _as_part(what, value)
+
+
+def _as_part(what: str, value: Any) -> str:
+    is_plain = isinstance(value, int | UUID) and not isinstance(value, bool)
+    return str(value) if is_plain else check_label(what, value)
 
 
 def parse_key(text: str) -> BuiltKey | None:

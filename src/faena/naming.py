@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from faena.errors import ConfigError
+from faena.errors import ArgumentError, ConfigError
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _LABEL_MAX = 128
@@ -28,7 +28,7 @@ def check_label(what: str, value: Any) -> str:
     """Return `value` when it may stand as a tenant, key or job id: short, printable, not blank."""
     if isinstance(value, str) and 0 < len(value) <= _LABEL_MAX and _is_clean(value):
         return value
-    raise ConfigError(
+    raise ArgumentError(
         f"{what} must be 1 to {_LABEL_MAX} printable characters without spaces, got {value!r}",
         field=what,
         value=value,

@@ -14,9 +14,10 @@ from faena.options.fields import check_choice
 SERVES = ("all", "shared", "dedicated")
 """What workers may serve of a queue that lives in several homes."""
 
-_SIZE = re.compile(r"(\d{1,9})\s*(Ki|Mi|Gi|KB|MB|GB)?")
+_SIZE = re.compile(r"([0-9]{1,9})\s*(Ki|Mi|Gi|KB|MB|GB)")
+_LEAST = 16 << 20
+"""Less than any Python process has: one with such a bound would be replaced for ever."""
 _UNITS = {
-    None: 1,
     "Ki": 1 << 10,
     "Mi": 1 << 20,
     "Gi": 1 << 30,
@@ -42,7 +43,8 @@ class Pool:
     """Jobs of all queues together in one process; None adds up the queues' own."""
 
     memory: str | None = None
-    """Resident memory after which a process finishes and is restarted: "512Mi"; None: no limit."""
+    """Resident memory after which a process finishes and is restarted: "512Mi", at least "16Mi";
+    None: no limit."""
 
     serves: str = "all"
     """Which homes of the queues: "all", "shared" (without those that tenants have of their own) or
@@ -63,12 +65,14 @@ class Pool:
 
 
 def read_size(what: str, value: Any) -> int:
-    """Bytes of a text such as "512Mi" or "1GB"."""
+    """Bytes of a text such as "512Mi" or "1GB": a whole number with its unit."""
     found = _SIZE.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
+    size = int(found.group(1)) * _UNITS[found.group(2)] if found else 0
+    if size < _LEAST:
         raise ConfigError(
-            f'{what} must be a size such as "512Mi" or "1Gi", got {value!r}',
+            f'{what} must be a size with its unit, at least "16Mi", such as "512Mi" or "1Gi", '
+            f"got {value!r}",
             field=what,
             value=value,
         )
-    return int(found.group(1)) * _UNITS[found.group(2)]
+    return size

@@ -31,17 +31,20 @@ BATCH_BYTES = 16 << 20
 """Bytes in one enqueue call at most, unless a single job has more: a longer command would hold up
 the connection, and what a server takes of one client is bounded."""
 
-_DURABLE_WITHIN_MS = 5000
+_DURABLE_WITHIN_S = 5.0
+
+_WAITED = 0.5
+"""The part of a caller's patience in which servers may confirm: the rest is for the answer."""
 
 UNSENT = "nothing was enqueued"
 _UNKNOWN = "whether it was enqueued is unknown: the same call with the same id= may be repeated"
 
 _WAITS: Mapping[DurabilityLevel, Callable[[Durability], tuple[str | int, ...] | None]] = {
     DurabilityLevel.MEMORY: lambda _: None,
-    DurabilityLevel.FSYNCED: lambda _: ("WAITAOF", 1, 0, _DURABLE_WITHIN_MS),
-    DurabilityLevel.REPLICATED: lambda asked: ("WAIT", asked.replicas, _DURABLE_WITHIN_MS),
+    DurabilityLevel.FSYNCED: lambda _: ("WAITAOF", 1, 0),
+    DurabilityLevel.REPLICATED: lambda asked: ("WAIT", asked.replicas),
 }
-"""What to send after the script, on the same connection, for each level."""
+"""What to send after the script, on the same connection, for each level, and for how long."""
 
 
 class CallIds:
@@ -75,6 +78,8 @@ class _Group(NamedTuple):
     """Of the homes, when they were sent to this one."""
     since: float
     """When they came, by the loop's clock."""
+    until: float | None
+    """When their caller wants an answer."""
     answered: asyncio.Future[Sent]
 
 
@@ -99,15 +104,15 @@ class Producer:
             return await self._wait_for_turn(jobs, epoch)
         self._is_busy = True
         try:
-            return await self._call(jobs, epoch)
+            return await self._call(jobs, epoch, bound_at())
         finally:
             self._go_on()
 
     async def _wait_for_turn(self, jobs: Sequence[NewJob], epoch: int) -> Sent:
         loop = asyncio.get_running_loop()
-        group = _Group(jobs, *_weigh(jobs), epoch, loop.time(), loop.create_future())
-        self._waiting.append(group)
         until = bound_at()
+        group = _Group(jobs, *_weigh(jobs), epoch, loop.time(), until, loop.create_future())
+        self._waiting.append(group)
         if until is None:
             return await group.answered
         try:
@@ -120,15 +125,14 @@ class Producer:
             waited_s = loop.time() - group.since
             raise _late(self._queue, waited_s, is_unsent=is_unsent) from None
 
-    async def _call(self, jobs: Sequence[NewJob], epoch: int) -> Sent:
+    async def _call(self, jobs: Sequence[NewJob], epoch: int, until: float | None) -> Sent:
         call = self._queue, self._caller, self._calls()
         try:
             if self._wait is None:
                 answers = await self._engine.enqueue(*call, jobs, epoch=epoch)
                 return Sent(answers, self._durability)
-            answers, waited = await self._engine.enqueue_durably(
-                *call, jobs, self._wait, epoch=epoch
-            )
+            wait = (*self._wait, _within_ms(until))
+            answers, waited = await self._engine.enqueue_durably(*call, jobs, wait, epoch=epoch)
         except StoreUnavailable as error:
             self._caller = self._calls()
             raise told(error) from error
@@ -161,8 +165,9 @@ class Producer:
         groups = self._next_groups()
         try:
             jobs = [job for group in groups for job in group.jobs]
+            until = min((one.until for one in groups if one.until is not None), default=None)
             with within(None):  # whose turn made this task has nothing to do with it
-                sent = await self._call(jobs, groups[0].epoch)
+                sent = await self._call(jobs, groups[0].epoch, until)
         except asyncio.CancelledError:
             _tell(groups, _closed(is_sent=True))
             raise
@@ -194,6 +199,14 @@ class Producer:
                 break
             groups.append(self._waiting.popleft())
         return groups
+
+
+def _within_ms(until: float | None) -> int:
+    """How long servers may take to confirm; never 0, which would be for ever."""
+    if until is None:
+        return int(_DURABLE_WITHIN_S * 1000)
+    left_s = (until - asyncio.get_running_loop().time()) * _WAITED
+    return max(1, int(min(_DURABLE_WITHIN_S, left_s) * 1000))
 
 
 def _weigh(jobs: Sequence[NewJob]) -> tuple[int, int]:

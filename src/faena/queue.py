@@ -15,7 +15,7 @@ from faena.engine.settings import WRITTEN, read_settings, written
 from faena.errors import ConfigError, nearest
 from faena.handle import Handle
 from faena.handler import Handler, make_handler, name_of, refuse_bare
-from faena.hooks import as_hook
+from faena.hooks import as_hook, check_hook
 from faena.idempotency import Idempotency
 from faena.inspector import Overview, Page
 from faena.limits import Limit
@@ -175,6 +175,7 @@ class Queue:
             raise ConfigError(f"a hook must be of a task that is none itself, got {task!r}")
         if self.options.hooks.get((end, task)):
             raise ConfigError(f"task {task!r} must have one hook for its end {end!r}, got another")
+        check_hook(end, task, function, names)
         given = {"name": f"{task}.on_{'failure' if end == 'failed' else end}", **options}
         hook = self._add(function, build(TaskOptions, "task", given), names)
         hook.handler = as_hook(hook.handler, end, self._app)

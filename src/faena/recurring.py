@@ -129,6 +129,17 @@ class Recurring:
         self._app.schedules.add(self._name or task.name, task, self._payload, self._terms)
 
 
+def check_task(schedule: str, task: Any) -> None:
+    """Refuse to schedule a plain function, or anything else that is no task."""
+    if not isinstance(task, Task):
+        raise ConfigError(
+            f"task of schedule {schedule!r} must be a task, got {task!r}: write @queue.task above "
+            f"the function, or @app.cron(…) or @app.every(…) in the place of app.schedule()",
+            field="task",
+            value=task,
+        )
+
+
 def payload_text(task: Task[Any, Any] | None, payload: Any) -> str:
     """The payload as it is sent, checked where the task is known."""
     if task is None:

@@ -57,7 +57,8 @@ def refuse_task(target: Any) -> None:
     if isinstance(target, Task):
         raise ConfigError(
             f"a task must be a function, got {target!r}, which is a task already; "
-            f"write @app.cron(…) or @app.every(…) above @queue.task, not below",
+            f"write @app.cron(…) or @app.every(…) above @queue.task, not below, and hooks such as "
+            f"@task.on_dead without it",
             field="task",
             value=target,
         )

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypedDict, Unpac
 import msgspec
 
 from faena.duration import LONGEST_US, Duration, to_us
-from faena.errors import ConfigError
+from faena.errors import ConfigError, nearest
 from faena.number import check_real, check_whole
 
 MOST_ATTEMPTS: Final = 1_000
@@ -101,7 +101,7 @@ class Rules(TypedDict, total=False):
 
     jitter: float
     floor: Duration
-    give_up_on: tuple[type[BaseException], ...]
+    give_up_on: tuple[type[BaseException], ...] | type[BaseException]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Retry:
     """The shortest wait after jitter, whatever the curve says. "0s" lifts it."""
 
     give_up_on: tuple[type[BaseException], ...] = field(default=(), kw_only=True)
-    """Exceptions, subclasses included, that bury the job at once."""
+    """Exceptions, subclasses included, that bury the job at once; one alone needs no tuple."""
 
     floor_us: int = field(init=False, repr=False, compare=False)
 
@@ -129,7 +129,7 @@ class Retry:
         _check_curve(self.curve)
         check_whole("retry attempts", self.attempts, least=1, most=MOST_ATTEMPTS)
         check_real("retry jitter", self.jitter, least=0, most=1)
-        _check_exceptions(self.give_up_on)
+        object.__setattr__(self, "give_up_on", _exceptions(self.give_up_on))
         object.__setattr__(self, "floor_us", to_us("retry floor", self.floor))
 
     @classmethod
@@ -151,12 +151,12 @@ class Retry:
                 value=base,
             )
         growth = check_real("retry factor", factor, least=1, most=100)
-        return cls(Exponential(base_us, growth, cap_us), attempts, **rules)
+        return cls._with(Exponential(base_us, growth, cap_us), attempts, rules)
 
     @classmethod
     def fixed(cls, wait: Duration = "30s", *, attempts: int = 3, **rules: Unpack[Rules]) -> Retry:
         """The same wait after every attempt."""
-        return cls(Steps((to_us("retry wait", wait),)), attempts, **rules)
+        return cls._with(Steps((to_us("retry wait", wait),)), attempts, rules)
 
     @classmethod
     def steps(cls, *waits: Duration, attempts: int | None = None, **rules: Unpack[Rules]) -> Retry:
@@ -164,7 +164,7 @@ class Retry:
         if not waits:
             raise ConfigError("retry steps must be at least one duration, got none", field="steps")
         waits_us = tuple(to_us("retry step", wait) for wait in waits)
-        return cls(Steps(waits_us), len(waits) + 1 if attempts is None else attempts, **rules)
+        return cls._with(Steps(waits_us), len(waits) + 1 if attempts is None else attempts, rules)
 
     @classmethod
     def custom(cls, function: DelayFunction, *, attempts: int = 3, **rules: Unpack[Rules]) -> Retry:
@@ -175,7 +175,7 @@ class Retry:
                 field="function",
                 value=function,
             )
-        return cls(Custom(function), attempts, **rules)
+        return cls._with(Custom(function), attempts, rules)
 
     @classmethod
     def never(cls) -> Retry:
@@ -191,6 +191,18 @@ class Retry:
     def whatsapp(cls, *, attempts: int = 3) -> Retry:
         """For an upstream that counts requests by the minute."""
         return cls.steps("5s", "15s", "60s", attempts=attempts)
+
+    @classmethod
+    def _with(cls, curve: Curve, attempts: int, rules: Rules) -> Retry:
+        known = ("attempts", *Rules.__annotations__)
+        for name in rules:
+            if name not in known:
+                raise ConfigError(
+                    f"retry option must be a known name, got {name!r}; {nearest(name, known)}",
+                    field=name,
+                )
+        given: dict[str, Any] = {**rules, "give_up_on": _exceptions(rules.get("give_up_on", ()))}
+        return cls(curve, attempts, **given)
 
     def terms(self) -> Terms:
         """The policy as it travels with a job; raises ConfigError when it cannot."""
@@ -246,11 +258,12 @@ def _check_curve(given: Any) -> None:
         )
 
 
-def _check_exceptions(given: Any) -> None:
-    if isinstance(given, tuple) and all(_is_exception(kind) for kind in given):
-        return
+def _exceptions(given: Any) -> tuple[type[BaseException], ...]:
+    kinds = (given,) if _is_exception(given) else given
+    if isinstance(kinds, tuple) and all(_is_exception(kind) for kind in kinds):
+        return kinds
     raise ConfigError(
-        f"retry give_up_on must be a tuple of exception classes, got {given!r}",
+        f"retry give_up_on must be an exception class or a tuple of them, got {given!r}",
         field="give_up_on",
         value=given,
     )

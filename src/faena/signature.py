@@ -69,7 +69,7 @@ def read_batch(function: Callable[..., Any], task: str, names: Mapping[str, Any]
 
 def _entry(function: Callable[..., Any], task: str, hint: Any) -> Any:
     """What one result must be: an entry of the list without the exceptions it may be instead."""
-    elements = [_element(one, _RETURNED) for one in _choices(hint) if one is not NoneType]
+    elements = [_element(one, _RETURNED) for one in choices(hint) if one is not NoneType]
     if None in elements:
         raise ConfigError(
             f"handler of batch task {task} must return a list with an entry for each payload, "
@@ -77,11 +77,11 @@ def _entry(function: Callable[..., Any], task: str, hint: Any) -> Any:
             field="task",
             value=str(inspect.signature(function)),
         )
-    entries = [one for each in elements for one in _choices(each) if not _is_exception(one)]
+    entries = [one for each in elements for one in choices(each) if not _is_exception(one)]
     return Union[tuple(entries)] if entries else NoneType  # noqa: UP007 - of a list made here
 
 
-def _choices(hint: Any) -> Sequence[Any]:
+def choices(hint: Any) -> Sequence[Any]:
     """The members of a union, or the hint alone."""
     while typing.get_origin(hint) is Annotated:
         hint = typing.get_args(hint)[0]

@@ -16,7 +16,7 @@ from faena.costs import cost_fact
 from faena.duration import Duration
 from faena.engine.envelope import NewJob
 from faena.engine.patience import within
-from faena.errors import ConfigError, PayloadError, StoreError, StoreUnavailable
+from faena.errors import ConfigError, PayloadError, StoreError, StoreUnavailable, as_argument
 from faena.handle import Handle
 from faena.handler import Handler
 from faena.identity import Label, as_label
@@ -29,8 +29,10 @@ from faena.options import (
     OnConflict,
     Order,
     Unique,
-    build,
+    check_conflict,
     merged,
+    of_many,
+    of_one,
 )
 from faena.producer import BATCH, BATCH_BYTES, PLACED, cut_off, told
 from faena.receipt import Receipt, accepted, kept, receipt_of
@@ -145,7 +147,7 @@ class Task(Generic[P, R]):
         job with another task, payload, tenant or key.
         """
         if options or self.app.middleware:
-            return await self.put(Draft(payload, self._options(options), self))
+            return await self.put(Draft(payload, of_one(options), self))
         job = self._plain.fill(self.app.new_id(), self._encode(payload))
         client = (self.app.at_hand() or await self._runtime()).client
         answers, reached = await client.enqueue(self.queue, (job,), _MEMORY)
@@ -161,11 +163,14 @@ class Task(Generic[P, R]):
     ) -> list[Receipt[R]]:
         """Put many jobs on the queue: a round trip per 300 (100 with lanes), a receipt for each.
 
-        Items are payloads or drafts of this task; what a draft says counts before the options here.
+        Items are payloads or drafts of this task; what a draft says counts before the options here,
+        which are those of every job: an `id` is a draft's own.
         """
-        shared = self._options(options)
+        shared = of_many(options)
         # Every payload is checked before any is sent: a bad one costs no half-sent list.
         pairs = self._pairs(payloads, shared)
+        if not any(one.id for _, one in pairs):
+            check_conflict(shared)
         with _patience(shared):
             if not self.app.middleware:
                 return await self._send_all(pairs)
@@ -187,7 +192,7 @@ class Task(Generic[P, R]):
                 raise PayloadError(words, fields=error.fields, op="enqueue") from error
             except ConfigError as error:
                 words = f"item {len(pairs)} of the list: {error}"
-                raise ConfigError(words, field=error.field, value=error.value) from error
+                raise type(error)(words, field=error.field, value=error.value) from error
         return pairs
 
     def _drafted(self, draft: Draft[P], shared: EnqueueOptions) -> tuple[bytes, EnqueueOptions]:
@@ -202,7 +207,7 @@ class Task(Generic[P, R]):
 
     def draft(self, payload: P = _MISSING, **options: Unpack[EnqueueFields]) -> Draft[P]:
         """An item of `enqueue_many` with options of its own."""
-        return Draft(payload, self._options(options), self)
+        return Draft(payload, of_one(options), self)
 
     async def prepare(self) -> None:
         """Know whatever placing a job takes; of a task of this program, everything is known."""
@@ -216,9 +221,6 @@ class Task(Generic[P, R]):
         return Handle(self.app, self.queue, as_label("id", job_id), self.handler.result)
 
     # -- sending --------------------------------------------------------------------------------
-
-    def _options(self, given: Mapping[str, Any]) -> EnqueueOptions:
-        return build(EnqueueOptions, "enqueue", given) if given else _DEFAULTS
 
     async def _send_one(self, spec: Spec, options: EnqueueOptions) -> Receipt[R]:
         job_id = options.id or self.app.new_id()
@@ -295,10 +297,13 @@ class Task(Generic[P, R]):
     ) -> Place:
         """The lane and the chain of a job, and what it is estimated at."""
         options = self.app.queues[self.queue].options
-        place, default = place_facts(self.queue, options, tenant, key), self.handler.cost
-        if not (cost or default):
-            return place
-        return {**place, "cost": cost_fact(self.queue, options, {**default, **(cost or {})})}
+        try:
+            place, default = place_facts(self.queue, options, tenant, key), self.handler.cost
+            if not (cost or default):
+                return place
+            return {**place, "cost": cost_fact(self.queue, options, {**default, **(cost or {})})}
+        except ConfigError as error:
+            raise as_argument(error) from None
 
     def priority(self, options: EnqueueOptions) -> int:
         """Of a job with these options."""

@@ -59,7 +59,11 @@ USAGE: dict[tuple[str, ...], str] = {
     ("pause", "shop:app", "mail", "--for", "5x"): "must be a duration such as 90s, 5m",
     ("clean", "shop:app", "mail"): "--age",
     ("worker", "shop:app", "--grace", "soon"): "must be a duration such as 90s, 5m",
-    ("worker", "shop:app", "--memory", "lots"): "must be a size such as 512Mi or 1Gi, got 'lots'",
+    ("worker", "shop:app", "--memory", "lots"): (
+        "must be a size of at least 16Mi, such as 512Mi or 1Gi, got 'lots'"
+    ),
+    ("worker", "shop:app", "--memory", "512"): "such as 512Mi or 1Gi, got '512'",
+    ("worker", "shop:app", "--memory", "15Mi"): "such as 512Mi or 1Gi, got '15Mi'",
     ("worker", "shop:app", "--rate", "fast"): "must be jobs per time such as 10/s",
     ("worker", "shop:app", "--concurrency", "0"): "--concurrency",
     ("worker", "shop:app", "--instances", "many"): "--instances",

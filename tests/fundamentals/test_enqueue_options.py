@@ -49,6 +49,34 @@ async def test_a_job_that_is_not_started_in_time_never_runs(app: Faena, h: Harne
         assert (view.state, view.attempts_made) == ("cancelled", 0)
 
 
+async def test_an_instant_that_is_past_is_taken_in_and_expires(app: Faena, h: Harness) -> None:
+    @app.queue("codes").task
+    async def send_code(code: int) -> int:
+        return code
+
+    late = await send_code.enqueue(1, expires=now_of(h, timedelta(days=-1)))
+    assert late.status == "created"
+    assert (await h.drain()).counts == {"expired": 1}
+    with pytest.raises(JobCancelled, match="expired before it could run"):
+        await late.handle.result()
+
+
+async def test_a_word_on_conflicts_counts_for_those_of_many_that_have_an_id(
+    app: Faena, h: Harness
+) -> None:
+    @app.queue("mail").task
+    async def greet(name: str) -> str:
+        return name
+
+    await greet.enqueue("ana", id="greeting")
+    items = [greet.draft("leo", id="greeting"), "eva"]
+    receipts = await greet.enqueue_many(items, on_conflict="keep")
+    assert [(one.status, one.is_different) for one in receipts] == [
+        ("duplicate", True),
+        ("created", False),
+    ]
+
+
 async def test_a_retry_that_would_come_too_late_is_not_waited_for(app: Faena, h: Harness) -> None:
     @app.queue("codes", retry=Retry.fixed("10m", attempts=5)).task
     async def send_code() -> None:

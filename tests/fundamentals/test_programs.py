@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,3 +72,15 @@ async def test_a_receipt_names_the_durability_that_was_reached() -> None:
     async with harness(app):
         assert (await note.enqueue()).durability == "memory"
         assert (await note.enqueue(durability="fsynced")).durability == "fsynced"
+
+
+async def test_waiting_for_a_replica_ends_with_the_patience_of_the_caller() -> None:
+    app = Faena("shop", "redis://localhost")
+
+    @app.queue("mail").task
+    async def note() -> None: ...
+
+    async with harness(app), asyncio.timeout(5):
+        receipt = await note.enqueue(durability="replicated(1)", patience="2s")
+        assert (receipt.status, receipt.durability) == ("created", "memory")
+        assert await receipt.handle.state() == "ready"

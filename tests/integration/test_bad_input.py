@@ -14,6 +14,7 @@ import pytest
 
 from faena import (
     Backpressure,
+    Death,
     Faena,
     FaenaError,
     IdempotencyKey,
@@ -75,6 +76,27 @@ def generator(payload: int) -> Any:
     yield payload
 
 
+def batch(payloads: list[int]) -> None: ...
+
+
+def mourn(death: Death) -> None: ...
+
+
+def hooked_task() -> Any:
+    mail = queue()
+    return mail.task(coroutine).on_dead(mail.task(mourn))
+
+
+def task_of_hook() -> Any:
+    mail = queue()
+    return mail.task(mail.task(coroutine).on_dead(mourn))
+
+
+def pool(**options: Any) -> Any:
+    shop = app()
+    return shop.pool("high", [shop.queue("mail")], **options)
+
+
 class Thing:
     """No function, but it has one."""
 
@@ -129,8 +151,13 @@ DECLARATIONS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: Backpressure(soft=500, hard=100),
         r"soft must be less than hard \(100\), got 500",
     ),
+    "back-pressure without a bound": (Backpressure, "must be given a bound, .*, got none"),
     "retention": (lambda: Retain(completed="forever"), f"retain completed {DURATION}.*'forever'"),
     "retry attempts": (lambda: Retry.exponential(attempts=0), "attempts must be .*, got 0"),
+    "retry option": (
+        lambda: Retry.fixed(max_attempts=2),  # type: ignore[call-arg]
+        "retry option must be a known name, got 'max_attempts'; did you mean 'attempts'",
+    ),
     "retry steps": (lambda: Retry.steps("5x"), f"{DURATION}.*, got '5x'"),
     "idempotency key": (lambda: IdempotencyKey("a b", "c", "d", "e"), f"{LABEL}, got 'a b'"),
     # tasks and handlers
@@ -177,7 +204,31 @@ DECLARATIONS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: queue().task(gives_socket),
         "result of task gives_socket cannot travel: .*got socket",
     ),
+    # hooks and schedules
+    "a hook of something else": (
+        lambda: queue().task(coroutine).on_dead(batch),
+        "hook batch must take a Death, a Job, both or none, got list",
+    ),
+    "a hook of deaths for failures": (
+        lambda: queue().task(coroutine).on_failure(mourn),
+        "hook mourn must take a Failure, a Job, both or none, got <class 'faena.hooks.Death'>",
+    ),
+    "a hook that is a task": (
+        hooked_task,
+        "a hook must be a function, got <Task mail/mourn>; write @coroutine.on_dead alone above",
+    ),
+    "a task that is a hook": (
+        task_of_hook,
+        "which is a task already; .* hooks such as @task.on_dead without it",
+    ),
+    "a schedule of a function": (
+        lambda: app().schedule("nightly", function, every="1h"),  # type: ignore[arg-type]
+        "task of schedule 'nightly' must be a task, got <function .*: write @queue.task above",
+    ),
     # pools, workers and signals
+    "memory without a unit": (lambda: pool(memory="512"), "size with its unit, .*, got '512'"),
+    "memory of no process": (lambda: pool(memory="15Mi"), "at least \"16Mi\", .*, got '15Mi'"),
+    "memory as a number": (lambda: pool(memory=1 << 30), "memory must be a size .*, got 1073"),
     "pool without queues": (lambda: app().pool("p", []), "must have at least one queue, got none"),
     "pool of unknown queues": (lambda: app().pool("p", ["mail"]), "no queue 'mail' in app shop"),
     "worker concurrency": (lambda: WorkerOptions(concurrency=0), "concurrency must be .*, got 0"),
@@ -256,6 +307,22 @@ OPTIONS: dict[str, tuple[Call, str]] = {
     "unique": (lambda s: s.send.enqueue(1, unique=7.5), r"unique must be .*throttle.*, got 7.5"),
     "headers": (lambda s: s.send.enqueue(1, headers=["x"]), "headers must be a mapping"),
     "timeout": (lambda s: s.send.enqueue(1, timeout="0s"), "from 1ms to 3650d, got '0s'"),
+    "a word on conflicts without an id": (
+        lambda s: s.send.enqueue(1, on_conflict="keep"),
+        "on_conflict must come with id=, .*, got 'keep' without",
+    ),
+    "a word on conflicts of many without an id": (
+        lambda s: s.send.enqueue_many([1, 2], on_conflict="keep"),
+        "on_conflict must come with id=",
+    ),
+    "one id for many": (
+        lambda s: s.send.enqueue_many([1, 2], id="x"),
+        r"id must be that of one job, got 'x' for a list .* write task.draft\(payload, id=…\)",
+    ),
+    "one id for many of a group": (
+        lambda s: s.app.group().enqueue_many(s.send, [1, 2], id="x"),
+        "id must be that of one job, got 'x' for a list",
+    ),
     "option of many": (lambda s: s.send.enqueue_many([1], dely="5m"), "did you mean 'delay'"),
     "id of a handle": (lambda s: s.send.handle("a b").state(), f"id {LABEL}, got 'a b'"),
     "patience for a result": (

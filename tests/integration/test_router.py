@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from datetime import datetime
 from typing import Any
 
 import httpx
@@ -257,17 +258,35 @@ async def test_errors_of_ones_own_routes_become_answers(shop: Shop, kind: Any) -
         "store": StoreUnavailable("cannot reach 10.0.0.7"),
         "bug": InternalError("ours"),
     }
+    calls: dict[str, Callable[[], Any]] = {
+        "id": lambda: shop.send.enqueue(Mail(to="ana"), id=f"card {SECRET}"),
+        "at": lambda: shop.send.enqueue(Mail(to="ana"), at=datetime(2026, 1, 1)),  # noqa: DTZ001
+        "headers": lambda: shop.send.enqueue(Mail(to="ana"), headers={"card": SECRET * 999}),
+        "handle": lambda: shop.send.handle(f"card {SECRET}").view(),
+        "tenant": lambda: shop.keep.enqueue(1),
+    }
 
     async def fail(request: Request) -> JSONResponse:
+        if call := calls.get(request.path_params["what"]):
+            await call()
         raise errors[request.path_params["what"]]
 
     web = kind(routes=[Route("/{what}", fail)], exception_handlers=exception_handlers())
     async with client_of(web) as client:
         assert (await client.get("/conflict")).status_code == 409
         answer = await client.get("/store")
+        refused = {what: await client.get(f"/{what}") for what in calls}
         with pytest.raises(InternalError):
             await client.get("/bug")
     assert (answer.status_code, "10.0.0.7" in answer.text) == (503, False)
+    assert {what: one.json()["field"] for what, one in refused.items()} == {
+        "id": "id", "at": "at", "headers": "card", "handle": "id", "tenant": "tenant",
+    }  # fmt: skip
+    for one in refused.values():
+        assert (one.status_code, one.json()["code"]) == (422, "invalid")
+        assert SECRET not in one.text
+    rule = "id must be 1 to 128 printable characters without spaces"
+    assert refused["id"].json()["detail"] == rule
     await shop.app.close()
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -126,6 +127,18 @@ def test_an_ordinary_key_looks_as_people_expect() -> None:
     assert str(key) == "idem_org123_invoice_inv456_cae_1701234567"
     assert str(IdempotencyKey("org123", "pdf", "inv456", "v2")) == "idem_org123_pdf_inv456_v2"
     assert str(WebhookKey("mp", "98765_payment")) == "webhook_mp_98765_payment"
+
+
+def test_parts_may_be_whole_numbers_and_uuids_and_are_kept_as_texts() -> None:
+    order = UUID("12345678123456781234567812345678")
+    key = IdempotencyKey("org-1", "order", 9, "charge")
+    assert key == IdempotencyKey("org-1", "order", "9", "charge") == IdempotencyKey.parse(str(key))
+    assert IdempotencyKey(7, "order", order, "charge").id == str(order)
+    assert str(WebhookKey("mp", 98765)) == "webhook_mp_98765"
+    assert WebhookKey("mp", order).external_id == str(order)
+    for wrong in (True, 1.5, None, b"9"):
+        with pytest.raises(ConfigError, match="idempotency id must be 1 to 128 printable"):
+            IdempotencyKey("org-1", "order", wrong, "charge")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -154,9 +154,12 @@ def test_a_bad_retention_is_refused(given: dict[str, Any], message: str) -> None
         build(Retain, "retain", given)
 
 
-def test_back_pressure_starts_at_a_hundred_and_refuses_at_five_hundred() -> None:
-    pressure = Backpressure()
-    assert (pressure.soft, pressure.hard, pressure.max_delay_us) == (100, 500, 5 * S)
+@pytest.mark.parametrize("name", ["soft", "hard", "tenant_soft", "tenant_hard"])
+def test_back_pressure_bounds_only_what_it_is_told_to(name: str) -> None:
+    pressure = build(Backpressure, "backpressure", {name: 10})
+    bounds = {one: getattr(pressure, one) for one in ("soft", "hard", "tenant_soft", "tenant_hard")}
+    assert bounds == {**dict.fromkeys(bounds), name: 10}
+    assert pressure.max_delay_us == 5 * S
 
 
 @pytest.mark.parametrize(
@@ -165,7 +168,10 @@ def test_back_pressure_starts_at_a_hundred_and_refuses_at_five_hundred() -> None
         ({"soft": 500, "hard": 500}, r"backpressure soft must be less than hard \(500\), got 500"),
         ({"soft": -1}, "backpressure soft must be a whole number from 0"),
         ({"hard": True}, "backpressure hard must be a whole number"),
-        ({"max_delay": 5}, "backpressure max_delay must be"),
+        ({"hard": 1, "max_delay": 5}, "backpressure max_delay must be"),
+        ({"tenant_hard": 0}, "backpressure tenant_hard must be a whole number from 1"),
+        ({}, "backpressure must be given a bound, such as hard=500 .*, got none"),
+        ({"max_delay": "1s"}, "backpressure must be given a bound"),
     ],
 )
 def test_a_bad_back_pressure_is_refused(given: dict[str, Any], message: str) -> None:

@@ -141,6 +141,7 @@ def test_listed_exceptions_and_their_subclasses_give_up_at_once() -> None:
     assert policy.gives_up(ValueError("x"))
     assert not policy.gives_up(TypeError("x"))
     assert not Retry.fixed().gives_up(ValueError("x"))
+    assert Retry.fixed(give_up_on=LookupError) == Retry.fixed(give_up_on=(LookupError,))
 
 
 @pytest.mark.parametrize(
@@ -156,8 +157,11 @@ def test_listed_exceptions_and_their_subclasses_give_up_at_once() -> None:
         (lambda: Retry.exponential(factor=0.5), "retry factor must be a number from 1 to 100"),
         (lambda: Retry.exponential(base="6m"), "retry base must be at most the cap of '5m'"),
         (lambda: Retry.custom("soon"), "retry function must be callable"),
-        (lambda: Retry.fixed(give_up_on=ValueError), "must be a tuple of exception classes"),
-        (lambda: Retry.fixed(give_up_on=("ValueError",)), "must be a tuple of exception classes"),
+        (lambda: Retry.fixed(give_up_on="ValueError"), "must be an exception class or a tuple"),
+        (lambda: Retry.fixed(give_up_on=("ValueError",)), "must be an exception class or a tuple"),
+        (lambda: Retry.fixed(max_attempts=2), "got 'max_attempts'; did you mean 'attempts'"),
+        (lambda: Retry.exponential(giveup_on=()), "got 'giveup_on'; did you mean 'give_up_on'"),
+        (lambda: Retry.steps("1s", jiter=0), "got 'jiter'; did you mean 'jitter'"),
         (lambda: Retry("1s"), "retry curve must have a delay_us method"),
     ],
 )

@@ -83,7 +83,7 @@ def test_what_cannot_be_meant_is_refused(changes: dict[str, Any], said: str) -> 
 
 
 def test_none_removes_a_bound() -> None:
-    options = QueueOptions(limits=[Limit("1/s")], max_running=3, backpressure=Backpressure())
+    options = QueueOptions(limits=[Limit("1/s")], max_running=3, backpressure=Backpressure(hard=9))
     settings = in_force(
         changed(options, {"limits": None, "max_running": None, "backpressure": None})
     )

@@ -72,7 +72,8 @@ DURATION = _Read("duration", _DURATIONS, _duration)
 INSTANT = _Read("instant", _INSTANTS, _instant)
 EXPIRY = _Read("expiry", f"{_DURATIONS}, or {_INSTANTS}", _expiry)
 SECONDS = _Read("duration", _DURATIONS, lambda text: to_us("duration", text) / 1e6)
-SIZE = _Read("size", "a size such as 512Mi or 1Gi", lambda text: read_size("size", text))
+_SIZES = "a size of at least 16Mi, such as 512Mi or 1Gi"
+SIZE = _Read("size", _SIZES, lambda text: read_size("size", text))
 RATE = _Read("rate", "jobs per time such as 10/s, 100/min or 500/30s", Limit)
 
 

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from faena.errors import (
+    ArgumentError,
     FaenaError,
     InvalidTransition,
     JobConflict,
@@ -40,6 +41,7 @@ class Kind(msgspec.Struct, frozen=True):
 
 KINDS: Final[dict[type[FaenaError], Kind]] = {
     PayloadError: Kind(422, "payload"),
+    ArgumentError: Kind(422, "invalid"),
     JobConflict: Kind(409, "conflict"),
     InvalidTransition: Kind(409, "transition"),
     JobNotFound: Kind(404, "not_found"),
@@ -66,9 +68,11 @@ def problem_of(error: FaenaError) -> Response | None:
     more: dict[str, Any] = {}
     if isinstance(error, PayloadError) and error.fields:
         more["fields"] = [{"path": path, "reason": reason} for path, reason in error.fields]
+    if isinstance(error, ArgumentError):
+        more["field"] = error.field
     wait = error.retry_after if isinstance(error, Overloaded) else 0
     wait = _RETRY_STORE_S if isinstance(error, StoreError) else wait
-    words = kind.words or str(error)
+    words = error.rule if isinstance(error, ArgumentError) else kind.words or str(error)
     return problem(kind.status, kind.code, words, retry_after=wait, **more)
 
 

@@ -118,8 +118,6 @@ class _Door:
             return await do(request, tenant)
         except HTTPException as error:
             return problem(error.status_code, "refused", str(error.detail))
-        except ConfigError as error:
-            return problem(422, "invalid", str(error), field=error.field)
         except FaenaError as error:
             answer = problem_of(error)
             if answer is None:

@@ -21,7 +21,6 @@ _RETAINED: Final = tuple(
     for bound in ("us", "count", "bytes")
 )
 _PRESSED: Final = ("soft", "hard", "tenant_soft", "tenant_hard", "max_delay_us")
-_MANY: Final = 1_000_000_000
 
 WRITTEN: Final[Mapping[str, tuple[str, ...]]] = {
     "limits": ("limits", "costs"),
@@ -142,22 +141,21 @@ def read_settings(conf: Mapping[str, str], *, is_fair: bool) -> Settings:
 
 
 def _backpressure(conf: Mapping[str, str]) -> Backpressure | None:
-    """Earlier versions could edit each bound alone: what is missing there never binds."""
+    """Earlier versions could edit each bound alone: a soft one may not be below the hard one."""
     soft, hard, tenant_soft, tenant_hard, _ = (_number(conf, name) for name in _PRESSED)
     if soft is None and hard is None and tenant_soft is None and tenant_hard is None:
         return None
-    hard = _MANY if hard is None else hard
     return Backpressure(
-        soft=min(hard - 1 if soft is None else soft, hard - 1),
+        soft=_below(soft, hard),
         hard=hard,
-        tenant_soft=tenant_soft if tenant_hard is None else _below(tenant_soft, tenant_hard),
+        tenant_soft=_below(tenant_soft, tenant_hard),
         tenant_hard=tenant_hard,
         max_delay=_duration(conf.get("max_delay_us", "0")),
     )
 
 
-def _below(soft: int | None, hard: int) -> int | None:
-    return None if soft is None else min(soft, hard - 1)
+def _below(soft: int | None, hard: int | None) -> int | None:
+    return soft if soft is None or hard is None else min(soft, hard - 1)
 
 
 def _retain(conf: Mapping[str, str]) -> Retain:

@@ -30,7 +30,7 @@ from faena.errors import (
 )
 from faena.flows.flow import check_id, job_of
 from faena.flows.plan import check_draft, make
-from faena.options import telling
+from faena.options import of_many, telling
 from faena.receipt import Receipt
 from faena.task import Draft, EnqueueFields, Task
 
@@ -120,7 +120,7 @@ class Group:
         **options: Unpack[EnqueueFields],
     ) -> list[Receipt[R]]:
         """Put many members on their queue; those that are refused, or duplicates, are none."""
-        shared = task.draft(**options).options
+        shared = of_many(options)
         drafts: list[Draft[P]] = [
             one if isinstance(one, Draft) else Draft[P](one, shared, task) for one in payloads
         ]

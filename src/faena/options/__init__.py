@@ -8,7 +8,16 @@ from faena.options.backpressure import Backpressure
 from faena.options.batch import BatchOptions
 from faena.options.dead_letters import DeadLetters
 from faena.options.durability import Durability, DurabilityLevel
-from faena.options.enqueue import EnqueueOptions, OnConflict, check_tells, merged, telling
+from faena.options.enqueue import (
+    EnqueueOptions,
+    OnConflict,
+    check_conflict,
+    check_tells,
+    merged,
+    of_many,
+    of_one,
+    telling,
+)
 from faena.options.fields import build
 from faena.options.order import Order
 from faena.options.priority import PRIORITY_TIMEOUT_US, Priority, default_timeout_us, priority_of
@@ -38,9 +47,12 @@ __all__ = [
     "Unique",
     "UniqueMode",
     "build",
+    "check_conflict",
     "check_tells",
     "default_timeout_us",
     "merged",
+    "of_many",
+    "of_one",
     "priority_of",
     "telling",
 ]

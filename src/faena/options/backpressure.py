@@ -8,36 +8,47 @@ from typing import Final
 from faena.duration import Duration, to_us
 from faena.errors import ConfigError
 from faena.number import check_whole
-from faena.options.fields import derive, optional_whole
+from faena.options.fields import derive
 
 _MANY: Final = 1_000_000_000
+_BOUNDS: Final = ("soft", "hard", "tenant_soft", "tenant_hard")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backpressure:
-    """How deep a queue (waiting, delayed and running jobs together) may become."""
+    """How deep a queue (waiting, delayed and running jobs together) may become.
 
-    soft: int = 100
+    What is not given bounds nothing; at least one of the four bounds must be.
+    """
+
+    soft: int | None = None
     """Depth from which a producer is told how long it should wait."""
 
-    hard: int = 500
+    hard: int | None = None
     """Depth from which jobs are refused with `Overloaded`; more than `soft`."""
 
     tenant_soft: int | None = None
-    """The same for the live jobs of each tenant, where the queue has lanes; None sets no bound."""
+    """The same for the live jobs of each tenant, where the queue has lanes."""
 
     tenant_hard: int | None = None
 
     max_delay: Duration = "5s"
-    """The suggested wait just below `hard`; it grows evenly from nothing at `soft`."""
+    """The suggested wait just below `hard`; it grows evenly from nothing at `soft`. Without a hard
+    bound it is the wait from the soft one on."""
 
     max_delay_us: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        check_whole("backpressure soft", self.soft, least=0, most=_MANY)
-        check_whole("backpressure hard", self.hard, least=1, most=_MANY)
-        optional_whole("backpressure tenant_soft", self.tenant_soft, least=0)
-        optional_whole("backpressure tenant_hard", self.tenant_hard, least=1)
+        bounds = {name: getattr(self, name) for name in _BOUNDS}
+        for name, bound in bounds.items():
+            if bound is not None:
+                least = 0 if name.endswith("soft") else 1
+                check_whole(f"backpressure {name}", bound, least=least, most=_MANY)
+        if not any(bound is not None for bound in bounds.values()):
+            raise ConfigError(
+                "backpressure must be given a bound, such as hard=500 or tenant_hard=50, got none",
+                field="backpressure",
+            )
         _check_rising("soft", self.soft, "hard", self.hard)
         _check_rising("tenant_soft", self.tenant_soft, "tenant_hard", self.tenant_hard)
         derive(self, "max_delay_us", to_us("backpressure max_delay", self.max_delay))

@@ -9,13 +9,20 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal
 
 from faena.duration import Duration, to_us
-from faena.errors import ConfigError
+from faena.errors import ArgumentError, ConfigError, as_argument
 from faena.identity import as_label
 from faena.naming import check_label
 from faena.number import check_whole
 from faena.options.cost import estimates
 from faena.options.durability import Durability
-from faena.options.fields import attempt_us, check_choice, check_is, derive, optional_us
+from faena.options.fields import (
+    attempt_us,
+    build,
+    check_choice,
+    check_is,
+    derive,
+    optional_us,
+)
 from faena.options.priority import priority_of
 from faena.options.unique import Unique, UniqueMode
 from faena.retry import MOST_ATTEMPTS, Retry, Terms
@@ -50,7 +57,8 @@ class EnqueueOptions:
     """When the job is ready, in the place of a delay; one that is past by then is at once."""
 
     expires: Duration | datetime | None = None
-    """When it is too late to start it: such a job is cancelled with the code EXPIRED."""
+    """When it is too late to start it: such a job is cancelled with the code EXPIRED, and so is
+    one that is given an instant that is past."""
 
     priority: int | None = None
     """1 (soonest) to 100, or a level's name; None asks the task, then the queue."""
@@ -65,7 +73,8 @@ class EnqueueOptions:
     """A key, in the place of `unique`: of the jobs that wait under it only the newest stays."""
 
     on_conflict: OnConflict = "raise"
-    """What to do when `id` is taken by another job: raise JobConflict, or keep that one."""
+    """What to do when `id` is taken by another job: raise JobConflict, or keep that one. Without
+    an id it is refused."""
 
     durability: Durability | str = _MEMORY
     """What must be safe before the call returns: "memory", "replicated(n)" or "fsynced"."""
@@ -103,6 +112,12 @@ class EnqueueOptions:
     patience_s: float | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        try:
+            self._check()
+        except ConfigError as error:
+            raise as_argument(error) from None
+
+    def _check(self) -> None:
         for one, other in _APART:
             if getattr(self, one) is not None and getattr(self, other) is not None:
                 raise ConfigError(f"{one} and {other} must not both be given", field=other)
@@ -171,6 +186,18 @@ def _instant(what: str, value: Any) -> int:
     return us
 
 
+def check_conflict(options: EnqueueOptions) -> None:
+    """Refuse a word on conflicts where there is no id to be in conflict over."""
+    if options.on_conflict == "raise" or options.id is not None:
+        return
+    raise ArgumentError(
+        f"on_conflict must come with id=, which is what jobs conflict over, "
+        f"got {options.on_conflict!r} without",
+        field="on_conflict",
+        value=options.on_conflict,
+    )
+
+
 def telling(options: EnqueueOptions, tells: str) -> EnqueueOptions:
     """The same options, of a job whose end a flow or a group is told of."""
     told = replace(options)
@@ -216,6 +243,27 @@ def _is_header(text: Any) -> bool:
 
 
 _PLAIN: Final = EnqueueOptions()
+
+
+def of_one(given: Mapping[str, Any]) -> EnqueueOptions:
+    """The options of one job."""
+    if not given:
+        return _PLAIN
+    options = build(EnqueueOptions, "enqueue", given)
+    check_conflict(options)
+    return options
+
+
+def of_many(given: Mapping[str, Any]) -> EnqueueOptions:
+    """The options that many jobs have in common: anything but an id."""
+    if given.get("id") is not None:
+        raise ConfigError(
+            f"id must be that of one job, got {given['id']!r} for a list of them: "
+            f"write task.draft(payload, id=…) for each item",
+            field="id",
+            value=given["id"],
+        )
+    return build(EnqueueOptions, "enqueue", given) if given else _PLAIN
 
 
 def merged(call: EnqueueOptions, draft: EnqueueOptions) -> EnqueueOptions:

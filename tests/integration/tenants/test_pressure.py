@@ -45,6 +45,43 @@ async def test_a_full_tenant_is_slowed_and_refused_while_others_are_let_in(
     assert (await send.enqueue(tenant="acme")).status == "created"
 
 
+async def test_a_bound_on_tenants_is_none_on_the_queue(app: Faena, h: Harness) -> None:
+    queue = app.queue("mail", fair=True, backpressure=Backpressure(tenant_hard=300))
+
+    @queue.task
+    async def send(number: int) -> None: ...
+
+    told = [await send.enqueue_many(range(300), tenant=tenant) for tenant in ("acme", "zen")]
+    assert {(one.status, one.retry_after) for many in told for one in many} == {("created", 0)}
+    settings = await queue.settings()
+    assert settings.backpressure == Backpressure(tenant_hard=300)
+
+
+async def test_a_hard_bound_alone_slows_nobody_down(app: Faena, h: Harness) -> None:
+    queue = app.queue("mail", backpressure=Backpressure(hard=3))
+
+    @queue.task
+    async def send(number: int) -> None: ...
+
+    told = await send.enqueue_many(range(4))
+    assert [(one.status, one.retry_after) for one in told[:3]] == [("created", 0)] * 3
+    assert told[3].status == "overloaded"
+
+
+async def test_a_soft_bound_alone_refuses_nobody(app: Faena, h: Harness) -> None:
+    queue = app.queue("mail", backpressure=Backpressure(soft=1, max_delay="2s"))
+
+    @queue.task
+    async def send(number: int) -> None: ...
+
+    told = await send.enqueue_many(range(3))
+    assert [(one.status, one.retry_after) for one in told] == [
+        ("created", 0),
+        ("created", 2),
+        ("created", 2),
+    ]
+
+
 async def test_what_has_no_tenant_is_bounded_like_one(app: Faena, h: Harness) -> None:
     queue = app.queue("mail", fair=True, backpressure=press(None, 1))
 
