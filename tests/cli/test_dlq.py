@@ -295,3 +295,16 @@ def test_help_ends_with_an_example(command: str, cli: Cli) -> None:
     assert (code, err) == (0, "")
     assert f"  faena dlq {command}" in out.partition("Example:")[2]
     assert "--json" in out
+
+
+def test_a_job_that_will_be_retried_automatically_says_when(cli: Cli) -> None:
+    (passing,), (lasting,) = bury(send), bury(bill)
+    told = document(cli, "show", "mail", passing)
+    assert told["retry_at"] > told["died_at"]
+    for command in (("dlq", "show"), ("explain",)):
+        _, out, _ = cli(*command, "mail", passing)
+        assert "will be retried automatically at 20" in out
+        assert "automatically" not in cli(*command, "invoice", lasting)[1]
+    code, out, _ = cli("explain", "mail", passing, "--json")
+    assert (code, json.loads(out)["desk"]["retry_at"]) == (0, told["retry_at"])
+    assert document(cli, "show", "invoice", lasting)["retry_at"] is None

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from faena import Faena, Retry
+from faena import Faena, Limit, Retry
 from faena.engine.scripts import Turn
 from tests.cli.conftest import Cli, listed
 
@@ -20,6 +20,13 @@ pytestmark = pytest.mark.usefixtures("broker")
 app = Faena("hand", "redis://127.0.0.1:1/0")
 mail = app.queue("mail.out", retry=Retry.never(), fair=True)
 TARGET = f"{__name__}:app"
+
+
+llm = app.queue("llm", limits=[Limit("5000/min", cost="tokens"), Limit("9/s")])
+
+
+@llm.task
+async def ask() -> None: ...
 
 
 @mail.task
@@ -258,3 +265,45 @@ def test_a_member_that_a_group_waits_for_is_not_removed(cli: Cli) -> None:
     assert code == 1
     assert "a flow or a group waits for its end; cancel it instead" in err
     assert job(cli, member)["state"] == "ready"
+
+
+def test_a_limit_by_cost_is_configured_in_the_text_that_shows_it(cli: Cli) -> None:
+    _, out, _ = cli("configure", "llm")
+    shown = next(line for line in out.splitlines() if line.startswith("limits"))
+    text = shown.removeprefix("limits").strip()
+    assert text == "9/s, 5000/min of tokens"
+    told = document(cli, "configure", "llm", f"limits={text.replace('5000', '4000')}")
+    assert told["settings"]["limits"] == ["9/s", "4000/min of tokens"]
+
+
+def test_a_job_is_enqueued_with_what_it_costs(cli: Cli) -> None:
+    for _ in range(2):
+        made = document(cli, "enqueue", "llm/ask", "--cost", "tokens=4000")["id"]
+    hand_out()
+    told = document(cli, "explain", "llm", made)
+    assert [(gate["name"], gate["detail"]) for gate in told["gates"]] == [
+        ("unserved", "llm"),
+        ("limit", "5000/min of tokens"),
+    ]
+    assert " 5000/min of tokens until 20" in cli("explain", "llm", made)[1]
+    for text in ("tokens", "tokens=", "tokens=many", "tokens=-1"):
+        code, _, err = cli("enqueue", "llm/ask", "--cost", text)
+        assert (code, f"--cost must be UNIT=N such as tokens=1200, got {text!r}" in err) == (
+            2,
+            True,
+        )
+    code, _, err = cli("enqueue", "llm/ask", "--cost", "tokens=1", "--cost", "tokens=2")
+    assert (code, "got 'tokens' again" in err) == (2, True)
+    code, _, err = cli("enqueue", "llm/ask", "--cost", "token=1")
+    assert (code, "did you mean 'tokens'?" in err) == (2, True)
+
+
+def hand_out() -> None:
+    """Claim one job of `llm`, as a worker that dies then would."""
+
+    async def claim() -> None:
+        async with app:
+            engine = (await app.runtime()).engine
+            await engine.exchange("llm", "caller", "worker", Turn("call", 1, []))
+
+    asyncio.run(claim())

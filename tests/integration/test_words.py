@@ -10,6 +10,7 @@ import pytest
 from faena import Discard, Faena, Retry
 from faena.testing import harness
 from faena.worker.words import tell_losses
+from tests._support.deployed import deployed
 from tests._support.rig import LEASE, SECOND, Rig
 
 
@@ -71,6 +72,32 @@ async def test_what_ends_well_is_no_news_and_what_cannot_be_read_is(
         await h.drain()
         (discarded,) = lines(caplog)
         assert "and the job is dead: Discard: nobody to send to" in discarded.getMessage()
+
+
+async def test_a_payload_that_cannot_be_read_is_told_with_its_task_and_tenant(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    old, new = Faena("old"), Faena("new")
+
+    @old.queue("mail").task(name="send")
+    async def send_text(to: str) -> None: ...
+
+    @new.queue("mail").task(name="send")
+    async def send_number(to: int) -> None: ...
+
+    async with harness(new) as h, deployed(old, h):
+        receipt = await send_text.enqueue("confidential", tenant="acme")
+        assert (await h.drain()).counts == {"dead": 1}
+    (death,) = lines(caplog)
+    text = death.getMessage()
+    assert text.startswith(
+        f"queue mail: job {receipt.id} (send) of tenant acme: reading it failed, and the job is "
+        "dead: PayloadError [PAYLOAD]: "
+    )
+    assert "confidential" not in text
+    assert "Traceback" not in text
+    facts: dict[str, Any] = vars(death)
+    assert (facts["task"], facts["tenant"]) == ("send", "acme")
 
 
 async def test_a_worker_tells_of_jobs_that_the_server_buried(

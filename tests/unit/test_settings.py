@@ -132,3 +132,12 @@ def test_what_earlier_versions_could_edit_is_readable() -> None:
     assert settings.backpressure is not None
     assert (settings.backpressure.soft, settings.backpressure.hard) == (199, 200)
     assert settings.retain.dead_count == 10**12
+
+
+def test_limits_are_read_in_the_very_text_that_shows_them() -> None:
+    stack = [Limit("10/s"), Limit("5000/min", cost="tokens"), Limit("2/30s", cost="images")]
+    for text in (", ".join(map(str, stack)), " ".join(map(str, stack)), "10/s,5000/min of tokens"):
+        assert parse_setting("limits", text) == stack[: text.count("/")]
+    for bad in ("5000/min of", "of tokens", "5000/min of Tokens", "5000/min tokens"):
+        with pytest.raises(ConfigError, match=r"limit must be|cost must be named"):
+            parse_setting("limits", bad)

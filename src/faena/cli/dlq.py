@@ -13,6 +13,7 @@ from faena.app import Faena
 from faena.cli import session
 from faena.cli.argument import DURATION, Commands, by, common, example, split, words
 from faena.cli.document import document
+from faena.cli.explain import retried_at
 from faena.cli.output import Output, attempts, facts, instant, plain, table
 from faena.cli.target import find_app, find_queue
 from faena.deadletter.desk import Desk
@@ -172,6 +173,7 @@ def _facts(letter: DeadLetter) -> list[tuple[str, object]]:
         ("retry of", letter.retry_of),
         ("first of its line", letter.origin if letter.retry_of else None),
         ("automatic retries", letter.auto_retries or None),
+        ("next", retried_at(letter)),
     ]
 
 

@@ -56,6 +56,13 @@ _TIMED: Final = (UniqueMode.THROTTLE, UniqueMode.DEBOUNCE)
 @click.option("--durability", help="memory, replicated(n) or fsynced.")
 @click.option("--header", "headers", multiple=True, metavar="NAME=TEXT", help="Several may be.")
 @click.option("--by", help="Who asks for it, in its header faena-by.  [default: nobody]")
+@click.option(
+    "--cost",
+    "costs",
+    multiple=True,
+    metavar="UNIT=N",
+    help="Its estimate for limits by cost: tokens=1200. Several may be.",
+)
 @click.option("--attempts", type=click.IntRange(1, MOST_ATTEMPTS), help="How many at most.")
 @click.option("--timeout", type=DURATION, help="How long an attempt may run: 90s.")
 @common
@@ -120,7 +127,14 @@ def _read(text: str) -> bytes:
         ) from None
 
 
-def _options(*, job_id: str | None, headers: tuple[str, ...], by: str | None, **given: Any) -> Any:
+def _options(
+    *,
+    job_id: str | None,
+    headers: tuple[str, ...],
+    costs: tuple[str, ...],
+    by: str | None,
+    **given: Any,
+) -> Any:
     unique = _unique(**{name: given.pop(name) for name in list(given) if "unique" in name})
     if (given["priority"] or "").isdigit():
         given["priority"] = int(given["priority"])
@@ -133,7 +147,21 @@ def _options(*, job_id: str | None, headers: tuple[str, ...], by: str | None, **
     options = given | {"id": job_id, "unique": unique}
     if pairs:
         options["headers"] = {name: text for name, _, text in pairs}
+    if costs:
+        options["cost"] = _costs(costs)
     return {name: value for name, value in options.items() if value is not None}
+
+
+def _costs(texts: tuple[str, ...]) -> dict[str, int]:
+    costs: dict[str, int] = {}
+    for text in texts:
+        unit, _, number = text.partition("=")
+        if not (number.isascii() and number.isdigit()):
+            raise click.UsageError(f"--cost must be UNIT=N such as tokens=1200, got {text!r}")
+        if unit in costs:
+            raise click.UsageError(f"--cost must name each unit once, got {unit!r} again")
+        costs[unit] = int(number)
+    return costs
 
 
 def _unique(

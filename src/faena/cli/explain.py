@@ -46,6 +46,7 @@ def _document(found: Explanation, letter: DeadLetter | None) -> dict[str, Any]:
     told: dict[str, Any] = document(found)
     desk = letter and {
         "status": letter.status,
+        "retry_at": iso(letter.retry_at),
         "retried_as": letter.retried_as,
         "resolution": letter.resolution,
     }
@@ -68,10 +69,18 @@ def _draw(console: Console, found: Explanation, letter: DeadLetter | None) -> No
     console.print(facts(rows))
 
 
+def retried_at(letter: DeadLetter) -> str | None:
+    """What workers will do about a dead job by themselves."""
+    if letter.retry_at is None:
+        return None
+    return f"will be retried automatically at {instant(letter.retry_at)}"
+
+
 def _desk(letter: DeadLetter) -> list[tuple[str, object]]:
     done = letter.resolution
     return [
         ("at the desk", letter.status.value),
+        ("next", retried_at(letter)),
         ("retried as", letter.retried_as),
         ("decided", done and f"{done.action} by {done.by}, {instant(done.at)}: {done.reason}"),
     ]

@@ -26,6 +26,7 @@ _LENGTHS: Final = ("lease", "age_step")
     epilog=example(
         "faena configure shop.tasks:app mail max_running=5 limits=10/s,100/min lease=1m",
         "faena configure mail 'backpressure=soft=100 hard=500' retain=completed=24h",
+        "faena configure llm 'limits=600/min, 90000/min of tokens'",
         "faena configure mail max_running=none",
         "faena configure mail",
     )

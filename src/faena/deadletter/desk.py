@@ -113,7 +113,9 @@ class Desk:
             if record is None or not seen or seen[0] != b"dead":
                 return None
             found = Found(Place(seen[1].decode(), job_id), record)
-            return read_letter(name, found, seen)
+            due = await calls.engine.command("ZSCORE", home, "desk_due", job_id)
+            letter = read_letter(name, found, seen)
+            return msgspec.structs.replace(letter, retry_at=int(float(due)) if due else None)
 
         return await estate.of(name).first(look, is_found=lambda one: one is not None)
 

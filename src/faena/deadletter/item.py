@@ -66,6 +66,9 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
     auto_retries: int
     """How often its line was retried by itself."""
     resolution: Resolution | None
+    retry_at: int | None = None
+    """When it is due to be retried by itself; None when it is not, and in lists, which do not look
+    for it."""
 
 
 class DeadPage(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final, TypedDict
@@ -107,13 +108,16 @@ OF_TENANTS: Final = frozenset({"tenant_limits", "tenant_max_running", "fair"})
 """What means something only where a queue keeps its tenants apart."""
 
 
+_LIMIT: Final = re.compile(r"([^\s,]+)(?:\s+of\s+([^\s,]+))?")
+
 # -- texts --------------------------------------------------------------------------------------
 
 
 def parse_setting(name: str, text: str) -> Any:
     """The value that a text means, for command lines and forms; "none" means None.
 
-        max_running 50 · lease 60s · learning yes · limits "10/s 1000/h" · on_failure pass
+        max_running 50 · lease 60s · learning yes · on_failure pass
+        limits "10/s, 5000/min of tokens"
         backpressure "soft=100 hard=500 max_delay=5s" · retain "completed=24h dead_count=5000"
 
     What is not said of `backpressure` and `retain` has the default of its class. The value is
@@ -127,6 +131,11 @@ def parse_setting(name: str, text: str) -> Any:
 
 def _words(text: str) -> list[str]:
     return text.replace(",", " ").split()
+
+
+def _stack(text: str) -> list[Limit]:
+    """Limits as they are shown, those by cost with their unit: `10/s, 5000/min of tokens`."""
+    return [Limit(rate, cost=unit or None) for rate, unit in _LIMIT.findall(text)]
 
 
 def _number(text: str) -> int | str:
@@ -155,7 +164,7 @@ def _parts(cls: type[Backpressure | Retain]) -> Callable[[str], Any]:
 
 
 _PARSERS: Final[Mapping[str, Callable[[str], Any]]] = {
-    **dict.fromkeys(_STACKS, lambda text: [Limit(word) for word in _words(text)]),
+    **dict.fromkeys(_STACKS, _stack),
     "learning": _switch,
     "backpressure": _parts(Backpressure),
     "retain": _parts(Retain),

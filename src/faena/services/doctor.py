@@ -79,7 +79,8 @@ async def refuse_eviction(wire: Wire, *, allow: bool = False, patience_s: float 
         if policy not in {None, "noeviction"}:
             raise ConfigError(
                 f"maxmemory-policy of {node} must be noeviction or jobs get lost, got {policy}: "
-                "run CONFIG SET maxmemory-policy noeviction, or allow eviction explicitly",
+                "run CONFIG SET maxmemory-policy noeviction, or accept the loss "
+                "with Faena(allow_eviction=True)",
                 field="maxmemory-policy",
                 value=policy,
             )

@@ -12,6 +12,7 @@ from typing import Any
 
 from faena.deadletter.note import death_note
 from faena.engine.scripts import Claim
+from faena.errors import PayloadError
 from faena.handler import Unfit
 from faena.job import Job
 from faena.naming import as_words
@@ -96,6 +97,8 @@ class Judge:
 
     def unreadable(self, claim: Claim, error: BaseException) -> Buried:
         """The job could not be handed to its handler, and never can."""
+        if isinstance(error, PayloadError):
+            error = error.with_traceback(None)  # which says only where faena reads payloads
         return self._bury(claim, error, None, has_run=False)
 
     def _judge(  # noqa: PLR0911 - the one place where endings become outcomes

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import logging
 
+import msgspec
+
 from faena.duration import describe
+from faena.engine import envelope
 from faena.engine.scripts import Claim, Exchanged
+from faena.job import Spec
 from faena.outcomes import Buried, ErrorRecord, Outcome, Retried
 from faena.worker.attempt import Attempt
 
+_spec_decoder = msgspec.json.Decoder(Spec)
 _log = logging.getLogger("faena.worker")
 
 
@@ -21,26 +26,37 @@ def tell_end(queue: str, claim: Claim, outcome: Outcome | None, attempt: Attempt
         words, level = "failed, and the job is dead", logging.ERROR
     else:
         return
-    job = attempt.job if attempt else None
+    task, tenant = _named(claim, attempt)
     most = attempt.retry.attempts if attempt else 0
     _log.log(
         level,
         "%s: %s %s: %s",
-        _whose(queue, job.task if job else "", claim.id, (job.tenant if job else "") or ""),
+        _whose(queue, task or "", claim.id, tenant or ""),
         f"attempt {claim.attempts + 1} of {most}" if attempt else "reading it",
         words,
         _told(outcome.error),
         extra={
             "queue": queue,
-            "task": job.task if job else None,
+            "task": task,
             "job_id": claim.id,
-            "tenant": job.tenant if job else None,
+            "tenant": tenant,
             "attempt": claim.attempts + 1,
             "max_attempts": most,
             "error": outcome.error.name,
             "code": outcome.error.code,
         },
     )
+
+
+def _named(claim: Claim, attempt: Attempt | None) -> tuple[str | None, str | None]:
+    """Task and tenant, also of a job whose payload cannot be read, if its spec can."""
+    if attempt:
+        return attempt.job.task, attempt.job.tenant
+    try:
+        spec = _spec_decoder.decode(envelope.body_of(claim.spec or b""))
+    except (msgspec.MsgspecError, ValueError, IndexError):
+        return None, None
+    return spec.task, spec.tenant
 
 
 def tell_losses(queue: str, exchanged: Exchanged) -> None:
