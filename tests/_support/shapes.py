@@ -205,11 +205,11 @@ SHAPES: dict[str, list[Args]] = {
 async def furnish_all(rig: Rig) -> None:
     """Something of everything; every lease is LEASE, and the schedule's version is `v`."""
     await furnish(rig)
+    await run_one(rig)
     await furnish_flows(rig)
     await furnish_lanes(rig)
     await furnish_schedules(rig)
     await furnish_homes(rig)
-    await run_one(rig)
     await rig.add("stays", lane="@e")
     await Mail(rig.engine).flow("q", "written", "put", 1, "v:1", NODE, "s:1", "waiting 0 0")
     await rig.engine.release(rig.queue, "pause")

@@ -13,7 +13,7 @@ async def called(removal: Removal, lane: str = "") -> dict[str, str]:
 
 
 async def test_jobs_of_every_state_answer_with_their_lane(rig: Rig, removal: Removal) -> None:
-    await rig.add("laneless")
+    await rig.run("laneless", Completed())
     await rig.run("done", Completed(), lane="@a")
     await rig.run("dead", Buried(BOOM), lane="@b")
     await rig.add("runs", lane="@a")
