@@ -6,16 +6,15 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import msgspec
-
 from faena.duration import describe
 from faena.limits import Limit
 from faena.states import FINISHED, State
+from faena.view import View
 
 _MINUTE_US = 60_000_000
 
 
-class Gate(msgspec.Struct, frozen=True):
+class Gate(View, frozen=True):
     """One thing that stands between a job and its start."""
 
     name: str
@@ -37,7 +36,7 @@ class Gate(msgspec.Struct, frozen=True):
         return f"{said}, for another {describe(_rounded(self.until - now))}"
 
 
-class Past(msgspec.Struct, frozen=True, kw_only=True):
+class Past(View, frozen=True, kw_only=True):
     """What became of a job that does not wait any more."""
 
     at: int | None
@@ -64,7 +63,7 @@ class Past(msgspec.Struct, frozen=True, kw_only=True):
         return f"{said[state]}{at}{why}{behind}"
 
 
-class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+class Explanation(View, frozen=True, kw_only=True):
     """Why a job has not started yet."""
 
     id: str

@@ -11,9 +11,10 @@ import msgspec
 from faena.errors import FaenaError
 from faena.runtime import Runtime
 from faena.services.vitals import TIME
+from faena.view import View
 
 
-class QueueHealth(msgspec.Struct, frozen=True, kw_only=True):
+class QueueHealth(View, frozen=True, kw_only=True):
     """One queue."""
 
     is_ready: bool
@@ -26,8 +27,10 @@ class QueueHealth(msgspec.Struct, frozen=True, kw_only=True):
     """Those that were heard of lately."""
 
 
-class Health(msgspec.Struct, frozen=True, kw_only=True):
+class Health(View, frozen=True, kw_only=True):
     """An app at one instant."""
+
+    also = ("is_ok", "is_served")
 
     is_reachable: bool
     """Whether the broker ran a script in time."""
@@ -35,7 +38,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     """How long that took, there and back."""
     problem: str | None = None
     """What was wrong, when it did not."""
-    queues: dict[str, QueueHealth] = {}
+    queues: dict[str, QueueHealth] = msgspec.field(default_factory=dict[str, QueueHealth])
 
     @property
     def is_ok(self) -> bool:

@@ -21,6 +21,7 @@ from faena.job import JobView, Spec
 from faena.outcomes import ErrorRecord
 from faena.reading import Seen, Sight, is_behind, look_at, read_steadily, travelling
 from faena.states import FINISHED, State
+from faena.view import View
 
 _POLL_S: Final = 1.0
 """How often a waiter looks for itself: messages may be lost, jobs are not."""
@@ -30,7 +31,7 @@ _error_decoder = msgspec.json.Decoder(ErrorRecord)
 _UNREADABLE: Final = Spec(task="")
 
 
-class Hold(msgspec.Struct, frozen=True):
+class Hold(View, frozen=True):
     """Why a queue is not served."""
 
     reason: str
@@ -40,7 +41,7 @@ class Hold(msgspec.Struct, frozen=True):
     since: int
 
 
-class Overview(msgspec.Struct, frozen=True):
+class Overview(View, frozen=True):
     """A queue at one instant."""
 
     queue: str
@@ -58,7 +59,7 @@ class Overview(msgspec.Struct, frozen=True):
     """Jobs that retention, cleaning or replacement took out."""
 
 
-class Page(msgspec.Struct, frozen=True):
+class Page(View, frozen=True):
     """Some jobs of a state; `cursor` asks for the next ones, None when these are the last."""
 
     jobs: tuple[JobView, ...]

@@ -12,6 +12,7 @@ from faena.codec import codec_for
 from faena.outcomes import ErrorRecord
 from faena.retry import Terms
 from faena.states import State
+from faena.view import View
 
 SCHEDULE_HEADER = "faena-schedule"
 INSTANT_HEADER = "faena-instant"
@@ -185,12 +186,15 @@ class Job:
         return f"<Job {self.queue}/{self.id} {self.task} attempt {self.attempt}>"
 
 
-class JobView(msgspec.Struct, frozen=True, kw_only=True):
+class JobView(View, frozen=True, kw_only=True):
     """One job as a reader finds it.
 
     Instants are whole microseconds of the server's clock since 1970, all of them, and None where
     nothing says so: an ordinary job leaves no trace of its beginning once it is completed.
     """
+
+    also = ("schedule", "instant")
+    apart = ("payload", "headers")
 
     id: str
     queue: str

@@ -12,6 +12,7 @@ from faena.errors import JobConflict, Overloaded
 from faena.handle import Handle
 from faena.lanes import tenant_of
 from faena.options import OnConflict
+from faena.view import View
 
 if TYPE_CHECKING:
     from faena.task import Task
@@ -22,8 +23,11 @@ _FULL = " at capacity"
 _FILLING = " near capacity"
 
 
-class Receipt(msgspec.Struct, Generic[R], frozen=True, kw_only=True):
+class Receipt(View, Generic[R], frozen=True, kw_only=True):
     """What became of an enqueued job."""
+
+    also = ("is_accepted",)
+    apart = ("task",)
 
     id: str
     """The job that counts: the new one, or the one this is a duplicate of."""

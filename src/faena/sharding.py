@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import time
 
-import msgspec
-
 from faena.burdens import check_divisible
 from faena.errors import InvalidTransition
 from faena.lanes import tenant_of
 from faena.naming import check_label
 from faena.runtime import Runtime
+from faena.view import View
 
 _LIVE = ("ready", "delayed", "blocked", "running")
 
 
-class HomesView(msgspec.Struct, frozen=True, kw_only=True):
+class HomesView(View, frozen=True, kw_only=True):
     """Where a queue lives."""
+
+    also = ("is_moving",)
 
     queue: str
     shards: int

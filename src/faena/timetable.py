@@ -14,11 +14,12 @@ from faena.engine import Engine
 from faena.engine.scheduling import Stored, names_at, read
 from faena.errors import PayloadError
 from faena.services.declaring import Declared
+from faena.view import View
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class ScheduleView(msgspec.Struct, frozen=True, kw_only=True):
+class ScheduleView(View, frozen=True, kw_only=True):
     """A schedule as it stands. Instants are the server's microseconds."""
 
     name: str
@@ -43,6 +44,13 @@ class ScheduleView(msgspec.Struct, frozen=True, kw_only=True):
     declared_at: int | None
     """When code declared it last; None when it was created at run time."""
     since: Mark
+
+    def to_dict(self) -> dict[str, Any]:
+        """Without the payload of its jobs, as ever."""
+        told = View.to_dict(self)
+        told["terms"].pop("payload", None)
+        return told
+
     paused: Mark | None
 
 

@@ -13,6 +13,7 @@ from faena.inspector import read_job
 from faena.job import JobView
 from faena.outcomes import ErrorRecord
 from faena.states import State
+from faena.view import View
 
 
 class Status(StrEnum):
@@ -24,7 +25,7 @@ class Status(StrEnum):
     RESOLVED = "resolved"
 
 
-class Resolution(msgspec.Struct, frozen=True):
+class Resolution(View, frozen=True):
     """What was decided of a dead job."""
 
     action: str
@@ -34,8 +35,10 @@ class Resolution(msgspec.Struct, frozen=True):
     at: int
 
 
-class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
+class DeadLetter(View, frozen=True, kw_only=True):
     """A dead job at the desk."""
+
+    apart = ("payload", "headers")
 
     id: str
     queue: str
@@ -71,7 +74,7 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
     for it."""
 
 
-class DeadPage(msgspec.Struct, frozen=True):
+class DeadPage(View, frozen=True):
     """Some dead jobs; `cursor` asks for the next ones, None when these are the last.
 
     A page may have fewer than were asked for, and a cursor all the same: few fitted the filter.
@@ -81,7 +84,7 @@ class DeadPage(msgspec.Struct, frozen=True):
     cursor: str | None
 
 
-class DeadGroup(msgspec.Struct, frozen=True, kw_only=True):
+class DeadGroup(View, frozen=True, kw_only=True):
     """Dead jobs of a queue that died of the same kind of error."""
 
     queue: str
@@ -96,7 +99,7 @@ class DeadGroup(msgspec.Struct, frozen=True, kw_only=True):
     last_id: str
 
 
-class DeadStats(msgspec.Struct, frozen=True, kw_only=True):
+class DeadStats(View, frozen=True, kw_only=True):
     """The desk in numbers."""
 
     total: int

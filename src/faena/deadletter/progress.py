@@ -6,15 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
-import msgspec
-
 from faena.errors import JobNotFound
 from faena.limits import Limit
+from faena.view import View
 
 UNDER_WAY: Final = ("canary", "running")
 
 
-class RedriveView(msgspec.Struct, frozen=True, kw_only=True):
+class RedriveView(View, frozen=True, kw_only=True):
     """How a redrive stands. Instants are the server's microseconds."""
 
     id: str

@@ -30,6 +30,7 @@ from faena.handle import Handle
 from faena.naming import check_label, check_name
 from faena.outcomes import ErrorRecord
 from faena.states import FINISHED
+from faena.view import View
 
 if TYPE_CHECKING:
     from faena.app import Faena
@@ -66,7 +67,7 @@ def job_of(queue: str, flow: str, name: int | str, run: int = 1) -> str:
     return job if run == 1 else f"{job}-{run}"
 
 
-class NodeView(msgspec.Struct, frozen=True, kw_only=True):
+class NodeView(View, frozen=True, kw_only=True):
     """A node as a reader finds it."""
 
     name: str
@@ -80,8 +81,10 @@ class NodeView(msgspec.Struct, frozen=True, kw_only=True):
     """Its result, or its error, as it was written."""
 
 
-class FlowView(msgspec.Struct, frozen=True, kw_only=True):
+class FlowView(View, frozen=True, kw_only=True):
     """A flow as a reader finds it. Instants are the server's microseconds."""
+
+    also = ("progress",)
 
     id: str
     name: str

@@ -17,8 +17,6 @@ from datetime import timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
 
-import msgspec
-
 from faena.duration import to_s
 from faena.engine.mail import Mail
 from faena.errors import (
@@ -33,6 +31,7 @@ from faena.flows.plan import check_draft, make
 from faena.options import of_many, telling
 from faena.receipt import Receipt
 from faena.task import Draft, EnqueueFields, Task
+from faena.view import View
 
 if TYPE_CHECKING:
     from faena.app import Faena
@@ -44,7 +43,7 @@ _POLL_S: Final = 0.02
 _POLL_MOST_S: Final = 0.5
 
 
-class GroupView(msgspec.Struct, frozen=True, kw_only=True):
+class GroupView(View, frozen=True, kw_only=True):
     """A group as a reader finds it. Instants are the server's microseconds."""
 
     id: str

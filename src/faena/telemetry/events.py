@@ -41,6 +41,7 @@ from faena.homes import queue_of
 from faena.lanes import tenant_of
 from faena.reading import in_sight
 from faena.telemetry.kinds import NAMES, OF_JOBS
+from faena.view import View
 
 _CHUNK: Final = 50
 """Entries that one call reads; each may be of a thousand jobs."""
@@ -96,8 +97,11 @@ class Cursor(msgspec.Struct, array_like=True, frozen=True):
     taken: int = 0
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True):
+class Event(View, frozen=True, kw_only=True):
     """Something that has happened."""
+
+    also = ("cursor",)
+    apart = ("place",)
 
     name: str
     """What: see the table in docs/events.md."""

@@ -1,0 +1,54 @@
+"""What readers are given: values that can also be had as a plain dict, for JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import Enum
+from typing import Any, ClassVar
+
+import msgspec
+
+
+class View(msgspec.Struct, frozen=True):
+    """A value that a reader is given."""
+
+    also: ClassVar[tuple[str, ...]] = ()
+    """Properties that its dict has beside its fields."""
+    apart: ClassVar[tuple[str, ...]] = ()
+    """Fields that its dict has not: what jobs carry, and what is no value."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """A plain dict, made of what JSON has, by the names of its fields.
+
+        Payloads and headers are not in it: they are their jobs' own, and may be secret. Results
+        are, as plain values.
+        """
+        names = (*self.__struct_fields__, *self.also)
+        return {name: _plain(getattr(self, name)) for name in names if name not in self.apart}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, View):
+        return value.to_dict()
+    if isinstance(value, msgspec.Struct):
+        value = msgspec.structs.asdict(value)
+    if isinstance(value, Mapping):
+        return {str(name): _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(one) for one in value]
+    return _decoded(value) if isinstance(value, bytes) else _word(value)
+
+
+def _word(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return value.value if isinstance(value, Enum) else value
+
+
+def _decoded(blob: bytes) -> Any:
+    """What was written as JSON; None for what was not."""
+    try:
+        return msgspec.json.decode(blob)
+    except msgspec.DecodeError:
+        return None
