@@ -137,7 +137,9 @@ class Connected:
 
     async def doctor(self) -> list[Finding]:
         """Examine the broker as `faena doctor` does; an app that it refuses learns why."""
-        return await visit(await self._links.address(), namespace=self.namespace)
+        address = await self._links.address()
+        is_embedded = self._links.is_embedded
+        return await visit(address, namespace=self.namespace, is_embedded=is_embedded)
 
     async def __aenter__(self) -> Self:
         return await self.connect()

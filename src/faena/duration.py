@@ -29,9 +29,7 @@ _UNITS: Final = (
 _TEXT: Final = re.compile(
     "".join(f"(?:([0-9]{{1,18}}){unit}(?: (?=[0-9]))?)?" for unit, _ in _UNITS)
 )
-_VALID: Final = (
-    "a timedelta or whole numbers with the units d, h, m, s, ms such as '90s', '5m' or '1h30m'"
-)
+_VALID: Final = "a timedelta, or a text such as '90s', '5m' or '1h30m'"
 
 
 def to_us(what: str, value: Any, *, least_us: int = 0, most_us: int = LONGEST_US) -> int:

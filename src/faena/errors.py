@@ -30,7 +30,7 @@ Control flow inside a handler (`Snooze`, `Discard`, `RateLimited`) is not an err
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 
@@ -97,7 +97,7 @@ class NotDeclared(StoreError):
     def __init__(self, queue: str) -> None:
         super().__init__(
             f"queue {queue} is not declared on this server yet: the program that has its handlers "
-            f"does so when it first uses it; start a worker of that program",
+            f"does so when it first enqueues or works; start a worker of that program",
             op="declare",
         )
 
@@ -180,11 +180,15 @@ class InternalError(FaenaError):
     """An invariant of Faena itself is broken; please report it."""
 
 
-def nearest(name: str, valid: Iterable[str]) -> str:
-    """A hint that ends an error message: the closest valid name, and the whole choice."""
+def nearest(name: str, valid: Iterable[str], *, never: Collection[str] = ()) -> str:
+    """A hint that ends an error message: the closest valid name, and the whole choice.
+
+    Those of `never` are listed and not suggested.
+    """
     choices = sorted(valid)
     if not choices:
         return "there is none"
-    close = difflib.get_close_matches(name, choices, n=1, cutoff=0.6)
+    harmless = [one for one in choices if one not in never]
+    close = difflib.get_close_matches(name, harmless, n=1, cutoff=0.6)
     hint = f"did you mean {close[0]!r}? " if close else ""
     return f"{hint}valid: {', '.join(choices)}"

@@ -47,12 +47,14 @@ def place_facts(queue: str, options: QueueOptions, tenant: str | None, key: str 
     order = options.order
     if order in {Order.TENANT, Order.KEY} and tenant is None:
         raise ConfigError(
-            f"queue {queue} keeps the order of each tenant: enqueue must be given tenant=",
+            f"queue {queue} keeps the order of each tenant: its jobs must have one "
+            "(tenant=, --tenant)",
             field="tenant",
         )
     if order is Order.KEY and key is None:
         raise ConfigError(
-            f"queue {queue} keeps the order of each key: enqueue must be given key=", field="key"
+            f"queue {queue} keeps the order of each key: its jobs must have one (key=, --key)",
+            field="key",
         )
     is_laned = options.is_laned or (options.is_fair and tenant is not None)
     if order is Order.NONE and not is_laned:

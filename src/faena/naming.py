@@ -10,6 +10,7 @@ from faena.errors import ArgumentError, ConfigError
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _LABEL_MAX = 128
 _WORDS_MAX = 128
+_REASON_MAX = 200
 
 
 def check_name(what: str, value: Any) -> str:
@@ -42,6 +43,18 @@ def check_words(what: str, value: Any) -> str:
     raise ConfigError(
         f"{what} must be 1 to {_WORDS_MAX} printable characters, got {value!r}",
         field=what,
+        value=value,
+    )
+
+
+def check_reason(value: Any) -> str:
+    """Return `value` when it may stand as the reason of a hold: a line, not blank."""
+    is_text = isinstance(value, str) and value.isprintable() and bool(value.strip())
+    if is_text and len(value) <= _REASON_MAX:
+        return value
+    raise ConfigError(
+        f"reason must be 1 to {_REASON_MAX} printable characters, got {value!r}",
+        field="reason",
         value=value,
     )
 

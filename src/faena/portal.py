@@ -350,4 +350,6 @@ def _refuse_event_loop() -> None:
         asyncio.get_running_loop()
     except RuntimeError:
         return
-    raise ConfigError("app.sync must be used outside an event loop, where calls are awaited")
+    raise ConfigError(
+        "app.sync must be used outside an event loop: inside one, await task.enqueue(…) instead"
+    )

@@ -19,7 +19,7 @@ from faena.hooks import as_hook, check_hook
 from faena.idempotency import Idempotency
 from faena.inspector import Overview, Page
 from faena.limits import Limit
-from faena.naming import check_label, check_name
+from faena.naming import check_label, check_name, check_reason
 from faena.number import check_whole
 from faena.options import (
     Backpressure,
@@ -247,7 +247,7 @@ class Queue:
         self, *, reason: str = "pause", duration: Duration | None = None, by: str = "operator"
     ) -> bool:
         """Serve no more jobs until `resume`, or for a time; running ones go on."""
-        check_name("reason", reason)
+        check_reason(reason)
         check_label("by", by)
         wait_us = None if duration is None else to_us("duration", duration, least_us=1)
         return any(await self._everywhere(lambda one, home: one.hold(home, reason, wait_us, by)))

@@ -271,6 +271,11 @@ class Links:
         """Where the broker is; an embedded one that died is started again."""
         return await asyncio.to_thread(self._broker.address, os.environ)
 
+    @property
+    def is_embedded(self) -> bool:
+        """Whether the broker is an embedded one, once its address was asked for."""
+        return self._broker.is_embedded
+
     async def describe(self) -> str:
         """The broker and the namespace in words, without a password."""
         broker = await asyncio.to_thread(self._broker.describe, os.environ)

@@ -29,7 +29,7 @@ from faena.estate import Homes
 from faena.homes import Table
 from faena.lanes import lane_of, tenant_of
 from faena.limits import Limit, check_stack
-from faena.naming import check_label
+from faena.naming import check_label, check_reason
 from faena.number import check_real, check_whole
 from faena.options import QueueOptions
 from faena.runtime import Runtime
@@ -37,7 +37,6 @@ from faena.runtime import Runtime
 _LEAST_WEIGHT: Final = 0.01
 _MOST_WEIGHT: Final = 1000.0
 _MANY: Final = 1_000_000_000
-_LONGEST_REASON: Final = 200
 _NO_LIMIT: Final = "none"
 """Read by the scripts as limits, of which it holds not one."""
 _UNTIL_FREED: Final = 1e18
@@ -148,7 +147,7 @@ class Tenant:
         hold = {"held_until": "0"}
         if lasting is not None:
             hold = {"held_for": str(to_us("lasting", lasting, least_us=1))}
-        return await self._change({**hold, "reason": _check_reason(reason)}, by=by)
+        return await self._change({**hold, "reason": check_reason(reason)}, by=by)
 
     async def release(self, *, by: str = "operator") -> TenantView:
         """End its hold, whoever asked for it; settings stay."""
@@ -355,14 +354,3 @@ _TEXTS: Final[Mapping[str, Callable[[Any], str]]] = {
 }
 
 SETTINGS: Final = tuple(_TEXTS)
-
-
-def _check_reason(value: Any) -> str:
-    is_text = isinstance(value, str) and value.isprintable() and bool(value.strip())
-    if is_text and len(value) <= _LONGEST_REASON:
-        return value
-    raise ConfigError(
-        f"reason must be 1 to {_LONGEST_REASON} printable characters, got {value!r}",
-        field="reason",
-        value=value,
-    )

@@ -31,9 +31,13 @@ async def send(card: str) -> str:
     return card
 
 
+class Unlucky(ValueError):
+    code = "NO_LUCK"
+
+
 @mail.task
 async def fail(_card: str) -> None:
-    raise ValueError("\x1b[31mno [bold]luck[/bold]")
+    raise Unlucky("\x1b[31mno [bold]luck[/bold]")
 
 
 @pytest.fixture(autouse=True)
@@ -108,6 +112,18 @@ def test_job_tells_everything_but_what_the_job_carries(cli: Cli) -> None:
     assert SECRET in cli("job", TARGET, "mail", job_id, "--payload")[1]
 
 
+@pytest.mark.parametrize("command", [("job",), ("dlq", "show")])
+def test_a_failed_attempt_is_shown_with_its_time_worker_and_code(
+    command: tuple[str, ...], cli: Cli
+) -> None:
+    (job_id,) = enqueue(fail, attempts=1)
+    work_off()
+    out = cli(*command, TARGET, "mail", job_id)[1]
+    (error,) = document(cli, *command, TARGET, "mail", job_id)["errors"]
+    at = datetime.fromisoformat(error["at"])
+    assert f"attempt 1 at {at:%Y-%m-%d %H:%M:%S} UTC on {error['worker']}: Unlucky (NO_LUCK)" in out
+
+
 def test_what_a_job_says_cannot_reach_the_terminal(cli: Cli) -> None:
     (job_id,) = enqueue(fail)
     work_off()
@@ -127,7 +143,8 @@ def test_jobs_are_listed_page_by_page(cli: Cli) -> None:
     rest = document(cli, "jobs", TARGET, "mail", *args)
     assert [one["id"] for one in rest] == ids[3:]
     _, out, _ = cli("jobs", TARGET, "mail", "--state", "ready", "--limit", "2", "--newest-first")
-    assert out.splitlines()[2].startswith(ids[-1])
+    assert out.splitlines()[0] == "ready jobs of mail:"
+    assert out.splitlines()[3].startswith(ids[-1])
     assert "more: --cursor " in out
 
 
@@ -144,6 +161,24 @@ def test_a_pause_ends_by_itself_or_by_a_resume(cli: Cli) -> None:
         {"queue": "mail", "resumed": False, "holds": ["audit"]},
         {"queue": "invoice", "resumed": True, "holds": []},
     ]
+
+
+def test_a_pause_may_say_why_in_words(cli: Cli) -> None:
+    assert cli("pause", TARGET, "mail", "--reason", "smtp down: ana's call")[0] == 0
+    (hold,) = document(cli, "queues", TARGET)[0]["holds"]
+    assert hold["reason"] == "smtp down: ana's call"
+    code, out, _ = cli("resume", TARGET, "mail", "--reason", "smtp down: ana's call")
+    assert (code, out) == (0, "mail: resumed\n")
+
+
+def test_a_list_of_nothing_says_so(cli: Cli) -> None:
+    assert cli("jobs", TARGET, "mail")[1] == "dead jobs of mail:\nnone\n"
+
+
+def test_one_job_that_refuses_is_told_once(cli: Cli) -> None:
+    code, out, err = cli("retry", TARGET, "mail", "nope")
+    assert (code, out) == (1, "")
+    assert err.count("nope") == 1
 
 
 def test_jobs_are_cancelled_promoted_and_run_again(cli: Cli) -> None:
@@ -244,7 +279,7 @@ def test_drain_and_obliterate_ask_first(cli: Cli, monkeypatch: pytest.MonkeyPatc
 
 def test_audit_finds_nothing_wrong_with_what_the_engine_wrote(cli: Cli, server: Server) -> None:
     enqueue(send, 3)
-    assert cli("audit", TARGET) == (0, "2 queues are as promised\n", "")
+    assert cli("audit", TARGET) == (0, "2 queues: as promised\n", "")
     assert document(cli, "audit", TARGET, "mail") == []
     with server.client() as client:
         client.zadd("counter:{mail}:dead", {"ghost": 1})
@@ -330,7 +365,7 @@ def test_explain_says_what_became_of_a_job_that_is_finished(cli: Cli) -> None:
     assert "discard by ana" in shown
     told = document(cli, "explain", TARGET, "mail", dead)
     assert (told["state"], told["desk"]["status"]) == ("dead", "discarded")
-    assert told["past"]["error"].startswith("ValueError: ")
+    assert told["past"]["error"].startswith("Unlucky: ")
     assert SECRET not in json.dumps(told)
 
 

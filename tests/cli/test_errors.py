@@ -41,10 +41,12 @@ MODULES = {
     "deep": "import raises\n",
     "ours": "from faena import Faena\n\napp = Faena('x')\napp.queue('Not A Name')\n",
     "leaves": "import sys\n\nsys.exit('bye')\n",
+    "stopped": "raise KeyboardInterrupt\n",
     "bare": "from faena import Faena\n\napp = Faena('bare')\n",
 }
 
 USAGE: dict[tuple[str, ...], str] = {
+    ("obliterat",): "no command 'obliterat'; valid: audit, cancel",
     ("queus",): "no command 'queus'; did you mean 'queues'?",
     ("queues",): "MODULE:APP must be given first, such as shop.tasks:app, or be in FAENA_APP",
     ("queues", "shop"): "or be in FAENA_APP, got 'shop'",
@@ -53,7 +55,9 @@ USAGE: dict[tuple[str, ...], str] = {
     ("job", "shop:app"): "QUEUE must be given",
     ("job", "shop:app", "mail"): "ID must be given",
     ("jobs", "shop:app", "mail", "--state", "gone"): "'gone' is not one of 'blocked', 'delayed'",
-    ("jobs", "shop:app", "mail", "--limit", "0"): "--limit",
+    ("jobs", "shop:app", "mail", "--limit", "0"): "a whole number from 1 to 1000, got '0'",
+    ("jobs", "shop:app", "mail", "--limit", "abc"): "a whole number from 1 to 1000, got 'abc'",
+    ("enqueue", "shop:app", "send"): "such as mail/send, got 'send'; did you mean 'mail/send'?",
     ("pause", "shop:app"): "QUEUE must be given, or --all, and not both",
     ("pause", "shop:app", "mail", "--all"): "QUEUE must be given, or --all, and not both",
     ("pause", "shop:app", "mail", "--for", "5x"): "must be a duration such as 90s, 5m",
@@ -188,7 +192,7 @@ def test_a_broker_that_cannot_be_reached_is_told_within_seconds(
     began = time.monotonic()
     ran = run(*args, cwd=home, FAENA_URL=url)
     check(ran, 1, "could not reach the broker at 127.0.0.1:")
-    assert "start the broker, or put its address into FAENA_URL" in ran.err
+    assert "start the broker, or correct its address: the app's url, else FAENA_URL" in ran.err
     assert time.monotonic() - began < 20
 
 
@@ -221,6 +225,28 @@ def test_an_error_is_one_object_for_programs_also_on_an_embedded_server(tmp_path
         "message": "no job nobody in queue mail; `faena jobs` lists those there are",
         "exit_code": 1,
     }
+
+
+def test_an_interruption_while_the_app_is_imported_shows_no_traceback(home: Path) -> None:
+    ran = run("queues", "stopped:app", cwd=home)
+    assert (ran.code, ran.out, ran.err.strip()) == (130, "", "faena: interrupted")
+
+
+def test_the_package_itself_can_be_run() -> None:
+    argv = [sys.executable, "-P", "-m", "faena", "queus"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("faena: no command 'queus'")
+
+
+def test_doctor_does_not_ask_for_changes_to_an_embedded_server(tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(SHOP)
+    try:
+        ran = run("doctor", "shop:app", "--json", cwd=tmp_path)
+    finally:
+        sweep(tmp_path / ".faena")
+    (memory,) = [one for one in ran.document["items"] if one["name"] == "memory"]
+    assert memory["advice"].startswith("nothing to do: an embedded Valkey")
 
 
 def test_debug_shows_the_traceback_before_the_line(home: Path) -> None:

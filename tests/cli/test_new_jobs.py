@@ -88,7 +88,7 @@ def test_a_duplicate_is_told(cli: Cli) -> None:
     args = ("enqueue", "mail.out/send", '{"n": 1}', "--unique", "u")
     first = document(cli, *args, "--unique-mode", "throttle", "--unique-ttl", "1h")
     code, out, err = cli(*args, "--unique-mode", "throttle", "--unique-ttl", "1h")
-    assert (code, out, err) == (0, f"{first['id']}\n", "it was there before, and is ready\n")
+    assert (code, out, err) == (0, f"{first['id']}\n", "already exists; ready\n")
     code, out, err = cli("enqueue", "mail.out/send", '{"n": 2}', "--id", first["id"], "--json")
     assert (code, out, json.loads(err)["code"]) == (1, "", "job_conflict")
 

@@ -16,7 +16,7 @@ from faena import State
 from tests._support.command import Service, is_alive
 from tests._support.eventually import eventually
 from tests._support.ledger import Ledger
-from tests._support.valkey import Server
+from tests._support.valkey import Server, free_port
 
 TARGET = "tests._support.yard:app"
 
@@ -205,6 +205,21 @@ async def test_a_worker_replaced_while_the_broker_is_away_waits_for_it(
                 assert await receipt.handle.result(timeout="5s") in service.children()
                 await yard.app.close()
     assert service.log().count("was killed by SIGKILL") == 1
+
+
+async def test_a_stop_before_any_worker_serves_promises_running_jobs_nothing(
+    tmp_path: Path,
+) -> None:
+    environ = {
+        "FAENA_URL": f"valkey://127.0.0.1:{free_port()}",
+        "YARD_LEDGER": str(tmp_path / "ledger"),
+    }
+    with Service("worker", TARGET, log=tmp_path / "log", **environ) as service:
+        await eventually(lambda: "could not reach the broker" in service.log())
+        service.send(signal.SIGINT)
+        assert (await service.ended())[0] == 0
+    assert "stopping: no worker serves yet" in service.log()
+    assert "running jobs have" not in service.log()
 
 
 async def test_a_worker_frozen_for_good_is_killed_and_replaced(

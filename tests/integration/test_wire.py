@@ -209,6 +209,27 @@ async def test_a_refused_login_says_so_and_never_shows_the_password(
     assert "wrong@" not in str(caught.value)
 
 
+async def test_a_database_that_is_not_there_is_named(server: Server) -> None:
+    wire = Wire(Address.parse(f"redis://127.0.0.1:{server.port}/99"))
+    with pytest.raises(StoreRejected, match="the URL names database 99, which the server does not"):
+        await wire.run(COUNT, ["k"], [], patience_s=60)
+    await wire.close()
+
+
+async def test_a_server_of_another_kind_is_told_at_once() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readline()
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    other = await asyncio.start_server(answer, "127.0.0.1", 0)
+    wire = Wire(Address.parse(f"redis://127.0.0.1:{other.sockets[0].getsockname()[1]}"))
+    async with other:
+        with pytest.raises(StoreRejected, match="what answers there is no Valkey or Redis"):
+            await wire.run(COUNT, ["k"], [], patience_s=60)
+        await wire.close()
+
+
 async def test_a_server_with_too_many_clients_is_waited_for(server: Server) -> None:
     with Server("maxclients 2") as full:
         guests = [Wire(Address.parse(full.url)) for _ in range(2)]

@@ -48,7 +48,7 @@ async def quick(proxy: Proxy) -> AsyncIterator[Wire]:
 async def test_an_outage_longer_than_the_patience_is_an_error(wire: Wire, server: Server) -> None:
     await wire.run(COUNT, ["k"], [], patience_s=1)
     server.kill()
-    with pytest.raises(StoreUnavailable, match="count could not reach the broker") as caught:
+    with pytest.raises(StoreUnavailable, match=r"^could not reach the broker") as caught:
         await wire.run(COUNT, ["k"], [], patience_s=0.2)
     assert caught.value.op == "count"
 
@@ -69,7 +69,7 @@ async def test_a_blocked_pop_tells_of_an_outage_and_works_after_it(
     waiting = asyncio.create_task(wire.block_pop(["w"], 10))
     await eventually(lambda: _is_blocked(wire))
     server.kill()
-    with pytest.raises(StoreUnavailable, match="block_pop could not reach"):
+    with pytest.raises(StoreUnavailable, match=r"^could not reach"):
         await waiting
     server.start()
     await wire.call("ZADD", "w", 1, "m", patience_s=5)

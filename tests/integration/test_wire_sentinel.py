@@ -13,7 +13,7 @@ from faena.errors import StoreRejected, StoreUnavailable
 from tests._support.eventually import eventually
 from tests._support.fleet import Watched
 from tests._support.lua import COUNT
-from tests._support.valkey import free_port
+from tests._support.valkey import Server, free_port
 
 
 @pytest.fixture(scope="module")
@@ -96,3 +96,17 @@ async def test_an_unknown_service_is_named(quiet: Watched) -> None:
     with pytest.raises(StoreRejected, match="no service named 'others'"):
         await wire.run(COUNT, ["k"], [], patience_s=60)
     await wire.close()
+
+
+@pytest.mark.parametrize("option", ["", "?sentinel_password=wrong"])
+async def test_sentinels_that_want_a_password_are_told_apart_from_their_servers(
+    option: str,
+) -> None:
+    with Server(sentinel=True) as sentinel:
+        with sentinel.client() as client:
+            client.execute_command("ACL", "SETUSER", "default", "resetpass", ">sesame")
+        url = f"redis+sentinel://:other@127.0.0.1:{sentinel.port}/shop{option}"
+        wire = Wire(Address.parse(url))
+        with pytest.raises(StoreRejected, match=r"the sentinels want .*sentinel_password="):
+            await wire.run(COUNT, ["k"], [], patience_s=60)
+        await wire.close()

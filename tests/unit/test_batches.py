@@ -128,7 +128,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "long wait": ({"wait": "11m"}, "wait must be a duration from 0s to 10m, got '11m'"),
     "wait without a unit": (
         {"wait": 5},
-        "wait must be a timedelta or whole numbers with .*, got 5",
+        "wait must be a timedelta, or a text .*, got 5",
     ),
     "per_tenant": ({"per_tenant": "yes"}, "per_tenant must be a bool, got 'yes'"),
     "unknown option": ({"per_tennant": True}, "batch option .*; did you mean 'per_tenant'"),

@@ -62,7 +62,7 @@ def test_only_what_is_given_is_said() -> None:
         ({**WHEN, "tz": "Europe/Madird"}, "did you mean 'Europe/Madrid'"),
         ({**WHEN, "tz": None}, "tz must be a zone"),
         ({"every": "500ms"}, "every must be a duration from 1s"),
-        ({"every": 60}, "every must be a timedelta or"),
+        ({"every": 60}, "every must be a timedelta, or"),
         ({"every": "1h", "cron": "* * * * *"}, "must have one of cron, every and at"),
         ({"at": "tomorrow"}, "at must be a datetime or a text such as"),
         ({"at": []}, "number of instants in at must be"),

@@ -2,7 +2,11 @@
 
 import sys
 
-from faena.cli import main
-
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        from faena.cli import main
+
+        code = main()
+    except KeyboardInterrupt:  # while it is still being imported
+        code = 130
+    sys.exit(code)

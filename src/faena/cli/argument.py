@@ -25,6 +25,8 @@ from faena.naming import check_label
 from faena.pool import read_size
 
 _BY = "FAENA_BY"
+_DESTRUCTIVE = frozenset({"clean", "discard", "drain", "obliterate", "remove"})
+"""Commands that nobody must be led to by a slip."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -44,6 +46,21 @@ class _Read(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - ge
             return self._read(value)
         except (ConfigError, ValueError):
             self.fail(f"it must be {self._valid}, got {value!r}", param, ctx)
+
+
+class Whole(click.IntRange):
+    """A whole number between bounds, refused in the words of the library."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"it must be a whole number{self._bounds()}, got {value!r}", param, ctx)
+
+    def _bounds(self) -> str:
+        if self.min is None:
+            return ""
+        return f" from {self.min} to {self.max}" if self.max else f" of at least {self.min}"
 
 
 def _duration(text: str) -> str:
@@ -74,6 +91,7 @@ EXPIRY = _Read("expiry", f"{_DURATIONS}, or {_INSTANTS}", _expiry)
 SECONDS = _Read("duration", _DURATIONS, lambda text: to_us("duration", text) / 1e6)
 _SIZES = "a size of at least 16Mi, such as 512Mi or 1Gi"
 SIZE = _Read("size", _SIZES, lambda text: read_size("size", text))
+NUMBER = _Read("number", "a number such as 2 or 0.5", float)
 RATE = _Read("rate", "jobs per time such as 10/s, 100/min or 500/30s", Limit)
 
 
@@ -93,7 +111,8 @@ class Commands(click.Group):
         """Refuse an unknown command with the nearest one."""
         known = self.list_commands(ctx)
         if args and args[0] not in known and not args[0].startswith("-"):
-            raise click.UsageError(f"no command {args[0]!r}; {nearest(args[0], known)}", ctx)
+            hint = nearest(args[0], known, never=_DESTRUCTIVE)
+            raise click.UsageError(f"no command {args[0]!r}; {hint}", ctx)
         return super().resolve_command(ctx, args)
 
 

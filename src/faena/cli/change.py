@@ -6,11 +6,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import click
+from rich.console import Console
 
 from faena.app import Faena
 from faena.cli import session
 from faena.cli.argument import DURATION, by, common, confirm, example, split, words
-from faena.cli.output import Output, table
+from faena.cli.output import Output, counted, table
 from faena.cli.progress import progress
 from faena.cli.target import find_app, find_queue
 from faena.errors import JobError
@@ -37,7 +38,12 @@ def _change(output: Output, words: Sequence[str], change: Change, done: str) -> 
         | ({"error": str(answer)} if isinstance(answer, JobError) else {})
         for job_id, answer in outcomes
     ]
-    output.list(told, lambda console: console.print(table(("id", "outcome"), map(tuple, outcomes))))
+
+    def view(console: Console) -> None:
+        if len(outcomes) > 1 or not refused:  # else the error line says it all
+            console.print(table(("id", "outcome"), map(tuple, outcomes)))
+
+    output.list(told, view)
     if refused:
         more = f" (and {len(refused) - 1} others)" if len(refused) > 1 else ""
         raise type(refused[0])(f"{refused[0]}{more}", op=refused[0].op)
@@ -89,7 +95,8 @@ def promote(output: Output, words: tuple[str, ...], *, is_all: bool, by: str) ->
     app = find_app(target)
     queue = find_queue(app, name)
     promoted = _promote_all(output, app, queue, by)
-    output.say({"queue": name, "promoted": promoted}, f"{promoted} jobs of {name} may run now")
+    told = f"{counted(promoted, 'job')} of {name} may run now"
+    output.say({"queue": name, "promoted": promoted}, told)
 
 
 def _promote_all(output: Output, app: Faena, queue: Queue, by: str) -> int:
@@ -132,5 +139,5 @@ def _number(text: str) -> int | str:
 def remove(output: Output, words: tuple[str, ...], *, yes: bool, by: str) -> None:
     """Remove jobs for good; refused while they run, or while a flow or a group waits for them."""
     _, (name, *ids) = split(words, "QUEUE", "ID", rest="ID")
-    confirm(f"Remove {len(ids)} jobs of {name} for good?", yes=yes)
+    confirm(f"Remove {counted(len(ids), 'job')} of {name} for good?", yes=yes)
     _change(output, words, lambda one: one.remove(by=by), "removed")

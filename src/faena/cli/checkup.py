@@ -13,7 +13,7 @@ from rich.text import Text
 from faena.app import Faena
 from faena.cli import session
 from faena.cli.argument import common, example, split, words
-from faena.cli.output import Output, plain, table
+from faena.cli.output import Output, counted, plain, table
 from faena.cli.target import find_app, find_queue
 from faena.engine import Address
 from faena.services.audit import Violation
@@ -88,7 +88,7 @@ def audit(output: Output, words: tuple[str, ...]) -> int:
         if rows:
             console.print(table(("queue", "kind", "name", "problem"), rows))
         else:
-            console.print(Text(f"{len(chosen)} queues are as promised"))
+            console.print(Text(f"{counted(len(chosen), 'queue')}: as promised"))
 
     heads = ("queue", "kind", "name", "problem")
     output.list((dict(zip(heads, row, strict=True)) for row in rows), view)

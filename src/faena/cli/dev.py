@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from faena.cli import log
-from faena.cli.argument import common, example, split, words
+from faena.cli.argument import Whole, common, example, split, words
 from faena.cli.output import Output
 from faena.cli.worker import command
 from faena.errors import ConfigError
@@ -29,7 +29,7 @@ _log = logging.getLogger("faena.dev")
 
 @click.command(epilog=example("faena dev shop.tasks:app"))
 @words("[MODULE:APP]")
-@click.option("--concurrency", type=click.IntRange(1, 10_000), help="Jobs at a time.")
+@click.option("--concurrency", type=Whole(1, 10_000), help="Jobs at a time.")
 @common
 @click.pass_obj
 def dev(output: Output, words: tuple[str, ...], concurrency: int | None) -> int:

@@ -11,10 +11,10 @@ from rich.text import Text
 
 from faena.app import Faena
 from faena.cli import session
-from faena.cli.argument import DURATION, Commands, by, common, example, split, words
+from faena.cli.argument import DURATION, Commands, Whole, by, common, example, split, words
 from faena.cli.document import document
 from faena.cli.explain import retried_at
-from faena.cli.output import Output, attempts, facts, instant, plain, table
+from faena.cli.output import Output, attempts, facts, failures, instant, plain, table, titled
 from faena.cli.target import find_app, find_queue
 from faena.deadletter.desk import Desk
 from faena.deadletter.item import DeadGroup, DeadLetter, DeadStats, Dealt, Status
@@ -73,7 +73,7 @@ def chosen(given: Sequence[str]) -> tuple[Faena, list[str] | None]:
 @words("[MODULE:APP] [QUEUE]...")
 @click.option("--status", type=click.Choice([str(one) for one in Status]))
 @filters
-@click.option("--limit", type=click.IntRange(1, 200), default=50, show_default=True)
+@click.option("--limit", type=Whole(1, 200), default=50, show_default=True)
 @click.option("--cursor", help="Where the page before this one ended.")
 @click.option("--oldest-first", is_flag=True)
 @common
@@ -114,8 +114,7 @@ def _row(letter: DeadLetter) -> tuple[object, ...]:
 
 
 def _said(name: str, code: str | None, message: str) -> str:
-    head = f"{name} ({code})" if code else name
-    return f"{head}: {message}".split("\n")[0]
+    return f"{titled(name, code)}: {message}".split("\n")[0]
 
 
 def _document(letter: DeadLetter, *, is_open: bool) -> dict[str, Any]:
@@ -147,11 +146,7 @@ def _draw(console: Console, letter: DeadLetter, *, is_open: bool) -> None:
     if is_open and letter.payload is not None:
         text = bytes(letter.payload).decode(errors="backslashreplace")
         console.print(facts([("payload", text)]))
-    for error in letter.errors:
-        head = f"attempt {error.attempt}" if error.attempt else "lost"
-        said = _said(error.name, error.code, error.message)
-        console.print(Text(plain(f"\n{head}: {said}"), style="bold"))
-        console.print(Text(plain((error.stack or "").rstrip())))
+    failures(console, letter.errors)
 
 
 def _facts(letter: DeadLetter) -> list[tuple[str, object]]:
@@ -179,7 +174,7 @@ def _facts(letter: DeadLetter) -> list[tuple[str, object]]:
 
 @dlq.command(epilog=example("faena dlq groups shop.tasks:app", "faena dlq groups mail --limit 5"))
 @words("[MODULE:APP] [QUEUE]...")
-@click.option("--limit", type=click.IntRange(1, 200), default=20, show_default=True)
+@click.option("--limit", type=Whole(1, 200), default=20, show_default=True)
 @common
 @click.pass_obj
 def groups(output: Output, words: tuple[str, ...], limit: int) -> None:

@@ -11,7 +11,7 @@ import msgspec
 
 from faena.app import Faena
 from faena.cli import session
-from faena.cli.argument import DURATION, EXPIRY, INSTANT, common, example, split, words
+from faena.cli.argument import DURATION, EXPIRY, INSTANT, Whole, common, example, split, words
 from faena.cli.output import Output
 from faena.cli.target import find_app, find_queue
 from faena.errors import ConfigError, PayloadError, nearest
@@ -53,17 +53,17 @@ _TIMED: Final = (UniqueMode.THROTTLE, UniqueMode.DEBOUNCE)
     type=click.Choice(["raise", "keep"]),
     help="What to do when the id is taken by another job.  [default: raise]",
 )
-@click.option("--durability", help="memory, replicated(n) or fsynced.")
-@click.option("--header", "headers", multiple=True, metavar="NAME=TEXT", help="Several may be.")
+@click.option("--durability", help="memory, replicated(n) or fsynced; replicated is replicated(1).")
+@click.option("--header", "headers", multiple=True, metavar="NAME=TEXT", help="May be repeated.")
 @click.option("--by", help="Who asks for it, in its header faena-by.  [default: nobody]")
 @click.option(
     "--cost",
     "costs",
     multiple=True,
     metavar="UNIT=N",
-    help="Its estimate for limits by cost: tokens=1200. Several may be.",
+    help="Its estimate for limits by cost: tokens=1200. May be repeated.",
 )
-@click.option("--attempts", type=click.IntRange(1, MOST_ATTEMPTS), help="How many at most.")
+@click.option("--attempts", type=Whole(1, MOST_ATTEMPTS), help="Maximum number of attempts.")
 @click.option("--timeout", type=DURATION, help="How long an attempt may run: 90s.")
 @common
 @click.pass_obj
@@ -93,13 +93,16 @@ def enqueue(output: Output, words: tuple[str, ...], **given: Any) -> None:
     }
     output.say(told, receipt.id)
     if receipt.status == "duplicate" and not output.is_json:
-        click.echo(f"it was there before, and is {receipt.state}", err=True)
+        click.echo(f"already exists; {receipt.state}", err=True)
 
 
 def _task(app: Faena, name: str) -> Task[Any, Any]:
     queue_name, slash, task = name.rpartition("/")
     if not slash:
-        raise click.UsageError(f"QUEUE/TASK must be such as mail/send, got {name!r}")
+        known = [f"{queue.name}/{one}" for queue in app.queues.values() for one in queue.tasks]
+        close = next((one for one in known if one.endswith(f"/{name}")), None)
+        hint = f"; did you mean {close!r}?" if close else ""
+        raise click.UsageError(f"QUEUE/TASK must be such as mail/send, got {name!r}{hint}")
     tasks = find_queue(app, queue_name).tasks
     if task not in tasks:
         hint = nearest(task, tasks)
@@ -111,7 +114,11 @@ def _payload(text: str) -> Any:
     try:
         return msgspec.json.decode(_read(text))
     except msgspec.DecodeError as error:
-        raise PayloadError(f"PAYLOAD must be JSON, @FILE or -: {error}", op="enqueue") from None
+        is_bare = text != "-" and text[:1] not in set('@[{"')
+        hint = """; a text is JSON in quotes of its own: '"ana"'""" if is_bare else ""
+        raise PayloadError(
+            f"PAYLOAD must be JSON, @FILE or -: {error}{hint}", op="enqueue"
+        ) from None
 
 
 def _read(text: str) -> bytes:

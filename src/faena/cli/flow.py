@@ -11,7 +11,7 @@ from rich.console import Console
 
 from faena.app import Faena
 from faena.cli import session
-from faena.cli.argument import Commands, by, common, example, split, words
+from faena.cli.argument import Commands, Whole, by, common, example, split, words
 from faena.cli.document import iso
 from faena.cli.output import Output, facts, instant, plain, table
 from faena.cli.target import find_app, find_queue
@@ -37,7 +37,7 @@ def flow() -> None:
 @flow.command("list", epilog=example("faena flow list shop.tasks:app", "faena flow list --ended"))
 @words("[MODULE:APP] [QUEUE]...")
 @click.option("--ended", is_flag=True, help="Those that have ended, instead of those under way.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
+@click.option("--limit", type=Whole(1, 1000), default=50, show_default=True)
 @common
 @click.pass_obj
 def list_(output: Output, words: tuple[str, ...], *, ended: bool, limit: int) -> None:

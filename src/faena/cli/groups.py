@@ -7,7 +7,7 @@ from rich.console import Console
 
 from faena.app import Faena
 from faena.cli import session
-from faena.cli.argument import common, example, split, words
+from faena.cli.argument import Whole, common, example, split, words
 from faena.cli.output import Output, facts, instant, table
 from faena.cli.target import find_app, find_queue
 from faena.engine.mail import Mail
@@ -21,7 +21,7 @@ _HEADS = ("group", "members", "completed", "dead", "cancelled", "since")
     epilog=example("faena groups shop.tasks:app", "faena groups mail/0Q7Xez7i3lQmA8w7fYOA")
 )
 @words("[MODULE:APP] [QUEUE | QUEUE/ID]...")
-@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
+@click.option("--limit", type=Whole(1, 1000), default=50, show_default=True)
 @common
 @click.pass_obj
 def groups(output: Output, words: tuple[str, ...], limit: int) -> None:

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.text import Text
 
 from faena.cli import session
-from faena.cli.argument import common, example, split, words
+from faena.cli.argument import Whole, common, example, split, words
 from faena.cli.document import document
-from faena.cli.output import Output, attempts, facts, instant, plain, table
+from faena.cli.output import Output, attempts, facts, failures, instant, plain, table, titled
 from faena.cli.target import find_app, find_queue
 from faena.errors import JobNotFound
 from faena.explanation import times
@@ -52,10 +52,7 @@ def _draw(console: Console, view: JobView, *, is_open: bool) -> None:
     console.print(facts(_facts(view)))
     if is_open:
         console.print(facts([("payload", _text(view.payload)), ("result", _text(view.result))]))
-    for error in view.errors:
-        head = f"attempt {error.attempt}" if error.attempt else "lost"
-        console.print(Text(plain(f"\n{head}: {error.name}: {error.message}"), style="bold"))
-        console.print(Text(plain((error.stack or "").rstrip())))
+    failures(console, view.errors)
     for line in view.log:
         console.print(Text(plain(f"log  {line}")))
 
@@ -107,7 +104,7 @@ def _text(encoded: msgspec.Raw | bytes | None) -> str | None:
     default=State.DEAD.value,
     show_default=True,
 )
-@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
+@click.option("--limit", type=Whole(1, 1000), default=50, show_default=True)
 @click.option("--cursor", help="Where the page before this one ended.")
 @click.option("--newest-first", is_flag=True)
 @common
@@ -131,6 +128,7 @@ def jobs(
 
     def view(console: Console) -> None:
         heads = ("id", "task", "tenant", "attempts made", "when", "last error")
+        console.print(Text(f"{state} jobs of {name}:", style="bold"))
         console.print(table(heads, map(_row, page.jobs)))
         if page.cursor:
             console.print(Text(plain(f"more: --cursor {page.cursor}")))
@@ -148,7 +146,7 @@ def _when(view: JobView) -> int | None:
 def _row(view: JobView) -> tuple[object, ...]:
     last = view.errors[-1] if view.errors else None
     when = instant(_when(view)) or ""
-    said = f"{last.name}: {last.message}".split("\n")[0] if last else ""
+    said = f"{titled(last.name, last.code)}: {last.message}".split("\n")[0] if last else ""
     return view.id, _task(view), view.tenant or "", view.attempts_made, when, said
 
 

@@ -16,10 +16,12 @@ import msgspec
 
 from faena.cli.document import document as as_document
 from faena.cli.document import page
+from faena.outcomes import ErrorRecord
 
 if TYPE_CHECKING:  # help and JSON do without
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
 _WIDE = 10_000
 """Columns of an output that is no terminal: nothing is cut, grep sees whole lines."""
@@ -53,13 +55,15 @@ class Output:
         self.show(document, lambda console: console.out(plain(line), highlight=False))
 
 
-def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
-    """A plain table; numbers stand to the right."""
+def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> Table | Text:
+    """A plain table; numbers stand to the right. Without rows it says so in a word."""
     from rich import box  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
     lines = [list(row) for row in rows]
+    if not lines:
+        return Text("none")
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for number, heading in enumerate(headings):
         is_number = bool(lines) and all(isinstance(row[number], int) for row in lines)
@@ -83,12 +87,35 @@ def facts(pairs: Iterable[tuple[str, object]]) -> Table:
     return made
 
 
+def counted(number: int, noun: str) -> str:
+    """So many of something: "1 job", "2 jobs"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def plain(text: str) -> str:
     """The text without anything that moves a cursor; line ends stay."""
     return "".join(
         sign if sign.isprintable() or sign == "\n" else sign.encode("unicode_escape").decode()
         for sign in text
     )
+
+
+def failures(console: Console, errors: Iterable[ErrorRecord]) -> None:
+    """Print the failed attempts of a job: which, when, on which worker, what went wrong."""
+    from rich.text import Text  # noqa: PLC0415
+
+    for error in errors:
+        head = f"attempt {error.attempt}" if error.attempt else "lost"
+        at = f" at {instant(error.at)}" if error.at else ""
+        on = f" on {error.worker}" if error.worker else ""
+        said = f"\n{head}{at}{on}: {titled(error.name, error.code)}: {error.message}"
+        console.print(Text(plain(said), style="bold"))
+        console.print(Text(plain((error.stack or "").rstrip())))
+
+
+def titled(name: str, code: str | None) -> str:
+    """An error's name, with its code where it has one."""
+    return f"{name} ({code})" if code else name
 
 
 def attempts(made: int, most: int | None) -> str:

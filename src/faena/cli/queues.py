@@ -12,7 +12,7 @@ from faena.app import Faena
 from faena.cli import session
 from faena.cli.argument import DURATION, by, common, confirm, example, split, words
 from faena.cli.document import document
-from faena.cli.output import Output, instant, table
+from faena.cli.output import Output, counted, instant, table
 from faena.cli.progress import progress
 from faena.cli.settings import readable
 from faena.cli.target import find_app, find_queue
@@ -93,7 +93,12 @@ def _choose(words: Sequence[str], *, all_queues: bool) -> tuple[Faena, list[Queu
 @words("[MODULE:APP] [QUEUE]...")
 @click.option("--all", "all_queues", is_flag=True, help="Every queue of the app.")
 @click.option("--for", "duration", type=DURATION, help="End the pause by itself: 5m, 2h.")
-@click.option("--reason", default="pause", show_default=True, help="The name of the hold.")
+@click.option(
+    "--reason",
+    default="pause",
+    show_default=True,
+    help="Why, in a few words; `resume` ends the hold with the same reason.",
+)
 @by
 @common
 @click.pass_obj
@@ -197,7 +202,9 @@ def clean(
 
     with progress(output, "cleaning") as advance:
         done = session.run(app, lambda: _each(chosen, sweep))
-    lines = "\n".join(f"{one['removed']} jobs removed from {one['queue']}" for one in done)
+    lines = "\n".join(
+        f"{counted(one['removed'], 'job')} removed from {one['queue']}" for one in done
+    )
     output.list(done, lambda console: console.print(Text(lines)))
 
 
@@ -220,7 +227,8 @@ def drain(
         removed = session.run(
             app, lambda: queue.drain(is_delayed_too=not keep_delayed, report=advance, by=by)
         )
-    output.say({"queue": name, "removed": removed}, f"{removed} waiting jobs removed from {name}")
+    told = f"{counted(removed, 'waiting job')} removed from {name}"
+    output.say({"queue": name, "removed": removed}, told)
 
 
 @click.command(epilog=example("faena obliterate shop.tasks:app mail --yes"))

@@ -10,7 +10,7 @@ import click
 from rich.text import Text
 
 from faena.cli import session
-from faena.cli.argument import RATE, common, example, split, words
+from faena.cli.argument import RATE, Whole, common, example, split, words
 from faena.cli.dlq import chosen, decision, dlq, filters
 from faena.cli.output import Output, instant, table
 from faena.cli.progress import progress
@@ -33,11 +33,11 @@ from faena.limits import Limit
 @click.option("--rate", type=RATE, help="How fast: 50/s, 100/min.")
 @click.option(
     "--canary",
-    type=click.IntRange(0, MOST_CANARIES),
+    type=Whole(0, MOST_CANARIES),
     default=0,
     help="So many first; the others follow when all of them have completed.",
 )
-@click.option("--failures", type=click.IntRange(0), help="End it when more than this die again.")
+@click.option("--failures", type=Whole(0), help="End it when more than this die again.")
 @click.option("--resume", metavar="ID", help="Go on with one that was stopped, or left alone.")
 @click.option("--stop", metavar="ID", help="End one, whoever drives it.")
 @decision

@@ -30,7 +30,11 @@ from faena.errors import (
 )
 
 _NEXT: Final[tuple[tuple[type[FaenaError], str | None, str], ...]] = (
-    (StoreUnavailable, None, "start the broker, or put its address into FAENA_URL"),
+    (
+        StoreUnavailable,
+        None,
+        "start the broker, or correct its address: the app's url, else FAENA_URL",
+    ),
     (StoreRejected, None, "examine the broker with `faena doctor`"),
     (JobNotFound, "flow", "`faena flow list` lists those under way, `--ended` the others"),
     (JobNotFound, "group", "`faena groups` lists those under way"),

@@ -18,11 +18,12 @@ from rich.console import Console
 from faena.agenda import Mark
 from faena.app import Faena
 from faena.cli import session
-from faena.cli.argument import DURATION, Commands, by, common, example, split, words
+from faena.cli.argument import DURATION, Commands, Whole, by, common, example, split, words
 from faena.cli.document import document, iso, seconds
 from faena.cli.output import Output, facts, instant, table
 from faena.cli.target import find_app
 from faena.duration import describe
+from faena.errors import PayloadError
 from faena.options.schedule import OVERLAPS, TIMINGS
 from faena.options.schedule import iso as readable
 from faena.timetable import ScheduleView
@@ -77,7 +78,7 @@ def list_(output: Output, words: tuple[str, ...]) -> None:
 @click.option(
     "--next",
     "number",
-    type=click.IntRange(1, 1000),
+    type=Whole(1, 1000),
     default=5,
     show_default=True,
     help="How many of the next instants.",
@@ -106,7 +107,7 @@ def _timed(command: F) -> F:
             click.option("--cron", help="An expression of 5 fields, or 6 with seconds first."),
             click.option("--every", type=DURATION, help="An interval: 90s, 5m, 6h."),
             click.option(
-                "--at", multiple=True, help="An instant such as 2026-12-24T18:00; several may be."
+                "--at", multiple=True, help="An instant such as 2026-12-24T18:00; may be repeated."
             ),
             click.option("--tz", help="The zone, such as Europe/Madrid."),
             click.option("--jitter", help="Put each job off by part of this; none for not at all."),
@@ -148,7 +149,12 @@ def create(output: Output, words: tuple[str, ...], task: str, by: str, **given: 
     def work(app: Faena, name: str) -> Awaitable[ScheduleView]:
         return app.schedules.create(name, task, by=by, **terms)
 
-    _decide(output, words, work)
+    try:
+        _decide(output, words, work)
+    except PayloadError as error:
+        if "payload" in terms:
+            raise
+        raise PayloadError(f"{error}, with --payload", op=error.op) from None
 
 
 @schedules.command(

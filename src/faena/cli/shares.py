@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from faena.cli import session
-from faena.cli.argument import common, example, split, words
+from faena.cli.argument import Whole, common, example, split, words
 from faena.cli.document import iso, seconds
 from faena.cli.output import Output, instant, table
 from faena.cli.target import find_app, find_queue
@@ -25,7 +25,7 @@ _HEADS = ("minute", "tenant", "given", "share", "mean wait", "kept back")
 @words("[MODULE:APP] QUEUE")
 @click.option(
     "--minutes",
-    type=click.IntRange(0, 59),
+    type=Whole(0, 59),
     default=1,
     show_default=True,
     help="How many full minutes, beside the one that still runs.",

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from faena.app import Faena
 from faena.cli import session
-from faena.cli.argument import DURATION, RATE, by, common, example, split, words
+from faena.cli.argument import DURATION, NUMBER, RATE, Whole, by, common, example, split, words
 from faena.cli.document import document
 from faena.cli.output import Output, facts, instant, plain, table
 from faena.cli.target import find_app, find_queue
@@ -62,7 +62,7 @@ def tenants() -> None:
 @words("[MODULE:APP] QUEUE [TENANT]")
 @click.option(
     "--limit",
-    type=click.IntRange(1, 1000),
+    type=Whole(1, 1000),
     default=50,
     show_default=True,
     help="How many tenants, those with the most jobs first.",
@@ -147,9 +147,9 @@ def rejoin(output: Output, words: tuple[str, ...], by: str, wait: str) -> None:
 @words("[MODULE:APP] QUEUE TENANT")
 @click.option("--limit", "limits", type=RATE, multiple=True, help="Jobs per time; several stack.")
 @click.option("--no-limits", is_flag=True, help="None, whatever the queue says.")
-@click.option("--max-running", type=int, help="Its jobs running at a time.")
-@click.option("--weight", type=float, help="Its share beside the others, who have 1.")
-@click.option("--size", type=int, help="Live jobs from which more are refused.")
+@click.option("--max-running", type=Whole(), help="Its jobs running at a time.")
+@click.option("--weight", type=NUMBER, help="Its share beside the others, who have 1.")
+@click.option("--size", type=Whole(), help="Live jobs from which more are refused.")
 @click.option(
     "--drop", type=click.Choice(SETTINGS), multiple=True, help="Let the queue decide this again."
 )

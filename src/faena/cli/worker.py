@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 
 from faena.cli import log, serving
-from faena.cli.argument import RATE, SECONDS, SIZE, common, example, split, words
+from faena.cli.argument import RATE, SECONDS, SIZE, Whole, common, example, split, words
 from faena.cli.output import Output
 from faena.cli.target import find_app
 from faena.limits import Limit
@@ -63,13 +63,11 @@ def _rate_of_environ() -> Limit | None:
 @click.option("--queues", help="Queues to serve, such as mail,invoice. Default: all.")
 @click.option(
     "--concurrency",
-    type=click.IntRange(1, 10_000),
+    type=Whole(1, 10_000),
     envvar="WORKER_CONCURRENCY",
     help="Jobs at a time in one process.",
 )
-@click.option(
-    "--instances", type=click.IntRange(1, 100), help="Processes.  [default: the pool's, or 1]"
-)
+@click.option("--instances", type=Whole(1, 100), help="Processes.  [default: the pool's, or 1]")
 @click.option(
     "--grace",
     type=SECONDS,

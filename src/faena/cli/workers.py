@@ -9,7 +9,7 @@ import click
 from rich.text import Text
 
 from faena.cli import session
-from faena.cli.argument import common, example, split, words
+from faena.cli.argument import Whole, common, example, split, words
 from faena.cli.document import iso
 from faena.cli.output import Output, instant, plain, table
 from faena.cli.target import find_app, find_queue
@@ -26,7 +26,7 @@ _HEADS: Final = ("worker", "queues", "running", "busy since", "what it does")
 @words("[MODULE:APP] [QUEUE]...")
 @click.option(
     "--limit",
-    type=click.IntRange(1, 10_000),
+    type=Whole(1, 10_000),
     default=1000,
     show_default=True,
     help="How many running jobs of a queue to look at.",

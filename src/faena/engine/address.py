@@ -228,6 +228,8 @@ class _Parser:
 
     def _read_node(self, text: str) -> Node:
         found = _HOST.fullmatch(text)
+        if not found and _HOST.fullmatch(text.rpartition(":")[0]):
+            self._refuse("must have a port from 1 to 65535 after the host's colon")
         if not found:
             self._refuse("must have a host name or an address ([…] around IPv6)")
         default = 26379 if self._kind == "sentinel" else 6379

@@ -11,7 +11,7 @@ from typing import Any
 import hiredis
 
 from faena.engine.address import Address, Node, Tls
-from faena.engine.faults import WrongProtocol
+from faena.engine.faults import Misfit, NotOurs
 from faena.engine.link import Link, open_link, pack
 from faena.errors import ConfigError
 
@@ -69,22 +69,31 @@ class Dialer:
         except (ssl.SSLError, ConnectionError) as failure:
             if not isinstance(failure, ssl.SSLCertVerificationError | ConnectionRefusedError):
                 await self._refuse_misfit(node)
+            if isinstance(failure, NotOurs) and not self._has_greeted:
+                raise Misfit("what answers there is no Valkey or Redis") from failure
             raise
         self._has_greeted = True
         for reply in replies[: len(required)]:
             if isinstance(reply, hiredis.ReplyError):
                 link.close()
-                raise reply
+                raise self._told(reply)
         return link, replies
+
+    def _told(self, refusal: hiredis.ReplyError) -> Exception:
+        """The server's own words do not say which database it does not have."""
+        if "DB index" in str(refusal):
+            db = self._address.db
+            return Misfit(f"the URL names database {db}, which the server does not have")
+        return refusal
 
     async def _refuse_misfit(self, node: Node) -> None:
         """A server that never understood us may be one for TLS, or one without: then say so."""
         if self._has_greeted or node.path:
             return
         if self._tls is not None and await _answers(node, None):
-            raise WrongProtocol("this port does not speak TLS: use valkey:// or redis://")
+            raise Misfit("this port does not speak TLS: use valkey:// or redis://")
         if self._tls is None and await _answers(node, _trusting()):
-            raise WrongProtocol("this port speaks TLS: use valkeys:// or rediss://")
+            raise Misfit("this port speaks TLS: use valkeys:// or rediss://")
 
 
 async def _answers(node: Node, tls: ssl.SSLContext | None) -> bool:

@@ -72,13 +72,17 @@ _REMEDIES = {
 Failure = hiredis.ReplyError | OSError
 
 
-class WrongProtocol(ConnectionError):
-    """The port speaks TLS and we do not, or the other way round."""
+class Misfit(ConnectionError):
+    """What answers is not what the URL says: TLS, a database, a password, a server of its kind."""
+
+
+class NotOurs(ConnectionError):
+    """What came in is no reply of a Valkey or Redis."""
 
 
 def judge(failure: Failure) -> Verdict:
     """Sort one failure; connection trouble of every kind counts as a possible take-over."""
-    if isinstance(failure, ssl.SSLCertVerificationError | WrongProtocol):
+    if isinstance(failure, ssl.SSLCertVerificationError | Misfit):
         return Verdict.REJECTED
     if isinstance(failure, OSError):
         return Verdict.LOOK
@@ -101,7 +105,7 @@ def refused(failure: Failure, *, where: object, op: str) -> StoreError:
         return ScriptError(f"{op} failed on the broker at {where}: {_words(failure)}", op=op)
     remedy = _REMEDIES.get(_code(failure), "")
     said = f"{remedy} ({_words(failure)})" if remedy else _words(failure)
-    return StoreRejected(f"{op} was refused by the broker at {where}: {said}", op=op)
+    return StoreRejected(f"the broker at {where} refused the call: {said}", op=op)
 
 
 def translated(failure: Failure, *, where: object, op: str) -> StoreError:
@@ -139,7 +143,7 @@ def is_full(reply: Any) -> bool:
 def as_value(reply: Any, *, where: object, op: str) -> Any:
     """The reply, or the error it stands for, to be handed on instead of raised."""
     if isinstance(reply, hiredis.ReplyError):
-        said = f"{op} was not confirmed by the broker at {where}: {_words(reply)}"
+        said = f"the broker at {where} did not confirm it: {_words(reply)}"
         return StoreRejected(said, op=op)
     return reply
 
@@ -154,7 +158,7 @@ def unavailable(
 ) -> StoreUnavailable:
     """The error for whatever did not get better in time."""
     after = f" after {waited_s:.1f} s" if waited_s >= 0.05 else ""
-    message = f"{op} could not reach the broker at {where}{after}: {_words(failure)}"
+    message = f"could not reach the broker at {where}{after}: {_words(failure)}"
     return StoreUnavailable(message, op=op, is_outcome_unknown=is_outcome_unknown)
 
 

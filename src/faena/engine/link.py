@@ -22,6 +22,7 @@ from typing import Any, cast
 import hiredis
 
 from faena.engine.address import Node
+from faena.engine.faults import NotOurs
 
 _NOTHING = object()  # hiredis hands this back when no whole reply is buffered; None is a real reply
 
@@ -46,6 +47,7 @@ class Link(asyncio.Protocol):
         self._checks_at = 0.0  # when the timer runs out
         self._timeout_s = 0.0  # of silence, of the request in flight
         self._moved_at = 0.0  # when bytes last came in, or a full buffer had gone out
+        self._is_foreign = False  # whether something came in that is no reply
         self._unsent = 0  # bytes that the transport held when last looked at
 
     @property
@@ -101,6 +103,7 @@ class Link(asyncio.Protocol):
             while (reply := reader.gets()) is not _NOTHING:
                 self._accept(reply)
         except hiredis.ProtocolError:
+            self._is_foreign = True
             self.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -156,7 +159,7 @@ class Link(asyncio.Protocol):
         # A server that turns us away (too many clients) says so unasked, and hangs up.
         if self._replies and isinstance(self._replies[0], hiredis.ReplyError):
             return self._replies[0]
-        return ConnectionError("connection lost")
+        return NotOurs("no reply") if self._is_foreign else ConnectionError("connection lost")
 
 
 async def open_link(node: Node, tls: ssl.SSLContext | None) -> Link:

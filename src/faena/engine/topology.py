@@ -17,6 +17,7 @@ import hiredis
 
 from faena.engine.address import Address, Node
 from faena.engine.dialer import Dialer
+from faena.engine.faults import Misfit
 from faena.engine.link import Link, pack
 from faena.engine.subscription import Subscription
 from faena.errors import StoreRejected
@@ -159,11 +160,24 @@ class Sentinels:
         # dead primary for ever.
         self._sentinels.append(self._sentinels.pop(0))
         command = pack(("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._service))
-        answer = await _ask_any(self._sentinels, self._dialer.dial_sentinel, command)
+        try:
+            answer = await _ask_any(self._sentinels, self._dialer.dial_sentinel, command)
+        except hiredis.ReplyError as refusal:
+            raise _told(refusal) from refusal
         if answer is None:
             known = ", ".join(map(str, self._sentinels))
             raise StoreRejected(f"no service named {self._service!r} at the sentinels {known}")
         self._primary = Node(answer[1][0].decode(), int(answer[1][1]))
+
+
+def _told(refusal: hiredis.ReplyError) -> Exception:
+    """Name the credentials that are meant: those of the servers are others."""
+    if str(refusal).startswith(("NOAUTH", "WRONGPASS")):
+        return Misfit(
+            "the sentinels want a password of their own: put the right one in the URL, "
+            f"?sentinel_password=… ({refusal})"
+        )
+    return refusal
 
 
 class Cluster:

@@ -12,6 +12,7 @@ from faena.number import check_whole
 
 _TEXT: Final = re.compile(r"([a-z]+)(?:\(([0-9]{1,3})\))?")
 _MOST_REPLICAS: Final = 16
+_KNOWN: Final = ("fsynced", "memory", "replicated(n)")
 
 
 class DurabilityLevel(StrEnum):
@@ -57,8 +58,7 @@ class Durability:
         name, count = found.groups() if found else (str(value), None)
         if name not in set(DurabilityLevel):
             raise ConfigError(
-                f"durability must be memory, replicated(n) or fsynced, got {value!r}; "
-                f"{nearest(name, map(str, DurabilityLevel))}",
+                f"durability must be a known level, got {value!r}; {nearest(name, _KNOWN)}",
                 field="durability",
                 value=value,
             )

@@ -31,7 +31,7 @@ class Order(StrEnum):
         if found is not None:
             return found
         raise ConfigError(
-            f"order must be a known order, got {value!r}; {nearest(str(value), _ORDERS)}",
+            f"order must be a known order, got {value!r}; {nearest(str(value), map(str, Order))}",
             field="order",
             value=value,
         )

@@ -40,7 +40,11 @@ class Finding:
 
 
 async def examine(
-    wire: Wire, *, namespace: str = "faena", clock: Callable[[], float] = time.time
+    wire: Wire,
+    *,
+    namespace: str = "faena",
+    clock: Callable[[], float] = time.time,
+    is_embedded: bool = False,
 ) -> list[Finding]:
     """Look at every primary; a broker that cannot be reached is a finding too.
 
@@ -58,7 +62,15 @@ async def examine(
             findings += found
     except StoreError as error:
         return [Finding("connection", "fail", str(error), "start the broker or correct the URL")]
-    return findings
+    return [_of_embedded(each) for each in findings] if is_embedded else findings
+
+
+def _of_embedded(finding: Finding) -> Finding:
+    """An embedded server has no configuration that anybody could edit."""
+    if finding.advice is None or not finding.advice.startswith("run CONFIG SET"):
+        return finding
+    advice = "nothing to do: an embedded Valkey is for development; elsewhere set FAENA_URL"
+    return replace(finding, advice=advice)
 
 
 async def visit(address: Address, **options: Any) -> list[Finding]:

@@ -167,11 +167,17 @@ def read_kinds(kinds: Any) -> frozenset[str]:
     for name in given:
         if name not in NAMES:
             raise ConfigError(
-                f"kind must be a known name of events, got {name!r}; {nearest(str(name), NAMES)}",
+                f"kind must be a known name of events, got {name!r}; {_hint(str(name))}",
                 field="kinds",
                 value=name,
             )
     return frozenset(given) | {"gap"}
+
+
+def _hint(name: str) -> str:
+    if name == "failed":
+        return "a failed attempt is 'retried', the last one 'dead'"
+    return nearest(name, NAMES)
 
 
 async def follow(

@@ -105,7 +105,10 @@ class Supervisor:
             loop.call_later(limits.margin_s, self._kill)
             return
         self.is_stopping = True
-        _log.info("stopping: running jobs have %.0f s to end", limits.grace_s)
+        if any(ward.serving.is_set() for ward in self._wards()):
+            _log.info("stopping: running jobs have %.0f s to end", limits.grace_s)
+        else:
+            _log.info("stopping: no worker serves yet")
         for post in self._posts:
             post.close()
         loop.call_later(limits.grace_s + limits.margin_s, self._kill)

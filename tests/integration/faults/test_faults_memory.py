@@ -35,7 +35,7 @@ async def test_a_full_broker_refuses_new_jobs_and_ends_the_ones_it_has(
     accepted |= await enqueue(app, [Work() for _ in range(20)], delay="300ms")
     await eventually(lambda: len(crew.ledger.jobs("start")) == 10)
     await _fill(app, server)
-    with pytest.raises(StoreRejected, match=r"enqueue was refused .* maxmemory"):
+    with pytest.raises(StoreRejected, match=r"refused the call: .* maxmemory"):
         await task_of(app).enqueue(Work())
 
     await all_completed(app, accepted)

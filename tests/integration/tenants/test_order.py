@@ -68,9 +68,9 @@ async def test_an_order_asks_for_what_it_orders_by(app: Faena, h: Harness) -> No
     @app.queue("keys", order="key").task
     async def other(job: Job) -> None: ...
 
-    with pytest.raises(ConfigError, match="order of each tenant: enqueue must be given tenant="):
+    with pytest.raises(ConfigError, match="order of each tenant: its jobs must have one"):
         await one.enqueue()
-    with pytest.raises(ConfigError, match="order of each key: enqueue must be given key="):
+    with pytest.raises(ConfigError, match="order of each key: its jobs must have one"):
         await other.enqueue(tenant="acme")
 
 
