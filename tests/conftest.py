@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import itertools
+import signal
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -19,6 +20,12 @@ from tests._support.rig import Rig
 from tests._support.valkey import Server
 
 _numbers = itertools.count(1)
+
+
+def pytest_configure() -> None:
+    """A shell starts what runs in its background with SIGINT ignored, and children inherit that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -130,13 +130,6 @@ async def test_a_worker_over_its_memory_is_replaced_at_once_but_not_endlessly(ya
     assert len(yard.starts()) == 2
 
 
-async def test_workers_started_later_wait_for_a_broker_that_is_away(yard: Yard) -> None:
-    supervisor = yard.supervisor("2", options())
-    async with running(supervisor):
-        await eventually(lambda: len(yard.starts()) == 2)
-    assert [patient for _, _, patient in yard.starts()] == [False, True]
-
-
 async def test_a_worker_that_will_not_end_is_killed_and_spoils_the_exit_code(yard: Yard) -> None:
     supervisor = yard.supervisor("ignore", options(grace_s=0.2))
     async with running(supervisor) as end:
