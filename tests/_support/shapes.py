@@ -207,6 +207,7 @@ async def furnish_all(rig: Rig) -> None:
     await furnish(rig)
     await run_one(rig)
     await furnish_flows(rig)
+    await run_one(rig)
     await furnish_lanes(rig)
     await furnish_schedules(rig)
     await furnish_homes(rig)
