@@ -54,6 +54,18 @@ def task_costs(options: QueueOptions, task: str) -> Mapping[str, int]:
     return {unit: number for unit, number in costs.items() if unit in options.units}
 
 
+def check_units(queue: str, declared: QueueOptions, wanted: QueueOptions) -> None:
+    """Refuse an edit whose limits count what code has no limit by: no job could say its cost."""
+    for unit in sorted(wanted.units - declared.units):
+        field = "limits" if unit in {one.cost for one in wanted.limits} else "tenant_limits"
+        raise ConfigError(
+            f"{field} of queue {queue} must be by a cost that code declares a limit by, got "
+            f"{unit!r}: its jobs do not say that cost",
+            field=field,
+            value=getattr(wanted, field),
+        )
+
+
 def check_used(used: Mapping[str, Any]) -> Mapping[str, int]:
     """Return what a handler says it has used, by unit."""
     return {

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack
 
 from faena.codec import codec_for
+from faena.costs import check_units
 from faena.duration import Duration, to_s, to_us
 from faena.engine import Engine
 from faena.engine.behalf import on_behalf
@@ -283,7 +284,9 @@ class Queue:
                 field="key_limits",
                 value=changes.get("key_limits"),
             )
-        edit = written(changed(self.options, changes), changes)
+        wanted = changed(self.options, changes)
+        check_units(self.name, self.options, wanted)
+        edit = written(wanted, changes)
         if edit:
             with on_behalf(by):
                 await self._everywhere(lambda engine, home: engine.configure(home, edit))

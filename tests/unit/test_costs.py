@@ -91,3 +91,10 @@ def test_what_cannot_be_meant_together_is_refused() -> None:
 async def test_one_tenant_s_own_limits_are_on_claims() -> None:
     with pytest.raises(ConfigError, match="limits of one tenant must be on claims"):
         await queue.tenant("acme").configure(limits=[TOKENS])
+
+
+@pytest.mark.parametrize("field", ["limits", "tenant_limits"])
+async def test_no_edit_limits_a_cost_that_jobs_cannot_say(field: Any) -> None:
+    with pytest.raises(ConfigError, match=f"{field} of queue llm must be by a cost that") as caught:
+        await queue.configure(**{field: [Limit("5/s"), Limit("9/h", cost="pages")]})
+    assert caught.value.field == field
