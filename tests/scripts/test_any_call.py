@@ -30,7 +30,7 @@ bounded = settings(
 many = settings(bounded, max_examples=20_000 if IS_LONG else 80)
 
 FIELDS = [
-    *"alipcumnobxdwtszefr",
+    *"alipcumnobxdwtszefrkvqy",
     *("to", "limits", "max_running", "weight", "size", "held_until", "reason", "ends_at", "state"),
     *("filter", "score", "last", "max", "per_us", "due_at", "canary", "first", "failures", "died"),
 ]

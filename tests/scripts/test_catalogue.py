@@ -20,6 +20,7 @@ from tests._support.furnish import (
     run_one,
 )
 from tests._support.rig import Rig
+from tests.scripts.test_any_call import FIELDS
 
 ROOT = Path(__file__).resolve().parents[2]
 LUA = ROOT / "src" / "faena" / "engine" / "lua"
@@ -95,6 +96,21 @@ def test_every_script_has_a_test_of_its_own(name: str) -> None:
 def test_the_journal_knows_every_command_that_a_script_sends() -> None:
     known = set(re.findall(r"\b([A-Z]{3,}) = ", (LUA / "lib" / "journal.lua").read_text()))
     assert literals("call") - known <= {"DEL", "UNLINK", "XADD", *UNGUARDED}
+
+
+def test_every_letter_of_a_mark_is_explained_judged_and_spoilt() -> None:
+    text = (LUA / "lib" / "mark.lua").read_text()
+    table = "\n".join(line for line in text.splitlines() if line.startswith("--   "))
+    explained = set(re.findall(r" {2,}([a-z])  (?=\S)", table))
+    used = {letter for path in FILES for letter in re.findall(r"\bmark\.([a-z])\b", code(path))}
+    (kinds,) = re.findall(r"KINDS = \{([^}]*)\}", text)
+    judged = set(re.findall(r"\b([a-z]) = '", kinds))
+    assert used - {"z"} <= explained
+    assert explained - judged == {"c", "i", "s"}  # of two only whether they are there; a place
+    assert explained <= {*FIELDS}
+    page = (ROOT / "docs" / "design" / "keys.md").read_text()
+    (said,) = re.findall(r"^- `marks`: (.*?)^- ", page, re.MULTILINE | re.DOTALL)
+    assert {*re.findall(r"`([a-z])`", said)} == explained
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

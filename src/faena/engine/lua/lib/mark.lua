@@ -7,6 +7,7 @@
 --   q  when it was taken in, of a job that has left the place it had then
 --   d  the redrive that made it   w  the flow or group it tells   t  what it told last
 --   y  {how often, why}: it was parked since a handler last had it
+--   s  its place in its chain, to which it comes back
 --   v  {lease, costs}: what its handler has said it used under that lease
 -- `z` makes a mark longer than 64 bytes: a small hash of shorter values is a listpack, where finding
 -- each of a batch of ids is O(n).
