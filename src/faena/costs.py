@@ -54,7 +54,7 @@ def task_costs(options: QueueOptions, task: str) -> Mapping[str, int]:
     return {unit: number for unit, number in costs.items() if unit in options.units}
 
 
-def check_units(queue: str, declared: QueueOptions, wanted: QueueOptions) -> None:
+def check_units(queue: str, declared: QueueOptions, wanted: QueueOptions) -> QueueOptions:
     """Refuse an edit whose limits count what code has no limit by: no job could say its cost."""
     for unit in sorted(wanted.units - declared.units):
         field = "limits" if unit in {one.cost for one in wanted.limits} else "tenant_limits"
@@ -64,6 +64,7 @@ def check_units(queue: str, declared: QueueOptions, wanted: QueueOptions) -> Non
             field=field,
             value=getattr(wanted, field),
         )
+    return wanted
 
 
 def check_used(used: Mapping[str, Any]) -> Mapping[str, int]:

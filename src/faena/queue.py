@@ -284,8 +284,7 @@ class Queue:
                 field="key_limits",
                 value=changes.get("key_limits"),
             )
-        wanted = changed(self.options, changes)
-        check_units(self.name, self.options, wanted)
+        wanted = check_units(self.name, self.options, changed(self.options, changes))
         edit = written(wanted, changes)
         if edit:
             with on_behalf(by):
