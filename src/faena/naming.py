@@ -7,10 +7,12 @@ from typing import Any
 
 from faena.errors import ArgumentError, ConfigError
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
-_LABEL_MAX = 128
-_WORDS_MAX = 128
-_REASON_MAX = 200
+NAME = "[a-z0-9][a-z0-9._-]{0,63}"
+LABEL_MAX = 128
+WORDS_MAX = 128
+REASON_MAX = 200
+
+_NAME = re.compile(NAME)
 
 
 def check_name(what: str, value: Any) -> str:
@@ -27,10 +29,10 @@ def check_name(what: str, value: Any) -> str:
 
 def check_label(what: str, value: Any) -> str:
     """Return `value` when it may stand as a tenant, key or job id: short, printable, not blank."""
-    if isinstance(value, str) and 0 < len(value) <= _LABEL_MAX and _is_clean(value):
+    if isinstance(value, str) and 0 < len(value) <= LABEL_MAX and _is_clean(value):
         return value
     raise ArgumentError(
-        f"{what} must be 1 to {_LABEL_MAX} printable characters without spaces, got {value!r}",
+        f"{what} must be 1 to {LABEL_MAX} printable characters without spaces, got {value!r}",
         field=what,
         value=value,
     )
@@ -38,10 +40,10 @@ def check_label(what: str, value: Any) -> str:
 
 def check_words(what: str, value: Any) -> str:
     """Return `value` when it may stand as an error's name or code: a label that may have spaces."""
-    if isinstance(value, str) and 0 < len(value) <= _WORDS_MAX and value.isprintable():
+    if isinstance(value, str) and 0 < len(value) <= WORDS_MAX and value.isprintable():
         return value
     raise ConfigError(
-        f"{what} must be 1 to {_WORDS_MAX} printable characters, got {value!r}",
+        f"{what} must be 1 to {WORDS_MAX} printable characters, got {value!r}",
         field=what,
         value=value,
     )
@@ -50,10 +52,10 @@ def check_words(what: str, value: Any) -> str:
 def check_reason(value: Any) -> str:
     """Return `value` when it may stand as the reason of a hold: a line, not blank."""
     is_text = isinstance(value, str) and value.isprintable() and bool(value.strip())
-    if is_text and len(value) <= _REASON_MAX:
+    if is_text and len(value) <= REASON_MAX:
         return value
     raise ConfigError(
-        f"reason must be 1 to {_REASON_MAX} printable characters, got {value!r}",
+        f"reason must be 1 to {REASON_MAX} printable characters, got {value!r}",
         field="reason",
         value=value,
     )
@@ -63,9 +65,9 @@ def as_words(text: str) -> str:
     """A text of somebody's so that it passes as words: cut, with escapes for what is no sign."""
     signs = [
         sign if sign.isprintable() else sign.encode("unicode_escape").decode()
-        for sign in text[:_WORDS_MAX]
+        for sign in text[:WORDS_MAX]
     ]
-    return "".join(signs)[:_WORDS_MAX]
+    return "".join(signs)[:WORDS_MAX]
 
 
 def _is_clean(text: str) -> bool:
