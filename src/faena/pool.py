@@ -32,6 +32,7 @@ class Pool:
     """Processes that serve the same queues."""
 
     name: str
+    """What `--pool` and WORKER_POOL call it."""
 
     queues: tuple[str, ...]
     """The queues its workers serve; at least one."""

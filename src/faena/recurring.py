@@ -51,8 +51,11 @@ class ScheduleFields(TypedDict, total=False):
     missed: str
     """After an outage: "skip", fire the "latest", or "all", such as "all(10)"."""
     tenant: str | None
+    """Of its jobs; none by default."""
     key: str | None
+    """Of its jobs; none by default."""
     priority: int | str
+    """Of its jobs: 1 (soonest) to 100, or a level's name; the task's by default."""
 
 
 class RecurringFields(ScheduleFields, total=False):

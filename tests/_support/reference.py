@@ -13,7 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import click
 
@@ -54,7 +54,7 @@ OPTIONS: Final = (
     Part("Retain", "faena.options.retain:Retain", "`retain=…`"),
     Part("Unique", "faena.options.unique:Unique", "`unique=…` of an enqueue call"),
     Part("Durability", "faena.options.durability:Durability", "`durability=…` of an enqueue call"),
-    Part("Schedule", "faena.options.schedule:Terms", "`@app.cron(…)`, `@app.every(…)`"),
+    Part("Schedule", "faena.recurring:ScheduleFields", "`@app.cron(…)`, `@app.every(…)`"),
     Part("Pool", "faena.pool:Pool", "`app.pool(name, queues, …)`"),
     Part("Worker", "faena.worker.worker:WorkerOptions", "`app.run_worker(…)`"),
     Part("Dead letters", "faena.options.dead_letters:DeadLetters", "`Faena(dead_letters=…)`"),
@@ -63,15 +63,23 @@ OPTIONS: Final = (
 VALUES: Final = (
     Part("Job", "faena.job:Job", "what a handler gets"),
     Part("JobView", "faena.job:JobView", "`await handle.view()`, `queue.jobs(…)`"),
-    Part("Receipt", "faena.task:Receipt", "`await task.enqueue(…)`"),
+    Part("Receipt", "faena.receipt:Receipt", "`await task.enqueue(…)`"),
     Part("ErrorRecord", "faena.outcomes:ErrorRecord", "`JobView.errors`"),
+    Part("Failure", "faena.hooks:Failure", "what hooks get: `@task.on_failure`, `@task.on_dead`"),
+    Part("Event", "faena.telemetry.events:Event", "`async for event in app.events()`"),
+    Part("Health", "faena.health:Health", "`await app.health()`"),
+    Part("QueueHealth", "faena.health:QueueHealth", "`Health.queues`"),
     Part("TenantView", "faena.tenants:TenantView", "`await queue.tenants()`"),
     Part("ScheduleView", "faena.timetable:ScheduleView", "`await app.schedules.list()`"),
     Part("DeadLetter", "faena.deadletter.item:DeadLetter", "`await app.dead_letters.list()`"),
-    Part("RedriveView", "faena.deadletter.redrive:RedriveView", "`app.dead_letters.redrives()`"),
+    Part("RedriveView", "faena.deadletter.progress:RedriveView", "`app.dead_letters.redrives()`"),
 )
 
 VARIABLES: Final[Mapping[str, str]] = {
+    "FAENA_ENV": "`production` refuses the embedded Valkey",
+    "FAENA_BY": "who decides, for commands that are not told `--by`",
+    "ENABLE_DLQ_AUTO_RETRY": "true or false: whether dead jobs are retried automatically",
+    "LOG_LEVEL": "of `faena worker`",
     "FAENA_APP": "MODULE:APP of every command that is given none",
     "FAENA_URL": "the broker's URL, unless code gives one",
     "REDIS_URL": "the same, where FAENA_URL is not set",
@@ -86,7 +94,7 @@ VARIABLES: Final[Mapping[str, str]] = {
     "WORKER_RATE_LIMIT_DURATION": "milliseconds; 60000 by default",
 }
 _PRIVATE: Final = {"FAENA_LIFELINE", "FAENA_LIFELINE_PATIENT"}
-_VARIABLE: Final = re.compile(r"[\"']((?:FAENA|REDIS|WORKER|DLQ)_[A-Z_]+)[\"']")
+_VARIABLE: Final = re.compile(r"[\"']((?:(?:FAENA|REDIS|WORKER|ENABLE)_[A-Z_]+|LOG_LEVEL))[\"']")
 _NO_VARIABLES: Final = re.compile(r"WORKER_LOST|WORKER_DIED")
 
 
@@ -205,18 +213,17 @@ def _section(part: Part, *, is_option: bool) -> str:
     charter = ast.get_docstring(node)
     if charter:
         lines += [charter, ""]
-    columns = ["name", "type", "default", "meaning"] if is_option else ["name", "type", "meaning"]
+    columns = ["name", "type", *(["default"] if is_option else [])]
+    columns += ["meaning"] if isinstance(node, ast.ClassDef) else []  # else the charter says it
     rows = [
-        [
-            _code(one.name),
-            _code(one.kind),
-            *([_code(one.default)] if is_option else []),
-            _cell(one.meaning),
-        ]
+        [_code(one.name), _code(one.kind), _code(one.default), _cell(one.meaning)]
         for one in fields_of(node)
         if is_option or one.meaning or one.kind
     ]
-    return "\n".join([*lines, *_table(columns, rows)])
+    wanted = [
+        at for at, name in enumerate(["name", "type", "default", "meaning"]) if name in columns
+    ]
+    return "\n".join([*lines, *_table(columns, [[row[at] for at in wanted] for row in rows])])
 
 
 def _table(columns: list[str], rows: Iterable[list[str]]) -> list[str]:
@@ -226,13 +233,15 @@ def _table(columns: list[str], rows: Iterable[list[str]]) -> list[str]:
 
 def options_page() -> str:
     """Everything that can be said to an app, a queue, a task, a call or a worker."""
-    intro = "Durations are a `timedelta` or a text such as `500ms`, `90s`, `5m`, `24h`, `7d` or `1h30m`."
+    intro = "Durations are a `timedelta` or a text: `500ms`, `90s`, `5m`, `24h`, `7d`, `1h30m`."
     return _page("Options", intro, *(_section(part, is_option=True) for part in OPTIONS))
 
 
 def values_page() -> str:
     """Everything that a program is given."""
-    intro = "What calls return and handlers get. Instants are the server's, in microseconds unless they are datetimes."
+    intro = (
+        "What calls return and handlers get. Instants are the server's: datetimes, or microseconds."
+    )
     return _page("Values", intro, *(_section(part, is_option=False) for part in VALUES))
 
 
@@ -270,7 +279,7 @@ def states_page() -> str:
     }
     meanings = {one.name.lower(): one.meaning for one in _stated(node_of("faena.states:State"))}
     rows = [[_code(state.value), meanings[state.value], elsewhere[state.value]] for state in State]
-    intro = "A job is in exactly one of these. [The life of a job](../design/states.md) shows every way between them."
+    intro = "A job is in exactly one of these. [Every way between them](../design/states.md)."
     return _page("States", intro, "\n".join(_table(["state", "meaning", "called elsewhere"], rows)))
 
 
@@ -282,12 +291,15 @@ def _stated(node: ast.ClassDef | ast.FunctionDef) -> Iterator[Field]:
 
 def commands_page() -> str:
     """Every command with its words and options."""
-    intro = "`faena COMMAND --help` says the same, with an example. [Command line](../cli.md) explains what they share."
+    intro = "`faena COMMAND --help` says the same. [Command line](../cli.md) says what all share."
     return _page("Commands", intro, *(_command(path, one) for path, one in _walk("faena", roof)))
 
 
 def _walk(path: str, group: click.Group) -> Iterator[tuple[str, click.Command]]:
-    for name, one in sorted(group.commands.items()):
+    context = click.Context(group)
+    for name in sorted(group.list_commands(context)):
+        one = group.get_command(context, name)
+        assert one is not None, f"no command {path} {name}"
         yield f"{path} {name}", one
         if isinstance(one, click.Group):
             yield from _walk(f"{path} {name}", one)

@@ -31,6 +31,7 @@ class Backpressure:
     """The same for the live jobs of each tenant, where the queue has lanes."""
 
     tenant_hard: int | None = None
+    """Live jobs of a tenant from which its jobs are refused; more than `tenant_soft`."""
 
     max_delay: Duration = "5s"
     """The suggested wait just below `hard`; it grows evenly from nothing at `soft`. Without a hard

@@ -33,6 +33,7 @@ class Durability:
     """A level and, for `replicated`, how many replicas must answer; `str()` is what was read."""
 
     level: DurabilityLevel = DurabilityLevel.MEMORY
+    """"memory", "replicated" or "fsynced"."""
 
     replicas: int = 0
     """Replicas that must acknowledge: 1 to 16 for `replicated`, 0 for the others."""

@@ -27,7 +27,10 @@ class Unique:
     """A unique key, scoped to its queue, and its mode; build one with a class method."""
 
     mode: UniqueMode
+    """How long the key is taken, and what a second job does meanwhile."""
+
     key: str
+    """What makes two jobs the same."""
 
     ttl_us: int = 0
     """How long the key is held (throttle, debounce); 0 for the modes that end with a state."""

@@ -97,6 +97,7 @@ class WorkerOptions:
     """Claims this process may make in `rate_s` seconds; None for no limit of its own."""
 
     rate_s: float = 60.0
+    """The seconds that `rate_max` is of."""
 
     stuck_s: float = 15.0
     """How long the event loop may stand still beyond the longest timeout of the jobs it runs."""
