@@ -363,6 +363,7 @@ def names_page() -> str:
             "id, tenant, key, header name, worker, by",
             f"1 to {naming.LABEL_MAX} printable characters without spaces",
         ],
+        ["reason of a hold", f"1 to {naming.REASON_MAX} printable characters"],
         ["name or code of an error", f"1 to {naming.WORDS_MAX} printable characters"],
     ]
     return _page(
