@@ -109,8 +109,7 @@ class WorkerOptions:
     """Stop when no queue has anything ready, delayed or running."""
 
     serves: str = "all"
-    """Which homes of its queues: "all", "shared" (without those that tenants have of their own) or
-    "dedicated" (only those)."""
+    """Which shards of its queues: "all", "shared" by tenants, or "dedicated" to one of them."""
 
     def __post_init__(self) -> None:
         check_label("worker name", self.name)
