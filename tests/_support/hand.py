@@ -29,7 +29,7 @@ async def serve(plan: Plan) -> None:
         worker = await app.worker(
             options=WorkerOptions(concurrency=plan.concurrency, grace_s=plan.grace_s)
         )
-        record_claims((await app.runtime()).engine, ledger)
+        record_claims((await app.runtime()).patient_engine, ledger)
         with handling(stopping(worker.stop, is_supervised=False)):
             ledger.write("up")
             await worker.run()

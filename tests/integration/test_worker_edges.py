@@ -25,8 +25,10 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def app(server: Server, request: pytest.FixtureRequest) -> Faena:
-    return Faena("edges", server.url, namespace=f"edges{abs(hash(request.node.name)) % 10**9}")
+async def app(server: Server, request: pytest.FixtureRequest) -> AsyncIterator[Faena]:
+    app = Faena("edges", server.url, namespace=f"edges{abs(hash(request.node.name)) % 10**9}")
+    yield app
+    await app.close()
 
 
 @contextlib.asynccontextmanager

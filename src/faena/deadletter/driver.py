@@ -157,7 +157,6 @@ class Driver:
 
     def _canaries_left(self) -> int:
         records = list(self._records.values())
-        # a resumed redrive may have sent more than its record of one shard asks for
         return max(0, records[0]["canary"] - sum(len(record["first"]) for record in records))
 
     async def _exhaust(self, calls: DeskCalls, home: str, epoch: int) -> None:

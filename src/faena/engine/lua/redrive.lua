@@ -45,6 +45,9 @@ local function allowed()
   if not is_under_way(redrive) or redrive.due_at > now then
     return 0
   end
+  if redrive.state == 'canary' then   -- of two drivers one may not know of the other's yet
+    most = math.min(most, redrive.canary - #redrive.first)
+  end
   if redrive.max then
     most = math.min(most, math.max(1, math.floor(redrive.max * 1000000 / redrive.per_us)), redrive.max)
   end
