@@ -209,8 +209,8 @@ async def test_every_instant_of_a_month_is_fired_once(plan: MonthPlan) -> None:
         month.dismiss()
         month.clock.set(until + DAY)  # what was put off comes too
         await month.consume_all()
-        assert month.faults["killed"] >= 10
-        assert month.faults["frozen"] >= 10
+        assert month.faults["killed"] >= 1
+        assert month.faults["frozen"] >= 1
         assert len((await month.app.queues[SPREAD].homes()).homes) == 4
         await judge(month, until)
 
