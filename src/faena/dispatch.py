@@ -48,7 +48,7 @@ class Dispatch:
             try:
                 return await self._send_to(queue, jobs, durability, table.epoch)
             except HomesChanged:
-                await homes.look()
+                await homes.refused()
 
     async def close(self) -> None:
         """Send nothing more."""
@@ -169,4 +169,4 @@ async def _look_again(homes: Homes, results: Iterable[Sent | BaseException]) -> 
         elif isinstance(result, BaseException):
             raise result
     if has_changed:
-        await homes.look()
+        await homes.refused()

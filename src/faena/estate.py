@@ -40,7 +40,7 @@ class Homes:
         self._options = options
         self.queue = queue
         self.is_fixed = options is not None and not options.is_fair
-        """Whether it can have none but the first: lanes are what lives in homes."""
+        """Whether it can have none but the first, by this code: lanes are what lives in homes."""
         self.steward = Steward(engine, queue)
         self.known: Table | None = self._expected()
         """The table as it was last seen, or is expected to be: a home knows better and says so."""
@@ -106,6 +106,13 @@ class Homes:
                 if not table.is_single or home.name != self.queue:
                     self._engine.know(home.name, {**settings, **standing(home.name, table)})
         self.known, self._seen_at = table, time.monotonic()
+
+    async def refused(self) -> Table:
+        """Look after a home has said that others are there, whatever this program's code says:
+        a newer version of it may run beside this one.
+        """
+        self.is_fixed = False
+        return await self.look()
 
     async def fresh(self) -> Table:
         """The table, seen a moment ago."""

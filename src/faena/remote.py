@@ -6,7 +6,7 @@
 
 The program with the handlers declares the queue: its settings are on the server, and nothing here
 writes them. What a producer must know of them to place a job (order, lanes, priority, the largest
-payload, what jobs of a task cost) is read from there, and again every few seconds.
+payload, what jobs of a task cost) is read from there, and again every second.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 P = TypeVar("P")
 R = TypeVar("R")
 
-_FRESH_S: Final = 10.0
-"""How long what was read of a queue's settings counts."""
+_FRESH_S: Final = 1.0
+"""How long what was read of a queue's settings counts: jobs may be placed by it for as long."""
 _MOST_VERSION: Final = 1_000_000
 
 
@@ -228,21 +228,28 @@ class RemoteQueue(Queue):
 
         Raises NotDeclared when no program has declared the queue there yet.
         """
-        runtime = await self.app.runtime()
-        if self._read is None or self._read[0] is not runtime or self._is_old(self._read[1]):
-            tasks = tuple(self.tasks)
-            wanted = (*PLACING, *(f"{COST_OF}{task}" for task in tasks))
-            fields = await runtime.engine.command("HMGET", self.name, "conf", *wanted)
-            if fields[0] is None:
-                await runtime.engine.declare(self.name)  # which refuses, unless it is a test
-                fields = await runtime.engine.command("HMGET", self.name, "conf", *wanted)
-            self.options = placing_of(self.name, fields, tasks)
-            self._read = runtime, time.monotonic()
+        runtime, read = await self.app.runtime(), self._read
+        if read is None or read[0] is not runtime:
+            await self._look(runtime)
+        elif time.monotonic() - read[1] > _FRESH_S:
+            self._read = runtime, time.monotonic()  # of many callers one asks
+            try:
+                await self._look(runtime)
+            except BaseException:
+                self._read = read
+                raise
         return self.options
 
-    @staticmethod
-    def _is_old(read_at: float) -> bool:
-        return time.monotonic() - read_at > _FRESH_S
+    async def _look(self, runtime: Runtime) -> None:
+        tasks, asked_at = tuple(self.tasks), time.monotonic()
+        wanted = (*PLACING, *(f"{COST_OF}{task}" for task in tasks))
+        fields = await runtime.engine.command("HMGET", self.name, "conf", *wanted)
+        if fields[0] is None:
+            await runtime.engine.declare(self.name)  # which refuses, unless it is a test
+            fields = await runtime.engine.command("HMGET", self.name, "conf", *wanted)
+        self.options = placing_of(self.name, fields, tasks)
+        if tasks == tuple(self.tasks):  # what jobs of a stub made meanwhile cost is not known
+            self._read = runtime, asked_at
 
     def tenant(self, name: str | None) -> Tenant:
         """One tenant, to look at or to decide about."""

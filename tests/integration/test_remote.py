@@ -7,25 +7,15 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-import pydantic
 import pytest
 
-from faena import Backpressure, Faena, Job, Limit, Order, Retain, Retry
+from faena import Backpressure, Faena, Limit, Order, Retain, Retry
 from faena.errors import ConfigError, NotDeclared, Overloaded, PayloadError
 from faena.remote import RemoteQueue
 from faena.testing import harness
 from tests._support.eventually import eventually
+from tests._support.remote import Mail, Pair, Receipt, paired
 from tests._support.valkey import Server
-
-
-class Mail(pydantic.BaseModel):
-    to: str
-    copies: int = 1
-
-
-class Receipt(msgspec.Struct):
-    number: int
 
 
 @dataclass
@@ -33,54 +23,10 @@ class Letter:
     to: str
 
 
-class Worker:
-    """The program with the handlers."""
-
-    def __init__(self, url: str, namespace: str, **options: Any) -> None:
-        self.app = Faena("worker", url, namespace=namespace)
-        self.mail = self.app.queue("mail", **options)
-        self.seen: list[Any] = []
-
-        @self.mail.task
-        async def send(mail: Mail, job: Job) -> Receipt:
-            self.seen.append((mail, job.tenant))
-            return Receipt(mail.copies)
-
-        @self.mail.task
-        async def tick() -> None:
-            self.seen.append("tick")
-
-        self.send = send
-
-    async def declares(self) -> None:
-        await (await self.app.runtime()).engine.declare("mail")
-
-    async def settings(self) -> dict[str, str]:
-        return (await self.mail.overview()).settings
-
-
-class Pair:
-    """A program that works and one that only produces."""
-
-    def __init__(self, url: str, namespace: str) -> None:
-        self._where = url, namespace
-        self.api = Faena("api", url, namespace=namespace)
-        self.mail: RemoteQueue = self.api.remote_queue("mail")
-        self.workers: list[Worker] = []
-
-    def worker(self, **options: Any) -> Worker:
-        self.workers.append(Worker(*self._where, **options))
-        return self.workers[-1]
-
-
 @pytest.fixture
 async def pair(valkey: Server, namespace: str) -> AsyncIterator[Pair]:
-    pair = Pair(valkey.url, namespace)
-    yield pair
-    for worker in pair.workers:
-        await worker.mail.obliterate(force=True)
-        await worker.app.close()
-    await pair.api.close()
+    async with paired(valkey.url, namespace) as pair:
+        yield pair
 
 
 async def test_a_stub_is_enqueued_like_the_task_itself(pair: Pair) -> None:
@@ -279,20 +225,6 @@ async def test_settings_that_the_server_has_lost_are_not_made_up(
         assert not [key for key in client.scan_iter() if b":conf" in key]
     await worker.send.enqueue(Mail(to="ana"))  # which declares it again
     assert (await send.enqueue(Mail(to="ana"))).status == "created"
-
-
-async def test_settings_that_have_changed_are_learnt(
-    pair: Pair, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await pair.worker().declares()
-    send = pair.mail.stub("send", payload=Mail)
-    await send.enqueue(Mail(to="1"))
-    monkeypatch.setattr("faena.remote._FRESH_S", 0.0)
-    await pair.worker(order=Order.TENANT).declares()
-    with pytest.raises(ConfigError, match="keeps the order of each tenant"):
-        await send.enqueue(Mail(to="2"))
-    receipt = await send.enqueue(Mail(to="2"), tenant="acme")
-    assert await receipt.handle.state() == "ready"
 
 
 async def test_a_flow_and_a_group_may_be_made_of_stubs(pair: Pair) -> None:

@@ -56,7 +56,7 @@ class Reach:
             try:
                 return await do(calls, names, epoch)
             except HomesChanged:
-                continue
+                await homes.refused()
         raise StoreUnavailable(
             f"tenants of queue {queue} are moving (see faena homes {queue}); "
             "its dead jobs can be dealt with when they have: try again",

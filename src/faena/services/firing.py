@@ -118,7 +118,7 @@ class Firing:
         try:
             return await self._fire(stored, record, verdict, verdict.fire, now)
         except HomesChanged:
-            await self._homes.look()
+            await self._homes.refused()
             return 0
 
     async def settle(self, stored: Stored, now: int) -> int:
@@ -166,7 +166,7 @@ class Firing:
         except HomesChanged:  # it has not had the instant, and never will: choose anew
             again = msgspec.structs.replace(record, intent=None)
             await self._at_first(name, None, _change(stored, again, stored.due))
-            await self._homes.look()
+            await self._homes.refused()
             return 0
         done = msgspec.structs.replace(
             record, intent=None, fired=record.fired + 1, last=intent.instant
