@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 from faena.burdens import check_divisible
 from faena.engine import Engine
 from faena.engine.scripts import pairs
-from faena.engine.settings import declaration
+from faena.engine.settings import UNSERVED, declaration
 from faena.errors import ConfigError, FaenaError, InvalidTransition, StoreUnavailable
 from faena.homes import ANNOUNCED, Home, Table
 from faena.options import QueueOptions
@@ -101,7 +101,7 @@ class Homes:
         """Know how each home is declared, should its settings be gone one day."""
         is_new = self.known is None or self.known.epoch != table.epoch
         if is_new and self._options is not None:
-            settings = declaration(self._options)
+            settings = {**declaration(self._options), **UNSERVED}
             for home in table.homes(self.queue):
                 if not table.is_single or home.name != self.queue:
                     self._engine.know(home.name, {**settings, **standing(home.name, table)})

@@ -21,7 +21,7 @@ from faena.client import Client
 from faena.embedded import Embedded
 from faena.engine import Address, Engine, Wire
 from faena.engine.engine import Clock
-from faena.engine.settings import declaration
+from faena.engine.settings import UNSERVED, declaration
 from faena.errors import ConfigError, StoreUnavailable
 from faena.estate import Estate, Queues
 from faena.inspector import Inspector
@@ -240,7 +240,7 @@ def _heed(opening: asyncio.Future[None]) -> None:
 
 
 def _declaration(options: QueueOptions | None) -> Mapping[str, str] | None:
-    return None if options is None else declaration(options)
+    return None if options is None else {**declaration(options), **UNSERVED}
 
 
 class Links:

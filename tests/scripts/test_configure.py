@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from faena.engine.settings import declaration
+from faena.engine.settings import UNSERVED, declaration
 from faena.errors import ConfigError
 from faena.limits import Limit
 from faena.options import Backpressure, QueueOptions, Retain
@@ -51,6 +51,33 @@ async def test_what_was_edited_at_run_time_survives_declarations(rig: Rig) -> No
     conf = (await rig.dump())["conf"]
     assert (conf["max_running"], conf["edited"]) == ("9", "limits max_running")
     assert "limits" not in conf
+
+
+def declare_unserved(rig: Rig) -> None:
+    """As a program that may not have the handlers."""
+    rig.engine.know("q", {**declaration(QueueOptions()), **UNSERVED})
+
+
+async def test_whoever_claims_declares_what_a_program_without_handlers_could_not(rig: Rig) -> None:
+    declare_unserved(rig)
+    await rig.add("a")
+    assert (await rig.dump())["conf"]["unserved"] == "1"
+    exchange = ["", "worker", "call", "worker", "1", "", "", "0", "0", "0"]
+    assert await rig.engine._send("exchange", "q", exchange) == [b"UNCONFIGURED"]
+    await rig.claim()
+    assert (await rig.dump())["conf"] == written() | {"edited": ""}
+
+
+async def test_a_program_without_handlers_declares_a_served_queue_as_it_was(rig: Rig) -> None:
+    options = QueueOptions()
+    options.hooks["dead", "send"] = "send.dead"
+    options.costs["send"] = {"tokens": 3}
+    rig.engine.know("q", declaration(options))
+    await rig.engine.declare("q", serves=True)
+    await rig.remember()
+    declare_unserved(rig)
+    await rig.engine.declare("q")
+    assert await rig.is_untouched()
 
 
 async def test_an_edit_answers_with_all_settings(rig: Rig) -> None:

@@ -19,7 +19,7 @@ from faena.engine.envelope import NewJob
 from faena.engine.keys import Keys, channel, read_message
 from faena.engine.loader import load
 from faena.engine.scripts import Answer, Exchanged, Turn
-from faena.engine.settings import check_accepted
+from faena.engine.settings import SERVED, check_accepted
 from faena.engine.subscription import Subscription
 from faena.engine.wire import Argument, Wire
 from faena.errors import (
@@ -66,13 +66,13 @@ class Engine:  # size: one short method for each operation of the broker
         self._settings[queue] = settings
         self._declared -= {home for home in self._declared if home.partition("/")[0] == queue}
 
-    async def declare(self, queue: str) -> None:
-        """Write the settings that code gives; what was edited at run time stays."""
+    async def declare(self, queue: str, *, serves: bool = False) -> None:
+        """Write the settings that code gives, `serves`: as one who has the handlers; edits stay."""
         settings = self._settings.get(queue) or self._settings.get(queue.partition("/")[0])
         if settings is None:
             await _check_declared(self, queue, self._settings)
         else:
-            args = ["declare", *_flat(settings)]
+            args = ["declare", *_flat({**settings, **SERVED} if serves else settings)]
             check_accepted(await self.ask("configure", queue, args), settings)
         self._declared.add(queue)
 
@@ -316,7 +316,7 @@ class Engine:  # size: one short method for each operation of the broker
         """Send, declaring the queue before its first call and whenever the server forgot it."""
         for _ in range(3):
             if queue not in self._declared:
-                await self.declare(queue)
+                await self.declare(queue, serves=name == "exchange")
             reply = await self._send(name, queue, [self._now(), *args])
             if not _is_unconfigured(reply):
                 return reply

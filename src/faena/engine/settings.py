@@ -48,8 +48,16 @@ COST_OF: Final = "cost:"
 """Begins the settings that say what jobs of a task are estimated at."""
 
 
+UNSERVED: Final[Mapping[str, str]] = {"unserved": "1"}
+"""What a program adds that may not have the handlers: whoever claims first declares the rest."""
+
+SERVED: Final[Mapping[str, str]] = {"unserved": ""}
+
+
 def declaration(options: QueueOptions) -> dict[str, str]:
-    """Every setting by name, empty where the options set no bound, and a version of them all."""
+    """Every setting by name, empty where the options set no bound, and a version of those that all
+    programs which declare the queue have in common.
+    """
     press, retain = options.backpressure, options.retain
     values: dict[str, object] = {
         "limits": limits_text(options.limits),
@@ -76,11 +84,16 @@ def declaration(options: QueueOptions) -> dict[str, str]:
     }
     values |= {name: press and getattr(press, name) for name in _PRESSED}
     values |= {name: getattr(retain, name) for name in _RETAINED}
-    values |= {f"hook_{end}:{task}": hook for (end, task), hook in options.hooks.items()}
-    values |= {f"{COST_OF}{task}": estimates_text(costs) for task, costs in options.costs.items()}
     texts = {name: "" if value is None else str(value) for name, value in values.items()}
     digest = hashlib.blake2b(repr(sorted(texts.items())).encode(), digest_size=8)
-    return texts | {"version": digest.hexdigest()}
+    return texts | _of_tasks(options) | {"version": digest.hexdigest()}
+
+
+def _of_tasks(options: QueueOptions) -> dict[str, str]:
+    """What only a program with the tasks knows; what is not named here is left as it is."""
+    hooks = {f"hook_{end}:{task}": hook for (end, task), hook in options.hooks.items()}
+    costs = {f"{COST_OF}{task}": estimates_text(cost) for task, cost in options.costs.items()}
+    return hooks | costs
 
 
 def placing_of(

@@ -108,7 +108,7 @@ class Census:
             served = [home for home in homes if self._is_served(queue, home)]
             for home in served:
                 if home.name not in self._known[queue]:
-                    await self._engine.declare(home.name)
+                    await self._engine.declare(home.name, serves=True)
             self._known[queue] = {home.name for home in served}
             self._answered_at = time.monotonic()
             self._on_homes(queue, served)

@@ -9,6 +9,8 @@
 -- A declaration leaves alone what was edited at run time; `reset` makes names obey code again. Where
 -- a home stands among others is told with an epoch, and whoever knows an older one is not believed.
 -- An edit changes nothing in a home that was given up.
+-- `unserved` is said by a program that may not have the queue's handlers, so not its hooks and costs either.
+-- It counts where nothing was declared before, until somebody who claims jobs has declared the queue.
 --@flags allow-oom
 --@include now, wake, valid_settings, given_up, tally
 local now, edited, changed = now_us(ARGV[1]), {}, {}
@@ -73,13 +75,15 @@ local epoch = nil
 for i = 3, #ARGV, 2 do
   epoch = ARGV[i] == 'epoch' and tonumber(ARGV[i + 1]) or epoch
 end
+local is_declared = call('HEXISTS', key('conf'), 'version') == 1
 local is_behind = (epoch or -1) < tonumber(call('HGET', key('conf'), 'epoch') or 0)
 for i = 3, #ARGV, 2 do
   local name = ARGV[i]
   if mode == 'reset' then
     changed[#changed + 1] = edited[name] and name
     edited[name] = nil
-  elseif not (is_behind and STANDING[name]) and (mode == 'edit' or not edited[name]) then
+  elseif not (is_behind and STANDING[name]) and not (is_declared and name == 'unserved' and ARGV[i + 1] ~= '')
+    and (mode == 'edit' or not edited[name]) then
     if mode == 'edit' and not (edited[name] and (call('HGET', key('conf'), name) or '') == ARGV[i + 1]) then
       changed[#changed + 1] = name
     end

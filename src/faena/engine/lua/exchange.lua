@@ -28,7 +28,7 @@ elseif overtaken then
   return { 'OVERTAKEN' }
 end
 local conf = conf_now()
-if not conf.version then
+if not conf.version or conf.unserved then   -- who claims knows which hooks there are: see configure.lua
   return { 'UNCONFIGURED' }
 end
 -- A worker renews at a pace that code gave it; a lease edited to be shorter must not end before.

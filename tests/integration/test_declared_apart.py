@@ -1,0 +1,118 @@
+"""Two programs declare one queue, of which only one has its handlers: neither undoes the other."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from faena import Death, Faena, Limit, Retry
+from tests._support.bulk import working
+from tests._support.eventually import eventually
+from tests._support.valkey import Server
+
+CONF = "mailing:{mail}:conf"
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server("appendonly no", unix=True) as server:
+        yield server
+
+
+@pytest.fixture
+def told() -> list[str]:
+    return []
+
+
+def mailing(server: Server, *, has_handlers: bool, told: list[str]) -> Faena:
+    """The queue `mail` in a program that works, with a hook and a cost, or in one that enqueues."""
+    app = Faena("mailing", server.url)
+    queue = app.queue(
+        "mail", retry=Retry.never(), limits=[Limit("9000/min", cost="tokens")], lease="20s"
+    )
+    if not has_handlers:
+        queue.task(name="send")(_absent)
+        return app
+
+    @queue.task(cost={"tokens": 3})
+    async def send(word: str) -> None:
+        raise LookupError(word)
+
+    @send.on_dead
+    async def tell(death: Death) -> None:
+        told.append(await death.payload())
+
+    return app
+
+
+async def _absent(word: str) -> None: ...
+
+
+@pytest.fixture
+async def worker(server: Server, told: list[str]) -> AsyncIterator[Faena]:
+    async with mailing(server, has_handlers=True, told=told) as app:
+        yield app
+
+
+@pytest.fixture
+async def producer(server: Server, told: list[str]) -> AsyncIterator[Faena]:
+    async with mailing(server, has_handlers=False, told=told) as app:
+        yield app
+
+
+async def send(app: Faena, word: str) -> None:
+    assert (await app.queues["mail"].tasks["send"].enqueue(word)).is_accepted
+
+
+def settings(server: Server) -> dict[bytes, bytes]:
+    with server.client() as client:
+        return client.hgetall(CONF)
+
+
+async def test_hooks_and_costs_are_there_again_when_a_producer_is_the_first_after_a_loss(
+    server: Server, worker: Faena, producer: Faena, told: list[str]
+) -> None:
+    async with working(worker):
+        await send(producer, "before")
+        await eventually(lambda: told == ["before"])
+        before = settings(server)
+        with server.client() as client:
+            client.flushall()
+        await send(producer, "after")
+        await eventually(lambda: told == ["before", "after"])
+    assert settings(server) == before
+    assert before["cost:send"] == "tokens:3"
+
+
+async def test_hooks_and_costs_are_there_again_in_a_queue_that_was_obliterated(
+    server: Server, worker: Faena, producer: Faena, told: list[str]
+) -> None:
+    async with working(worker):
+        await send(producer, "before")
+        await eventually(lambda: told == ["before"])
+        before = settings(server)
+        await producer.queues["mail"].obliterate(force=True)
+        await send(producer, "after")
+        await eventually(lambda: told == ["before", "after"])
+    assert settings(server) == before
+
+
+async def test_a_producer_that_declares_later_takes_nothing_back(
+    server: Server, worker: Faena, producer: Faena, told: list[str]
+) -> None:
+    async with working(worker):
+        await send(worker, "own")
+        await eventually(lambda: told == ["own"])
+        before = settings(server)
+        await send(producer, "other")
+        await eventually(lambda: told == ["own", "other"])
+    assert settings(server) == before
+
+
+async def test_a_job_that_was_enqueued_before_any_worker_came_has_its_hook(
+    worker: Faena, producer: Faena, told: list[str]
+) -> None:
+    await send(producer, "early")
+    async with working(worker):
+        await eventually(lambda: told == ["early"])
