@@ -11,7 +11,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
-from faena.duration import Duration, to_s
+from faena.duration import Duration, to_s, to_us
 from faena.engine.engine import Clock
 from faena.engine.patience import within
 from faena.errors import StoreUnavailable
@@ -112,6 +112,16 @@ class Connected:
         """Close this event loop's connections, and leave an embedded server."""
         await self._links.release()
         await asyncio.to_thread(self._links.leave)
+
+    @contextmanager
+    def patience(self, patience: Duration) -> Generator[None]:
+        """Let the calls made inside try for so long in all, whichever they are.
+
+        Of handles, queues, tenants, schedules and the desk; of `app.sync` too. An enqueue with a
+        patience of its own goes by that, and `handle.result(timeout=…)` by its timeout.
+        """
+        with within(to_us("patience", patience, least_us=1) / 1e6):
+            yield
 
     @property
     def namespace(self) -> str:

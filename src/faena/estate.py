@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 
 from faena.burdens import check_divisible
 from faena.engine import Engine
+from faena.engine.patience import joined
 from faena.engine.scripts import pairs
 from faena.engine.settings import UNSERVED, declaration
 from faena.errors import ConfigError, FaenaError, InvalidTransition, StoreUnavailable
@@ -57,10 +58,13 @@ class Homes:
         """The table as it is now; the first look also grows the queue to what code asks for."""
         if self.is_fixed:
             return Table()
+        return await joined(self._looking, self._begin_look, self._engine.patience_s)
+
+    def _begin_look(self) -> asyncio.Task[Table]:
         if self._looking is None:
             self._looking = asyncio.create_task(self._look())
             self._looking.add_done_callback(self._looked)
-        return await asyncio.shield(self._looking)
+        return self._looking
 
     def _looked(self, task: asyncio.Task[Table]) -> None:
         self._looking = None

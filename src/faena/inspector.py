@@ -12,6 +12,7 @@ import msgspec
 from faena.cursor import read_cursor, write_cursor
 from faena.engine import Engine, envelope, scripts
 from faena.engine.desk import Place
+from faena.engine.patience import within
 from faena.engine.subscription import Subscription
 from faena.errors import JobNotFound, ResultTimeout, StoreUnavailable
 from faena.estate import Estate
@@ -181,8 +182,9 @@ class Inspector:
         waiting = self._waiting.setdefault((queue, job_id), [])
         waiting.append(waiter.told)
         try:
-            async with asyncio.timeout(timeout_s):
-                return await self._wait(queue, job_id, waiter)
+            with within(None):  # it has a time of its own
+                async with asyncio.timeout(timeout_s):
+                    return await self._wait(queue, job_id, waiter)
         except TimeoutError:
             raise _too_late(job_id, timeout_s, waiter.trouble) from waiter.trouble
         finally:

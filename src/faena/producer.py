@@ -11,7 +11,8 @@ import asyncio
 import copy
 import secrets
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 from faena.engine import Engine
@@ -35,6 +36,12 @@ _DURABLE_WITHIN_S = 5.0
 
 _WAITED = 0.5
 """The part of a caller's patience in which servers may confirm: the rest is for the answer."""
+
+_ALIKE = 2.0
+"""How many times as long one caller may wait as another for both to have the same confirmed."""
+
+_LOOKS = 10
+"""At those who wait behind a patient caller, during what is the app's patience."""
 
 UNSENT = "nothing was enqueued"
 _UNKNOWN = "whether it was enqueued is unknown: the same call with the same id= may be repeated"
@@ -79,7 +86,9 @@ class _Group(NamedTuple):
     since: float
     """When they came, by the loop's clock."""
     until: float | None
-    """When their caller wants an answer."""
+    """When their caller wants an answer, if it said so."""
+    is_patient: bool
+    """Whether that is later than the app would wait."""
     answered: asyncio.Future[Sent]
 
 
@@ -111,7 +120,9 @@ class Producer:
     async def _wait_for_turn(self, jobs: Sequence[NewJob], epoch: int) -> Sent:
         loop = asyncio.get_running_loop()
         until = bound_at()
-        group = _Group(jobs, *_weigh(jobs), epoch, loop.time(), until, loop.create_future())
+        since, is_patient = loop.time(), self._is_patient(until)
+        answered: asyncio.Future[Sent] = loop.create_future()
+        group = _Group(jobs, *_weigh(jobs), epoch, since, until, is_patient, answered)
         self._waiting.append(group)
         if until is None:
             return await group.answered
@@ -125,7 +136,17 @@ class Producer:
             waited_s = loop.time() - group.since
             raise _late(self._queue, waited_s, is_unsent=is_unsent) from None
 
+    def _is_patient(self, until: float | None) -> bool:
+        """Whether a caller waits longer than the app would."""
+        now = asyncio.get_running_loop().time
+        return until is not None and until - now() > self._engine.patience_s
+
     async def _call(self, jobs: Sequence[NewJob], epoch: int, until: float | None) -> Sent:
+        is_patient = self._is_patient(until)
+        with self._watched() if is_patient else nullcontext():
+            return await self._ask(jobs, epoch, until)
+
+    async def _ask(self, jobs: Sequence[NewJob], epoch: int, until: float | None) -> Sent:
         call = self._queue, self._caller, self._calls()
         try:
             if self._wait is None:
@@ -165,8 +186,11 @@ class Producer:
         groups = self._next_groups()
         try:
             jobs = [job for group in groups for job in group.jobs]
-            until = min((one.until for one in groups if one.until is not None), default=None)
-            with within(None):  # whose turn made this task has nothing to do with it
+            ends = [group.until for group in groups if group.until is not None]
+            last, is_patient = max(ends, default=0.0), groups[0].is_patient
+            # whose turn made this task has nothing to do with it
+            with within(last - asyncio.get_running_loop().time() if is_patient else None):
+                until = last if is_patient and self._wait is None else min(ends, default=None)
                 sent = await self._call(jobs, groups[0].epoch, until)
         except asyncio.CancelledError:
             _tell(groups, _closed(is_sent=True))
@@ -180,13 +204,6 @@ class Producer:
         finally:
             self._go_on()
 
-    def _give_up_old(self) -> None:
-        """Whoever has waited as long as a call may take is not made to wait for another one."""
-        now, patience_s = asyncio.get_running_loop().time(), self._engine.patience_s
-        while self._waiting and now - self._waiting[0].since >= patience_s:
-            group = self._waiting.popleft()
-            _tell([group], _late(self._queue, now - group.since, is_unsent=True))
-
     def _next_groups(self) -> list[_Group]:
         """The oldest, and as many after it as fit into one call."""
         groups: list[_Group] = []
@@ -195,10 +212,57 @@ class Producer:
             group = self._waiting[0]
             work, size = work + group.work, size + group.size
             is_full = work > BATCH or size > BATCH_BYTES
-            if groups and (is_full or group.epoch != groups[0].epoch):
+            if groups and (is_full or not self._may_share(groups[0], group)):
                 break
             groups.append(self._waiting.popleft())
         return groups
+
+    # -- patience -------------------------------------------------------------------------------
+
+    def _may_share(self, first: _Group, other: _Group) -> bool:
+        """Whether two callers may travel in one call.
+
+        Who is less patient than the app gives up alone and leaves the call to the others; but how
+        long servers may take to confirm is said once, for all of a call.
+        """
+        is_alike = first.epoch == other.epoch and first.is_patient == other.is_patient
+        return is_alike and (self._wait is None or _end_together(first, other))
+
+    @contextmanager
+    def _watched(self) -> Generator[None]:
+        """While a patient call lasts, those behind it wait no longer than for any other."""
+        loop = asyncio.get_running_loop()
+
+        def look() -> asyncio.TimerHandle:
+            self._give_up_old()
+            timers.append(loop.call_later(self._engine.patience_s / _LOOKS, look))
+            return timers[-1]
+
+        timers: deque[asyncio.TimerHandle] = deque(maxlen=1)
+        look()
+        try:
+            yield
+        finally:
+            timers[-1].cancel()
+
+    def _give_up_old(self) -> None:
+        """Whoever has waited as long as a call may take is not made to wait for another one."""
+        now, patience_s = asyncio.get_running_loop().time(), self._engine.patience_s
+        waiting, self._waiting = self._waiting, deque()
+        for group in waiting:
+            if group.until is None and now - group.since >= patience_s:
+                _tell([group], _late(self._queue, now - group.since, is_unsent=True))
+            else:
+                self._waiting.append(group)
+
+
+def _end_together(first: _Group, other: _Group) -> bool:
+    """Whether what two callers have left is much the same."""
+    if first.until is None or other.until is None:
+        return first.until is other.until
+    now = asyncio.get_running_loop().time()
+    left_s, others_s = first.until - now, max(other.until - now, 0.001)
+    return 1 / _ALIKE <= left_s / others_s <= _ALIKE
 
 
 def _within_ms(until: float | None) -> int:

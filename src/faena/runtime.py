@@ -21,6 +21,7 @@ from faena.client import Client
 from faena.embedded import Embedded
 from faena.engine import Address, Engine, Wire
 from faena.engine.engine import Clock
+from faena.engine.patience import joined
 from faena.engine.settings import UNSERVED, declaration
 from faena.errors import ConfigError, StoreUnavailable
 from faena.estate import Estate, Queues
@@ -157,22 +158,22 @@ class Runtime:
 
     async def open(self) -> None:
         """Connect at first use; concurrent first uses share one attempt."""
+        address = await asyncio.to_thread(self._broker.address, os.environ)
+        await joined(self._opening, lambda: self._begin(address), self._connection.patience_s)
+        self._is_open = self._opening is not None and self._opening.done()  # not closed meanwhile
+
+    def _begin(self, address: Address) -> asyncio.Future[None]:
         if self._opening is None:
-            address = await asyncio.to_thread(self._broker.address, os.environ)
-            if self._opening is None:
-                self._build(address)
-                self._opening = asyncio.ensure_future(self._check())
-                self._opening.add_done_callback(_heed)
-        opening = self._opening
-        try:
-            await asyncio.shield(opening)
-        except BaseException:
-            # Of several who shared it, one may have begun the next attempt before another is told;
-            # and one who was cancelled says nothing about the attempt.
-            if self._opening is opening and _has_failed(opening):
-                self._opening = None
-            raise
-        self._is_open = self._opening is opening
+            self._build(address)
+            self._opening = asyncio.ensure_future(self._check())
+            self._opening.add_done_callback(self._opened)
+        return self._opening
+
+    def _opened(self, opening: asyncio.Future[None]) -> None:
+        """An attempt that failed makes room for the next, also where nobody waits for it."""
+        has_failed = opening.cancelled() or opening.exception() is not None
+        if has_failed and self._opening is opening:
+            self._opening = None
 
     def _build(self, address: Address) -> None:
         self.patient_engine = self.new_engine(address)()
@@ -227,16 +228,6 @@ def _with_patience(engine: Engine, patience_s: float) -> Engine:
     twin = copy.copy(engine)
     twin.patience_s = patience_s
     return twin
-
-
-def _has_failed(opening: asyncio.Future[None]) -> bool:
-    return opening.done() and (opening.cancelled() or opening.exception() is not None)
-
-
-def _heed(opening: asyncio.Future[None]) -> None:
-    """Whoever waited for it may have given up before it failed."""
-    if not opening.cancelled():
-        opening.exception()
 
 
 def _declaration(options: QueueOptions | None) -> Mapping[str, str] | None:

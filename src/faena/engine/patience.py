@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TypeVar
 
 from faena.engine.faults import Failure
+from faena.errors import StoreUnavailable
+
+T = TypeVar("T")
 
 _STEP_S = 0.05
 _CAP_S = 2.0
 _MAX_REDIRECTS = 8  # in one call; more means that the nodes disagree, and waiting is better
 _LEAST_S = 0.05  # the last attempt gets this much even when time is all but up
+_GRACE_S = 0.2  # for an attempt that ends in time to say why
 
 
 class _Bound:
@@ -32,7 +38,7 @@ _bound: ContextVar[_Bound | None] = ContextVar("faena_bound", default=None)
 @contextmanager
 def within(budget_s: float | None) -> Generator[None]:
     """Let every call made inside be over after so long in all; None takes a bound away."""
-    bound = None if budget_s is None else _Bound(asyncio.get_running_loop().time() + budget_s)
+    bound = None if budget_s is None else _Bound(_loop_time() + budget_s)
     token = _bound.set(bound)
     try:
         yield
@@ -40,6 +46,36 @@ def within(budget_s: float | None) -> Generator[None]:
         _bound.reset(token)
         if bound is not None:
             bound.is_over = True
+
+
+def _loop_time() -> float:
+    """The clock of event loops, also for a thread that has none and lets others run its calls."""
+    try:
+        return asyncio.get_running_loop().time()
+    except RuntimeError:
+        return time.monotonic()
+
+
+async def joined(
+    running: asyncio.Future[T] | None, begin: Callable[[], asyncio.Future[T]], patience_s: float
+) -> T:
+    """The outcome of an attempt that callers share: the one that runs, or else one begun now.
+
+    Each waits as long as its own patience lasts. Where the other's was shorter and it ended in
+    vain, one is begun for this caller.
+    """
+    started_at, until = _loop_time(), bound_at()
+    try:
+        async with asyncio.timeout_at(None if until is None else until + _GRACE_S):
+            return await asyncio.shield(running or begin())
+    except TimeoutError:
+        waited_s = _loop_time() - started_at
+        words = f"could not reach the broker after {waited_s:.1f} s; another call still tries"
+        raise StoreUnavailable(words, op="connect") from None
+    except StoreUnavailable:
+        if running is None or _loop_time() >= (until or started_at + patience_s):
+            raise
+    return await joined(None, begin, patience_s)
 
 
 def bound_at() -> float | None:

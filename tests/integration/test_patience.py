@@ -1,0 +1,194 @@
+"""Callers of different patience, one after the other and together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from faena import Faena, Task
+from faena.errors import ConfigError, StoreUnavailable
+from tests._support.valkey import Server
+
+FAR = "1h"
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Server]:
+    with Server("appendonly yes", "appendfsync everysec") as server:
+        yield server
+
+
+@pytest.fixture
+def server(shared: Server) -> Iterator[Server]:
+    yield shared
+    shared.resume()
+    with shared.client() as client:
+        client.flushall()
+
+
+def task_on(app: Faena, **options: Any) -> Task[None, None]:
+    @app.queue("q", **options).task
+    async def nothing() -> None: ...
+
+    return nothing
+
+
+@pytest.fixture
+async def app(server: Server) -> AsyncIterator[Faena]:
+    app = Faena("shop", server.url, patience="300ms")
+    yield app
+    server.resume()
+    await app.close()
+
+
+async def failing(task: asyncio.Task[Any]) -> StoreUnavailable:
+    with pytest.raises(StoreUnavailable) as told:
+        await task
+    return told.value
+
+
+async def test_a_patient_caller_outlasts_those_it_had_to_wait_for_and_travels_with(
+    app: Faena, server: Server
+) -> None:
+    task = task_on(app)
+    await task.enqueue()
+    server.pause()
+    first = asyncio.create_task(task.enqueue())
+    await asyncio.sleep(0)
+    plain = asyncio.create_task(task.enqueue())
+    patient = asyncio.create_task(task.enqueue(patience=FAR))
+    hasty = asyncio.create_task(task.enqueue(patience="50ms"))
+    more = asyncio.create_task(task.enqueue_many([task.draft()] * 3, patience=FAR))
+    assert not (await failing(hasty)).is_outcome_unknown
+    assert (await failing(first)).is_outcome_unknown
+    await failing(plain)
+    assert not patient.done()
+    server.resume()
+    assert (await patient).status == "created"
+    assert [one.status for one in await more] == ["created"] * 3
+
+
+async def test_whoever_waits_behind_a_patient_caller_is_told_in_its_own_time(
+    app: Faena, server: Server
+) -> None:
+    task = task_on(app)
+    await task.enqueue()
+    server.pause()
+    patient = asyncio.create_task(task.enqueue(patience=FAR))
+    await asyncio.sleep(0)
+    plain = [asyncio.create_task(task.enqueue()) for _ in range(3)]
+    for one in plain:
+        error = await failing(one)
+        assert not error.is_outcome_unknown
+        assert "nothing was enqueued" in str(error)
+    assert not patient.done()
+    server.resume()
+    await patient
+    assert (await app.queues["q"].counts())["ready"] == 2
+
+
+async def test_servers_may_take_as_long_to_confirm_as_the_patient_caller_allows(
+    server: Server,
+) -> None:
+    app = Faena("shop", server.url)
+    task = task_on(app)
+    await task.enqueue()
+    calls = [
+        asyncio.create_task(task.enqueue(durability="fsynced", **options))
+        for options in ({}, {"patience": "1ms"}, {}, {"patience": FAR}, {"patience": FAR})
+    ]
+    first, _, third, patient, other = await asyncio.gather(*calls, return_exceptions=True)
+    for receipt in (first, third, patient, other):
+        assert not isinstance(receipt, BaseException)
+        assert receipt.durability == "fsynced"
+    await app.close()
+
+
+async def test_a_first_use_that_gives_up_early_does_not_end_that_of_others(server: Server) -> None:
+    app = Faena("shop", server.url, patience="10s")
+    task = task_on(app, fair=True)
+    server.pause()
+    hasty = asyncio.create_task(task.enqueue(patience="100ms"))
+    await asyncio.sleep(0.05)  # it has begun to connect
+    plain = asyncio.create_task(task.enqueue())
+    patient = asyncio.create_task(task.enqueue(patience=FAR))
+    await failing(hasty)
+    server.resume()
+    assert (await plain).status == (await patient).status == "created"
+    await app.close()
+
+
+async def test_whoever_joins_a_patient_first_use_gives_up_in_its_own_time(server: Server) -> None:
+    app = Faena("shop", server.url, patience="1h")
+    task = task_on(app)
+    server.pause()
+    patient = asyncio.create_task(task.enqueue())
+    await asyncio.sleep(0.05)
+    error = await failing(asyncio.create_task(task.enqueue(patience="100ms")))
+    assert "another call still tries; nothing was enqueued" in str(error)
+    server.resume()
+    assert (await patient).status == "created"
+    await app.close()
+
+
+async def test_every_call_of_a_block_shares_its_patience(server: Server) -> None:
+    app = Faena("shop", server.url, patience="1h")
+    task = task_on(app)
+    receipt = await task.enqueue(delay="1h")
+    handle, queue = receipt.handle, app.queues["q"]
+    server.pause()
+    for call in (
+        handle.view,
+        handle.cancel,
+        handle.explain,
+        queue.counts,
+        queue.pause,
+        app.dead_letters.stats,
+        app.schedules.list,
+        lambda: queue.tenant("acme").view(),
+        task.enqueue,
+    ):
+        with app.patience("60ms"), pytest.raises(StoreUnavailable):
+            await call()
+    server.resume()
+    with app.patience("1h"):
+        assert await handle.cancel() == "cancelled"
+    await app.close()
+
+
+async def test_what_has_a_time_of_its_own_goes_by_that(server: Server) -> None:
+    app = Faena("shop", server.url)
+    task = task_on(app)
+    receipt = await task.enqueue()
+    server.pause()
+    with app.patience("1ms"):
+        result = asyncio.create_task(receipt.handle.result("1h"))
+        sent = asyncio.create_task(task.enqueue(patience="1h"))
+        await asyncio.sleep(0.1)
+        server.resume()
+        assert (await sent).status == "created"
+    await app.run_worker(until_empty=True)
+    assert await result is None
+    await app.close()
+
+
+def test_a_block_bounds_calls_without_an_event_loop_too(server: Server) -> None:
+    app = Faena("shop", server.url, patience="1h")
+    task = task_on(app)
+    receipt = app.sync.enqueue(task)
+    server.pause()
+    with app.patience("60ms"), pytest.raises(StoreUnavailable):
+        app.sync.view(receipt.handle)
+    server.resume()
+    with app.patience("1h"):
+        assert app.sync.cancel(receipt.handle) == "cancelled"
+    app.sync.close()
+
+
+@pytest.mark.parametrize("patience", ["soon", 5, "0s", None])
+def test_a_patience_that_is_no_duration_is_refused(app: Faena, patience: Any) -> None:
+    with pytest.raises(ConfigError, match="patience must be"), app.patience(patience):
+        pass
