@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -39,6 +39,7 @@ STEP = 10 * 60 * 10**6
 MOST_BEHIND = DAY
 """Fewer instants than "all" makes up for: the clock waits for whoever is behind."""
 SCHEDULERS = 5
+KILLS = FREEZES = 12
 
 
 def us(moment: datetime) -> int:
@@ -65,7 +66,6 @@ class Month:
         self.clock = clock
         self.hands: list[Hand] = []
         self.jobs: Counter[str] = Counter()
-        self.faults: Counter[str] = Counter()
         self._calls = CallIds()
         self._settled: dict[str, list[Settlement]] = {}
 
@@ -74,6 +74,11 @@ class Month:
         hand = Hand(self.plan, log, "tests._support.timekeeper")
         self.hands.append(hand)
         return hand
+
+    def replace(self, hand: Hand) -> None:
+        hand.kill()
+        self.hands.remove(hand)
+        self.hire()
 
     def dismiss(self) -> None:
         while self.hands:
@@ -126,12 +131,14 @@ class Month:
     async def reaches(self, moment: datetime) -> None:
         await eventually(lambda: self.clock() >= us(moment), within=120)
 
-    async def run(self, rng: random.Random) -> None:
+    async def run(self, rng: random.Random, faults: Faults) -> None:
         """Let the month pass."""
         while self.clock() < us(END):
+            faults.go_on()
             if await self.behind() < MOST_BEHIND:
                 self.clock.set(self.clock() + rng.randint(1, 12) * STEP)
             await self.consume()
+        faults.go_on()
 
 
 def owed(app: Faena, name: str, until: int) -> list[str]:
@@ -162,23 +169,39 @@ async def spring(plan: MonthPlan) -> AsyncGenerator[Month]:
     clock.close()
 
 
-async def disturb(month: Month, rng: random.Random) -> None:
-    """Kill and replace, freeze and thaw, until cancelled."""
-    while True:
-        await asyncio.sleep(rng.uniform(0.05, 0.3))
-        hand = rng.choice(month.hands)
-        if rng.random() < 0.5:
-            hand.kill()
-            month.hands.remove(hand)
-            month.hire()
-            month.faults["killed"] += 1
-        else:
-            hand.freeze()
-            try:
-                await asyncio.sleep(rng.uniform(0.1, 0.6))
-            finally:
-                hand.thaw()
-            month.faults["frozen"] += 1
+class Faults:
+    """Kills and freezes at moments of the month, however fast it passes.
+
+    Whoever is killed is replaced; whoever is frozen stays so until the next fault.
+    """
+
+    def __init__(self, month: Month, rng: random.Random) -> None:
+        kinds = ["killed"] * KILLS + ["frozen"] * FREEZES
+        rng.shuffle(kinds)
+        moments = sorted(rng.sample(range(us(START), us(END)), len(kinds)))
+        self._due = deque(zip(moments, kinds, strict=True))
+        self._month = month
+        self._rng = rng
+        self._frozen: Hand | None = None
+        self.number: Counter[str] = Counter()
+
+    def go_on(self) -> None:
+        """Do what is due by the month's clock."""
+        while self._due and self._due[0][0] <= self._month.clock():
+            self.thaw()
+            _, kind = self._due.popleft()
+            hand = self._rng.choice(self._month.hands)
+            if kind == "killed":
+                self._month.replace(hand)
+            else:
+                hand.freeze()
+                self._frozen = hand
+            self.number[kind] += 1
+
+    def thaw(self) -> None:
+        if self._frozen is not None:
+            self._frozen.thaw()
+            self._frozen = None
 
 
 async def grow(month: Month) -> None:
@@ -196,21 +219,20 @@ async def test_every_instant_of_a_month_is_fired_once(plan: MonthPlan) -> None:
     rng = random.Random(20260301)
     async with spring(plan) as month:
         growing = asyncio.create_task(grow(month))
-        disturbing = asyncio.create_task(disturb(month, rng))
+        faults = Faults(month, rng)
         try:
-            await month.run(rng)
+            await month.run(rng, faults)
             await growing
         finally:
+            faults.thaw()
             growing.cancel()
-            disturbing.cancel()
-            await asyncio.gather(growing, disturbing, return_exceptions=True)
+            await asyncio.gather(growing, return_exceptions=True)
         await eventually(month.is_up_to_date, within=60)
         until = month.clock()
         month.dismiss()
         month.clock.set(until + DAY)  # what was put off comes too
         await month.consume_all()
-        assert month.faults["killed"] >= 1
-        assert month.faults["frozen"] >= 1
+        assert faults.number == {"killed": KILLS, "frozen": FREEZES}
         assert len((await month.app.queues[SPREAD].homes()).homes) == 4
         await judge(month, until)
 
