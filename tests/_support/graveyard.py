@@ -13,7 +13,7 @@ from faena.outcomes import Buried, DeathNote, ErrorRecord
 from faena.sealing import seal_job
 
 app = Faena("graveyard")
-mail = app.queue("mail", retry=Retry.never(), retain=Retain(dead_count=None))
+mail = app.queue("mail", retry=Retry.never(), retain=Retain(dead_count=None), lease="5s")
 
 _AT_ONCE = 500
 _ERROR = ErrorRecord(name="ReadTimeout", message="no answer", code="ETIMEDOUT", attempt=1)

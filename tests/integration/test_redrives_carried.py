@@ -74,7 +74,7 @@ async def test_another_worker_carries_on_when_the_one_that_drives_is_killed(
                     return await state(redrive) == ("done", NUMBER)
 
                 await eventually(is_done, within=40)
-                await eventually(lambda: has_completed(NUMBER), within=90)
+                await eventually(lambda: has_completed(NUMBER), within=20)  # lease and sweep
             made = Counter([view.retry_of for view in await every("completed")])
             assert made == Counter(dead)
             at = await instants(NUMBER)

@@ -18,8 +18,8 @@ from faena.errors import FaenaError
 from faena.homes import queue_of
 
 _EVERY_S: Final = 60.0
-_SOON_S: Final = 5.0
-"""Between two looks while some redrive is under way."""
+_SOON_S: Final = 2.0
+"""Between two looks while some redrive is under way, or may be: its driver's lease is soon over."""
 
 _log = logging.getLogger("faena.deadletter")
 
@@ -62,12 +62,12 @@ class Carrier:
             await asyncio.gather(*self._driving.values(), return_exceptions=True)
 
     async def _look(self, queue: str) -> bool:
-        """Whether some redrive of a queue is under way, and drive those that nobody drives."""
+        """Whether some redrive of a queue may be under way; drive those that nobody drives."""
         try:
             found = await self._redrives.under_way(queue)
         except FaenaError as error:
             _log.warning("redrives of queue %s could not be looked at: %s", queue, error)
-            return False
+            return True
         for redrive in found:
             one = (queue, redrive)
             if one not in self._driving:

@@ -88,7 +88,8 @@ class Driver:
     async def drive(self, calls: DeskCalls, homes: Sequence[str], epoch: int) -> RedriveView:
         """From the oldest jobs on: homes may have changed since somebody last looked."""
         await self._look(calls, homes, epoch)
-        if self.view().state in _VERBS:  # it was ended while homes changed
+        if (state := self.view().state) in _VERBS:  # perhaps by one who could not tell all homes
+            await self._tell(calls, _VERBS[state])
             return self.view()
         if self._report:
             self._report(self.view())  # its id, before anything is retried
@@ -97,7 +98,7 @@ class Driver:
             await self._tell(calls, "go")  # the canaries were well, or there are none
         elif not await self._send_canaries(calls, homes, epoch):
             return self.view()
-        for home in homes:
+        for home in reversed(homes):  # at the first one others see whether it is under way
             await self._exhaust(calls, home, epoch)
         return self.view()
 

@@ -148,7 +148,9 @@ class Redrives:
         return Baton(calls, driver.queue, driver.id, owner=driver.owner, lease_s=self._lease_s)
 
     async def under_way(self, queue: str) -> list[str]:
-        """The redrives that any worker may carry on: the first shard knows of all."""
+        """The redrives that any worker may carry on: the first shard knows of all, and is the last
+        that a driver has done with.
+        """
         calls, _ = await self._reach.open()
         found = await calls.redrives(self._reach.one(queue), "list")
         return [
