@@ -71,6 +71,8 @@ TRANSITIONS: Final = (
     Transition("cancel", State.DELAYED, State.CANCELLED, "called off"),
     Transition("cancel", State.READY, State.CANCELLED, "called off"),
     Transition("cancel", State.RUNNING, State.CANCELLED, "called off; the worker is told"),
+    Transition("expire", State.READY, State.CANCELLED, "its turn came too late"),
+    Transition("expire", State.BLOCKED, State.CANCELLED, "the same, behind others of its chain"),
     Transition("expire", State.RUNNING, State.CANCELLED, "too late to start it, or again"),
     Transition("redrive", State.DEAD, State.READY, "run again as the same job"),
     Transition("redrive", State.DEAD, State.BLOCKED, "the same, in an order: not its turn"),

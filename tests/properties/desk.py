@@ -58,7 +58,7 @@ def retry(world: World, ids: Sequence[str]) -> list[str]:
         if known is not None and known.state in FINISHED:
             world.weigh(known, -1)
             known.attempts = known.losses = 0
-            known.is_stopping = False
+            known.is_stopping, known.expires = False, None
             known.claim = known.follower = None
             known.result, known.kept_score = b"", None
             world.make_ready(known, world.fresh_stamp(known))

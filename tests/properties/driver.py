@@ -210,12 +210,12 @@ class Driver:
 async def _in_words(sent: Awaitable[Any]) -> Any:
     """Errors that belong to an answer, as words.
 
-    What an exchange tells of jobs that died here is told once, to whoever asks first: news, of
-    which the model says nothing.
+    What an exchange tells of jobs that died or expired here is told once, to whoever asks first:
+    news, of which the model says nothing.
     """
     try:
         answer = await sent
-        return answer._replace(buried=()) if isinstance(answer, Exchanged) else answer
+        return answer._replace(buried=(), expired=()) if isinstance(answer, Exchanged) else answer
     except StoreUnavailable:
         return "vanished"
     except LeaseLost:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from faena.engine.scripts import CREATED, Answer
 from tests.properties.facts import facts_of
+from tests.properties.late import note_expiry
 from tests.properties.model import WAITING, Job, World
 from tests.properties.ring import Control
 
@@ -119,6 +120,9 @@ class _Intake:
             world.is_awake = True
 
     def _admit(self, job: Job) -> None:
+        lasts = facts_of(job.spec).get("lasts")
+        job.expires = self.world.now + int(lasts) if lasts else None
+        note_expiry(self.world, job)
         self.world.jobs[job.id] = job
         self.seen[job.id] = job.spec
         self.depth += 1

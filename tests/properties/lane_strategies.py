@@ -94,10 +94,30 @@ def any_specs(mode: str | None = None) -> st.SearchStrategy[bytes]:
     return st.one_of(lane_specs(mode), lane_specs(mode), specs(mode))
 
 
+@st.composite
+def mortal_specs(draw: st.DrawFn, mode: str | None = None) -> bytes:
+    """Any jobs, of which some expire."""
+    spec = draw(any_specs(mode))
+    lasts = draw(st.sampled_from([None, None, None, 1, SECOND, 5 * SECOND]))
+    return lasting(spec, lasts) if lasts else spec
+
+
+def lasting(spec: bytes, us: int) -> bytes:
+    """The same job, which expires."""
+    return spec[:3] + b" lasts=%d" % us + spec[3:]
+
+
 def without_lanes(spec: bytes) -> bytes:
     """The same job on a queue that has none."""
     line, newline, body = spec.partition(b"\n")
     words = [word for word in line.split() if not word.startswith((b"lane=", b"chain="))]
+    return b" ".join(words) + newline + body
+
+
+def without_chains(spec: bytes) -> bytes:
+    """The same job, free to run in any order."""
+    line, newline, body = spec.partition(b"\n")
+    words = [word for word in line.split() if not word.startswith(b"chain=")]
     return b" ".join(words) + newline + body
 
 

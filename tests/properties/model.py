@@ -53,6 +53,7 @@ class Job:
     """Blocked in its chain, and not behind the job whose claim it follows."""
     kept_score: float | None = None
     """Its place in its chain, to which it comes back."""
+    expires: int | None = None
     lane: str | None = field(init=False)
     chain: str | None = field(init=False)
 
@@ -91,6 +92,7 @@ class Job:
             "u": unique,
             "m": mode,
             "n": self.follower,
+            "e": self.expires,
             "s": None if self.kept_score is None else f"{self.kept_score:.17g}",
         }
         return {name: value for name, value in facts.items() if value}
@@ -282,6 +284,7 @@ class World:
             int(job.score) for job in self.jobs.values() if job.state in ("delayed", "running")
         ]
         found += [until for until, _, _ in self.holds.values()]
+        found += [job.expires for job in self.jobs.values() if job.expires]
         found += [entries[0][0] + per for per, entries in self.windows.items() if entries]
         found += [until for _, until in self.throttles.values()]
         found += [int(job.score) + age for state, age in ages if age for job in self.those(state)]

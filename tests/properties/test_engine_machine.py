@@ -36,13 +36,15 @@ from tests._support.valkey import Server
 from tests.properties import desk
 from tests.properties.driver import QUEUE, Driver, Step
 from tests.properties.lane_strategies import (
-    any_specs,
     bounds,
     lane_changes,
     lane_outcomes,
     lane_specs,
     lanes,
+    lasting,
+    mortal_specs,
     overrides,
+    without_chains,
     without_lanes,
 )
 from tests.properties.model import FINISHED, WAITING
@@ -71,7 +73,7 @@ class EngineMachine(RuleBasedStateMachine):
     @initialize(
         options=queue_options(),
         given=st.one_of(st.none(), bounds, bounds),
-        batch=st.lists(any_specs(), max_size=6),
+        batch=st.lists(mortal_specs(), max_size=6),
     )
     def begin(
         self, options: QueueOptions, given: dict[str, str] | None, batch: list[bytes]
@@ -100,7 +102,7 @@ class EngineMachine(RuleBasedStateMachine):
 
     # -- producers --------------------------------------------------------------------------------
 
-    @rule(batch=st.lists(any_specs(), min_size=1, max_size=5), who=producers, fault=faults)
+    @rule(batch=st.lists(mortal_specs(), min_size=1, max_size=5), who=producers, fault=faults)
     def enqueue_new(self, batch: list[bytes], who: str, fault: Fault) -> None:
         self.enqueue_new_ids(batch, who, fault)
 
@@ -109,7 +111,7 @@ class EngineMachine(RuleBasedStateMachine):
         if unused:
             self.enqueue(list(zip(unused, batch, strict=False)), who, fault)
 
-    @rule(pair=st.tuples(*[any_specs(mode="last")] * 2), outcome=lane_outcomes, fault=faults)
+    @rule(pair=st.tuples(*[mortal_specs(mode="last")] * 2), outcome=lane_outcomes, fault=faults)
     def let_one_follow_another(
         self, pair: tuple[bytes, bytes], outcome: Outcome, fault: Fault
     ) -> None:
@@ -121,7 +123,7 @@ class EngineMachine(RuleBasedStateMachine):
         self.exchange("w1", Turn(self.driver.next_call(), 0, settled), "none")
 
     @rule(
-        batch=st.lists(st.tuples(st.sampled_from(IDS[:8]), any_specs()), min_size=1, max_size=5),
+        batch=st.lists(st.tuples(st.sampled_from(IDS[:8]), mortal_specs()), min_size=1, max_size=5),
         who=producers,
         fault=faults,
     )
@@ -162,6 +164,22 @@ class EngineMachine(RuleBasedStateMachine):
         settled = [Settlement(*pair, outcome) for pair in self.claim_some("w1", wants[0])]
         self.claim_some("w2", wants[1])
         self.exchange("w1", Turn(self.driver.next_call(), wants[1], settled), fault)
+
+    @rule(
+        batch=st.lists(lane_specs(), min_size=3, max_size=8),
+        chain=st.sampled_from([b"", b" chain=q", b" chain=q"]),
+        want=st.integers(1, 5),
+        fault=faults,
+    )
+    def let_jobs_expire(self, batch: list[bytes], chain: bytes, want: int, fault: Fault) -> None:
+        """Many come, in one order or in several; all but the last are too late."""
+        for reason in ("pause", "rate_limited"):
+            self.driver.ask("release", desk.release, "none", reason)
+        one_order = [spec[:3] + chain + without_chains(spec)[3:] for spec in batch]
+        jobs = [lasting(spec, SECOND) for spec in one_order[:-1]]
+        self.enqueue_new_ids([*jobs, one_order[-1]], "p1", "none")
+        self.driver.go(SECOND)
+        self.exchange("w1", Turn(self.driver.next_call(), want), fault)
 
     @rule(want=st.integers(1, 5), us=st.sampled_from([2 * SECOND, 30 * SECOND]))
     def a_worker_freezes_before_it_hears_what_it_claimed(self, want: int, us: int) -> None:

@@ -2,6 +2,7 @@
 
 A model keeps every claim of every key. The jobs that start are those that a walk through all ready
 jobs in their order would find, each key's no further than its windows have room; none is lost.
+Jobs that expire meanwhile are as if they had never been there.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from faena import Limit
 from faena.engine import Address, Engine
 from faena.engine.envelope import Facts, seal
-from faena.engine.scripts import Settlement, Turn
+from faena.engine.scripts import Exchanged, Settlement, Turn
 from faena.engine.settings import declaration, limits_text
 from faena.engine.wire import Wire
 from faena.options import QueueOptions
@@ -36,6 +37,7 @@ KEYS = ("", "x", "y", "z")
 STEPS = st.one_of(
     st.tuples(st.just("add"), st.integers(0, 3)),
     st.tuples(st.just("add urgent"), st.integers(1, 3)),
+    st.tuples(st.just("add brief"), st.integers(0, 3)),
     st.tuples(st.just("claim"), st.integers(1, 6)),
     st.tuples(st.just("claim twice"), st.integers(1, 6)),
     st.tuples(st.just("look"), st.just(0)),
@@ -59,6 +61,7 @@ class Shop:
         self.clock = clock
         self.stack = stack
         self.keys: dict[str, str] = {}
+        self.expires: dict[str, int] = {}
         self.gone: set[str] = set()
         self.running: dict[str, str] = {}
         self.claims: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
@@ -69,9 +72,20 @@ class Shop:
         self.calls += 1
         return f"c{self.calls:04d}"
 
+    async def exchange(self, turn: Turn) -> Exchanged:
+        exchanged = await self.engine.exchange("q", "w", "w", turn)
+        for late in exchanged.expired:
+            assert self.is_late(late.id)
+            self.gone.add(late.id)
+        return exchanged
+
+    def is_late(self, job: str) -> bool:
+        return self.expires.get(job, self.clock.now + 1) <= self.clock.now
+
     async def ready(self) -> list[str]:
+        """Those that may still start, in their order."""
         found = await self.engine.command("ZRANGE", "q", "ready", 0, -1)
-        return [one.decode() for one in found]
+        return [job for one in found if not self.is_late(job := one.decode())]
 
     def has_room(self, key: str, more: int) -> bool:
         now = self.clock.now
@@ -97,12 +111,12 @@ class Shop:
 
     async def do(self, step: str, number: int) -> None:
         match step:
-            case "add" | "add urgent":
-                await self.add(KEYS[number], priority=1 if step == "add urgent" else 10)
+            case "add" | "add urgent" | "add brief":
+                await self.add(KEYS[number], step)
             case "claim" | "claim twice":
                 await self.claim(number, is_twice=step == "claim twice")
             case "look":
-                await self.engine.exchange("q", "w", "w", Turn(self.call(), 0))
+                await self.exchange(Turn(self.call(), 0))
             case "wait":
                 self.clock.now += number
             case "edit":
@@ -115,20 +129,24 @@ class Shop:
             case _:
                 pass
 
-    async def add(self, key: str, *, priority: int) -> None:
+    async def add(self, key: str, step: str) -> None:
         job = f"j{len(self.keys):03d}"
         self.keys[job] = key
         facts: Facts = {"lane": "@acme"}
         if key:
             facts["key"] = f"k/4/acme/{key}"
-        await self.engine.enqueue("q", "p", self.call(), [(job, seal(priority, facts, b"{}"))])
+        if step == "add brief":
+            facts["lasts"] = 2 * SECOND
+            self.expires[job] = self.clock.now + 2 * SECOND
+        spec = seal(1 if step == "add urgent" else 10, facts, b"{}")
+        await self.engine.enqueue("q", "p", self.call(), [(job, spec)])
 
-    async def claim(self, want: int, *, is_twice: bool = False) -> int:
+    async def claim(self, want: int, *, is_twice: bool = False) -> None:
         call, ready = self.call(), await self.ready()
         expected = self.expected(ready, want)
-        exchanged = await self.engine.exchange("q", "w", "w", Turn(call, want))
+        exchanged = await self.exchange(Turn(call, want))
         if is_twice:
-            await self.engine.exchange("q", "w", "w", Turn(call, want))
+            await self.exchange(Turn(call, want))
         claimed = [claim.id for claim in exchanged.claimed]
         assert claimed == expected
         for job in claimed:
@@ -137,7 +155,6 @@ class Shop:
                 self.claims[self.keys[job], one.per_us].append(self.clock.now)
         left = len(ready) - len(claimed)
         assert not left or exchanged.more or exchanged.next_at or len(claimed) == want
-        return left
 
     async def change(self, step: str, number: int) -> None:
         ready = await self.ready()
@@ -156,18 +173,20 @@ class Shop:
             self.gone.add(job)
         outcome = Completed() if step == "complete" else Released()
         turn = Turn(self.call(), 0, [Settlement(job, lease, outcome)])
-        await self.engine.exchange("q", "w", "w", turn)
+        await self.exchange(turn)
 
     async def drain(self) -> None:
         """Whatever is left starts in the end, woken by nothing but what the claims say."""
         assert await audit(self.engine, "q") == []
         for _ in range(400):
-            if not await self.claim(50):
+            await self.claim(50)
+            if await self.engine.command("ZCARD", "q", "ready") == 0:
                 break
-            exchanged = await self.engine.exchange("q", "w", "w", Turn(self.call(), 0))
+            exchanged = await self.exchange(Turn(self.call(), 0))
             assert exchanged.next_at, "nobody would come back"
             self.clock.now = max(self.clock.now + 1, exchanged.next_at)
-        assert await self.ready() == []
+        assert await self.engine.command("ZCARD", "q", "ready") == 0
+        assert await audit(self.engine, "q") == []
         assert {*self.running} | self.gone == {*self.keys}
 
 

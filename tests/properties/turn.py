@@ -10,6 +10,7 @@ import msgspec
 
 from faena.engine.scripts import Claim, Exchanged, Settlement, Turn
 from faena.outcomes import Buried, Cancelled, Completed, Limited, Released, Retried, Snoozed
+from tests.properties import late
 from tests.properties.intake import OVERTAKEN, is_overtaken
 from tests.properties.model import FINISHED, Job, Lease, World
 from tests.properties.ring import FULL, QUANTUM, Control, Visit
@@ -31,8 +32,11 @@ def exchange(world: World, caller: str, worker: str, turn: Turn) -> Exchanged | 
     if world.laned():
         world.ring.unpark_due(world.now, is_sweep=turn.is_sweep)
     grant, gate, opens_at = _allowed(world, turn.want)
-    claimed = _claim(world, grant, worker, turn.call)
-    answer = _look_ahead(world, turn.want, len(claimed), gate, opens_at)
+    overdue: list[Job] = []
+    claimed = _claim(world, grant, worker, turn.call, overdue)
+    late.end(world, overdue, worker)
+    ahead = (gate, opens_at, bool(overdue))
+    answer = _look_ahead(world, turn.want, len(claimed), *ahead)
     if turn.is_sweep:
         presence = max(2 * world.need("lease_us"), 2 * turn.next_sweep_us, PRESENCE_US)
         world.workers[worker] = world.now + presence
@@ -56,7 +60,7 @@ def holds(world: World, job: str, lease: str) -> bool:
 def _as_claim(job: Job) -> Claim:
     assert job.lease is not None
     lease, history = job.lease, (job.attempts, job.losses, job.changed_priority)
-    return Claim(job.id, lease.id, job.spec, lease.score, *history)
+    return Claim(job.id, lease.id, job.spec, lease.score, *history, expires_at=job.expires or 0)
 
 
 # -- settling -----------------------------------------------------------------------------------
@@ -135,6 +139,9 @@ def _end(world: World, job: Job, ending: Settlement) -> str | None:
             return "cancelled"
         case Retried(delay_us=delay_us):
             _fail(job, ending)
+            if job.expires is not None and job.expires <= world.now + delay_us:
+                job.tell("error", late.words(late.NOT_AGAIN, "", world.now))
+                return "cancelled"
             world.move(job, "delayed", world.now + delay_us)
         case Snoozed(delay_us=delay_us):
             world.move(job, "delayed", world.now + delay_us)
@@ -268,8 +275,8 @@ def _room(world: World, most: int, per: int) -> tuple[int, float]:
     return most - sum(number for _, number in entries), opens_at
 
 
-def _claim(world: World, grant: int, worker: str, lease: str) -> list[str]:
-    claimed = _pop_ready(world, grant) if grant else []
+def _claim(world: World, grant: int, worker: str, lease: str, overdue: list[Job]) -> list[str]:
+    claimed = _pop_ready(world, grant, overdue) if grant else []
     for job in claimed:
         job.lease = Lease(lease, world.now, worker, job.score)
         world.move(job, "running", world.now + world.need("lease_us"))
@@ -282,10 +289,10 @@ def _claim(world: World, grant: int, worker: str, lease: str) -> list[str]:
     return [job.id for job in claimed]
 
 
-def _pop_ready(world: World, number: int) -> list[Job]:
+def _pop_ready(world: World, number: int, overdue: list[Job]) -> list[Job]:
     """In order, or by turns where some have a lane: those without one join theirs first."""
     if not world.laned():
-        return world.those("ready")[:number]
+        return late.sift(world, world.those("ready"), number, overdue)
     for job in world.those("ready"):
         if not job.lane:
             world.share_lane(job)
@@ -296,14 +303,17 @@ def _pop_ready(world: World, number: int) -> list[Job]:
         return _visit(world, Visit(lane, turn, most), sum(job.lane == lane for job in popped))
 
     def take(visit: Visit) -> tuple[int, bool]:
-        waiting = [job for job in world.ready_in(visit.lane) if job not in popped]
-        popped.extend(waiting[: visit.share])
-        number = min(visit.share, len(waiting))
+        gone = [*popped, *overdue]
+        waiting = [job for job in world.ready_in(visit.lane) if job not in gone]
+        live = late.sift(world, waiting, visit.share, overdue)
+        popped.extend(live)
+        number = len(live)
+        is_empty = all(job in popped or job in overdue for job in waiting)
         for most, per in _limits(world, visit.control) if number else []:
             entries = world.ring.entries(visit.lane, per, world.now)
             _spend(entries, most, per, (world.now, number), buckets=100, is_ordered=True)
             world.ring.windows[f"claims:{per}{visit.lane}"] = entries
-        return number, len(waiting) <= visit.share
+        return number, is_empty
 
     quantum = 1 if "fifo" in world.conf else max(1, min(QUANTUM, math.ceil(number / 3)))
     world.ring.serve(number, quantum, visit, take)
@@ -356,10 +366,11 @@ def _spend(
 
 
 def _look_ahead(
-    world: World, want: int, claimed: int, gate: str, opens_at: float | None
+    world: World, want: int, claimed: int, gate: str, opens_at: float | None, is_cut: bool
 ) -> Exchanged:
     laned, ready = world.laned(), len(world.those("ready"))
-    waiting = bool(world.ring.turns) or ready > laned
+    waiting = is_cut or bool(world.ring.turns) or ready > laned
+    gate = "" if is_cut else gate
     has_more = waiting and not gate
     world.is_awake = (world.is_awake or has_more) and waiting
     instants = [jobs[0].score for state in ("delayed", "running") if (jobs := world.those(state))]
@@ -368,4 +379,7 @@ def _look_ahead(
     instants += [until for until in world.ring.parked.values() if until < FULL]
     soonest = min(instants, default=math.inf)
     next_at = 0 if soonest == math.inf else max(int(soonest), world.now)
-    return Exchanged(world.now, next_at, gate, has_more and claimed == want, False, [], [])
+    if not next_at and not waiting and not world.laned():
+        world.clock.pop("expires_from", None)
+    has_more = has_more and (is_cut or claimed == want)
+    return Exchanged(world.now, next_at, gate, has_more, False, [], [])

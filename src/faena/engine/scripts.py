@@ -83,6 +83,13 @@ class Loss(NamedTuple):
     number: int
 
 
+class Late(NamedTuple):
+    """A job that had expired when its turn came: it is cancelled and was not claimed."""
+
+    id: str
+    attempts: int
+
+
 class Exchanged(NamedTuple):
     """The answer to an exchange; instants are the server's microseconds."""
 
@@ -96,6 +103,8 @@ class Exchanged(NamedTuple):
     claimed: list[Claim]
     buried: Sequence[Loss] = ()
     """Jobs of others whose last delivery this call found to be lost."""
+    expired: Sequence[Late] = ()
+    """Jobs that this call found too late to be started."""
 
 
 class Answer(NamedTuple):
@@ -155,7 +164,7 @@ def _noted(note: DeathNote | None, error: bytes) -> bytes:
 
 def read_exchange(reply: Sequence[Any], lease: str) -> Exchanged:
     """Pair ids, scores and specs; only marked jobs have more to tell."""
-    now, next_at, gate, more, lost, popped, specs, facts, *buried = reply
+    now, next_at, gate, more, lost, popped, specs, facts, *news = reply
     history: dict[bytes, tuple[int, int, int, str, int, int, int]] = {
         facts[i]: (*facts[i + 1 : i + 4], facts[i + 4].decode(), *facts[i + 5 : i + 8])
         for i in range(0, len(facts), 8)
@@ -173,7 +182,8 @@ def read_exchange(reply: Sequence[Any], lease: str) -> Exchanged:
         bool(more & 2),
         texts(lost),
         claimed,
-        [_loss(*flat) for flat in buried[0]] if buried else (),
+        [_loss(*flat) for flat in news[0]] if news else (),
+        [Late(job.decode(), attempts) for job, attempts in news[1]] if len(news) > 1 else (),
     )
 
 

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from faena.engine import Engine, envelope
-from faena.engine.scripts import Claim, Exchanged, Settlement, Turn
+from faena.engine.scripts import Claim, Exchanged, Late, Settlement, Turn
 from faena.estate import Estate
 from faena.job import Spec
 from faena.middleware import Middleware
 from faena.options import DeadLetters
-from faena.outcomes import Outcome, Snoozed
+from faena.outcomes import ErrorRecord, Expired, Outcome, Snoozed
 from faena.postman import Postman
 from faena.producer import CallIds
 from faena.queue import Queue
@@ -132,7 +132,7 @@ class Drain:
                 answer = await line.exchange(free)
                 if answer.has_mail:
                     await self._postman.carry(home)
-                has_news = has_news or answer.has_mail or bool(answer.claimed)
+                has_news = has_news or answer.has_mail or bool(answer.claimed or answer.expired)
         return has_news
 
     def _ended(self, ran: Ran) -> None:
@@ -226,12 +226,26 @@ class _Line:
         answer = await self._engine.exchange(self._home, self._caller, WORKER, turn)
         for one in settled:
             self._leases.end(self._home, one.id, one.lease)
+        for late in answer.expired:
+            self._on_ran(await self._not_run(late, answer.now))
         until = time.monotonic() + _LEASE_S
         for claim in answer.claimed:
             self._leases.take(self._home, claim.id, claim.lease, until)
         self.next_at = answer.next_at
         self.executor.start(answer.claimed, answer.now)
         return answer
+
+    async def _not_run(self, late: Late, now: int) -> Ran:
+        spec = await self._engine.command("HGET", self._home, "specs", late.id)
+        words = "it expired before it was started"
+        return Ran(
+            queue=self._queue.name,
+            task=_task_of(spec),
+            id=late.id,
+            number=late.attempts + 1,
+            ending="expired",
+            outcome=Expired(ErrorRecord("Expired", words, "EXPIRED", worker=WORKER, at=now)),
+        )
 
     def _done(self, claim: Claim, outcome: Outcome | None, attempt: Attempt | None) -> None:
         if outcome is None:  # another worker has it
@@ -244,7 +258,7 @@ class _Line:
         is_parked = attempt is None and isinstance(outcome, Snoozed)
         return Ran(
             queue=self._queue.name,
-            task=_task_of(claim),
+            task=_task_of(claim.spec),
             id=claim.id,
             number=claim.attempts + 1,
             ending="parked" if is_parked else ending_of(outcome),
@@ -254,8 +268,8 @@ class _Line:
         )
 
 
-def _task_of(claim: Claim) -> str:
+def _task_of(spec: bytes | None) -> str:
     try:
-        return _spec_decoder.decode(envelope.body_of(claim.spec or b"")).task
+        return _spec_decoder.decode(envelope.body_of(spec or b"")).task
     except (msgspec.DecodeError, ValueError, IndexError):
         return "?"

@@ -89,7 +89,7 @@ class Judge:
             return Buried(ErrorRecord(name="Unreadable", message=words, at=self.now))
 
     def too_late(self, claim: Claim) -> Expired | None:
-        """What a job ends with that was claimed when it had expired."""
+        """What a job ends with that has expired since it was claimed: the answer was late."""
         if claim.expires_at > self.now:
             return None
         words = "it expired before it was started"

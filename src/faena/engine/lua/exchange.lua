@@ -1,5 +1,6 @@
 --- Settle finished jobs and claim new ones in one call.
--- states   running -> completed | delayed | dead | cancelled | ready; delayed -> ready; ready -> running
+-- states   running -> completed | delayed | dead | cancelled | ready; delayed -> ready; ready -> running;
+--          ready | blocked -> cancelled (expired)
 -- keys     leases, specs, marks, results hashes · ready, delayed, running, completed, dead, cancelled
 --          zsets · holds hash · window lists · wake zset · events stream
 -- args     now · caller · call (becomes the lease id) · worker · want · sweep_us (until the
@@ -8,11 +9,12 @@
 --          result · id · lease · kind · number · blob …
 -- returns  now · next_at (0: nothing to wait for) · gate · more 1|0, and 2 for mail · lost ids · (id · score) … ·
 --          specs · (id · attempts · losses · changed priority) … of marked jobs · {id · task · tenant ·
---          losses} … where jobs of others died of lost deliveries (nothing when a call is repeated)
+--          losses} … where jobs of others died of lost deliveries · {id · attempts} … where jobs had expired
+--          (neither when a call is repeated)
 -- refuses  UNCONFIGURED · OVERTAKEN
 --@flags allow-oom
 --@sure
---@include now, check, conf, replay, tally, mark, settle, gate, claim, key_limit, wake, turn, letter, repeat_answer
+--@include now, check, conf, replay, tally, mark, settle, gate, claim, late, key_limit, wake, turn, letter, repeat_answer
 local PRESENCE_US = 30000000   -- a worker signs in at every sweep, whatever its leases
 local PRUNED = 50               -- beyond as many as end, so that a backlog of finished jobs shrinks
 local CLAIMED_WHEN_BUSY = 50    -- when the call has brought many jobs back as well
@@ -63,6 +65,8 @@ local popped, specs, facts, ids, is_cut, costs_at = claim(grant, lease, worker, 
 if #ids > 0 and conf.limits then
   spend_limits(conf.limits, now, #ids)
 end
+local expired = end_late(worker, conf, now)
+is_cut = is_cut or expired ~= nil   -- others may stand behind them, or have waited for them
 
 gate = is_cut and '' or gate   -- what it left is free to be claimed at once
 if costs_at then
@@ -85,6 +89,9 @@ end
 local next_at = math.min(due_at or math.huge, ends_at, left and opens_at or math.huge, lane_at or math.huge)
 next_at = next_at == math.huge and 0 or math.max(next_at, now)
 more = more and (is_cut or #ids == want) and 1 or 0
+if next_at == 0 and not left and laned_now() == 0 then
+  forget_expiry()
+end
 if has_mail or sweep_us and call('EXISTS', key('addressees'), key('errands')) > 0 then
   more = more + 2
 end
@@ -99,4 +106,4 @@ end
 remember(caller, lease, cmsgpack.pack({ lost, ids, next_at, gate, more }))
 flush_lanes()
 flush_tally(now, conf.events_kept, worker)
-return { now, next_at, gate, more, lost, popped, specs, facts, losses }
+return { now, next_at, gate, more, lost, popped, specs, facts, losses or expired and {}, expired }

@@ -1,5 +1,5 @@
 --- A job that comes from another home takes its place.
---@include key, state, mark, fact, lane, place, unique, forget, pass_claims, tally, luggage, tenant
+--@include key, state, mark, fact, lane, place, unique, forget, pass_claims, tally, luggage, tenant, expiry
 --- The job that has a chain's turn, unless nobody may take it away because the job has started.
 local function head_of(chain)
   local head = call('HGET', key('heads'), chain)
@@ -72,6 +72,10 @@ local function enter_blocked(job, conf, now, item)
 end
 
 local function enter_waiting(job, conf, now, item)
+  local expires = read_mark(job[MARK]).e
+  if expires then
+    note_expiry(expires)
+  end
   if item.lane then
     count_lane(item.lane, 1, 0)
   end

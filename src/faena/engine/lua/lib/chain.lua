@@ -70,7 +70,7 @@ local function pass_turns(items)
       if first[1] then
         heads[#heads + 1], heads[#heads + 2] = item.chain, first[1]
         unblocked[#unblocked + 1] = first[1]
-        ready[#ready + 1] = { id = first[1], score = first[2], lane = next_lane(item, first[1]) }
+        ready[#ready + 1] = { id = first[1], score = first[2], chain = item.chain, lane = next_lane(item, first[1]) }
       else
         ended[#ended + 1] = item.chain
       end

@@ -1,6 +1,6 @@
 --- Take ready jobs in order of score and lease them to a worker.
 -- The lease id is the call's id: a job is claimed at most once in a call, so (job, lease) is unique.
---@include key, tally, mark, score, share, facts_of, fact, lane, place, specs, cost, key_limit, fair, straggler
+--@include key, tally, mark, score, share, facts_of, fact, lane, place, specs, cost, key_limit, fair, straggler, late
 
 --- A lease names the chain of its job, which is in its spec.
 local function note_chains(records, specs)
@@ -54,6 +54,7 @@ end
 local function pop_ready(number, conf, now)
   local purse = open_purse(conf, now)
   if laned_now() == 0 then
+    number = late_now(now) and clear_late('ready', 0, number, nil, now) or number
     number = purse and afford(purse, {}, call('ZRANGE', key('ready'), 0, number - 1)) or number
     local unlaned, first = call('ZPOPMIN', key('ready'), number), {}
     for i = 1, #unlaned, 2 do

@@ -1,7 +1,7 @@
 --- Serve the ring: give each lane its share of a claim and take its jobs.
 -- A visit takes a few jobs where many lanes wait, because a visit costs more than a job; turns count
 -- every one of them, so shares come out even all the same.
---@include read, key, lane, tenant, share, cost, key_limit
+--@include read, key, lane, tenant, share, cost, key_limit, late
 local QUANTUM = 25   -- of a large claim; a small one still goes to three lanes at least
 
 --- The lane with the earliest turn goes first: `heap` is ordered so that no parent comes later than
@@ -102,6 +102,8 @@ local function take_from(visit, taken, now, cost, conf)
   local share, keys = visit.share, taken.keys
   if keys then
     share, visit.is_short = clear_head(lane, share, keys, conf, now)
+  elseif late_now(now) then
+    share, visit.is_short = clear_late_of_lane(lane, 0, share, now)
   end
   share = taken.purse and share > 0 and payable(visit, share, taken.purse, conf) or share
   local got, ending = call('ZPOPMIN', key('lane:' .. lane), share), ' lane=' .. lane

@@ -2,7 +2,7 @@
 -- Ordinary jobs pile up and are written in columns; an item that must look at other jobs (a unique
 -- claim, an id seen before) first writes the pile, so that it looks at the truth. The loop over a
 -- batch is hot: lengths are counted, because `#` searches, and scores' offsets are kept by priority.
---@include read, check, key, tally, mark, score, wake, fact, place, tenant
+--@include read, check, key, tally, mark, score, wake, fact, place, tenant, expiry
 local MAX_DELAY_US = 5000000   -- for a queue whose bounds were set at run time without a delay
 
 local TIMES = { 'delay', 'at', 'expires', 'lasts', 'ttl', 'by' }
@@ -93,6 +93,9 @@ local function close_intake(intake)
     call('HSET', key('clock'), 'stamp', intake.stamp, 'enqueued', intake.enqueued + intake.admitted)
     tell('enqueued', intake.created)
     tell('replaced', intake.replaced)
+    if intake.expires then
+      note_expiry(intake.expires)
+    end
   end
 end
 
@@ -123,7 +126,9 @@ end
 
 --- From when on no attempt of a job is started, or nil.
 local function expiry_of(intake, facts)
-  return facts.lasts and intake.now + tonumber(facts.lasts) or tonumber(facts.expires)
+  local at = facts.lasts and intake.now + tonumber(facts.lasts) or tonumber(facts.expires)
+  intake.expires = at and math.min(at, intake.expires or at) or intake.expires
+  return at
 end
 
 local function add(intake, id, spec, delay, facts)

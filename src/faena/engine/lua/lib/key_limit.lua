@@ -3,7 +3,7 @@
 --   aside         keys that have such jobs, by when to look again
 -- The claim that meets them at the head of a lane sets them aside; when a window opens, as many as it has
 -- room for go back to their places in the lane. They count as laned, and `aside` in the clock counts them.
---@include read, key, fact, lane, window, lane_window, specs
+--@include read, key, fact, lane, window, lane_window, specs, late
 local ASIDE_OF_VISIT, ASIDE_OF_CLAIM = 50, 200   -- jobs that are set aside at once
 local KEYS_OF_CALL, BACK_OF_CALL = 50, 1000      -- keys that are looked at, jobs that go back
 local LOOK_AGAIN_US = 1000000                    -- when those that went back were not claimed
@@ -99,7 +99,11 @@ end
 local function clear_head(lane, share, keys, conf, now)
   local pending, cleared, most = {}, 0, math.min(ASIDE_OF_VISIT, keys.left)
   for _ = 0, ASIDE_OF_VISIT do   -- each round but the last sets one aside at least
-    local first, ids = call('ZRANGE', key('lane:' .. lane), cleared, share - 1, 'WITHSCORES'), {}
+    local to, is_late_cut = share, false
+    if late_now(now) then
+      to, is_late_cut = clear_late_of_lane(lane, cleared, share, now)
+    end
+    local first, ids = to > cleared and call('ZRANGE', key('lane:' .. lane), cleared, to - 1, 'WITHSCORES') or {}, {}
     for i = 1, #first, 2 do
       ids[#ids + 1] = first[i]
     end
@@ -109,7 +113,7 @@ local function clear_head(lane, share, keys, conf, now)
     if #waiting > 0 then
       set_aside(lane, waiting)
     end
-    if is_cut or #specs < #ids then
+    if is_cut or is_late_cut or #specs < #ids then
       return cleared, true
     elseif #waiting == 0 or cleared == share then
       return cleared, false
@@ -158,9 +162,14 @@ end
 -- (nil when none are left).
 local function put_back_first(one, number, conf, now)
   local set = key('aside:' .. one.name)
+  local is_cut, gone = false, 0
+  if late_now(now) then
+    number, is_cut, gone = clear_late('aside:' .. one.name, 0, number, nil, now)
+    laned_change, aside_change = laned_change - gone, aside_change - gone
+  end
   local popped, column = call('ZPOPMIN', set, number), {}
   if not popped[1] then
-    return nil, 0, nil
+    return nil, 0, is_cut and now or nil
   end
   local lane = lane_in(call('HGET', key('specs'), popped[1])) or COMMON
   for i = 1, #popped, 2 do

@@ -1,6 +1,6 @@
 --- Dead jobs are retried as new ones: the same spec, fresh attempts, linked both ways.
 -- What a spec says of a delay, an id's digest or a unique claim has been; its lane and its chain count.
---@include key, state, fact, mark, score, place, shelf, tally, wake
+--@include key, state, fact, mark, score, place, shelf, tally, wake, expiry
 
 --- The mark of a job that is made of another: of that one's mark only what concerns the job, not its attempts.
 local function new_mark(id, mark, spec, why)
@@ -29,6 +29,9 @@ local function bring_in(new, conf, now)
     local score = chain and fresh_stamp(now) or score_of(conf, now, job.mark.p, 0)
     specs[2 * i - 1], specs[2 * i] = job.fresh, job.spec
     fresh[i], marks[job.fresh] = job.fresh, job.mark
+    if job.mark.e then
+      note_expiry(job.mark.e)
+    end
     items[i] = { id = job.fresh, score = score, lane = lane, chain = chain }
     if lane then
       count_lane(lane, 1, 0)
