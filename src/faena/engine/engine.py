@@ -16,8 +16,9 @@ from typing import Any, TypeVar
 from faena.engine import scripts
 from faena.engine.behalf import asking
 from faena.engine.envelope import NewJob
-from faena.engine.keys import Keys, channel, read_message
+from faena.engine.keys import Keys, channel, reader_for
 from faena.engine.loader import load
+from faena.engine.permission import check_permitted
 from faena.engine.scripts import Answer, Exchanged, Turn
 from faena.engine.settings import SERVED, check_accepted
 from faena.engine.subscription import Subscription
@@ -68,6 +69,7 @@ class Engine:  # size: one short method for each operation of the broker
 
     async def declare(self, queue: str, *, serves: bool = False) -> None:
         """Write the settings that code gives, `serves`: as one who has the handlers; edits stay."""
+        await check_permitted(self.wire, self.namespace, queue, self.patience_s)
         settings = self._settings.get(queue) or self._settings.get(queue.partition("/")[0])
         if settings is None:
             await _check_declared(self, queue, self._settings)
@@ -295,7 +297,7 @@ class Engine:  # size: one short method for each operation of the broker
     async def listen(self, **on_job: Callable[[str, str], None]) -> Subscription:
         """Be told (queue, job) on channels until the result is closed; messages may be missed."""
         return await self.wire.listen(
-            {channel(self.namespace, name): _reader(hear) for name, hear in on_job.items()}
+            {channel(self.namespace, name): reader_for(hear) for name, hear in on_job.items()}
         )
 
     async def info(self, queue: str, section: str) -> bytes:
@@ -353,10 +355,6 @@ async def _check_declared(engine: Engine, queue: str, known: Container[str]) -> 
         raise ConfigError(f"queue {queue!r} is not declared in this program", field="queue")
     if not await engine.command("HEXISTS", queue, "conf", "lease_us"):
         raise NotDeclared(queue)
-
-
-def _reader(on_job: Callable[[str, str], None]) -> Callable[[bytes], None]:
-    return lambda message: on_job(*read_message(message))
 
 
 def _once(name: str) -> tuple[str, str]:

@@ -50,7 +50,10 @@ _VERDICTS = {
     "WRONGPASS": Verdict.REJECTED,
 }
 
+_DENIED = "ACL failure in script"
+
 _GENERIC = {  # said under the code ERR
+    _DENIED: Verdict.REJECTED,
     "Function not found": Verdict.LOAD,
     "max number of clients": Verdict.WAIT,
     "cluster support disabled": Verdict.REJECTED,
@@ -64,7 +67,7 @@ _REMEDIES = {
     "ERR": "the URL does not fit the server",
     "MISCONF": "the server cannot write to its disk",
     "NOAUTH": "the server wants a password: put one in the URL, valkey://user:password@host",
-    "NOPERM": "the user lacks a permission",
+    "NOPERM": "the user lacks a permission, see ACL GETUSER and `faena doctor`",
     "OOM": "the server is at its maxmemory",
     "WRONGPASS": "user name or password is wrong",
 }
@@ -103,7 +106,8 @@ def refused(failure: Failure, *, where: object, op: str) -> StoreError:
     """The error for what no waiting can mend."""
     if judge(failure) is Verdict.BROKEN:
         return ScriptError(f"{op} failed on the broker at {where}: {_words(failure)}", op=op)
-    remedy = _REMEDIES.get(_code(failure), "")
+    code = "NOPERM" if _DENIED in str(failure) else _code(failure)
+    remedy = _REMEDIES.get(code, "")
     said = f"{remedy} ({_words(failure)})" if remedy else _words(failure)
     return StoreRejected(f"the broker at {where} refused the call: {said}", op=op)
 

@@ -7,6 +7,7 @@ scripts.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -140,3 +141,8 @@ def read_message(message: bytes) -> tuple[str, str]:
     _, _, rest = message.decode().partition("{")
     queue, _, job = rest.partition("}:")
     return queue, job
+
+
+def reader_for(on_job: Callable[[str, str], None]) -> Callable[[bytes], None]:
+    """Hands on what messages are about."""
+    return lambda message: on_job(*read_message(message))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from faena.engine.address import Address
+from faena.engine.permission import objection
 from faena.engine.wire import Wire
 from faena.errors import ConfigError, ScriptError, StoreError, StoreRejected
 from faena.services.vitals import WRITE, Vitals, parse_fields, read_eviction, take_vitals
@@ -52,6 +53,8 @@ async def examine(
     """
     try:
         findings = [await _check_writes(wire, namespace), _check_functions(wire), _check_tls(wire)]
+        if findings[0].level == "ok":
+            findings.insert(1, await _check_permissions(wire, namespace))
         nodes = await wire.nodes()
         for node in nodes:
             vitals = await take_vitals(wire, node, clock=clock)
@@ -105,6 +108,15 @@ async def _check_writes(wire: Wire, namespace: str) -> Finding:
         advice = f"let the user run scripts and write to {namespace}:*, and make room"
         return Finding("writes", "fail", str(error), advice)
     return Finding("writes", "ok", "accepted")
+
+
+async def _check_permissions(wire: Wire, namespace: str) -> Finding:
+    """Whether the user may run every command that scripts and programs use."""
+    problem = await objection(wire, namespace, "doctor", patience_s=0, is_beside_too=True)
+    if problem is None:
+        return Finding("permissions", "ok", "all there")
+    value, _, advice = problem.partition(": ")
+    return Finding("permissions", "fail", value, f"run {advice}")
 
 
 def _check_functions(wire: Wire) -> Finding:

@@ -1,0 +1,29 @@
+--- What would let scripts fail here: commands that the user may not run, and keys of another type.
+-- states   none
+-- keys     those it is asked about
+-- args     now · number of commands · command, its words divided by spaces, * for a key of the queue … · (key · type) …
+-- returns  {command} … that are not permitted · {key · type} … that are of another type
+--@flags no-writes
+--@include key, check
+local number, denied, strange = size_of(2), {}, {}
+
+local function may_run(line)
+  local words = {}
+  for word in string.gmatch(line, '%S+') do
+    words[#words + 1] = word == '*' and key('conf') or word
+  end
+  local is_known, may = pcall(redis.acl_check_cmd, unpack(words))
+  return is_known and may, words[1]
+end
+
+for i = 3, redis.acl_check_cmd and number + 2 or 2 do   -- which servers before 7.0 have not
+  local may, verb = may_run(ARGV[i])
+  denied[#denied + 1] = not may and verb or nil
+end
+for i = number + 3, #ARGV, 2 do
+  local found = call('TYPE', key(ARGV[i]))['ok']
+  if found ~= 'none' and found ~= ARGV[i + 1] then
+    strange[#strange + 1], strange[#strange + 2] = ARGV[i], found
+  end
+end
+return { denied, strange }

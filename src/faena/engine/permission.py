@@ -1,0 +1,92 @@
+"""What a user must be permitted for scripts never to stop halfway.
+
+`enqueue`, `exchange` and `renew` judge everything before their first write, but for two things that
+only a server knows: whether its user may run a command, and whether a key is what it should be.
+Both are asked for before a program's first write to a queue.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from faena.engine.keys import CATALOGUE, CHANNELS, Keys, channel
+from faena.engine.loader import load
+from faena.engine.wire import Wire
+from faena.errors import StoreRejected
+
+_OF_A_KEY: Final = (
+    *("COPY", "DEL", "EXISTS", "EXPIRE", "GET", "HDEL", "HEXISTS", "HGET", "HGETALL", "HINCRBY"),
+    *("HINCRBYFLOAT", "HKEYS", "HLEN", "HMGET", "HSCAN", "HSET", "HSETNX", "HSTRLEN", "LINDEX"),
+    *("LPOP", "LRANGE", "LSET", "MGET", "PERSIST", "PEXPIRE", "PEXPIREAT", "PEXPIRETIME", "PTTL"),
+    *("RENAME", "RPUSH", "SADD", "SCARD", "SET", "SMISMEMBER", "SREM", "TYPE", "UNLINK", "XADD"),
+    *("XDEL", "XLEN", "XRANGE", "XTRIM", "ZADD", "ZCARD", "ZCOUNT", "ZINCRBY", "ZMSCORE"),
+    *("ZPOPMIN", "ZRANDMEMBER", "ZRANGE", "ZRANK", "ZREM", "ZREMRANGEBYSCORE", "ZSCORE"),
+)
+_LINES: Final = {
+    "COPY": "COPY * *",
+    "RENAME": "RENAME * *",
+    "SET": "SET * x",
+    "XINFO": "XINFO STREAM *",
+    "ZUNIONSTORE": "ZUNIONSTORE * 1 *",
+    "TIME": "TIME",
+}
+SCRIPTED: Final = (*_OF_A_KEY, "PUBLISH", "TIME", "XINFO", "ZUNIONSTORE")
+"""Commands that scripts run."""
+
+_BESIDE: Final = (
+    *("BZPOPMIN * 1", "SMEMBERS *", "XREAD STREAMS * 0", "ZREVRANGE * 0 0"),
+    *("WAIT 0 0", "WAITAOF 0 0 0"),
+)
+"""What is sent without a script: to wait for work, for events, for durability, and to look."""
+
+
+async def check_permitted(wire: Wire, namespace: str, queue: str, patience_s: float) -> None:
+    """Raise StoreRejected, with what to grant or to mend, where a script might stop halfway."""
+    if problem := await objection(wire, namespace, queue, patience_s=patience_s):
+        words = f"the broker at {wire.address} would refuse calls halfway: {problem}"
+        raise StoreRejected(words, op="declare")
+
+
+async def objection(
+    wire: Wire, namespace: str, queue: str, *, patience_s: float, is_beside_too: bool = False
+) -> str | None:
+    """What a server has against it, and what mends it; None when nothing is."""
+    prefix, user = Keys(namespace, queue).prefix, wire.address.username or "default"
+    args = ["", *asked(namespace, is_beside_too=is_beside_too)]
+    try:
+        denied, strange = await wire.run(load("permit"), [prefix], args, patience_s=patience_s)
+    except StoreRejected as error:
+        if "access a key" not in str(error):
+            raise
+        return f"user {user} must be permitted all keys {namespace}:*: {_grant(user, namespace)}"
+    if denied:
+        verbs = dict.fromkeys(one.decode().lower() for one in denied)
+        return (
+            f"user {user} must be permitted to run {', '.join(verbs)} for {namespace}:*: "
+            f"{_grant(user, namespace, *verbs)}"
+        )
+    return _strange(prefix, *strange[:2]) if strange else None
+
+
+def _grant(user: str, namespace: str, *verbs: str) -> str:
+    rules = "".join(f"+{verb} " for verb in verbs)
+    return f"ACL SETUSER {user} {rules}~{namespace}:* &{namespace}:*"
+
+
+def _strange(prefix: str, name: bytes, found: bytes) -> str:
+    types = {key.name: key.type for key in CATALOGUE}
+    return (
+        f"key {prefix}{name.decode()} must be a {types[name.decode()]}, is a {found.decode()}: "
+        f"another program has written it; remove it, or give one of the two another namespace"
+    )
+
+
+def asked(namespace: str, *, is_beside_too: bool = False) -> list[str | int]:
+    """The arguments of `permit.lua`."""
+    told = [channel(namespace, name) for name, _ in CHANNELS]
+    lines = [_LINES.get(verb, f"{verb} *") for verb in SCRIPTED if verb != "PUBLISH"]
+    lines += [f"PUBLISH {name} x" for name in told]
+    if is_beside_too:
+        lines += [*_BESIDE, *(f"SUBSCRIBE {name}" for name in told)]
+    types = [text for key in CATALOGUE if key.name[-1] != ":" for text in (key.name, key.type)]
+    return [len(lines), *lines, *types]
