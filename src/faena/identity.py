@@ -36,6 +36,7 @@ ID_ALPHABET: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstu
 _BASE64: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _IN_ORDER: Final = bytes.maketrans(_BASE64, ID_ALPHABET.encode())
 _RANDOM_BITS: Final = 72
+_ID_LENGTH: Final = 20
 _LEAP_MASK: Final = (1 << 40) - 1
 _TAIL: Final = 64 * 64
 _TAILS: Final = tuple(high + low for high in ID_ALPHABET for low in ID_ALPHABET)
@@ -87,6 +88,16 @@ class IdFactory:
 
 def _encode(number: int) -> str:
     return b64encode(number.to_bytes(15, "big")).translate(_IN_ORDER).decode()
+
+
+def made_at_us(job_id: str) -> int | None:
+    """When an id was made, by the clock of the program that did; None for a text that is no id."""
+    if len(job_id) != _ID_LENGTH or not set(job_id) <= set(ID_ALPHABET):
+        return None
+    number = 0
+    for letter in job_id[:8]:
+        number = number * 64 + ID_ALPHABET.index(letter)
+    return number * 1000
 
 
 Part: TypeAlias = str | int | UUID

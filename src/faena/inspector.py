@@ -18,6 +18,7 @@ from faena.errors import JobNotFound, ResultTimeout, StoreUnavailable
 from faena.estate import Estate
 from faena.explanation import Explanation, Past, read_explanation
 from faena.homes import queue_of
+from faena.identity import made_at_us
 from faena.job import JobView, Spec
 from faena.outcomes import ErrorRecord
 from faena.reading import Seen, Sight, is_behind, look_at, read_steadily, travelling
@@ -348,6 +349,7 @@ def read_job(queue: str, job_id: str, look: Sequence[Any]) -> JobView:  # size: 
         headers=spec.headers,
         attempts_made=mark.get("a", 0) + (state is State.COMPLETED),
         losses=mark.get("l", 0),
+        created_at=None if envelope.has_own_id(sealed) else made_at_us(job_id),
         enqueued_at=int(since) if since else None,
         due_at=at if state is State.DELAYED else None,
         lease_until=at if state is State.RUNNING else None,

@@ -189,8 +189,8 @@ class Job:
 class JobView(View, frozen=True, kw_only=True):
     """One job as a reader finds it.
 
-    Instants are whole microseconds of the server's clock since 1970, all of them, and None where
-    nothing says so: an ordinary job leaves no trace of its beginning once it is completed.
+    Instants are whole microseconds since 1970, of the server's clock but for `created_at`, and None
+    where nothing says so: an ordinary job leaves no trace of its start once it is completed.
     """
 
     also = ("schedule", "instant")
@@ -209,6 +209,9 @@ class JobView(View, frozen=True, kw_only=True):
     """Attempts that have ended and count: those that failed, and the one that completed it."""
     losses: int
     """Deliveries lost with their worker."""
+    created_at: int | None = None
+    """When its producer made its id, by the producer's own clock and to the millisecond: all that
+    is kept of an ordinary job's beginning. None where the producer gave it an id."""
     enqueued_at: int | None
     """When the server took it in, or it was last run again; of a finished job only where it was
     put off before: by a delay, a retry or a snooze."""

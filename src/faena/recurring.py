@@ -137,7 +137,7 @@ def check_task(schedule: str, task: Any) -> None:
     if not isinstance(task, Task):
         raise ConfigError(
             f"task of schedule {schedule!r} must be a task, got {task!r}: write @queue.task above "
-            f"the function, or @app.cron(…) or @app.every(…) in the place of app.schedule()",
+            f"the function, or @app.cron(…) or @app.every(…) in the place of this call",
             field="task",
             value=task,
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypedDict, Unpack
+from typing import Any, Final, NamedTuple, Never, Protocol, TypeAlias, TypedDict, Unpack
 
 import msgspec
 
@@ -178,19 +178,26 @@ class Retry:
         return cls._with(Custom(function), attempts, rules)
 
     @classmethod
-    def never(cls) -> Retry:
-        """One attempt: a failure buries the job."""
+    def never(cls, **rules: Never) -> Retry:
+        """One attempt: a failure buries the job. It has no options."""
+        for name, value in rules.items():
+            raise ConfigError(
+                f"Retry.never must be given no options, got {name!r}: there is one attempt and no "
+                f"wait; Retry.fixed, Retry.steps and Retry.exponential take some",
+                field=name,
+                value=value,
+            )
         return cls(Steps((0,)), attempts=1)
 
     @classmethod
-    def afip(cls, *, attempts: int = 5) -> Retry:
+    def afip(cls, *, attempts: int = 5, **rules: Unpack[Rules]) -> Retry:
         """For a tax service with long outages."""
-        return cls.steps("30s", "2m", "5m", "15m", "30m", attempts=attempts)
+        return cls.steps("30s", "2m", "5m", "15m", "30m", attempts=attempts, **rules)
 
     @classmethod
-    def whatsapp(cls, *, attempts: int = 3) -> Retry:
+    def whatsapp(cls, *, attempts: int = 3, **rules: Unpack[Rules]) -> Retry:
         """For an upstream that counts requests by the minute."""
-        return cls.steps("5s", "15s", "60s", attempts=attempts)
+        return cls.steps("5s", "15s", "60s", attempts=attempts, **rules)
 
     @classmethod
     def _with(cls, curve: Curve, attempts: int, rules: Rules) -> Retry:

@@ -40,7 +40,7 @@ from faena.number import check_whole
 from faena.options import Durability
 from faena.options.schedule import NAMES, TIMINGS, Terms, check_timing, iso, read_terms
 from faena.receipt import Receipt
-from faena.recurring import MISSING, TimedFields, payload_text
+from faena.recurring import MISSING, TimedFields, check_task, payload_text
 from faena.services.declaring import Declared, Edited, Kept, Start, change, declare, redue, remove
 from faena.services.firing import Around, Firing, facts_of, spec_of
 from faena.services.scheduler import Scheduler
@@ -149,7 +149,8 @@ class Schedules:
                 field="schedule",
                 value=name,
             )
-        known = task if isinstance(task, Task) else self._task(task)
+        known = self._task(task) if isinstance(task, str) else task
+        check_task(name, known)
         base = self._base(known, payload, given)
 
         def create(kept: Kept) -> Edited:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
+
+import msgspec
 
 from faena.engine import Engine
 from faena.engine.survey import Survey
 from faena.lanes import tenant_of
+from faena.view import View
 
 _MINUTE_US: Final = 60_000_000
 
@@ -30,9 +32,10 @@ class Waits(NamedTuple):
         return self.sum_us / self.number if self.number else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shares:
+class Shares(View, frozen=True, kw_only=True):
     """What the tenants of a queue were given in one minute; "" stands for the jobs without one."""
+
+    also = ("fairness",)
 
     at: int
     """The server's instant at which the minute began."""
@@ -40,9 +43,9 @@ class Shares:
     """False for the minute that still runs."""
     given: Mapping[str, float]
     """Jobs started, divided by the tenant's weight."""
-    waits: Mapping[str, Waits] = field(default_factory=dict[str, Waits])
+    waits: Mapping[str, Waits] = msgspec.field(default_factory=dict[str, Waits])
     """From ready to start, of the tenants that were served; in an order, from when a job came."""
-    throttled_us: Mapping[str, int] = field(default_factory=dict[str, int])
+    throttled_us: Mapping[str, int] = msgspec.field(default_factory=dict[str, int])
     """How much of the minute a tenant had ready jobs and was kept back by its limits, its
     max_running or a hold of its own; absent when it never was."""
 
@@ -77,7 +80,7 @@ def _together(parts: Sequence[Shares]) -> Shares:
         for tenant, (number, sum_us) in part.waits.items():
             before = waits.get(tenant, Waits(0, 0))
             waits[tenant] = Waits(before.number + number, before.sum_us + sum_us)
-    return replace(parts[0], given=given, waits=waits, throttled_us=throttled)
+    return msgspec.structs.replace(parts[0], given=given, waits=waits, throttled_us=throttled)
 
 
 async def _shares_at(engine: Engine, queue: str, minutes: int) -> list[Shares]:

@@ -15,9 +15,10 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final, TypedDict, Unpack
+
+import msgspec
 
 from faena.burdens import check_stays
 from faena.duration import Duration, to_s, to_us
@@ -33,6 +34,7 @@ from faena.naming import check_label, check_reason
 from faena.number import check_real, check_whole
 from faena.options import QueueOptions
 from faena.runtime import Runtime
+from faena.view import View
 
 _LEAST_WEIGHT: Final = 0.01
 _MOST_WEIGHT: Final = 1000.0
@@ -58,9 +60,10 @@ class TenantFields(TypedDict, total=False):
     """Its live jobs from which more are refused, instead of `tenant_hard`; 0 refuses all."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TenantView:
+class TenantView(View, frozen=True, kw_only=True):
     """What is decided for a tenant, and how it stands. Instants are the server's microseconds."""
+
+    also = ("is_held",)
 
     tenant: str | None
     """None for the jobs without one, which share a lane."""
@@ -259,7 +262,7 @@ async def _view(runtime: Runtime, queue: str, lane: str, table: Table) -> Tenant
             return found
         left = _read(lane, await ask(former, lane, epoch=table.epoch))
         live, running = found.live + left.live, found.running + left.running
-        return replace(found, is_moving=True, live=live, running=running)
+        return msgspec.structs.replace(found, is_moving=True, live=live, running=running)
 
     return await _by_table(runtime.estate.of(queue), table, view)
 

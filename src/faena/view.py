@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from datetime import datetime
 from enum import Enum
@@ -33,11 +34,22 @@ def _plain(value: Any) -> Any:
         return value.to_dict()
     if isinstance(value, msgspec.Struct):
         value = msgspec.structs.asdict(value)
+    elif dataclasses.is_dataclass(value):
+        value = _options(value)
+    elif hasattr(value, "_asdict"):
+        value = value._asdict()
     if isinstance(value, Mapping):
         return {str(name): _plain(one) for name, one in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [_plain(one) for one in value]
     return _decoded(value) if isinstance(value, bytes) else _word(value)
+
+
+def _options(value: Any) -> Any:
+    """What a program could have given; an option that has words of its own is told by them."""
+    if "__str__" in vars(type(value)):
+        return str(value)
+    return {one.name: getattr(value, one.name) for one in dataclasses.fields(value) if one.init}
 
 
 def _word(value: Any) -> Any:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import time
 from typing import Any
 
 import httpx
+import msgspec
 from fastapi import FastAPI
 
-from faena import Discard, Faena
+import faena
+from faena import Backpressure, Discard, Faena, Limit
 from faena.testing import Harness
+from faena.view import View
+
+PRESSED = Backpressure(soft=4, hard=9)
 
 SECRET = "4111-1111-1111-1111"
 
 
-async def views_of(app: Faena, h: Harness) -> dict[str, Any]:
+async def views_of(app: Faena, h: Harness) -> dict[str, Any]:  # size: a line a view
     queue = app.queue("mail")
 
     @queue.task
@@ -29,7 +36,7 @@ async def views_of(app: Faena, h: Harness) -> dict[str, Any]:
 
     await app.schedules.declare()
     await queue.pause(by="ana")
-    waiting = await send.enqueue("leo")
+    waiting = await send.enqueue("leo", tenant="acme")
     explained = await waiting.handle.explain()
     overview = await queue.overview()
     await queue.resume()
@@ -52,6 +59,10 @@ async def views_of(app: Faena, h: Harness) -> dict[str, Any]:
         "stats": await app.dead_letters.stats(),
         "schedule": await app.schedules.get("remind"),
         "homes": await queue.homes(),
+        "tenant": await queue.tenant("acme").configure(limits=[Limit("5/min")], weight=2),
+        "shares": (await queue.shares())[-1],
+        "settings": await queue.configure(limits=[Limit("9/min")], backpressure=PRESSED),
+        "finding": (await app.doctor())[0],
     }
 
 
@@ -69,7 +80,51 @@ async def test_every_view_is_a_dict_of_what_json_has_without_what_jobs_carry(
     assert told["dead"]["errors"][0]["message"] == "no such address"
     assert told["page"]["jobs"][0]["state"] == "completed"
     assert told["overview"]["holds"][0]["by"] == "ana"
+    assert (told["tenant"]["limits"], told["tenant"]["is_held"]) == (["5/min"], False)
+    assert told["shares"]["waits"]["acme"]["number"] == 1
+    assert (told["settings"]["limits"], told["settings"]["backpressure"]["hard"]) == (["9/min"], 9)
+    assert told["finding"]["name"] == "writes"
     assert (told["health"]["is_ok"], told["health"]["queues"]["mail"]["waiting"]) == (True, 0)
+
+
+GIVEN = {
+    *("Backpressure", "DeadLetters", "Draft", "Durability", "IdempotencyKey", "Limit", "Pool"),
+    *("Retain", "Retry", "Unique", "WebhookKey", "WorkerOptions", "Waits"),
+}
+"""Public values that programs give, and one that is part of a view."""
+
+GIVEN_TO_HANDLERS = {"Death", "Failure"}
+
+
+def test_every_public_value_that_a_reader_is_given_is_a_view() -> None:
+    public = {name: getattr(faena, name) for name in faena.__all__}
+    values = {
+        name
+        for name, one in public.items()
+        if dataclasses.is_dataclass(one)
+        or (isinstance(one, type) and issubclass(one, msgspec.Struct | tuple))
+    }
+    views = {name for name in values if issubclass(public[name], View)}
+    assert values - views == GIVEN | GIVEN_TO_HANDLERS
+    assert views >= {"Settings", "Shares", "TenantView"}
+
+
+async def test_of_an_ordinary_job_that_is_completed_its_producers_clock_tells_when_it_was_made(
+    app: Faena, h: Harness
+) -> None:
+    @app.queue("mail").task
+    async def send() -> None: ...
+
+    before = time.time_ns() // 1_000_000 * 1000
+    made, own = await send.enqueue(), await send.enqueue(id="0N" + "a" * 18)
+    await h.drain()
+    view, other = await made.handle.view(), await own.handle.view()
+    assert view is not None
+    assert view.created_at is not None
+    assert before <= view.created_at <= time.time_ns() // 1000
+    assert (view.enqueued_at, view.started_at) == (None, None)
+    assert other is not None
+    assert other.created_at is None
 
 
 async def test_a_route_of_fastapi_returns_a_view_as_its_dict(app: Faena, h: Harness) -> None:

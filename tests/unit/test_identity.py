@@ -22,6 +22,7 @@ from faena.identity import (
     IdFactory,
     WebhookKey,
     check_key,
+    made_at_us,
     parse_key,
 )
 from faena.naming import check_label
@@ -216,3 +217,10 @@ def test_a_key_of_somebodys_own_needs_sixteen_characters() -> None:
         check_key("idempotency_key", "x" * 15)
     with pytest.raises(ConfigError, match="idempotency_key must be 1 to 128 printable"):
         check_key("idempotency_key", "x" * 129)
+
+
+def test_an_id_tells_when_it_was_made() -> None:
+    ids = IdFactory(lambda: 1_700_000_000_123, lambda number: b"\xff" * number)
+    assert made_at_us(ids.new_id()) == 1_700_000_000_123_000
+    assert made_at_us("nightly@20261115T020000Z") is None
+    assert made_at_us("invoice-2026-00017-a") is None

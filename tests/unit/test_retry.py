@@ -173,3 +173,17 @@ def test_a_bad_policy_is_refused(make: Any, message: str) -> None:
 def test_equal_policies_are_equal() -> None:
     assert Retry.exponential() == Retry.exponential()
     assert Retry.exponential() != Retry.exponential(attempts=4)
+
+
+@pytest.mark.parametrize("build", [Retry.never, Retry.afip, Retry.whatsapp])
+def test_an_option_that_a_policy_does_not_have_is_named(build: Any) -> None:
+    with pytest.raises(ConfigError, match="'atempts'") as told:
+        build(atempts=2)
+    assert told.value.field == "atempts"
+
+
+def test_named_policies_take_the_rules_of_all() -> None:
+    assert Retry.afip(jitter=0, give_up_on=KeyError).gives_up(KeyError())
+    assert Retry.whatsapp(floor="9s").floor_us == 9_000_000
+    with pytest.raises(ConfigError, match=r"Retry\.never must be given no options, got 'jitter'"):
+        Retry.never(jitter=0)  # pyright: ignore[reportArgumentType]

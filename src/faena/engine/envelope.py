@@ -76,3 +76,8 @@ def facts_in(spec: bytes) -> dict[str, str]:
 def body_of(spec: bytes) -> bytes:
     """The producer's bytes."""
     return spec[4:] if spec[3] == 10 else spec[spec.index(b"\n") + 1 :]
+
+
+def has_own_id(sealed: bytes) -> bool:
+    """Whether its producer gave it its id: only then is written down what would be another job."""
+    return "digest" in facts_in(sealed)

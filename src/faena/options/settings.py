@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, Final, TypedDict
 
 from faena.duration import Duration
@@ -14,6 +14,7 @@ from faena.options.backpressure import Backpressure
 from faena.options.fields import build
 from faena.options.queue import QueueOptions
 from faena.options.retain import Retain
+from faena.view import View
 
 
 class SettingFields(TypedDict, total=False):
@@ -36,8 +37,7 @@ class SettingFields(TypedDict, total=False):
     events_kept: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(View, frozen=True, kw_only=True):
     """What is in force on a queue now, in the words of its options; durations are texts."""
 
     limits: tuple[Limit, ...]
@@ -60,7 +60,7 @@ class Settings:
     """Names that were changed at run time: code decides them again after `reset`."""
 
 
-CHANGEABLE: Final = tuple(one.name for one in fields(Settings) if one.name != "edited")
+CHANGEABLE: Final = tuple(name for name in Settings.__struct_fields__ if name != "edited")
 
 _FIXED: Final[Mapping[str, str]] = {
     "order": "jobs that wait are in their order already; declare it in code",

@@ -9,14 +9,16 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any, Literal
+
+from msgspec.structs import replace
 
 from faena.engine.address import Address
 from faena.engine.permission import objection
 from faena.engine.wire import Wire
 from faena.errors import ConfigError, ScriptError, StoreError, StoreRejected
 from faena.services.vitals import WRITE, Vitals, parse_fields, read_eviction, take_vitals
+from faena.view import View
 
 Level = Literal["ok", "warn", "fail"]
 
@@ -30,8 +32,7 @@ _USE_FAIL = 0.95
 _FEW_CLIENTS = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(View, frozen=True):
     """One point examined."""
 
     name: str

@@ -300,6 +300,12 @@ async def test_run_obeys_overlap(app: Faena, h: Harness) -> None:
     assert len(await ids(h)) == 1
 
 
+@pytest.mark.parametrize("task", [print, None, 7, lambda: None])
+async def test_what_is_created_must_be_of_a_task(app: Faena, h: Harness, task: Any) -> None:
+    with pytest.raises(ConfigError, match=r"task of schedule 'x' must be a task, got"):
+        await app.schedules.create("x", task, every="1h")
+
+
 async def test_created_at_run_time_changed_and_removed(app: Faena, h: Harness) -> None:
     queue = app.queue("q")
 
