@@ -86,5 +86,5 @@ async def _queue(runtime: Runtime, name: str, is_remote: bool) -> QueueHealth:
         is_ready=not is_remote or "order" in seen.settings,
         holds=tuple(hold.reason for hold in seen.holds),
         waiting=seen.counts["ready"],
-        workers=seen.workers,
+        workers=tuple(worker.name for worker in seen.workers),
     )

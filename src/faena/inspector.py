@@ -24,6 +24,7 @@ from faena.outcomes import ErrorRecord
 from faena.reading import Seen, Sight, is_behind, look_at, read_steadily, travelling
 from faena.states import FINISHED, State
 from faena.view import View
+from faena.workforce import WorkerView, merged, read_worker
 
 _POLL_S: Final = 1.0
 """How often a waiter looks for itself: messages may be lost, jobs are not."""
@@ -54,7 +55,7 @@ class Overview(View, frozen=True):
     """Dead jobs that were retried, discarded or resolved; they stay until retention ends."""
     holds: tuple[Hold, ...]
     settings: dict[str, str]
-    workers: tuple[str, ...]
+    workers: tuple[WorkerView, ...]
     enqueued: int
     """Jobs taken in since the queue exists."""
     removed: int
@@ -285,8 +286,8 @@ def _past(view: JobView) -> Past:
 
 
 def _read_overview(queue: str, reply: Sequence[Any]) -> Overview:
-    now, counts, holds, conf, clock, workers, _, dealt = reply
-    totals = scripts.pairs(clock)
+    now, counts, holds, conf, clock, workers, _, dealt, about = reply
+    totals, said = scripts.pairs(clock), scripts.pairs(about)
     return Overview(
         queue=queue,
         at=now,
@@ -296,7 +297,7 @@ def _read_overview(queue: str, reply: Sequence[Any]) -> Overview:
         settings={
             name: value.decode() for name, value in scripts.pairs(conf).items() if name != "digest"
         },
-        workers=tuple(scripts.texts(workers[::2])),
+        workers=tuple(read_worker(name, said.get(name)) for name in scripts.texts(workers[::2])),
         enqueued=int(totals.get("enqueued", 0)),
         removed=int(totals.get("removed", 0)),
     )
@@ -311,7 +312,7 @@ def _add_up(parts: Sequence[Overview]) -> Overview:
         counts=_sums([part.counts for part in parts]),
         dealt_with=_sums([part.dealt_with for part in parts]),
         holds=tuple(holds.values()),
-        workers=tuple(dict.fromkeys(name for part in parts for name in part.workers)),
+        workers=merged(worker for part in parts for worker in part.workers),
         enqueued=sum(part.enqueued for part in parts),
         removed=sum(part.removed for part in parts),
     )

@@ -94,10 +94,11 @@ class Rig:
         call: str | None = None,
         samples: Mapping[str, int] | None = None,
         is_sweep: bool = False,
+        about: str = "",
     ) -> Exchanged:
         """One exchange; the worker's name is its caller's too."""
         endings = [Settlement(*ending) for ending in settled]
-        turn = Turn(call or self.next_call(), want, endings, samples, is_sweep)
+        turn = Turn(call or self.next_call(), want, endings, samples, is_sweep, about=about)
         return await self.engine.exchange(self.queue, worker, worker, turn)
 
     async def claim(self, want: int = 1, *, worker: str = "worker") -> str:

@@ -226,7 +226,7 @@ def test_workers_are_shown_with_their_queues_and_what_they_run(cli: Cli) -> None
 
     async def claim() -> None:
         async with app:
-            turn = Turn("call00000001", 1, is_sweep=True)
+            turn = Turn("call00000001", 1, is_sweep=True, about="17 0.1.0 box")
             engine = (await app.runtime()).engine
             assert (await engine.exchange("mail.out", "w", "worker-1", turn)).claimed
 
@@ -235,7 +235,8 @@ def test_workers_are_shown_with_their_queues_and_what_they_run(cli: Cli) -> None
     assert (seen["worker"], seen["queues"]) == ("worker-1", ["mail.out"])
     (running,) = seen["jobs"]
     assert (running["id"], running["task"], running["tenant"]) == (made, "send", "acme")
-    assert seen["busy_since"] == running["started_at"]
+    assert seen["busy_since"] == seen["since"] == running["started_at"]
+    assert (seen["host"], seen["pid"], seen["version"], seen["running"]) == ("box", 17, "0.1.0", 1)
     assert f"mail.out/send {made}" in cli("workers", "mail.out")[1]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import socket
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -204,6 +206,16 @@ async def test_a_worker_that_has_stopped_is_known_no_more(app: Faena) -> None:
     worker = await app.worker()
     running = asyncio.create_task(worker.run())
     await eventually(known)
+    (seen,) = (await queue.overview()).workers
+    assert (seen.name, seen.host, seen.pid) == (
+        worker.options.name,
+        socket.gethostname(),
+        os.getpid(),
+    )
+    assert seen.version
+    assert seen.since
     worker.stop()
     await running
     assert not await known()
+    engine = (await app.runtime()).engine
+    assert not await engine.command("EXISTS", "q", "about")

@@ -48,7 +48,7 @@ def cancel(world: World, ids: Sequence[str]) -> list[str]:
             answers.append(state or "unknown")
     for job in ending:
         world.finish(world.jobs[job], "cancelled")
-    prune(world, "cancelled", most=len(ids) + 1)
+    prune(world, "cancelled", most=len(ids) + 2)
     return answers
 
 

@@ -15,8 +15,9 @@ async def test_a_queue_at_one_instant(rig: Rig) -> None:
     await rig.claim()
     await rig.add("delayed", delay=SECOND)
     await rig.engine.hold("q", "pause", None, "ops")
-    await rig.turn(is_sweep=True)
-    now, numbers, holds, conf, clock, workers, oldest, dealt = await rig.engine.overview("q")
+    await rig.turn(is_sweep=True, about="17 0.1.0 box")
+    reply = await rig.engine.overview("q")
+    now, numbers, holds, conf, clock, workers, oldest, dealt, about = reply
     assert now == T0
     assert pairs(numbers) == {
         "ready": 2,
@@ -35,6 +36,7 @@ async def test_a_queue_at_one_instant(rig: Rig) -> None:
     )
     assert float(oldest) == score(T0 + 3)
     assert pairs(dealt) == {"retried": 0, "discarded": 0, "resolved": 0}
+    assert pairs(about) == {"worker": f"{T0} 17 0.1.0 box".encode()}
 
 
 async def test_dead_jobs_that_somebody_has_dealt_with_are_counted_apart(rig: Rig) -> None:
@@ -51,9 +53,10 @@ async def test_dead_jobs_that_somebody_has_dealt_with_are_counted_apart(rig: Rig
 
 async def test_a_queue_that_is_not_there_is_empty(rig: Rig) -> None:
     _, numbers, *rest = await rig.engine.overview("q")
-    *rest, dealt = rest
+    *rest, dealt, about = rest
     assert set(pairs(numbers).values()) == set(pairs(dealt).values()) == {0}
     assert rest == [[], [], [], [], b""]
+    assert about == []
 
 
 async def test_a_worker_that_is_presumed_gone_is_not_shown(rig: Rig) -> None:

@@ -16,10 +16,14 @@ from faena.cli.target import find_app, find_queue
 from faena.job import JobView
 from faena.queue import Queue
 from faena.states import State
+from faena.workforce import WorkerView, merged
 
 _PAGE: Final = 200
 _SHOWN: Final = 5
-_HEADS: Final = ("worker", "queues", "running", "busy since", "what it does")
+_HEADS: Final = (
+    *("worker", "host", "pid", "version", "since", "queues"),
+    *("running", "busy since", "what it does"),
+)
 
 
 @click.command(epilog=example("faena workers shop.tasks:app", "faena workers mail --json"))
@@ -34,7 +38,7 @@ _HEADS: Final = ("worker", "queues", "running", "busy since", "what it does")
 @common
 @click.pass_obj
 def workers(output: Output, words: tuple[str, ...], limit: int) -> None:
-    """Show the workers of all queues, or of some: what they serve and what they run."""
+    """Show the workers of all queues, or of some: where they are, what they serve and run."""
     target, names = split(words, rest="QUEUE")
     app = find_app(target)
     chosen = [find_queue(app, name) for name in names] or list(app.queues.values())
@@ -51,12 +55,17 @@ class _Seen:
     """A worker as its queues know it."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.about = WorkerView(name)
         self.queues: list[str] = []
         self.jobs: list[JobView] = []
 
+    def serves(self, queue: str, about: WorkerView) -> None:
+        """One of its queues knows this of it."""
+        self.queues.append(queue)
+        (self.about,) = merged([self.about, about])
+
     @property
-    def since(self) -> int | None:
+    def busy_since(self) -> int | None:
         """When the job that it has run for the longest was claimed."""
         return min((job.started_at for job in self.jobs if job.started_at), default=None)
 
@@ -64,8 +73,8 @@ class _Seen:
 async def _look(queues: Sequence[Queue], limit: int) -> dict[str, _Seen]:
     found: dict[str, _Seen] = {}
     for queue in queues:
-        for name in (await queue.overview()).workers:
-            found.setdefault(name, _Seen(name)).queues.append(queue.name)
+        for about in (await queue.overview()).workers:
+            found.setdefault(about.name, _Seen(about.name)).serves(queue.name, about)
         for job in await _running(queue, limit):
             if job.worker is not None:
                 found.setdefault(job.worker, _Seen(job.worker)).jobs.append(job)
@@ -84,9 +93,14 @@ async def _running(queue: Queue, limit: int) -> list[JobView]:
 
 def _document(seen: _Seen) -> dict[str, Any]:
     return {
-        "worker": seen.name,
+        "worker": seen.about.name,
+        "host": seen.about.host,
+        "pid": seen.about.pid,
+        "version": seen.about.version,
+        "since": iso(seen.about.since),
         "queues": seen.queues,
-        "busy_since": iso(seen.since),
+        "running": len(seen.jobs),
+        "busy_since": iso(seen.busy_since),
         "jobs": [
             {
                 "id": job.id,
@@ -104,5 +118,7 @@ def _row(seen: _Seen) -> tuple[object, ...]:
     shown = [f"{job.queue}/{job.task} {job.id}" for job in seen.jobs[:_SHOWN]]
     more = [f"… ({len(seen.jobs)})"] if len(seen.jobs) > _SHOWN else []
     queues = ", ".join(seen.queues) or "(not heard of lately)"
-    since = instant(seen.since) or "-"
-    return seen.name, queues, len(seen.jobs), since, plain("\n".join([*shown, *more]))
+    about, busy = seen.about, instant(seen.busy_since) or "-"
+    said = (about.host or "-", about.pid or "-", about.version or "-", instant(about.since) or "-")
+    jobs = plain("\n".join([*shown, *more]))
+    return about.name, *said, queues, len(seen.jobs), busy, jobs

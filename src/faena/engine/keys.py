@@ -89,6 +89,7 @@ CATALOGUE = (
     Key("call:", "string", "a caller's last call and its answer", "TTL 1 h"),
     Key("waiters", "hash", "ids somebody waits for", "live jobs"),
     Key("workers", "zset", "workers by the instant they are presumed gone", "live workers"),
+    Key("about", "hash", "worker → since when, pid, version, host", "live workers"),
     Key("schedules", "hash", "name → version and record of a schedule", "one a schedule"),
     Key("schedule_due", "zset", "schedules by the instant they are due", "one a schedule"),
     Key("fired", "hash", "schedule → last instant whose job was taken in here", "one a schedule"),

@@ -51,6 +51,8 @@ class Turn(NamedTuple):
     """Leases of this call last at least so long, whatever the queue's settings say."""
     next_sweep_us: int = 0
     """How long until the next sweep, with one: the worker is known at least twice as long."""
+    about: str = ""
+    """What the worker says of itself with a sweep: pid, version and host."""
 
 
 class Claim(NamedTuple):
@@ -132,7 +134,7 @@ def exchange_args(caller: str, worker: str, turn: Turn) -> list[Argument]:
         else:
             plain += (job, lease)
     samples = _msgpack.encode(turn.samples) if turn.samples else b""
-    sweep = turn.next_sweep_us if turn.is_sweep else ""
+    sweep = f"{turn.next_sweep_us} {turn.about}".rstrip() if turn.is_sweep else ""
     head = (caller, turn.call, worker, turn.want, sweep, samples, turn.least_lease_us)
     return [*head, len(plain) // 2, *plain, len(kept) // 3, *kept, *others]
 

@@ -17,7 +17,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from faena.engine import Engine, envelope
 from faena.engine.scripts import Claim, Exchanged, Settlement, Turn
@@ -30,6 +30,7 @@ from faena.worker.executor import Executor
 from faena.worker.leases import Leases
 from faena.worker.notes import QueueNotes
 from faena.worker.pace import Pace
+from faena.worker.presence import about_this_process
 from faena.worker.samples import Samples
 from faena.worker.slots import Slots
 from faena.worker.words import tell_losses
@@ -66,6 +67,8 @@ class Shared:
     """How long until the next sweep: the longer, the more homes there are to sweep."""
     least_lease_us: int
     """Three beats: a lease shortened at run time must still outlive the heartbeat's pace."""
+    about: str = field(default_factory=about_this_process)
+    """What the worker says of itself."""
 
 
 class Fetcher:
@@ -82,7 +85,7 @@ class Fetcher:
         self._leases = shared.leases
         self._calls = shared.calls
         self._pace = shared.pace
-        self._sweep_s = shared.sweep_s
+        self._sweep_s, self._about = shared.sweep_s, shared.about
         self._least_lease_us = shared.least_lease_us
         self._channels = 2 if options.concurrency >= _TWO_CHANNELS_FROM else 1
         self._share = -(-options.concurrency // self._channels)
@@ -253,7 +256,8 @@ class Fetcher:
             self._sweep_at = now + self._sweep_s()
         samples = self._take_samples(now) if settled or is_sweep else None
         sweep_us = round((self._sweep_at - now) * 1e6)
-        return Turn(self._calls(), want, settled, samples, is_sweep, self._least_lease_us, sweep_us)
+        sweep = (is_sweep, self._least_lease_us, sweep_us, self._about)
+        return Turn(self._calls(), want, settled, samples, *sweep)
 
     def _reserve(self) -> int:
         """Slots for the next claim: half of them where two calls share the work."""

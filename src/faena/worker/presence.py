@@ -1,10 +1,13 @@
-"""A worker that stops is known no more at once, not only when its entry runs out."""
+"""What a worker says of itself where it serves; one that stops is known no more at once."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import socket
 from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
 
 from faena.engine import Engine
 
@@ -12,8 +15,23 @@ _LONGEST_S = 1.0
 """No stop waits longer than this for a broker that is away."""
 
 
+def about_this_process() -> str:
+    """Pid, version and host, as `sign_in` in lua/lib/presence.lua keeps them."""
+    try:
+        release = version("faena")
+    except PackageNotFoundError:  # run from its source
+        release = "?"
+    return f"{os.getpid()} {release} {socket.gethostname() or '?'}"
+
+
 async def sign_out(engine: Engine, worker: str, shards: Iterable[str]) -> None:
     """Strike a worker off where it has served; an entry that stays runs out by itself."""
-    leaving = [engine.command("ZREM", shard, "workers", worker) for shard in shards]
+    leaving = [_leave(engine, worker, shard) for shard in shards]
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(asyncio.gather(*leaving, return_exceptions=True), _LONGEST_S)
+
+
+async def _leave(engine: Engine, worker: str, shard: str) -> None:
+    """In this order: whoever is among the workers and says nothing of itself is removed in time."""
+    await engine.command("HDEL", shard, "about", worker)
+    await engine.command("ZREM", shard, "workers", worker)

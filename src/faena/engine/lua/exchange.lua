@@ -2,9 +2,9 @@
 -- states   running -> completed | delayed | dead | cancelled | ready; delayed -> ready; ready -> running;
 --          ready | blocked -> cancelled (expired)
 -- keys     leases, specs, marks, results hashes · ready, delayed, running, completed, dead, cancelled
---          zsets · holds hash · window lists · wake zset · events stream
--- args     now · caller · call (becomes the lease id) · worker · want · sweep_us (until the
---          next; '' when this is none) · samples (packed counter -> number) · lease_us at least ·
+--          zsets · holds hash · window lists · wake, workers zsets · about hash · events stream
+-- args     now · caller · call (becomes the lease id) · worker · want · sweep (us until the next, and what
+--          the worker says of itself; '' when this is none) · samples (packed counter -> number) · lease_us at least ·
 --          plain, then so many id · lease completed without a result · kept, then so many id · lease ·
 --          result · id · lease · kind · number · blob …
 -- returns  now · next_at (0: nothing to wait for) · gate · more 1|0, and 2 for mail · lost ids · (id · score) … ·
@@ -14,15 +14,19 @@
 -- refuses  UNCONFIGURED · OVERTAKEN
 --@flags allow-oom
 --@sure
---@include now, check, conf, replay, tally, mark, settle, gate, claim, late, key_limit, wake, turn, letter, repeat_answer
+--@include now, check, conf, replay, tally, mark, settle, gate, claim, late, key_limit, wake, turn, letter, presence, repeat_answer
 local PRESENCE_US = 30000000   -- a worker signs in at every sweep, whatever its leases
 local PRUNED = 50               -- beyond as many as end, so that a backlog of finished jobs shrinks
 local CLAIMED_WHEN_BUSY = 50    -- when the call has brought many jobs back as well
 
 local now, caller, lease, worker = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
-local want, sweep_us, plain = size_of(5), ARGV[6] ~= '' and instant_of(6) or nil, size_of(9)
+local want, sweep_us, plain = size_of(5), nil, size_of(9)
 local kept, least_us, samples = size_of(10 + 2 * plain), instant_of(8), ARGV[7] ~= '' and unpacked(ARGV[7]) or {}
 check(caller and is_word(lease) and is_word(worker), 'caller, call and worker')
+if ARGV[6] ~= '' then
+  sweep_us = number_in(string.match(ARGV[6], '^%d+'))
+  check(sweep_us and sweep_us <= LATEST, 'a sweep')
+end
 local answered, overtaken = replayed(caller, lease)
 if answered then
   return repeat_answer(cmsgpack.unpack(answered), lease, now)
@@ -100,8 +104,7 @@ for name, number in pairs(samples) do
   count(tostring(name), count_in(number, 0))
 end
 if sweep_us then
-  call('ZADD', key('workers'), now + math.max(2 * lease_us, 2 * sweep_us, PRESENCE_US), worker)
-  call('ZREMRANGEBYSCORE', key('workers'), '-inf', now)
+  sign_in(worker, now + math.max(2 * lease_us, 2 * sweep_us, PRESENCE_US), ARGV[6], now)
 end
 remember(caller, lease, cmsgpack.pack({ lost, ids, next_at, gate, more }))
 flush_lanes()

@@ -1,9 +1,10 @@
 --- A queue at one instant: how many jobs per state, its holds, its settings, its workers, its clock.
 -- states   none
--- keys     all zsets · desk: zsets · holds, conf, clock hashes · workers zset
+-- keys     all zsets · desk: zsets · holds, conf, clock, about hashes · workers zset
 -- args     now
 -- returns  now · (state · number) … · holds · conf · clock · (worker · gone_at) … · oldest ready score ·
---          (status · number) … of dead jobs that somebody has dealt with; `dead` counts only the others
+--          (status · number) … of dead jobs that somebody has dealt with; `dead` counts only the others ·
+--          (worker · what it says of itself) …
 --@flags no-writes
 --@include now, state, desk_key
 local DEALT_WITH = { 'retried', 'discarded', 'resolved' }
@@ -18,4 +19,5 @@ for _, state in ipairs(STATES) do
 end
 return { now, numbers, call('HGETALL', key('holds')), call('HGETALL', key('conf')),
   call('HGETALL', key('clock')), call('ZRANGE', key('workers'), now, '+inf', 'BYSCORE', 'WITHSCORES'),
-  call('ZRANGE', key('ready'), 0, 0, 'WITHSCORES')[2] or '', dealt }
+  call('ZRANGE', key('ready'), 0, 0, 'WITHSCORES')[2] or '', dealt,
+  call('HGETALL', key('about')) }
