@@ -70,7 +70,9 @@ if #ids > 0 and conf.limits then
   spend_limits(conf.limits, now, #ids)
 end
 local expired = end_late(worker, conf, now)
-is_cut = is_cut or expired ~= nil   -- others may stand behind them, or have waited for them
+if expired then   -- others may stand behind them, or have waited for them
+  is_cut, due_at = true, first_score('delayed')
+end
 
 gate = is_cut and '' or gate   -- what it left is free to be claimed at once
 if costs_at then
