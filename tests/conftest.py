@@ -14,12 +14,17 @@ import signal
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from faena.engine import Address, Wire
 from tests._support.rig import Rig
 from tests._support.valkey import Server
 
 _numbers = itertools.count(1)
+
+# How long an example takes is the machine's affair.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 
 def pytest_configure() -> None:

@@ -94,7 +94,7 @@ def running(argv: list[str], directory: Path) -> Iterator[None]:
     try:
         yield
         process.terminate()
-        assert process.wait(20) == 0, (directory / "background.log").read_text("utf-8")
+        assert process.wait(60) == 0, (directory / "background.log").read_text("utf-8")
     finally:
         process.kill()
         process.wait()
