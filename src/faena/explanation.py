@@ -135,19 +135,23 @@ def _number(number: int, what: str) -> str:
 def read_explanation(queue: str, job_id: str, reply: Sequence[Any]) -> Explanation:
     """The answer of the script."""
     now, state, flat, ahead, last, this = reply
-    gates = tuple(
-        _gate(flat[i].decode(), flat[i + 1].decode(), int(flat[i + 2]))
-        for i in range(0, len(flat), 3)
-    )
     elapsed_us = _MINUTE_US + now % _MINUTE_US
     return Explanation(
         id=job_id,
         queue=queue,
         state=State(state.decode()) if state else None,
         at=now,
-        gates=gates,
+        gates=read_gates(flat),
         ahead=ahead,
         rate=(int(last) + int(this)) / (elapsed_us / 1e6),
+    )
+
+
+def read_gates(flat: Sequence[Any]) -> tuple[Gate, ...]:
+    """Gates as the scripts tell them."""
+    return tuple(
+        _gate(flat[i].decode(), flat[i + 1].decode(), int(flat[i + 2]))
+        for i in range(0, len(flat), 3)
     )
 
 

@@ -27,6 +27,7 @@ from faena.engine.settings import limits_text
 from faena.engine.survey import Survey
 from faena.errors import ConfigError, HomesChanged, nearest
 from faena.estate import Homes
+from faena.explanation import Gate, read_gates
 from faena.homes import Table
 from faena.lanes import lane_of, tenant_of
 from faena.limits import Limit, check_stack
@@ -89,6 +90,10 @@ class TenantView(View, frozen=True, kw_only=True):
     that is as soon as it is released or one of its jobs ends; None when nothing is in their way, or
     not yet seen.
     """
+
+    gates: tuple[Gate, ...] = ()
+    """What keeps its jobs from starting, as `explain` names it: tenant_moving, tenant_held,
+    tenant_max_running, tenant_limit."""
 
     is_dedicated: bool = False
     """Whether it has a queue of its own."""
@@ -283,7 +288,7 @@ async def busiest(runtime: Runtime, queue: str, number: int) -> list[TenantView]
 
 
 def _read(lane: str, reply: Sequence[Any], *, is_dedicated: bool = False) -> TenantView:
-    fields, live, running, again = reply
+    fields, live, running, again, gates = reply
     found = {name: value.decode() for name, value in pairs(fields).items()}
     numbers = {name: _whole(found.get(name)) for name in _NUMBERS}
     return TenantView(
@@ -296,6 +301,7 @@ def _read(lane: str, reply: Sequence[Any], *, is_dedicated: bool = False) -> Ten
         running=running,
         is_dedicated=is_dedicated,
         is_moving=False,
+        gates=read_gates(gates),
         parked_until=0 if again and float(again) >= _UNTIL_FREED else _whole(again or None),
         **numbers,
     )

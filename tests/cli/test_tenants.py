@@ -91,6 +91,16 @@ def test_one_tenant_is_shown_with_everything_decided_for_it(cli: Cli) -> None:
     assert shown["by"].strip() == "ana"
 
 
+def test_what_keeps_a_tenant_s_jobs_from_starting_is_named(cli: Cli) -> None:
+    fill(acme=2)
+    assert document(cli, "mail", "acme")["gates"] == []
+    told = document(cli, "hold", "mail", "acme", "--reason", "invoice unpaid")
+    assert told["gates"] == [{"name": "tenant_held", "detail": "invoice unpaid", "until": None}]
+    out = cli("tenants", "mail", "acme")[1]
+    assert "kept back by" in out
+    assert "tenant_held: invoice unpaid" in out
+
+
 def test_settings_are_dropped_lifted_and_reset(cli: Cli) -> None:
     document(cli, "set", "mail", "acme", "--limit", "5/s", "--weight", "2")
     told = document(cli, "set", "mail", "acme", "--drop", "weight", "--no-limits")

@@ -6,6 +6,8 @@ import pytest
 
 from faena.engine.scripts import pairs
 from faena.errors import HomesChanged
+from faena.explanation import read_explanation, read_gates
+from faena.limits import Limit
 from tests._support.removal import Removal
 from tests._support.rig import SECOND, T0, Rig
 
@@ -14,7 +16,7 @@ async def test_an_override_is_read_as_it_was_written_and_ends_by_itself(rig: Rig
     await rig.declare()
     changes = {"weight": "2.5", "limits": "5/1000000"}
     await rig.engine.tenant("q", "@a", changes, by="ops", duration_us=10 * SECOND)
-    fields, live, running, again = await rig.engine.tenant("q", "@a")
+    fields, live, running, again, gates = await rig.engine.tenant("q", "@a")
     assert pairs(fields) == {
         "weight": b"2.5",
         "limits": b"5/1000000",
@@ -22,7 +24,7 @@ async def test_an_override_is_read_as_it_was_written_and_ends_by_itself(rig: Rig
         "at": str(T0).encode(),
         "ends_at": str(T0 + 10 * SECOND).encode(),
     }
-    assert (live, running, again) == (0, 0, b"")
+    assert (live, running, again, gates) == (0, 0, b"", [])
     rig.clock.go(10)
     assert (await rig.engine.tenant("q", "@a"))[0] == []
     assert "tenants" not in await rig.dump()
@@ -61,3 +63,31 @@ async def test_a_lane_that_leaves_is_decided_about_at_its_new_home_only(
         await rig.engine.tenant("q", "@a", {"weight": "2"}, by="ops")
     assert await rig.is_untouched()
     assert (await rig.engine.tenant("q", "@a"))[1] == 1  # it may be looked at
+
+
+async def test_every_gate_in_front_of_a_tenant_s_jobs_is_named_as_explain_names_it(
+    rig: Rig,
+) -> None:
+    limits = [Limit("1/10s"), Limit("100/min", cost="tokens")]
+    await rig.declare(tenant_limits=limits, tenant_max_running=1)
+    await rig.add("a1", "a2", lane="@a", cost="tokens:60")
+    await rig.add("b1", lane="@b")
+    await rig.turn(5)
+    await rig.engine.tenant("q", "@a", {"held_until": "0", "reason": "unpaid"}, by="ops")
+
+    gates = read_gates((await rig.engine.tenant("q", "@a"))[4])
+
+    assert [(gate.name, gate.detail, gate.until) for gate in gates] == [
+        ("tenant_held", "unpaid", None),
+        ("tenant_max_running", "1", None),
+        ("tenant_limit", "1/10s", T0 + 10 * SECOND),
+        ("tenant_limit", "100/min of tokens", T0 + 60 * SECOND),
+    ]
+    explained = read_explanation("q", "a2", await rig.engine.explain("q", "a2"))
+    assert [gate for gate in explained.gates if gate.name.startswith("tenant_")] == list(gates)
+
+
+async def test_a_tenant_that_may_be_served_has_no_gate(rig: Rig) -> None:
+    await rig.declare(tenant_limits=[Limit("2/10s")])
+    await rig.add("a1", lane="@a")
+    assert (await rig.engine.tenant("q", "@a"))[4] == []

@@ -15,6 +15,7 @@ from faena.cli.argument import DURATION, NUMBER, RATE, Whole, by, common, exampl
 from faena.cli.document import document
 from faena.cli.output import Output, facts, instant, plain, table
 from faena.cli.target import find_app, find_queue
+from faena.explanation import Gate
 from faena.limits import Limit
 from faena.queue import Queue
 from faena.shares import Shares, Waits
@@ -256,9 +257,16 @@ def _draw(console: Console, view: TenantView) -> None:
         ("by", view.by),
         ("at", instant(view.at)),
         ("ends", instant(view.ends_at)),
+        *(("kept back by", _gate(gate)) for gate in view.gates),
         ("looked at again", _until(view.parked_until, "when a job ends or it is released")),
     ]
     console.print(facts(rows))
+
+
+def _gate(gate: Gate) -> str:
+    detail = f": {gate.detail}" if gate.detail else ""
+    until = f" until {instant(gate.until)}" if gate.until else ""
+    return plain(f"{gate.name}{detail}{until}")
 
 
 def _home(view: TenantView) -> str | None:

@@ -175,8 +175,8 @@ class Engine:  # size: one short method for each operation of the broker
 
         Raises HomesChanged, with nothing changed, when the lane may live elsewhere by now.
 
-        Returns the override as a flat list, live jobs, running ones, and the instant at which a
-        parked lane is looked at again.
+        Returns the override as a flat list, live jobs, running ones, the instant at which a parked
+        lane is looked at again, and the gates in front of its jobs.
         """
         args = [lane, epoch or "", by, _optional(duration_us), *_flat(changes or {})]
         reply = list(await self.ask("tenant", queue, args))

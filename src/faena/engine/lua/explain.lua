@@ -8,20 +8,8 @@
 --          (max/window_us, and /unit where it is by cost) · tenant_moving · tenant_held · tenant_max_running · tenant_limit · key_limit · turn
 --          (lanes that come first)
 --@flags no-writes
---@include now, conf, state, mark, fact, lane, closed_windows, unique
-local now, id, conf, gates = now_us(ARGV[1]), ARGV[2], conf_now(), {}
-
-local function gate(name, detail, until_at)
-  gates[#gates + 1] = name
-  gates[#gates + 1] = tostring(detail)
-  gates[#gates + 1] = whole(until_at or 0)
-end
-
-local function explain_limits(name, windows)
-  for _, window in ipairs(windows) do
-    gate(name, window.limit, window.opens_at)
-  end
-end
+--@include now, conf, state, mark, fact, lane, closed_windows, gates, unique
+local now, id, conf = now_us(ARGV[1]), ARGV[2], conf_now()
 
 local function explain_queue(lane)
   if call('ZCOUNT', key('workers'), now, '+inf') == 0 then
@@ -39,27 +27,6 @@ local function explain_queue(lane)
   end
   explain_limits('limit', closed_windows(conf.limits, now))
   explain_limits('limit', small_windows(conf.costs, nil, id, lane and 'lane:' .. lane or 'ready', now))
-end
-
-local function explain_tenant(lane)
-  if call('HEXISTS', key('moves'), lane) == 1 then
-    gate('tenant_moving', '')
-  end
-  local packed = call('HGET', key('tenants'), lane)
-  local control = packed and cmsgpack.unpack(packed) or {}
-  if control.ends_at and control.ends_at <= now then
-    control = { held_until = control.held_until, reason = control.reason }
-  end
-  local held = control.held_until
-  if held and (held == 0 or held > now) then
-    gate('tenant_held', control.reason or '', held)
-  end
-  local most, count = control.max_running or conf.tenant_max_running, call('HGET', key('lanes'), lane)
-  if most and tonumber(count or 0) % LIVE >= most then
-    gate('tenant_max_running', most)
-  end
-  explain_limits('tenant_limit', closed_lane_windows(control.limits or conf.tenant_limits, lane, now))
-  explain_limits('tenant_limit', small_windows(conf.tenant_costs, lane, id, 'lane:' .. lane, now))
 end
 
 --- How many jobs come before one that is ready. Lanes take turns, so before the n-th job of a lane
@@ -104,7 +71,7 @@ if state and is_waiting(state) then
   end
   explain_queue(lane)
   if lane then
-    explain_tenant(lane)
+    explain_tenant(lane, id, conf, now)
   end
   if name then
     explain_limits('key_limit', closed_lane_windows(conf.key_limits, name, now))

@@ -1,17 +1,18 @@
 --- Decide something for a single tenant, or read what was decided.
 -- states   none
--- keys     tenants, lanes, throttled hashes · parked, ring zsets · shares hashes · wake zset · events stream
+-- keys     tenants, lanes, throttled, moves, specs hashes · parked, ring, lane: zsets · shares hashes · wake zset ·
+--          events stream · windows
 -- args     now · lane · epoch of the homes ('' for the first) · by · duration_us ('' for good) ·
 --          name, value … (an empty value removes; none: only read). Names: limits · max_running ·
 --          weight · size · held_until · held_for · reason
 -- returns  the lane's override as name, value … · its live jobs · those that run · when it is looked
---          at again ('' unless it is parked)
+--          at again ('' unless it is parked) · the gates in front of its ready jobs, as explain.lua tells them
 -- refuses  MOVED (the homes have changed since that epoch, or a change of a lane that leaves this home:
 --          what is decided for it has gone already)
 -- Settings end by themselves after the duration, and every change of one gives them all a new end; a
 -- hold has its own: `held_until` 0 is until released, `held_for` counts from now.
 --@flags allow-oom
---@include now, conf, lane, tenant, wake, tally
+--@include now, conf, lane, tenant, wake, tally, gates
 local now, lane, epoch, by, duration = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 if (conf_now().epoch or 0) > (tonumber(epoch) or 0) then
   return { 'MOVED' }
@@ -65,4 +66,7 @@ for name, value in pairs(control) do
     fields[#fields + 1] = type(value) == 'number' and string.format('%.17g', value) or value
   end
 end
-return { fields, math.floor(count / LIVE), count % LIVE, call('ZSCORE', key('parked'), lane) or '' }
+if count > 0 then
+  explain_tenant(lane, '', conf_now(), now)
+end
+return { fields, math.floor(count / LIVE), count % LIVE, call('ZSCORE', key('parked'), lane) or '', gates }
