@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from faena.codec import Codec, of_result
 from faena.duration import Duration, to_s, to_us
 from faena.engine.behalf import on_behalf
-from faena.errors import JobCancelled, JobFailed, JobTimedOut, PayloadError
+from faena.errors import ArgumentError, JobCancelled, JobFailed, JobTimedOut, PayloadError
 from faena.explanation import Explanation
 from faena.job import JobView
 from faena.options import priority_of
@@ -90,6 +90,8 @@ class Handle(Generic[R]):
         by: str | None = None,
     ) -> None:
         """Change when a waiting job runs, or its priority."""
+        if delay is None and priority is None:
+            raise ArgumentError("change must be given a delay or a priority, got neither")
         delay_us = None if delay is None else to_us("delay", delay)
         number = None if priority is None else priority_of(priority)
         with on_behalf(by):

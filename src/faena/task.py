@@ -16,7 +16,14 @@ from faena.costs import cost_fact
 from faena.duration import Duration
 from faena.engine.envelope import NewJob
 from faena.engine.patience import within
-from faena.errors import ConfigError, PayloadError, StoreError, StoreUnavailable, as_argument
+from faena.errors import (
+    ArgumentError,
+    ConfigError,
+    PayloadError,
+    StoreError,
+    StoreUnavailable,
+    as_argument,
+)
 from faena.handle import Handle
 from faena.handler import Handler
 from faena.identity import Label, as_label
@@ -181,6 +188,12 @@ class Task(Generic[P, R]):
         self, items: Iterable[P | Draft[P]], shared: EnqueueOptions
     ) -> list[tuple[bytes, EnqueueOptions]]:
         pairs: list[tuple[bytes, EnqueueOptions]] = []
+        if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's
+            raise ArgumentError(
+                f"payloads must be a list of them, one for each job, got {type(items).__name__}: "
+                f"for a single job there is {self.name}.enqueue",
+                field="payloads",
+            )
         for item in items:
             try:
                 if isinstance(item, Draft):

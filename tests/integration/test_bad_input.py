@@ -15,6 +15,7 @@ import pytest
 from faena import (
     Backpressure,
     Death,
+    Durability,
     Faena,
     FaenaError,
     IdempotencyKey,
@@ -237,6 +238,8 @@ DECLARATIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "snooze": (lambda: Snooze("soon"), f"delay {DURATION}.*, got 'soon'"),
     "rate limit": (lambda: RateLimited(math.nan), "must be a finite number of seconds, got nan"),
     "scope": (lambda: RateLimited(1, scope="all"), "got 'all'; valid: queue, tenant"),
+    "shards in an order": (lambda: queue(order="queue", shards=3), "shards must be 1 .*, got 3"),
+    "durability level": (lambda: Durability("fsynced"), "DurabilityLevel, got 'fsynced': read"),  # type: ignore[arg-type]
 }
 
 
@@ -324,6 +327,13 @@ OPTIONS: dict[str, tuple[Call, str]] = {
         "id must be that of one job, got 'x' for a list",
     ),
     "option of many": (lambda s: s.send.enqueue_many([1], dely="5m"), "did you mean 'delay'"),
+    "many that are a number": (lambda s: s.send.enqueue_many(5), "a list of them, .*, got int"),
+    "many that are a text": (lambda s: s.send.enqueue_many("ana"), "got str: .* send.enqueue"),
+    "many that are one": (lambda s: s.send.enqueue_many({"to": "ana"}), "got dict: .*send.enqueue"),
+    "a change of nothing": (
+        lambda s: s.send.handle("x").change(),
+        "change must be given a delay or a priority, got neither",
+    ),
     "id of a handle": (lambda s: s.send.handle("a b").state(), f"id {LABEL}, got 'a b'"),
     "patience for a result": (
         lambda s: s.send.handle("x").result(timeout=5),

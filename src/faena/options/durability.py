@@ -39,6 +39,13 @@ class Durability:
     """Replicas that must acknowledge: 1 to 16 for `replicated`, 0 for the others."""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.level, DurabilityLevel):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's
+            raise ConfigError(
+                f"level must be a DurabilityLevel, got {self.level!r}: read a text with "
+                f'Durability.of("fsynced"), or give it as durability="fsynced"',
+                field="level",
+                value=self.level,
+            )
         least, most = (1, _MOST_REPLICAS) if self.level is DurabilityLevel.REPLICATED else (0, 0)
         check_whole(f"replicas of {self.level} durability", self.replicas, least=least, most=most)
 

@@ -218,7 +218,12 @@ def check_parts(options: QueueOptions, shards: int) -> None:
     if shards == 1:
         return
     if options.order is Order.QUEUE:
-        raise ConfigError("shards must be 1 where the whole queue keeps an order", field="shards")
+        raise ConfigError(
+            f"shards must be 1 where the whole queue keeps an order, got {shards}; "
+            f"an order by tenant or by key may have more",
+            field="shards",
+            value=shards,
+        )
     for limit in options.limits:
         if limit.cost is not None:
             raise ConfigError(
