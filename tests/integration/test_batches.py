@@ -69,10 +69,10 @@ async def test_a_large_batch_is_filled_by_several_claims(app: Faena) -> None:
 
 async def test_jobs_that_are_too_few_are_called_when_the_first_has_waited(app: Faena) -> None:
     bulk = Bulk(app.queue("q", concurrency=10), size=10, wait="50ms")
-    receipts = await bulk.task.enqueue_many("abc")
+    receipts = await bulk.task.enqueue_many([*"abc"])
     async with working(app):
         assert await results(receipts) == ["a", "b", "c"]
-        (later,) = await bulk.task.enqueue_many("d")
+        (later,) = await bulk.task.enqueue_many([*"d"])
         assert await later.handle.result(timeout="20s") == "d"
     assert bulk.calls == [["a", "b", "c"], ["d"]]
 
@@ -190,7 +190,7 @@ async def test_each_job_ends_as_its_own_entry_says(app: Faena) -> None:
     }
     queue = app.queue("q", concurrency=10, retry=Retry.fixed("1h", attempts=2))
     bulk = Bulk(queue, lambda words, _jobs: [ends[word] for word in words], size=8, wait="10m")
-    receipts = await bulk.task.enqueue_many(ends)
+    receipts = await bulk.task.enqueue_many([*ends])
     async with working(app):
         await eventually(lambda: _is_settled(bulk))
     views = {word: await one.handle.view() for word, one in zip(ends, receipts, strict=True)}
@@ -311,7 +311,7 @@ async def test_progress_and_logs_belong_to_the_job_that_tells_them(app: Faena) -
             job.log(f"{item} is done")
 
     bulk = Bulk(app.queue("q", concurrency=3), tell, size=3, wait="10m")
-    receipts = await bulk.task.enqueue_many("abc")
+    receipts = await bulk.task.enqueue_many([*"abc"])
     async with working(app):
         await results(receipts)
     views = [await receipt.handle.view() for receipt in receipts]

@@ -66,12 +66,12 @@ async def until_it_has(worker: Worker, number: int) -> None:
 async def test_a_job_that_is_cancelled_while_it_waits_is_left_out(app: Faena) -> None:
     bulk = Bulk(app.queue("q", concurrency=10), size=3, wait="10m")
     async with working(app) as worker:
-        first, second = await bulk.task.enqueue_many("ab")
+        first, second = await bulk.task.enqueue_many([*"ab"])
         await until_it_has(worker, 2)
         assert await first.handle.cancel() == "asked"
         with pytest.raises(JobCancelled):
             await first.handle.result(timeout="20s")
-        others = await bulk.task.enqueue_many("cd")
+        others = await bulk.task.enqueue_many([*"cd"])
         assert await results([second, *others]) == ["b", "c", "d"]
     assert bulk.calls == [["b", "c", "d"]]
 
@@ -79,12 +79,12 @@ async def test_a_job_that_is_cancelled_while_it_waits_is_left_out(app: Faena) ->
 async def test_a_batch_that_all_have_left_is_never_called(app: Faena) -> None:
     bulk = Bulk(app.queue("q", concurrency=10), size=3, wait="200ms")
     async with working(app) as worker:
-        receipts = await bulk.task.enqueue_many("ab")
+        receipts = await bulk.task.enqueue_many([*"ab"])
         await until_it_has(worker, 2)
         for receipt in receipts:
             await receipt.handle.cancel()
         assert all(isinstance(one, JobCancelled) for one in await results(receipts))
-        others = await bulk.task.enqueue_many("cde")
+        others = await bulk.task.enqueue_many([*"cde"])
         assert await results(others) == ["c", "d", "e"]
     assert bulk.calls == [["c", "d", "e"]]
 
@@ -92,10 +92,10 @@ async def test_a_batch_that_all_have_left_is_never_called(app: Faena) -> None:
 async def test_a_job_whose_lease_is_lost_while_it_waits_is_left_out(app: Faena) -> None:
     bulk = Bulk(app.queue("q", concurrency=10), size=3, wait="10m")
     async with working(app) as worker:
-        lost, kept = await bulk.task.enqueue_many("ab")
+        lost, kept = await bulk.task.enqueue_many([*"ab"])
         await until_it_has(worker, 2)
         _lose(worker, lost.id)
-        others = await bulk.task.enqueue_many("cd")
+        others = await bulk.task.enqueue_many([*"cd"])
         assert await results([kept, *others]) == ["b", "c", "d"]
         assert await lost.handle.state() is State.RUNNING, "another worker's, for all we know"
     assert bulk.calls == [["b", "c", "d"]]
@@ -133,7 +133,7 @@ async def test_a_job_that_comes_when_the_worker_stops_is_handed_back(
 
     app = Faena("shop", valkey.url, namespace=namespace, middleware=[Slow()])
     bulk = Bulk(app.queue("q", concurrency=2), size=2, wait="10m")
-    receipts = await bulk.task.enqueue_many("ab")
+    receipts = await bulk.task.enqueue_many([*"ab"])
     async with app:
         worker = await app.worker()
         running = asyncio.create_task(worker.run())
@@ -167,7 +167,7 @@ async def test_a_job_that_is_cancelled_under_way_knows_and_the_others_go_on(
 ) -> None:
     monkeypatch.setattr(executor, "_STUCK_AFTER_S", 0.05)
     bulk = Bulk(app.queue("q", concurrency=3), gate.pass_through, size=3, wait="10m")
-    receipts = await bulk.task.enqueue_many("abc")
+    receipts = await bulk.task.enqueue_many([*"abc"])
     async with working(app):
         await gate.entered.wait()
         assert await receipts[1].handle.cancel() == "asked"
@@ -181,7 +181,7 @@ async def test_a_job_that_is_cancelled_under_way_knows_and_the_others_go_on(
 
 async def test_a_call_whose_jobs_are_all_cancelled_is_stopped(app: Faena, gate: Gate) -> None:
     bulk = Bulk(app.queue("q", concurrency=3), gate.pass_through, size=3, wait="10m")
-    receipts = await bulk.task.enqueue_many("abc")
+    receipts = await bulk.task.enqueue_many([*"abc"])
     async with working(app):
         await gate.entered.wait()
         for receipt in receipts:
@@ -194,7 +194,7 @@ async def test_a_call_whose_leases_are_all_lost_is_stopped_and_settles_nothing(
     app: Faena, gate: Gate
 ) -> None:
     bulk = Bulk(app.queue("q", concurrency=3), gate.pass_through, size=3, wait="10m")
-    receipts = await bulk.task.enqueue_many("abc")
+    receipts = await bulk.task.enqueue_many([*"abc"])
     async with working(app) as worker:
         await gate.entered.wait()
         for receipt in receipts:
@@ -215,7 +215,7 @@ async def test_a_thread_whose_jobs_are_all_cancelled_is_interrupted(app: Faena) 
         while not never.wait(0.005):
             pass
 
-    receipts = await spin.enqueue_many("ab")
+    receipts = await spin.enqueue_many([*"ab"])
     async with working(app):
         await asyncio.to_thread(entered.wait)
         for receipt in receipts:
@@ -226,7 +226,7 @@ async def test_a_thread_whose_jobs_are_all_cancelled_is_interrupted(app: Faena) 
 async def test_the_time_limit_is_the_calls_and_fails_every_job(app: Faena, gate: Gate) -> None:
     queue = app.queue("q", concurrency=3, retry=QUICK)
     bulk = Bulk(queue, gate.pass_through, size=3, wait="100ms", timeout="50ms")
-    receipts = await bulk.task.enqueue_many("abc")
+    receipts = await bulk.task.enqueue_many([*"abc"])
     async with working(app):
         failed = await results(receipts)
     assert all(isinstance(one, JobTimedOut) for one in failed)
@@ -288,14 +288,14 @@ async def test_a_job_whose_middleware_gives_up_is_left_out(valkey: Server, names
             hasty = await bulk.task.enqueue("a", key="hasty")
             with pytest.raises(JobFailed, match="TimeoutError"):
                 await hasty.handle.result(timeout="20s")
-            assert await results(await bulk.task.enqueue_many("bcd")) == ["b", "c", "d"]
+            assert await results(await bulk.task.enqueue_many([*"bcd"])) == ["b", "c", "d"]
         await bulk.queue.obliterate(force=True)
     assert bulk.calls == [["b", "c", "d"]]
 
 
 async def test_a_worker_in_a_hurry_hands_back_what_is_under_way(app: Faena, gate: Gate) -> None:
     bulk = Bulk(app.queue("q", concurrency=3), gate.pass_through, size=3, wait="10m")
-    receipts = await bulk.task.enqueue_many("abc")
+    receipts = await bulk.task.enqueue_many([*"abc"])
     async with working(app) as worker:
         await gate.entered.wait()
         worker.stop()
@@ -308,7 +308,7 @@ async def test_a_worker_in_a_hurry_hands_back_what_is_under_way(app: Faena, gate
 
 async def test_a_worker_that_stops_lets_a_call_end(app: Faena, gate: Gate) -> None:
     bulk = Bulk(app.queue("q", concurrency=5), gate.pass_through, size=3, wait="10m")
-    receipts = await bulk.task.enqueue_many("abcde")
+    receipts = await bulk.task.enqueue_many([*"abcde"])
     worker = await app.worker()
     running = asyncio.create_task(worker.run())
     await gate.entered.wait()
@@ -333,10 +333,10 @@ async def test_a_handler_that_ignores_its_end_is_settled_without(
 
     queue = app.queue("q", concurrency=2, retry=Retry.never())
     bulk = Bulk(queue, ignore, size=2, wait="10m", timeout="50ms")
-    receipts = await bulk.task.enqueue_many("ab")
+    receipts = await bulk.task.enqueue_many([*"ab"])
     async with working(app):
         assert all(isinstance(one, JobTimedOut) for one in await results(receipts))
-        later = await bulk.task.enqueue_many("cd")
+        later = await bulk.task.enqueue_many([*"cd"])
         assert [await one.handle.state() for one in later] == [State.READY] * 2
         assert len(bulk.calls) == 1, "its slots are taken until it ends"
         gate.opened.set()

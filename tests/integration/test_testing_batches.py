@@ -88,7 +88,7 @@ async def test_batches_and_plain_tasks_are_drained_together(app: Faena) -> None:
 
     @queue.task
     async def order(numbers: list[int]) -> int:
-        receipts = await bulk.task.enqueue_many(numbers)
+        receipts = await bulk.task.enqueue_many([*numbers])
         return sum([await one.handle.result(timeout="5s") for one in receipts])
 
     async with harness(app) as h:
@@ -109,7 +109,7 @@ async def test_a_drain_passes_each_job_through_middleware_that_takes_its_time(
     slow = Faena("slow", URL, middleware=[Slow()])
     bulk = Bulk(queue_of(slow), size=3, wait="10m")
     async with harness(slow) as h:
-        await bulk.task.enqueue_many("abc")
+        await bulk.task.enqueue_many([*"abc"])
         assert [ran.result for ran in await h.drain()] == ["a!", "b!", "c!"]
     assert bulk.calls == [["a", "b", "c"]]
 
@@ -123,7 +123,7 @@ async def test_a_drain_that_is_cut_short_hands_back_a_batch(app: Faena) -> None:
 
     bulk = Bulk(queue_of(app), wait, size=2, wait="10m")
     async with harness(app) as h:
-        await bulk.task.enqueue_many("abc")
+        await bulk.task.enqueue_many([*"abc"])
         draining = asyncio.create_task(h.drain(at_once=2))
         await begun.acquire()
         await begun.acquire()  # both places are taken: the drain waits

@@ -40,6 +40,13 @@ async def test_a_job_that_is_promoted_twice_in_a_call_counts_once(rig: Rig) -> N
     await check(rig)
 
 
+async def test_a_job_that_is_named_twice_is_placed_where_it_is_named_first(rig: Rig) -> None:
+    await rig.add("plain", delay=SECOND)
+    await rig.add("laned", delay=SECOND, lane="@a")
+    await rig.engine.promote("q", ["plain", "laned", "plain"])
+    assert (await check(rig)).hash("lanes") == {"@a": "1000000"}
+
+
 async def test_jobs_that_had_no_lane_fill_what_others_leave_of_a_claim(rig: Rig) -> None:
     await rig.add("1", "2", "3", "4")  # before there is a lane: they share it with the next claim
     await rig.add("laned", lane="@a")

@@ -42,8 +42,11 @@ local function share_lane(items)
   for _, item in ipairs(items) do
     if item.lane then
       is_laned = true
-    elseif is_laned and not item.chain and not seen[item.id] then   -- an operator may name a job twice
-      ids[#ids + 1], joined[#joined + 1], seen[item.id] = item.id, item, true
+    elseif not item.chain and not seen[item.id] then   -- an operator may name a job twice: the first time counts
+      seen[item.id] = true
+      if is_laned then
+        ids[#ids + 1], joined[#joined + 1] = item.id, item
+      end
     end
   end
   if #ids == 0 then
