@@ -45,7 +45,10 @@ class Dispatch:
             table = homes.known or await homes.table()
             if not table.is_single or table.phase:
                 return await self._spread(homes, jobs, durability)
+            known = self._producers.get((queue, durability))
             try:
+                if known is not None:
+                    return await known.send(jobs, table.epoch)
                 return await self._send_to(queue, jobs, durability, table.epoch)
             except HomesChanged:
                 await homes.refused()

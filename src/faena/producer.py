@@ -16,9 +16,10 @@ from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 from faena.engine import Engine
+from faena.engine.door import door_of
 from faena.engine.envelope import NewJob
 from faena.engine.patience import bound_at, within
-from faena.engine.scripts import Answer
+from faena.engine.scripts import CREATED, Answer
 from faena.errors import StoreError, StoreUnavailable
 from faena.options import Durability, DurabilityLevel
 
@@ -102,6 +103,7 @@ class Producer:
         self._durability = durability
         self._wait = _WAITS[durability.level](durability)
         self._caller = calls()
+        self._door = door_of(engine, queue) if self._wait is None else None
         self._is_busy = False
         self._waiting: deque[_Group] = deque()
         self._flushing: asyncio.Task[None] | None = None
@@ -113,7 +115,9 @@ class Producer:
             return await self._wait_for_turn(jobs, epoch)
         self._is_busy = True
         try:
-            return await self._call(jobs, epoch, bound_at())
+            until = bound_at()
+            call = self._ask if until is None else self._call
+            return await call(jobs, epoch, until)
         finally:
             self._go_on()
 
@@ -150,8 +154,7 @@ class Producer:
         call = self._queue, self._caller, self._calls()
         try:
             if self._wait is None:
-                answers = await self._engine.enqueue(*call, jobs, epoch=epoch)
-                return Sent(answers, self._durability)
+                return Sent(await self._leave_or_ask(*call, jobs, epoch), self._durability)
             wait = (*self._wait, _within_ms(until))
             answers, waited = await self._engine.enqueue_durably(*call, jobs, wait, epoch=epoch)
         except StoreUnavailable as error:
@@ -165,6 +168,32 @@ class Producer:
         number = waited[0] if isinstance(waited, list) else waited
         is_reached = number >= max(1, self._durability.replicas)
         return Sent(answers, self._durability if is_reached else Durability())
+
+    async def _leave_or_ask(
+        self, queue: str, caller: str, call: str, jobs: Sequence[NewJob], epoch: int
+    ) -> list[Answer]:
+        """Leave a lone job at the door; any other, or one that may not have come through, goes by
+        the script, under the same name."""
+        door = self._door
+        if door is None or not door.is_for(jobs, epoch):
+            answers = await self._engine.enqueue(queue, caller, call, jobs, epoch=epoch)
+            if door is not None:
+                door.passed()
+            return answers
+        now = asyncio.get_running_loop().time
+        until = bound_at() or now() + self._engine.patience_s
+        is_left = await door.leave(caller, call, jobs[0], until - now())
+        if is_left:
+            return [CREATED]
+        try:
+            with within(until - now()):
+                answers = await self._engine.enqueue(queue, caller, call, jobs, epoch=epoch)
+        except StoreUnavailable as error:
+            if is_left is None:
+                error.op, error.is_outcome_unknown = "enqueue", True
+            raise
+        door.passed()
+        return answers
 
     async def close(self) -> None:
         """Give up what is under way; whoever waits for it is told."""

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from weakref import WeakKeyDictionary
+from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from faena.client import Client
 from faena.embedded import Embedded
@@ -241,12 +241,18 @@ class Links:
         self.connection = connection
         self._broker = Broker(connection)
         self._runtimes: WeakKeyDictionary[asyncio.AbstractEventLoop, Runtime] = WeakKeyDictionary()
+        self._last: tuple[ReferenceType[asyncio.AbstractEventLoop], Runtime] | None = None
+        """The loop that asked last, and its runtime: most programs have but one."""
         self._parents: list[object] = []
 
     def at_hand(self, queues: Queues) -> Runtime | None:
         """What `here` would give, if there is nothing to wait for."""
-        runtime = self._runtimes.get(asyncio.get_running_loop())
-        return runtime if runtime is not None and runtime.is_ready(queues) else None
+        last, loop = self._last, asyncio.get_running_loop()
+        if last is None or last[0]() is not loop:
+            if (runtime := self._runtimes.get(loop)) is None:
+                return None
+            last = self._last = ref(loop), runtime
+        return last[1] if last[1].is_ready(queues) else None
 
     async def here(self, queues: Queues) -> Runtime:
         """The open runtime of the running event loop, which knows these queues."""
@@ -274,6 +280,7 @@ class Links:
 
     async def release(self) -> None:
         """Close the connections of the running event loop."""
+        self._last = None
         runtime = self._runtimes.pop(asyncio.get_running_loop(), None)
         if runtime is not None:
             await runtime.close()
@@ -291,4 +298,4 @@ class Links:
         """
         self._broker.forked()
         self._parents += [self._runtimes, *self._runtimes, *others]
-        self._runtimes = WeakKeyDictionary()
+        self._runtimes, self._last = WeakKeyDictionary(), None

@@ -39,7 +39,7 @@ _PAUSE_S: Final = 0.2
 
 _SAY_EVERY_S: Final = 2.0
 
-_NOT_COPIED: Final = frozenset({"digest", "edited", "epoch", "shards", "shard"})
+_NOT_COPIED: Final = frozenset({"edited", "epoch", "shards", "shard"})
 
 
 class Steward:

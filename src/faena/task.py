@@ -157,8 +157,8 @@ class Task(Generic[P, R]):
             return await self.put(Draft(payload, of_one(options), self))
         job = self._plain.fill(self.app.new_id(), self._encode(payload))
         client = (self.app.at_hand() or await self._runtime()).client
-        answers, reached = await client.enqueue(self.queue, (job,), _MEMORY)
-        return accepted(receipt_of(self, job, answers[0], str(reached)))
+        (answer,), _ = await client.enqueue(self.queue, (job,), _MEMORY)
+        return accepted(receipt_of(self, job, answer, "memory"))
 
     async def put(self, draft: Draft[P]) -> Receipt[R]:
         """Put one job on the queue as it was drafted; for `enqueue` and for groups."""

@@ -73,7 +73,10 @@ def read_dump(reply: Sequence[Any]) -> Dump:
         if is_mortal:
             taken.mortal.add(name)
     if "conf" in taken:
-        _check_digest(taken["conf"])
+        _check_digest(taken["conf"], taken["clock"])
+        if not taken["clock"]:
+            del taken["clock"], taken.types["clock"]
+            taken.mortal.discard("clock")
     _set_aside_instants(taken)
     return taken
 
@@ -93,9 +96,9 @@ async def sound_dump(engine: Engine, queue: str) -> Dump:
     return taken
 
 
-def _check_digest(conf: dict[str, str]) -> None:
+def _check_digest(conf: dict[str, str], clock: dict[str, Any]) -> None:
     """Scripts keep settings decoded under it: it must stand for all of them."""
-    digest = conf.pop("digest")
+    digest = clock.pop("digest")
     lines = "\n".join(sorted(f"{name}={value}" for name, value in conf.items()))
     assert digest == hashlib.sha1(lines.encode()).hexdigest()
 
@@ -173,6 +176,11 @@ def _lease(record: bytes) -> tuple[Any, ...]:
     return lease, int(claimed_at), worker, float(score), *places
 
 
+def _clock(text: bytes) -> int | float | str:
+    """A number, or the digest of the settings."""
+    return text.decode() if len(text) == 40 else _number(text)
+
+
 def _number(text: bytes) -> int | float:
     return int(text) if text.lstrip(b"-").isdigit() else float(text)
 
@@ -186,7 +194,7 @@ _READERS = {
     b"stream": _read_stream,
 }
 _FIELDS: dict[str, Any] = {
-    "clock": _number,
+    "clock": _clock,
     "stats": int,
     "specs": bytes,
     "results": bytes,

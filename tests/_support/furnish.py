@@ -113,3 +113,10 @@ async def furnish_schedules(rig: Rig) -> None:
     assert await write(rig.engine, rig.queue, "nightly", Change.of("", b"{}", due))
     wanted = Shot("hourly", rig.clock.now, "hourly@1", b"010\n{}")
     await fire(rig.engine, rig.queue, wanted, None, epoch=9)
+
+
+async def furnish_arrivals(rig: Rig) -> None:
+    """Jobs that were left at the door: ordinary ones, one of a lane, one of a chain."""
+    for number, line in enumerate(["010", "010 lane=@a", "005 lane=@n chain=k/1/n/x", "010"]):
+        fields = f"left{number}", f"{line}\n{{}}", "somebody", f"0123456789ab{number + 1:x}"
+        await rig.engine.command("XADD", rig.queue, "arrivals", "*", *fields)

@@ -10,6 +10,7 @@ import msgspec
 from faena.engine.mail import Mail
 from tests._support.furnish import (
     furnish,
+    furnish_arrivals,
     furnish_flows,
     furnish_homes,
     furnish_lanes,
@@ -188,6 +189,7 @@ SHAPES: dict[str, list[Args]] = {
     ],
     "renew": [[NOW, 30 * SECOND, "running", LEASE, "first", LEASE, "gone", "x"]],
     "retry": [[NOW, "c5", "retry", "ops", "dead", "done", "cancelled"]],
+    "arrive": [[]],
     "revive": [[NOW, "c6", "revive", "", "retry", "why", "ana", 5, "dead", "dead2"]],
     "schedule": [
         [NOW, "nightly", "v", "w", "{}", NOW, "ops"],
@@ -219,3 +221,4 @@ async def furnish_all(rig: Rig) -> None:
         record = await command("HGET", "q", "leases", job)
         await command("HSET", "q", "leases", job, LEASE.encode() + record[record.index(b" ") :])
     await command("HSET", "q", "schedules", "nightly", "v\n{}")
+    await furnish_arrivals(rig)

@@ -114,10 +114,10 @@ async def test_a_reader_that_stops_in_the_midst_of_several_batches_is_told_nothi
 async def test_a_reader_that_comes_too_late_is_told_how_much_it_has_missed(app: Faena) -> None:
     _, send = sending(app)
     for number in range(3):
-        await send.enqueue(number)
+        await send.enqueue(number, id=f"early{number}")  # by the script, and so a batch of one
     (first,) = await take(app.events("mail", since="start"), 1)
     for number in range(5):
-        await send.enqueue(number)
+        await send.enqueue(number, id=f"late{number}")
     engine = (await app.runtime()).engine
     await engine.command("XTRIM", "mail", "events", "MAXLEN", 2)
     gap, *rest = await take(app.events("mail", since=first.cursor, kinds="enqueued"), 3)

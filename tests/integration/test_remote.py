@@ -222,7 +222,7 @@ async def test_settings_that_the_server_has_lost_are_not_made_up(
     with pytest.raises(NotDeclared):
         await send.enqueue(Mail(to="ana"))
     with valkey.client() as client:
-        assert not [key for key in client.scan_iter() if b":conf" in key]
+        assert not [key for key in client.scan_iter() if ":conf" in key]
     await worker.send.enqueue(Mail(to="ana"))  # which declares it again
     assert (await send.enqueue(Mail(to="ana"))).status == "created"
 

@@ -13,6 +13,7 @@ from faena.services.audit import catalogued
 from tests._support import sizes
 from tests._support.furnish import (
     furnish,
+    furnish_arrivals,
     furnish_flows,
     furnish_homes,
     furnish_lanes,
@@ -156,6 +157,7 @@ async def test_every_key_of_a_furnished_queue_is_of_the_catalogued_type(rig: Rig
     await furnish_flows(rig)
     await furnish_schedules(rig)
     await rig.engine.enqueue_durably("q", "c", "1", [("durable", b"010\n")], ("WAIT", 0, 10))
+    await furnish_arrivals(rig)
     taken = await rig.dump()
     seen = {name: catalogued(name) for name in taken}
     assert {name: key.type for name, key in seen.items() if key} == taken.types

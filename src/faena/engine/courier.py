@@ -78,6 +78,22 @@ class Courier:
                     patience.is_outcome_unknown = True
                 diverted = await self._recover(failure, request, node, patience)
 
+    async def hand_over(
+        self, data: bytes, replies: int, slot: int | None, timeout_s: float
+    ) -> list[Any] | None:
+        """The replies to packed commands that are sent once; see `Wire.push`."""
+        node = self._topology.known(slot)
+        pool = self._pools.get(node) if node is not None else None
+        link = pool.at_hand() if pool is not None else None
+        if pool is None or link is None:
+            return []
+        try:
+            return await link.ask(data, replies, timeout_s)
+        except (OSError, hiredis.ReplyError):
+            return None
+        finally:
+            pool.give(link)
+
     async def search(self, timeout_s: float, patience_s: float) -> tuple[Node, ...]:
         """The primaries."""
         patience = Patience(patience_s, self._jitter)

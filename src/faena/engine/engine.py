@@ -9,6 +9,7 @@ anything is served, so limits can never silently vanish.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 from collections.abc import Awaitable, Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
@@ -54,7 +55,7 @@ class Engine:  # size: one short method for each operation of the broker
     ) -> None:
         self.wire = wire
         self.namespace = namespace
-        self._clock = clock
+        self.clock = clock
         self.patience_s = patience_s
         self._settings: dict[str, Mapping[str, str] | None] = {}
         self._declared: set[str] = set()
@@ -101,11 +102,8 @@ class Engine:  # size: one short method for each operation of the broker
         *,
         epoch: int = 0,
     ) -> list[Answer]:
-        """Take in 1..1000 (id, spec) pairs; an answer for each.
-
-        Raises HomesChanged, with nothing taken in, when the queue's homes are of a later epoch.
-        """
-        args = _enqueue_args(caller, call, epoch, jobs)
+        """Take in 1..1000 (id, spec) pairs, an answer for each; or raise HomesChanged."""
+        args = scripts.enqueue_args(caller, call, epoch, jobs)
         return scripts.read_enqueue(await self.ask_declared("enqueue", queue, args), len(jobs))
 
     async def enqueue_durably(
@@ -119,7 +117,7 @@ class Engine:  # size: one short method for each operation of the broker
         epoch: int = 0,
     ) -> tuple[list[Answer], Any]:
         """The same, then WAIT or WAITAOF on the same connection, with what that answered."""
-        args = [self._now(), *_enqueue_args(caller, call, epoch, jobs)]
+        args = [self._now(), *scripts.enqueue_args(caller, call, epoch, jobs)]
         keys, patience_s = [self._keys_of(queue).prefix], self.patience_s + int(wait[-1]) / 1000
         for _ in range(3):
             if queue not in self._declared:
@@ -142,10 +140,8 @@ class Engine:  # size: one short method for each operation of the broker
     async def exchange_when_woken(
         self, queue: str, caller: str, worker: str, turn: Turn, block_s: float
     ) -> Exchanged | None:
-        """Exchange as soon as work arrives, or when `block_s` has passed: a wake-up and a claim in
-        one trip.
-
-        None when it is unknown whether it happened: `exchange` the same turn then.
+        """Exchange as soon as work arrives, or when `block_s` has passed, in one trip; None when it
+        is unknown whether it happened: `exchange` the same turn then.
         """
         args = [self._now(), *scripts.exchange_args(caller, worker, turn)]
         keys = self._keys_of(queue)
@@ -171,9 +167,8 @@ class Engine:  # size: one short method for each operation of the broker
         by: str = "",
         duration_us: int | None = None,
     ) -> list[Any]:
-        """Change what is decided for one lane, where `changes` are given; and read it.
-
-        Raises HomesChanged, with nothing changed, when the lane may live elsewhere by now.
+        """Change what is decided for one lane, where `changes` are given, and read it; or raise
+        HomesChanged, with nothing changed, when the lane may live elsewhere by now.
 
         Returns the override as a flat list, live jobs, running ones, the instant at which a parked
         lane is looked at again, and the gates in front of its jobs.
@@ -189,9 +184,7 @@ class Engine:  # size: one short method for each operation of the broker
     async def renew(
         self, queue: str, leases: Sequence[tuple[str, str]], least_lease_us: int = 0
     ) -> tuple[list[str], list[str]]:
-        """Extend (id, lease) pairs by the queue's lease, or `least_lease_us` when that is longer;
-        returns the ids lost and the ids asked to stop.
-        """
+        """Extend (id, lease) pairs by the lease, or by more; the ids lost, and those to stop."""
         lost: list[str] = []
         stopping: list[str] = []
         for part in _parts(leases):
@@ -264,6 +257,14 @@ class Engine:  # size: one short method for each operation of the broker
 
     async def look(self, queue: str, ids: Sequence[str]) -> list[Any]:
         """Everything stored of some jobs, unparsed."""
+        found = await self._looked(queue, ids)
+        missing = [job for job, facts in zip(ids, found, strict=True) if not facts]
+        if missing and await self.take_in(queue):
+            late = iter(await self._looked(queue, missing))
+            found = [facts or next(late) for facts in found]
+        return found
+
+    async def _looked(self, queue: str, ids: Sequence[str]) -> list[Any]:
         return [found for part in _parts(ids) for found in await self._send("look", queue, part)]
 
     async def page(
@@ -271,16 +272,16 @@ class Engine:  # size: one short method for each operation of the broker
     ) -> list[tuple[str, str]]:
         """(id, score) pairs of a state behind a place, which is such a pair itself."""
         args = [state, "1" if is_reverse else "", limit, *after]
-        reply = scripts.texts(await self._send("page", queue, args))
+        reply = scripts.texts(await self._read("page", queue, args))
         return list(zip(reply[::2], reply[1::2], strict=True))
 
     async def explain(self, queue: str, job: str) -> Sequence[Any]:
         """Every gate before a waiting job, unparsed."""
-        return list(await self.ask("explain", queue, [job]))
+        return list(await self._read("explain", queue, [self._now(), job]))
 
     async def overview(self, queue: str) -> Sequence[Any]:
         """Counts, holds, settings, clock and workers at one instant, unparsed."""
-        return list(await self.ask("overview", queue, []))
+        return list(await self._read("overview", queue, [self._now()]))
 
     async def await_job(self, queue: str, job: str) -> str:
         """Ask to be told on the `done` channel; returns the state now, or unknown."""
@@ -296,9 +297,8 @@ class Engine:  # size: one short method for each operation of the broker
 
     async def listen(self, **on_job: Callable[[str, str], None]) -> Subscription:
         """Be told (queue, job) on channels until the result is closed; messages may be missed."""
-        return await self.wire.listen(
-            {channel(self.namespace, name): reader_for(hear) for name, hear in on_job.items()}
-        )
+        hears = {channel(self.namespace, name): reader_for(one) for name, one in on_job.items()}
+        return await self.wire.listen(hears)
 
     async def info(self, queue: str, section: str) -> bytes:
         """What the server that has a queue says of itself."""
@@ -313,6 +313,17 @@ class Engine:  # size: one short method for each operation of the broker
             args = [*_once(name), asking(), *part]
             answers += scripts.texts(await self.ask_declared(name, queue, args))
         return answers
+
+    async def take_in(self, queue: str) -> bool:
+        """Take in what has arrived, for a script that only reads; False where that cannot be."""
+        with contextlib.suppress(StoreError):
+            keys = [self._keys_of(queue).prefix]
+            return bool(await self.wire.run(load("arrive"), keys, [], patience_s=0) >= 0)
+        return False
+
+    async def _read(self, name: str, queue: str, args: Sequence[Argument]) -> Any:
+        await self.take_in(queue)
+        return await self._send(name, queue, args)
 
     async def ask_declared(self, name: str, queue: str, args: Sequence[Argument]) -> Any:
         """Send, declaring the queue before its first call and whenever the server forgot it."""
@@ -340,7 +351,7 @@ class Engine:  # size: one short method for each operation of the broker
         return self.wire.run(load(name), keys, args, patience_s=self.patience_s)
 
     def _now(self) -> Argument:
-        return self._clock() if self._clock else ""
+        return self.clock() if self.clock else ""
 
     def _keys_of(self, queue: str) -> Keys:
         keys = self._keys.get(queue)
@@ -365,15 +376,6 @@ def _once(name: str) -> tuple[str, str]:
 def _parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
     for start in range(0, len(items), _MOST):
         yield items[start : start + _MOST]
-
-
-def _enqueue_args(
-    caller: str, call: str, epoch: int, jobs: Sequence[NewJob | tuple[str, bytes]]
-) -> list[Argument]:
-    args: list[Argument] = [caller, call, epoch or ""]
-    for job in jobs:
-        args += job[:2]
-    return args
 
 
 def _is_unconfigured(reply: Any) -> bool:

@@ -95,6 +95,7 @@ CATALOGUE = (
     Key("fired", "hash", "schedule → last instant whose job was taken in here", "one a schedule"),
     Key("stats:", "hash", "counters and histograms of one minute", "TTL 30 days"),
     Key("events", "stream", "one entry a batch", "capped by events_kept"),
+    Key("arrivals", "stream", "lone jobs that no script has taken in yet", "100, and producers"),
     Key("wake", "zset", "at most one marker for idle workers", "one member"),
     Key("fence", "string", "what a durable enqueue waits for; the wire's", "TTL 1 s"),
 )

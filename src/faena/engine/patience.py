@@ -92,6 +92,12 @@ def pause_s(attempt: int, jitter: Callable[[], float]) -> float:
 class Patience:
     """The time budget of one call, and what it has spent of it."""
 
+    is_outcome_unknown = False
+    """Whether a request went out that was not answered."""
+
+    _pauses = _redirects = 0
+    _seen: Failure | None = None
+
     def __init__(self, budget_s: float, jitter: Callable[[], float]) -> None:
         self._clock = asyncio.get_running_loop().time
         self._started_at = self._clock()
@@ -99,11 +105,6 @@ class Patience:
         if budget_s > 0 and (until := bound_at()) is not None:
             self._budget_s = max(until - self._started_at, _LEAST_S)
         self._jitter = jitter
-        self._pauses = 0
-        self._redirects = 0
-        self.is_outcome_unknown = False
-        """Whether a request went out that was not answered."""
-        self._seen: Failure | None = None
 
     @property
     def elapsed_s(self) -> float:

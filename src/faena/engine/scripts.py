@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from faena.engine.envelope import NewJob
 from faena.engine.wire import Argument
 from faena.outcomes import (
     Buried,
@@ -121,6 +122,16 @@ class Answer(NamedTuple):
 CREATED = Answer()
 
 
+def enqueue_args(
+    caller: str, call: str, epoch: int, jobs: Sequence[NewJob | tuple[str, bytes]]
+) -> list[Argument]:
+    """Ids and specs, behind who asks."""
+    args: list[Argument] = [caller, call, epoch or ""]
+    for job in jobs:
+        args += job[:2]
+    return args
+
+
 def exchange_args(caller: str, worker: str, turn: Turn) -> list[Argument]:
     """Completions travel as pairs, those with a result beside it, all else with kind and blob."""
     plain: list[Argument] = []
@@ -198,6 +209,8 @@ def _loss(job: bytes, task: bytes, tenant: bytes, number: int) -> Loss:
 def read_enqueue(reply: Sequence[Any], number: int) -> list[Answer]:
     """Items that the script does not mention were created."""
     answers = [CREATED] * number
+    if len(reply) == 1:
+        return answers
     for i in range(1, len(reply), 4):
         index, code, first, second = reply[i : i + 4]
         text, detail, extra = code.decode(), _plain(first), _plain(second)

@@ -154,7 +154,8 @@ class Survey:
     async def totals(self) -> Totals:
         """Sizes and counters at one instant."""
         sizes, clock, windows = await self._read("totals", ())
-        counters = {name: int(float(value)) for name, value in pairs(clock).items()}
+        numbers = {name: value for name, value in pairs(clock).items() if name != "digest"}
+        counters = {name: int(float(value)) for name, value in numbers.items()}
         return Totals(pairs(sizes), counters, pairs(windows))
 
     async def _read(self, what: str, names: Sequence[str]) -> list[Any]:

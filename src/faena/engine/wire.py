@@ -115,6 +115,17 @@ class Wire:
         )
         return self._courier.deliver(request, patience_s)
 
+    def push(
+        self, data: bytes, replies: int, key: Key, patience_s: float
+    ) -> Coroutine[Any, Any, list[Any] | None]:
+        """Send packed commands to the owner of `key` once, where a connection lies ready.
+
+        Returns the replies, errors among them; none when nothing was sent, and None when it was and
+        nothing came back.
+        """
+        timeout_s = min(self._call_timeout_s, patience_s)
+        return self._courier.hand_over(data, replies, self._slot(key), timeout_s)
+
     async def run_and_wait(
         self,
         script: Script,

@@ -49,6 +49,9 @@ class Durability:
         least, most = (1, _MOST_REPLICAS) if self.level is DurabilityLevel.REPLICATED else (0, 0)
         check_whole(f"replicas of {self.level} durability", self.replicas, least=least, most=most)
 
+    def __hash__(self) -> int:
+        return self.replicas  # there are few of them, and it is asked for at every call
+
     def __str__(self) -> str:
         return f"{self.level}({self.replicas})" if self.replicas else str(self.level)
 

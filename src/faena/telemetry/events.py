@@ -41,60 +41,16 @@ from faena.homes import queue_of
 from faena.lanes import tenant_of
 from faena.reading import in_sight
 from faena.telemetry.kinds import NAMES, OF_JOBS
+from faena.telemetry.mark import CHUNK, START, Cursor, Mark, mark_at
 from faena.view import View
 
-_CHUNK: Final = 50
-"""Entries that one call reads; each may be of a thousand jobs."""
 _BLOCK_S: Final = 2.0
 _LOOK_S: Final = 1.0
 """Between two looks for new shards."""
 _PAUSE_S: Final = 0.2
 _BRIEFED: Final = 200
-_START: Final = "0-0"
 
 _log = logging.getLogger("faena.events")
-
-
-class Mark(msgspec.Struct, array_like=True, frozen=True):
-    """How far one stream was read."""
-
-    id: str = _START
-    number: int | None = 0
-    """Entries up to there since the stream exists; None where it is unknown."""
-    begun: str = ""
-    """The entry behind it of which some events were taken,"""
-    taken: int = 0
-    """and how many."""
-
-    def is_lost(self, trimmed: int, *, is_there: bool) -> bool:
-        """Whether the stream is another one: it would still have the marked entry."""
-        return self.number is not None and self.number > trimmed and not is_there
-
-    def missed(self, trimmed: int, first: str) -> int | None:
-        """Entries behind it that are gone: 0 for none, None for an unknown number."""
-        if self.number is not None:
-            return max(0, trimmed - self.number)
-        is_missed = self.id != _START and trimmed > 0 and _order(first) > _order(self.id)
-        return None if is_missed else 0
-
-    def counted(self, added: int, trimmed: int, found: int) -> int | None:
-        """How many entries there were up to it, if that can be known by now."""
-        if self.number is not None:
-            return self.number
-        if self.id == _START:
-            return trimmed
-        return added - found if found < _CHUNK else None
-
-
-class Cursor(msgspec.Struct, array_like=True, frozen=True):
-    """How far all streams were read, and how many events more of the entry read last."""
-
-    marks: dict[str, Mark]
-    at_ms: int
-    """For queues that are not among them."""
-    shard: str = ""
-    entry: str = ""
-    taken: int = 0
 
 
 class Event(View, frozen=True, kw_only=True):
@@ -244,6 +200,8 @@ class Reader:
         self._kinds = kinds
         self._has_details = has_details
         self._marks: dict[str, Mark] = {}
+        self._reachable: set[str] = set()
+        """Shards where what arrives can be taken in, which makes events of it."""
         self._looked_at = 0.0
 
     def shards(self) -> list[str]:
@@ -251,9 +209,12 @@ class Reader:
         return list(self._marks)
 
     def places(self) -> dict[str, str]:
-        """How far each stream was read, by its key."""
-        key = {shard: Keys(self._engine.namespace, shard)("events") for shard in self._marks}
-        return {key[shard]: mark.id for shard, mark in self._marks.items()}
+        """How far each stream was read, by its key; those that jobs arrive in are empty."""
+        keys = {shard: Keys(self._engine.namespace, shard) for shard in self._marks}
+        places = {keys[shard]("events"): mark.id for shard, mark in self._marks.items()}
+        return places | {
+            keys[shard]("arrivals"): START for shard in keys if shard in self._reachable
+        }
 
     # -- where ----------------------------------------------------------------------------------
 
@@ -273,12 +234,12 @@ class Reader:
                 added, _, _, last, *_ = await self._engine.ask("events", shard, ["", 0])
                 return Mark(last.decode(), added)
             case str():
-                return Mark(_START, None)
+                return Mark(START, None)
             case datetime():
-                return _mark_at(since.astimezone(UTC).timestamp() * 1000)
+                return mark_at(since.astimezone(UTC).timestamp() * 1000)
             case Cursor():
                 known = {queue_of(one) for one in since.marks}
-                later = Mark() if queue_of(shard) in known else _mark_at(since.at_ms)
+                later = Mark() if queue_of(shard) in known else mark_at(since.at_ms)
                 return since.marks.get(shard, later)
 
     async def look_for_shards(self) -> list[Event]:
@@ -303,11 +264,13 @@ class Reader:
     async def read(self, shard: str) -> list[Event]:
         """The events of the next entries of one stream; it goes on when all is known of them."""
         mark = self._marks[shard]
-        reply = await self._engine.ask("events", shard, [mark.id, _CHUNK])
+        can_arrive = await self._engine.take_in(shard)
+        (self._reachable.add if can_arrive else self._reachable.discard)(shard)
+        reply = await self._engine.ask("events", shard, [mark.id, CHUNK])
         added, kept, first, _, is_taken, entries = reply
         trimmed, events = added - kept, list[Event]()
         if mark.is_lost(trimmed, is_there=is_taken == 1):
-            self._marks[shard] = Mark(_START, trimmed)
+            self._marks[shard] = Mark(START, trimmed)
             return [_gap(shard, self._marks, None, entries)]
         missed = mark.missed(trimmed, first.decode())
         number = trimmed if missed != 0 else mark.counted(added, trimmed, len(entries))
@@ -377,16 +340,6 @@ def _gap(
 def _briefed(event: Event, briefs: Mapping[str, tuple[str | None, str | None]]) -> Event:
     task, tenant = briefs.get(event.job or "", (None, None))
     return replace(event, task=task, tenant=tenant)
-
-
-def _mark_at(ms: float) -> Mark:
-    """Before the first entry of a millisecond; how many there were is unknown."""
-    return Mark(f"{max(int(ms) - 1, 0)}-18446744073709551615", None)
-
-
-def _order(entry: str) -> tuple[int, int]:
-    ms, _, number = entry.partition("-")
-    return int(ms), int(number)
 
 
 def _fields(flat: Sequence[bytes]) -> list[tuple[str, str]]:

@@ -8,6 +8,7 @@
 -- A lane comes `early` when jobs of it still run where it was. What bounds how many of them run at once
 -- counts here only those that are here: such a lane must wait for the last one.
 --@flags allow-oom
+--@arrivals
 --@include now, conf, lane, tenant, moves, wake, tally, baggage
 local now, verb, epoch, still = now_us(ARGV[1]), ARGV[2], ARGV[3], {}
 local conf, is_coming = conf_now(), verb == 'in' or verb == 'early'

@@ -4,6 +4,7 @@
 -- args     id
 -- returns  the state (the caller looks when it is a finished one) or unknown
 --@flags allow-oom
+--@arrivals
 --@include state
 local id = ARGV[1]
 local state = state_of(id)

@@ -6,6 +6,7 @@
 -- returns  OK (also when it was done before)
 -- refuses  STALE (the change is published)
 --@flags allow-oom
+--@arrivals
 --@include now, key, window, moves
 local now, epoch, per = now_us(ARGV[1]), ARGV[2], ARGV[3]
 local name, done = 'window:' .. per, 'burdened:' .. per

@@ -5,6 +5,7 @@
 -- returns  for each: cancelled | asked | the finished state it is in | unknown
 -- refuses  UNCONFIGURED
 --@flags allow-oom
+--@arrivals
 --@include now, conf, state, tally, mark, finish, prune, place
 local now, conf = now_us(ARGV[1]), conf_now()
 if not conf.version then

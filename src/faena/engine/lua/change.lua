@@ -6,6 +6,7 @@
 -- returns  the state the job is in afterwards
 -- refuses  UNCONFIGURED · unknown · running … (a state that does not wait)
 --@flags allow-oom
+--@arrivals
 --@include now, conf, replay, state, score, mark, wake, tally, place, enqueued
 local now, id, delay, priority = now_us(ARGV[1]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local conf = conf_now()

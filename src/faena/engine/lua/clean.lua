@@ -5,6 +5,7 @@
 -- returns  how many were removed (less than `slice` when none are left)
 -- refuses  FORBIDDEN (a state that cannot be cleaned: running jobs have owners)
 --@flags allow-oom
+--@arrivals
 --@include now, conf, state, tally, mark, pass_claims, prune, place
 local now, state, age, slice = now_us(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local conf, ids = conf_now(), nil

@@ -12,7 +12,8 @@
 -- `unserved` is said by a program that may not have the queue's handlers, so not its hooks and costs either.
 -- It counts where nothing was declared before, until somebody who claims jobs has declared the queue.
 --@flags allow-oom
---@include now, wake, valid_settings, given_up, tally
+--@arrivals
+--@include now, wake, valid_settings, given_up, tally, door
 local now, edited, changed = now_us(ARGV[1]), {}, {}
 local mode, by = string.match(ARGV[2], '^(%l+) ?(.*)$')
 local BOUNDS = { tenant_limits = true, tenant_costs = true, tenant_max_running = true }
@@ -50,15 +51,14 @@ local function write(name, value)
   end
 end
 
---- All settings, after their digest is written beside them: see conf.lua.
+--- All settings, after their digest is written: see conf.lua.
 local function sealed()
-  call('HDEL', key('conf'), 'digest')
   local conf, lines = call('HGETALL', key('conf')), {}
   for i = 1, #conf, 2 do
     lines[#lines + 1] = conf[i] .. '=' .. conf[i + 1]
   end
   table.sort(lines)
-  call('HSET', key('conf'), 'digest', redis.sha1hex(table.concat(lines, '\n')))
+  call('HSET', key('clock'), 'digest', redis.sha1hex(table.concat(lines, '\n')))
   return conf
 end
 
@@ -99,10 +99,12 @@ end
 table.sort(names)
 call('HSET', key('conf'), 'edited', table.concat(names, ' '))
 if not is_behind then
-  call('PERSIST', key('conf'))   -- a home that was given up is there again: see vacate.lua
+  call('PERSIST', key('conf'))
+  call('PERSIST', key('clock'))   -- a home that was given up is there again: see vacate.lua
 end
 if #changed > 0 and is_first_home() then
   tell_of(mode == 'edit' and 'configured' or 'reset', table.concat(changed, ' '))
   flush_tally(now, tonumber(call('HGET', key('conf'), 'events_kept') or 0), '', by)
 end
+close_door()
 return sealed()

@@ -5,6 +5,7 @@
 -- returns  the last stamp · for each lane a packed {override, (window · claims · ttl_ms · learned) …}
 -- refuses  STALE (the change is published)
 --@flags allow-oom
+--@arrivals
 --@include now, conf, lane, tenant, moves, tally, baggage
 local now, epoch, conf, answers = now_us(ARGV[1]), ARGV[2], conf_now(), {}
 if is_sealed(epoch) then

@@ -10,8 +10,19 @@
 -- A spec begins with its envelope: three digits of priority, then ` name=value` facts (lane, chain,
 -- delay or at, expires or lasts, digest, unique, mode, ttl, tells, by), then a newline. What follows is the producer's and is never read here.
 --@sure
---@include now, check, conf, replay, tally, mark, intake, answer_known, take_in_unique, errand, lone
+--@arrivals
+--@include now, check, conf, replay, tally, mark, intake, answer_known, take_in_unique, errand, lone, door, wake
 local now, caller, id_of_call = now_us(ARGV[1]), ARGV[2], ARGV[3]
+if #ARGV == 6 and string.byte(ARGV[6], 4) == 10 then
+  local answers, conf = take_in_lone(ARGV[5], ARGV[6], caller, id_of_call, ARGV[4], now)
+  if answers then
+    arm_wake()
+    if ARGV[1] == '' then
+      open_door(conf)   -- by the server's clock alone: what is left there has no other
+    end
+    return answers
+  end
+end
 local answered, overtaken = replayed(caller, id_of_call)
 if answered then
   return cmsgpack.unpack(answered)
@@ -27,12 +38,6 @@ end
 
 local number, ids, is_bounded = (#ARGV - 4) / 2, {}, conf.soft or conf.hard
 check(caller and id_of_call and number % 1 == 0 and number >= 1 and number <= 5000, 'jobs')
-if number == 1 and not is_bounded and string.byte(ARGV[6], 4) == 10 and take_in_lone(ARGV[5], ARGV[6], conf, now) then
-  local answers = { now }
-  remember(caller, id_of_call, cmsgpack.pack(answers))
-  flush_tally(now, conf.events_kept, '')
-  return answers
-end
 for i = 1, number do
   ids[i] = ARGV[2 * i + 3]
 end
@@ -63,4 +68,7 @@ close_intake(intake)
 flush_lanes()
 remember(caller, id_of_call, cmsgpack.pack(intake.answers))
 flush_tally(now, conf.events_kept, '')
+if number == 1 and ARGV[1] == '' then
+  open_door(conf)
+end
 return intake.answers

@@ -14,7 +14,8 @@
 -- refuses  UNCONFIGURED · OVERTAKEN
 --@flags allow-oom
 --@sure
---@include now, check, conf, replay, tally, mark, settle, gate, claim, late, key_limit, wake, turn, letter, presence, repeat_answer
+--@arrivals
+--@include now, check, conf, replay, tally, mark, settle, gate, claim, late, key_limit, wake, turn, letter, presence, quiet, repeat_answer
 local PRESENCE_US = 30000000   -- a worker signs in at every sweep, whatever its leases
 local PRUNED = 50               -- beyond as many as end, so that a backlog of finished jobs shrinks
 local CLAIMED_WHEN_BUSY = 50    -- when the call has brought many jobs back as well
@@ -33,7 +34,7 @@ if answered then
 elseif overtaken then
   return { 'OVERTAKEN' }
 end
-local conf = conf_now()
+local conf = conf_of(clock_of('digest'))
 if not conf.version or conf.unserved then   -- who claims knows which hooks there are: see configure.lua
   return { 'UNCONFIGURED' }
 end
@@ -58,6 +59,7 @@ end
 local lost = settle(done, leases, results, items, conf, now)
 
 local slice = PRUNED + number + #items
+look_if_quiet(number + #items)
 local due_at, ends_at, is_busy, losses = upkeep(conf, now, slice, sweep_us)
 want = is_busy and math.min(want, CLAIMED_WHEN_BUSY) or want
 local lane_at = laned_now() > 0 and unpark_due(now, sweep_us) or nil

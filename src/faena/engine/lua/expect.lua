@@ -6,6 +6,7 @@
 -- returns  OK
 -- refuses  STALE (the change is published)
 --@flags allow-oom
+--@arrivals
 --@include now, lane, moves, tally
 local epoch, stamp = ARGV[2], tonumber(ARGV[3])
 if is_sealed(epoch) then

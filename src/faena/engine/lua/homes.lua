@@ -10,6 +10,7 @@
 -- of a later epoch than the server's is restored by whoever knows it: the server has lost data. What a
 -- home that is given up has written of its minutes outlives it: `left` names it for as long.
 --@flags allow-oom
+--@arrivals
 --@include now, key
 local now, verb, epoch, homes = now_us(ARGV[1]), ARGV[2], ARGV[3], key('homes')
 local phase = call('HGET', homes, 'phase')

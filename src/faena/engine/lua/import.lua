@@ -4,6 +4,7 @@
 -- args     now · home · number of the batch · packed jobs
 -- returns  how many came (0 when the batch was here before)
 -- refuses  UNCONFIGURED
+--@arrivals
 --@include now, conf, state, place, weigh, wake, tally, luggage, desk_luggage, arrival
 local now, home, number, conf = now_us(ARGV[1]), ARGV[2], tonumber(ARGV[3]), conf_now()
 if number < (conf.epoch or 0) * EPOCH then

@@ -5,6 +5,7 @@
 -- returns  DONE, MORE, MAIL (letters wait to be carried), or the refusal
 -- refuses  RUNNING
 --@flags allow-oom
+--@arrivals
 --@include state, mark, forget, place, raze, shelf
 local slice = tonumber(ARGV[1])
 if ARGV[2] ~= '1' and call('ZCARD', key('running')) > 0 then

@@ -5,6 +5,7 @@
 -- returns  for each: promoted | the state it is in | unknown
 -- refuses  UNCONFIGURED
 --@flags allow-oom
+--@arrivals
 --@include now, conf, replay, state, tally, mark, due, wake
 local now, conf = now_us(ARGV[1]), conf_now()
 local answered = replayed(ARGV[2], ARGV[3])

@@ -6,6 +6,7 @@
 -- returns  state · retried now · us to wait (for the rate, for room, for canaries) · ended 1|0 (nothing is
 --          left) · canaries that are not finished · packed record
 -- refuses  UNCONFIGURED · MOVED (the homes are of another epoch) · OVERTAKEN · unknown
+--@arrivals
 --@include now, conf, replay, tally, mark, state, revive, desk_walk, redrive_record
 local LOOKED = 200             -- jobs of the desk that one call looks at
 local PATIENCE_US = 1000000    -- until somebody looks again for room, or for canaries

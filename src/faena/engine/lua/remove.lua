@@ -5,6 +5,7 @@
 -- returns  for each: removed | running | member (of a flow or a group that waits for its end) | unknown
 -- refuses  UNCONFIGURED
 --@flags allow-oom
+--@arrivals
 --@include now, conf, replay, state, tally, mark, pass_claims, prune, place
 local now, conf = now_us(ARGV[1]), conf_now()
 local answered = replayed(ARGV[2], ARGV[3])

@@ -5,6 +5,7 @@
 -- returns  for each: ready (also when it was before) | blocked (in its chain) | the state that forbids
 --          it | resolved, discarded or `retried <new id>` (decided at the dead-letter desk) | unknown
 -- refuses  UNCONFIGURED
+--@arrivals
 --@include now, conf, replay, state, score, mark, wake, tally, weigh, place, shelf
 local now, conf = now_us(ARGV[1]), conf_now()
 local answered = replayed(ARGV[2], ARGV[3])

@@ -6,6 +6,7 @@
 -- returns  for each: OK | retried, discarded or resolved (no longer pending) | the state of a job that
 --          is not dead | unknown | taken (the new id)
 -- refuses  UNCONFIGURED · MOVED (the homes are of another epoch)
+--@arrivals
 --@include now, conf, replay, tally, mark, revive
 local now, conf = now_us(ARGV[1]), conf_now()
 local answered = replayed(ARGV[2], ARGV[3])

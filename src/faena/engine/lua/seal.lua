@@ -4,6 +4,7 @@
 -- args     now · epoch
 -- returns  OK
 --@flags allow-oom
+--@arrivals
 --@include key, moves
 if not is_sealed(ARGV[2]) then
   call('HSET', key('clock'), 'sealed', ARGV[2])

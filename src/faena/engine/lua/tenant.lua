@@ -12,7 +12,8 @@
 -- Settings end by themselves after the duration, and every change of one gives them all a new end; a
 -- hold has its own: `held_until` 0 is until released, `held_for` counts from now.
 --@flags allow-oom
---@include now, conf, lane, tenant, wake, tally, gates
+--@arrivals
+--@include now, conf, lane, tenant, wake, tally, gates, door
 local now, lane, epoch, by, duration = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 if (conf_now().epoch or 0) > (tonumber(epoch) or 0) then
   return { 'MOVED' }
@@ -49,6 +50,7 @@ local function write()
     flush_lanes()
   end
   arm_wake()
+  close_door()   -- its size may be bounded now
   tell_of('tenant_changed', lane)
   flush_tally(now, conf_now().events_kept, '', by)
 end

@@ -7,6 +7,7 @@
 -- Its epoch stays for a day, with what schedules have fired here: whoever has not heard that it is gone
 -- must not be believed here.
 --@flags allow-oom
+--@arrivals
 --@include key, raze
 local EPOCH_TTL_S = 86400
 local conf = key('conf')
@@ -18,7 +19,9 @@ end
 raze()
 -- whoever helped with the change and has slept must not begin it anew
 local lines = 'epoch=' .. ARGV[2] .. '\nvacated=' .. ARGV[2]
-call('HSET', conf, 'epoch', ARGV[2], 'vacated', ARGV[2], 'digest', redis.sha1hex(lines))
+call('HSET', conf, 'epoch', ARGV[2], 'vacated', ARGV[2])
+call('HSET', key('clock'), 'digest', redis.sha1hex(lines))
 call('EXPIRE', conf, EPOCH_TTL_S)
+call('EXPIRE', key('clock'), EPOCH_TTL_S)
 call('EXPIRE', key('fired'), EPOCH_TTL_S)
 return 'OK'

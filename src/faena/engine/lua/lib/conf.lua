@@ -1,8 +1,8 @@
 --- The queue's settings, obeyed by every worker at its next call.
--- `configure` writes a digest of all settings beside them. Under it they are kept decoded from one
--- call to the next, so a call reads one field; nobody may change the table. An absent number means
--- "no bound". A queue without a digest was never declared, or its data are gone: scripts then answer
--- UNCONFIGURED and the caller declares it again.
+-- `configure` writes a digest of all settings into `clock`, which the calls that every job needs read in
+-- any case. Under it they are kept decoded from one call to the next; nobody may change the table. An
+-- absent number means "no bound". A queue without a digest was never declared, or its data are gone:
+-- scripts then answer UNCONFIGURED and the caller declares it again.
 -- A shard of a queue has the queue's settings, and obeys its part of what bounds the whole. Retention is
 -- not divided: tenants are not spread evenly, and a busy shard would lose what the queue may keep.
 -- A hook of a task, `hook_dead:<task>` or `hook_failed:<task>`, stands in a table of its kind.
@@ -53,8 +53,8 @@ local function decode(fields)
   return conf
 end
 
-local function conf_now()
-  local digest = call('HGET', key('conf'), 'digest')
+--- The settings of a digest, which may be missing.
+local function conf_of(digest)
   local conf = decoded[digest]
   if not conf and digest then
     if number == KEPT then
@@ -64,4 +64,8 @@ local function conf_now()
     decoded[digest], number = conf, number + 1
   end
   return conf or {}
+end
+
+local function conf_now()
+  return conf_of(call('HGET', key('clock'), 'digest'))
 end

@@ -1,18 +1,31 @@
---- One ordinary job, taken in alone: the commonest call, and one that somebody waits for. What an intake
--- would do for it, without the tables of an intake, which cost more than its commands.
---@include read, check, key, tally, score, wake
---- Returns false, with nothing written, when its id is known, or it must take turns with tenants' jobs.
-local function take_in_lone(id, spec, conf, now)
-  local clock = call('HMGET', key('clock'), 'stamp', 'enqueued', 'laned')
-  local stamp = math.max(number_in(clock[1], 0), now) + 1
+--- One ordinary job, taken in alone: the commonest call, and one that somebody waits for. What the rest of
+-- `enqueue` would do for it, without the tables of an intake, which cost more than its commands.
+--@include read, check, key, conf, replay, tally, score
+
+--- Returns the answer and the settings, or nil with nothing written when there is more to say: the queue is
+-- bounded, moved or unknown, the job's id is known, it must take turns with tenants' jobs, or the call was made before.
+local function take_in_lone(id, spec, caller, id_of_call, epoch, now)
+  local clock = call('HMGET', key('clock'), 'digest', 'stamp', 'enqueued', 'laned')
+  local conf = conf_of(clock[1])
+  if not conf.version or conf.soft or conf.hard or conf.epoch and conf.epoch > (tonumber(epoch) or 0)
+    or count_in(clock[4], 0) > 0 then
+    return nil
+  end
   check(string.find(spec, '^%d%d%d'), 'a priority')
-  local score, enqueued = score_of(conf, stamp, tonumber(string.sub(spec, 1, 3)), 0), count_in(clock[2], 0) + 1
-  if count_in(clock[3], 0) > 0 or call('HSETNX', key('specs'), id, spec) == 0 then
-    return false
+  local stamp, enqueued = math.max(number_in(clock[2], 0), now) + 1, count_in(clock[3], 0) + 1
+  local score = score_of(conf, stamp, tonumber(string.sub(spec, 1, 3)), 0)
+  if call('HSETNX', key('specs'), id, spec) == 0 then
+    return nil
+  end
+  local answers = { now }
+  local last = exchange_record(caller, id_of_call, cmsgpack.pack(answers))
+  if last and not is_after(last, id_of_call) then
+    restore_record(caller, last)
+    call('HDEL', key('specs'), id)
+    return nil
   end
   call('ZADD', key('ready'), score, id)
-  arm_wake()
   call('HSET', key('clock'), 'stamp', stamp, 'enqueued', enqueued)
-  tell('enqueued', { id })
-  return true
+  tell_one('enqueued', id, now, conf.events_kept)
+  return answers, conf
 end

@@ -11,7 +11,7 @@
 --   v  {lease, costs}: what its handler has said it used under that lease
 -- `z` makes a mark longer than 64 bytes: a small hash of shorter values is a listpack, where finding
 -- each of a batch of ids is O(n).
---@include read, key
+--@include read, key, quiet
 local PADDING = ('.'):rep(64)
 
 --@each is_any_marked = nil
@@ -31,7 +31,7 @@ end
 local function marks_of(ids)
   local marks = {}
   if is_any_marked == nil then
-    is_any_marked = call('EXISTS', key('marks')) == 1
+    is_any_marked = not is_quiet and call('EXISTS', key('marks')) == 1
   end
   if #ids > 0 and is_any_marked then
     local packed = call('HMGET', key('marks'), unpack(ids))

@@ -18,5 +18,5 @@ local function raze()
   call('UNLINK', key('redrives'), key('desk_alerts'), key('addressees'), key('posts'), key('received'), key('errands'),
     key('schedules'), key('schedule_due'))
   call('UNLINK', key('conf'), key('clock'), key('specs'), key('marks'), key('leases'), key('results'),
-    key('holds'), key('waiters'), key('workers'), key('about'), key('events'), key('wake'))
+    key('holds'), key('waiters'), key('workers'), key('about'), key('events'), key('wake'), key('arrivals'))
 end

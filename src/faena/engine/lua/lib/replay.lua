@@ -23,6 +23,21 @@ local function is_before(a, b)
   return false
 end
 
+--- Whether a call is later than the one that a record tells of.
+local function is_after(record, id)
+  return is_before(string.match(record, '^[^\n]*'), id)
+end
+
+--- The id of a caller's last call, or an empty one.
+local function last_call(caller)
+  return string.match(call('GET', key('call:' .. (caller or ''))) or '', '^[^\n]*')
+end
+
+--- Which of its caller's calls one is: what follows the stem that they share, a number; or nil.
+local function turn_of(id)
+  return tonumber(string.sub(id or '', STEM + 1), 16)
+end
+
 --- Returns the answer given before, or nil and whether the call was overtaken.
 local function replayed(caller, id)
   local last = call('GET', key('call:' .. caller))
@@ -38,4 +53,14 @@ end
 
 local function remember(caller, id, answer, ttl_s)
   call('SET', key('call:' .. caller), id .. '\n' .. answer, 'EX', ttl_s or REPLAY_TTL_S)
+end
+
+--- The same where the answer is known before anything is done: with the record that was there, so that
+-- one command does what `replayed` and `remember` need two for.
+local function exchange_record(caller, id, answer)
+  return call('SET', key('call:' .. caller), id .. '\n' .. answer, 'EX', REPLAY_TTL_S, 'GET')
+end
+
+local function restore_record(caller, record)
+  call('SET', key('call:' .. caller), record, 'EX', REPLAY_TTL_S)
 end

@@ -32,9 +32,30 @@ local function is_first_home()
   return not string.find(key(''), '{[^}]*/')
 end
 
+local minute_at, minute_name = 0, ''   -- kept from call to call: what the minute is called
+
+local function minute_of(now)
+  local minute = math.floor(now / 60000000)
+  if minute ~= minute_at then
+    minute_at, minute_name = minute, 'stats:' .. whole(minute)
+  end
+  return key(minute_name)
+end
+
+--- The whole of it, for a call that has done one thing to one job.
+local function tell_one(name, id, now, kept)
+  local minute = minute_of(now)
+  if bump(minute, name, 1) == 1 then
+    call('EXPIRE', minute, STATS_TTL_S)
+  end
+  if kept and kept > 0 then
+    call('XADD', key('events'), 'MAXLEN', '~', kept, '*', 'at', now, 'worker', '', name, id)
+  end
+end
+
 --- `worker` is whose call it was, if one's; else `by` may say who asked for it.
 local function flush_tally(now, kept, worker, by)
-  local minute = key('stats:' .. whole(math.floor(now / 60000000)))
+  local minute = minute_of(now)
   local fresh = false
   for name, number in pairs(tally) do
     fresh = bump(minute, name, number) == number or fresh

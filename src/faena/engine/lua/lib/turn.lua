@@ -1,5 +1,5 @@
 --- What an exchange does around its claim: upkeep before it, a look ahead after it.
---@include key, tally, mark, record, settle, wake, promote_due, rescue, prune, prune_all, clock, lane, tenant
+--@include key, tally, mark, record, settle, wake, promote_due, rescue, prune, prune_all, clock, lane, tenant, quiet
 local function first_score(set)
   return tonumber(call('ZRANGE', key(set), 0, 0, 'WITHSCORES')[2])
 end
@@ -11,7 +11,10 @@ local RESCUED, PROMOTED = 25, 50
 --- Bounded housekeeping. Returns the next due instant and the next lease's end, or nil, whether the
 -- call has done so much already that it should claim less, and what is to be told of jobs that died.
 local function upkeep(conf, now, slice, sweep)
-  local due_at, ends_at, moved, losses = first_score('delayed'), first_score('running'), 0, nil
+  local moved, due_at, ends_at, losses = 0, nil, nil, nil
+  if not is_quiet then
+    due_at, ends_at = first_score('delayed'), first_score('running')
+  end
   if ends_at and ends_at <= now then
     moved, losses = rescue(conf, now, RESCUED)
     due_at, ends_at = first_score('delayed'), first_score('running')
