@@ -32,9 +32,14 @@ _TEXT: Final = re.compile(
 _VALID: Final = "a timedelta, or a text such as '90s', '5m' or '1h30m'"
 
 
-def to_us(what: str, value: Any, *, least_us: int = 0, most_us: int = LONGEST_US) -> int:
-    """Microseconds of `value` between two bounds, at most ten years; `what` is for errors."""
-    us = _parse(what, value)
+def to_us(
+    what: str, value: Any, *, least_us: int = 0, most_us: int = LONGEST_US, other: str = ""
+) -> int:
+    """Microseconds of `value` between two bounds, at most ten years.
+
+    `what` is for errors, and so is `other`: what else the caller takes.
+    """
+    us = _parse(what, value, other)
     if least_us <= us <= most_us:
         return us
     bounds = f"from {describe(least_us)} to {describe(most_us)}"
@@ -63,12 +68,12 @@ def describe(us: int) -> str:
     return sign + " ".join(parts) if parts else "0s"
 
 
-def _parse(what: str, value: Any) -> int:
+def _parse(what: str, value: Any, other: str) -> int:
     if isinstance(value, timedelta):
         return value // timedelta(microseconds=1)
     found = _TEXT.fullmatch(value) if isinstance(value, str) and value else None
     if found is None:
-        raise ConfigError(f"{what} must be {_VALID}, got {value!r}", field=what, value=value)
+        raise ConfigError(f"{what} must be {_VALID}{other}, got {value!r}", field=what, value=value)
     return sum(
         int(digits) * size
         for digits, (_, size) in zip(found.groups(default="0"), _UNITS, strict=True)

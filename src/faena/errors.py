@@ -2,7 +2,8 @@
 
     FaenaError                  carries .op, the operation that failed
     ├── ConfigError             before any I/O: the field, its value, what would be valid
-    │   └── ArgumentError       the same for what one call is given: an id, an instant, a header
+    │   ├── ArgumentError       the same for what one call is given: an id, an instant, a header
+    │   └── UnknownQueue        the app has no queue of this name; a KeyError, too
     ├── StoreError              the broker
     │   ├── StoreUnavailable    cannot be reached now; trying again is right
     │   ├── StoreRejected       it answered no: out of memory, read-only, no permission
@@ -58,6 +59,12 @@ class ArgumentError(ConfigError):
     def rule(self) -> str:
         """What would be valid, without the value that was given: that may be a secret."""
         return str(self).partition(", got ")[0]
+
+
+class UnknownQueue(ConfigError, KeyError):
+    """The app has no queue of this name: `app.queues` raises it as the KeyError that it is."""
+
+    __str__ = Exception.__str__  # a KeyError's would put the message in quotes
 
 
 def as_argument(error: ConfigError) -> ArgumentError:

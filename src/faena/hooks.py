@@ -97,9 +97,14 @@ class _Codec(Codec[Any]):
         return told
 
 
+def word_of(end: str) -> str:
+    """What the decorator of a hook is called."""
+    return "on_failure" if end == "failed" else "on_dead"
+
+
 def check_hook(end: str, task: str, function: Callable[..., Any], names: Mapping[str, Any]) -> None:
     """Refuse what cannot be a hook: a task, or a function that takes something else."""
-    word = "on_failure" if end == "failed" else "on_dead"
+    word = word_of(end)
     if not inspect.isroutine(function):
         raise ConfigError(
             f"a hook must be a function, got {function!r}; write @{task}.{word} alone above it: "

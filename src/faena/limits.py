@@ -129,9 +129,10 @@ def _contradiction(shorter: Limit, longer: Limit) -> str | None:
 
 def _read(rate: Any) -> tuple[int, str]:
     found = _RATE.fullmatch(rate) if isinstance(rate, str) else None
-    if found is None:
+    if found is None or not (found[2] in _WINDOWS or found[2][0].isdigit()):
         raise ConfigError(
-            f"limit must be a count per window such as '10/min', '50/s' or '100/30s', got {rate!r}",
+            f"limit must be a count per window such as '10/min', '50/s' or '100/30s', "
+            f"got {rate!r}; windows: {', '.join(_UNITS.values())}, or a duration",
             field="limit",
             value=rate,
         )

@@ -13,10 +13,10 @@ from faena.engine import Engine
 from faena.engine.behalf import on_behalf
 from faena.engine.moving import Moving
 from faena.engine.settings import WRITTEN, read_settings, written
-from faena.errors import ConfigError, nearest
+from faena.errors import ConfigError
 from faena.handle import Handle
 from faena.handler import Handler, make_handler, name_of, refuse_bare
-from faena.hooks import as_hook, check_hook
+from faena.hooks import as_hook, check_hook, word_of
 from faena.idempotency import Idempotency
 from faena.inspector import Overview, Page
 from faena.limits import Limit
@@ -44,7 +44,7 @@ from faena.registrar import BatchFields, BatchRegistrar, Registrar
 from faena.retry import Retry
 from faena.sharding import HomesView, reshard, view_homes
 from faena.shares import Shares, shares_of
-from faena.states import FINISHED, State
+from faena.states import FINISHED, State, state_of
 from faena.task import Task
 from faena.tenants import Tenant, TenantView, busiest, check_lanes
 
@@ -175,9 +175,9 @@ class Queue:
         if task in self.options.hooks.values():
             raise ConfigError(f"a hook must be of a task that is none itself, got {task!r}")
         if self.options.hooks.get((end, task)):
-            raise ConfigError(f"task {task!r} must have one hook for its end {end!r}, got another")
+            raise ConfigError(f"task {task!r} already has an {word_of(end)} hook")
         check_hook(end, task, function, names)
-        given = {"name": f"{task}.on_{'failure' if end == 'failed' else end}", **options}
+        given = {"name": f"{task}.{word_of(end)}", **options}
         hook = self._add(function, build(TaskOptions, "task", given), names)
         hook.handler = as_hook(hook.handler, end, self._app)
         self.options.hooks[end, task] = hook.name
@@ -207,13 +207,10 @@ class Queue:
     ) -> Page:
         """A page of jobs of a state."""
         check_whole("limit", limit, least=1, most=1000)
+        state = state_of(state, State)
         inspector = (await self._app.runtime()).inspector
         return await inspector.page(
-            self.name,
-            _state(state, tuple(State)),
-            limit=limit,
-            cursor=cursor,
-            is_newest_first=is_newest_first,
+            self.name, state, limit=limit, cursor=cursor, is_newest_first=is_newest_first
         )
 
     # -- tenants --------------------------------------------------------------------------------
@@ -245,12 +242,17 @@ class Queue:
     # -- serving --------------------------------------------------------------------------------
 
     async def pause(
-        self, *, reason: str = "pause", duration: Duration | None = None, by: str = "operator"
+        self,
+        *,
+        reason: str = "pause",
+        duration: Duration | None = None,
+        lasting: Duration | None = None,
+        by: str = "operator",
     ) -> bool:
         """Serve no more jobs until `resume`, or for a time; running ones go on."""
         check_reason(reason)
         check_label("by", by)
-        wait_us = None if duration is None else to_us("duration", duration, least_us=1)
+        wait_us = _length_us(duration, lasting)
         return any(await self._everywhere(lambda one, home: one.hold(home, reason, wait_us, by)))
 
     async def resume(self, *, reason: str = "pause", by: str = "operator") -> bool:
@@ -347,7 +349,7 @@ class Queue:
 
         `report` hears after each slice how many went with it.
         """
-        word = _state(state, tuple(FINISHED)).value
+        word = state_of(state, FINISHED).value
         if most is not None:
             check_whole("most", most, least=0, most=1_000_000_000)
         client = (await self._app.runtime()).client
@@ -388,13 +390,9 @@ class Queue:
         return f"<Queue {self.name}>"
 
 
-def _state(value: State | str, valid: tuple[State, ...]) -> State:
-    words = {state.value: state for state in valid}
-    word = value.value if isinstance(value, State) else str(value)
-    if word not in words:
-        raise ConfigError(
-            f"state must be one that fits here, got {word!r}; {nearest(word, words)}",
-            field="state",
-            value=value,
-        )
-    return words[word]
+def _length_us(duration: Duration | None, lasting: Duration | None) -> int | None:
+    """How long a pause is; `lasting` is the word that a tenant's hold has for it."""
+    if duration is not None and lasting is not None:
+        raise ConfigError("duration and lasting must not both be given", field="lasting")
+    what, value = ("duration", duration) if lasting is None else ("lasting", lasting)
+    return None if value is None else to_us(what, value, least_us=1)

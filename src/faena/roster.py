@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack, cast
 
 from faena.connected import Connected
-from faena.errors import ConfigError, nearest
+from faena.errors import ConfigError, UnknownQueue, nearest
 from faena.options import QueueOptions, build
 from faena.pool import Pool
 from faena.queue import Queue, QueueFields
@@ -17,13 +17,27 @@ if TYPE_CHECKING:
     from faena.app import Faena
 
 
+class _Queues(dict[str, Queue]):
+    """The queues of an app by name; a wrong name is refused with the nearest one."""
+
+    def __init__(self, app: str) -> None:
+        super().__init__()
+        self._app = app
+
+    def __missing__(self, name: str) -> NoReturn:
+        hint = nearest(str(name), self)
+        raise UnknownQueue(
+            f"no queue {name!r} in app {self._app}; {hint}", field="queue", value=name
+        )
+
+
 class Roster(Connected):
     """The queues and pools of an app, by name."""
 
     def __init__(self, name: str, connection: Connection, on_fork: Callable[[], None]) -> None:
         super().__init__(connection, on_fork)
         self.name = name
-        self.queues: dict[str, Queue] = {}
+        self.queues: dict[str, Queue] = _Queues(name)
         self.pools: dict[str, Pool] = {}
 
     def queue(self, name: str, **options: Unpack[QueueFields]) -> Queue:
@@ -37,8 +51,12 @@ class Roster(Connected):
     def remote_queue(self, name: str) -> RemoteQueue:
         """A queue that another program declares and serves, to enqueue its tasks from here.
 
-        Nothing of its settings is written: `app.queue` would declare those that it is given.
+        Nothing of its settings is written: `app.queue` would declare those that it is given. Asked
+        for again, it is the same queue.
         """
+        known = self.queues.get(name)
+        if isinstance(known, RemoteQueue):
+            return known
         self._refuse_second(name)
         self.queues[name] = queue = RemoteQueue(cast("Faena", self), name)
         self._options[name] = None
@@ -46,7 +64,11 @@ class Roster(Connected):
 
     def _refuse_second(self, name: str) -> None:
         if name in self.queues:
-            raise ConfigError(f"queue {name!r} is declared twice", field="queue", value=name)
+            raise ConfigError(
+                f"queue {name!r} is declared twice; app.queues[{name!r}] is the one there is",
+                field="queue",
+                value=name,
+            )
 
     def withdraw(self, queue: Queue) -> None:
         """Take back a queue that was declared a moment ago."""
@@ -81,8 +103,8 @@ class Roster(Connected):
     def known(self, queue: Queue | str) -> Queue:
         """A queue of this app, by itself or by its name."""
         name = queue.name if isinstance(queue, Queue) else str(queue)
-        known = self.queues.get(name)
-        if known is None or (isinstance(queue, Queue) and queue is not known):
+        known = self.queues[name]
+        if isinstance(queue, Queue) and queue is not known:
             raise ConfigError(
                 f"no queue {name!r} in app {self.name}; {nearest(name, self.queues)}",
                 field="queue",

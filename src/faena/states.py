@@ -6,9 +6,12 @@ The table is the single source: tests drive the engine by it, and the diagram in
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from faena.errors import ConfigError, nearest
 
 
 class State(StrEnum):
@@ -108,3 +111,17 @@ def table() -> str:
         for one in TRANSITIONS
     ]
     return "\n".join(["| transition | from | to | when |", "|---|---|---|---|", *rows])
+
+
+def state_of(value: State | str, valid: Collection[State]) -> State:
+    """The state that a caller names, when it is one of the valid ones."""
+    words = {state.value: state for state in valid}
+    word = value.value if isinstance(value, State) else str(value)
+    if word not in words:
+        meant = words if word in {state.value for state in State} else ()  # and so no slip
+        raise ConfigError(
+            f"state must be one that fits here, got {word!r}; {nearest(word, words, never=meant)}",
+            field="state",
+            value=value,
+        )
+    return words[word]

@@ -117,5 +117,5 @@ def test_a_hook_of_a_hook_and_a_second_one_are_refused(app: Faena) -> None:
 
     with pytest.raises(ConfigError, match=r"a task that is none itself, got 'send\.on_dead'"):
         tell.on_dead(tell.handler.function)
-    with pytest.raises(ConfigError, match="must have one hook"):
+    with pytest.raises(ConfigError, match="task 'send' already has an on_dead hook"):
         send.on_dead(tell.handler.function)

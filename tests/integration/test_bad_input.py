@@ -28,7 +28,7 @@ from faena import (
     Snooze,
     WorkerOptions,
 )
-from faena.errors import ConfigError, PayloadError
+from faena.errors import ConfigError, PayloadError, UnknownQueue
 from faena.testing import harness
 from tests._support.valkey import Server
 
@@ -258,6 +258,17 @@ def check_sentence(error: FaenaError) -> None:
     assert not re.search(r"\.\s|\.$|\n", text)
 
 
+def test_a_queue_that_is_not_there_is_a_missing_key_and_the_nearest_one_is_named() -> None:
+    shop = app()
+    shop.queue("mail")
+    for unknown in (KeyError, ConfigError, UnknownQueue):
+        with pytest.raises(unknown) as refused:
+            shop.queues["mial"]
+        assert "no queue 'mial' in app" in str(refused.value)
+        assert str(refused.value).endswith("did you mean 'mail'? valid: mail")
+    assert (shop.queues.get("mial"), "mial" in shop.queues) == (None, False)
+
+
 def test_names_that_are_taken_are_refused() -> None:
     shop = app()
     mail = shop.queue("mail")
@@ -345,6 +356,8 @@ OPTIONS: dict[str, tuple[Call, str]] = {
     "page size": (lambda s: s.mail.jobs("dead", limit=0), "limit must be .* 1 to 1000, got 0"),
     "cursor": (lambda s: s.mail.jobs("dead", cursor="zz"), "cursor must come from a page of dead"),
     "state to clean": (lambda s: s.mail.clean("running"), "got 'running'; valid: cancelled"),
+    "state not to clean": (lambda s: s.mail.clean("ready"), "got 'ready'; valid: cancelled"),
+    "two lengths": (lambda s: s.mail.pause(duration="1s", lasting="1s"), "must not both be given"),
     "age to clean": (lambda s: s.mail.clean("dead", age=7), f"age {DURATION}.*, got 7"),
     "hold reason": (
         lambda s: s.mail.pause(reason=" "),

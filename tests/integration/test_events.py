@@ -241,6 +241,21 @@ async def test_what_is_done_by_hand_says_who_asked_for_it(app: Faena) -> None:
     assert {one.by for one in events[:4]} == {None}
 
 
+async def test_a_reason_is_told_as_it_was_given(app: Faena) -> None:
+    queue, _ = sending(app)
+    await queue.settings()  # a queue that nobody has used yet tells nothing
+    await queue.pause(reason="AFIP  is down", lasting="1h", by="ana")
+    await queue.resume(reason="AFIP  is down", by="ana")
+    await queue.configure(max_running=5, events_kept=600)
+    told = [(one.name, one.value) for one in await take(app.events(since="start"), 4)]
+    assert told == [
+        ("paused", "AFIP  is down"),
+        ("resumed", "AFIP  is down"),
+        ("configured", "max_running"),
+        ("configured", "events_kept"),
+    ]
+
+
 async def test_who_asks_must_be_a_label(app: Faena) -> None:
     queue, send = sending(app)
     handle = (await send.enqueue(1, delay="1h")).handle

@@ -310,8 +310,10 @@ def test_a_stub_that_cannot_be_meant_is_refused(options: Any, words: str) -> Non
         mail.stub(**{"name": "other"} | options)
     with pytest.raises(ConfigError, match="queue 'mail' is declared twice"):
         app.queue("mail")
-    with pytest.raises(ConfigError, match="queue 'mail' is declared twice"):
-        app.remote_queue("mail")
+    assert app.remote_queue("mail") is mail
+    app.queue("own")
+    with pytest.raises(ConfigError, match=r"twice; app\.queues\['own'\] is the one there is"):
+        app.remote_queue("own")
     assert set(mail.tasks) == {"send"}
 
 

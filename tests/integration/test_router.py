@@ -133,6 +133,15 @@ async def test_a_repeated_request_is_the_same_job_for_its_caller_alone(
     assert changed.json()["code"] == "conflict"
 
 
+@pytest.mark.parametrize("key", ["", "a b", "x" * 129])
+async def test_a_bad_key_of_a_request_is_refused(shop: Shop, web: Any, key: str) -> None:
+    headers = {"Idempotency-Key": key}
+    async with client_of(web) as client:
+        answer = await client.post("/jobs/mail/send", json={"to": "ana"}, headers=headers)
+    assert (answer.status_code, answer.json()["field"]) == (422, "idempotency-key")
+    assert (await shop.app.queues["mail"].overview()).counts["ready"] == 0
+
+
 async def test_whoever_is_not_let_in_learns_nothing(shop: Shop, web: Any) -> None:
     async with client_of(web, "nobody") as client:
         for answer in (

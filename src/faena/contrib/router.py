@@ -137,7 +137,8 @@ class _Door:
         except msgspec.DecodeError:
             return problem(400, "malformed", "the body must be JSON")
         options: dict[str, Any] = {} if tenant is None else {"tenant": tenant}
-        if key := request.headers.get(_KEY_HEADER):
+        key = request.headers.get(_KEY_HEADER)
+        if key is not None:
             options["id"] = _id_of(tenant, task, check_label(_KEY_HEADER, key))
         receipt = await task.enqueue(*payload, **options)
         facts = {"id": receipt.id, "status": receipt.status, "state": receipt.state}

@@ -146,7 +146,7 @@ class EnqueueOptions:
         derive(self, "at_us", 0 if self.at is None else _instant("at", self.at))
         is_instant = isinstance(self.expires, datetime)
         lasts = None if is_instant else self.expires
-        derive(self, "lasts_us", 0 if lasts is None else to_us("expires", lasts, least_us=1_000))
+        derive(self, "lasts_us", 0 if lasts is None else _lasts_us(lasts))
         derive(self, "expires_us", _instant("expires", self.expires) if is_instant else 0)
         is_debounce = self.claim is not None and self.claim.mode is UniqueMode.DEBOUNCE
         if self.at is not None and is_debounce and self.replace is None:
@@ -168,6 +168,10 @@ class EnqueueOptions:
         if self.retry is not None:
             check_is("retry", self.retry, Retry)
         derive(self, "terms", None if self.retry is None else self.retry.terms())
+
+
+def _lasts_us(expires: Any) -> int:
+    return to_us("expires", expires, least_us=1_000, other=", or a datetime with a time zone")
 
 
 def _instant(what: str, value: Any) -> int:

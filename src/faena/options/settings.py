@@ -64,7 +64,7 @@ CHANGEABLE: Final = tuple(name for name in Settings.__struct_fields__ if name !=
 
 _FIXED: Final[Mapping[str, str]] = {
     "order": "jobs that wait are in their order already; declare it in code",
-    "shards": "use queue.reshard()",
+    "shards": "use queue.reshard() or `faena reshard`",
     "concurrency": "each worker process has its own; set it in code or for a pool",
     "timeout": "it is read by the process that runs the job; set it in code",
     "priority": "it is given to a job when it is enqueued; set it in code, or change single jobs",

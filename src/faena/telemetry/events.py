@@ -40,7 +40,7 @@ from faena.estate import Estate
 from faena.homes import queue_of
 from faena.lanes import tenant_of
 from faena.reading import in_sight
-from faena.telemetry.kinds import NAMES, OF_JOBS
+from faena.telemetry.kinds import NAMES, OF_JOBS, OF_REASONS
 from faena.telemetry.mark import CHUNK, START, Cursor, Mark, mark_at
 from faena.view import View
 
@@ -348,6 +348,6 @@ def _fields(flat: Sequence[bytes]) -> list[tuple[str, str]]:
 
 
 def _subjects(told: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    for name, ids in told:
-        for subject in ids.split(" "):
+    for name, named in told:
+        for subject in [named] if name in OF_REASONS else named.split(" "):
             yield name, subject

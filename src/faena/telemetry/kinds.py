@@ -63,6 +63,8 @@ KINDS: Final = (
 
 NAMES: Final = tuple(kind.name for kind in KINDS)
 OF_JOBS: Final = frozenset(kind.name for kind in KINDS if kind.about == "job")
+OF_REASONS: Final = frozenset({"paused", "resumed"})
+"""What these name is one text, in which there may be spaces."""
 
 
 def table() -> str:

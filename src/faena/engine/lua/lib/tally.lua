@@ -21,7 +21,8 @@ local function tell(name, ids)
   end
 end
 
---- Put what an operator did into the event, and count nothing; spaces part what it was done to.
+--- Put what an operator did into the event, and count nothing; spaces part what it was done to, but in a
+-- reason they are its own.
 local function tell_of(name, what)
   told[#told + 1] = name
   told[#told + 1] = what
