@@ -45,11 +45,11 @@ class ScheduleFields(TypedDict, total=False):
     end: datetime | str | None
     """No instant after it."""
     count: int | None
-    """How many instants are fired."""
+    """How many instants are fired; any number by default."""
     overlap: str
-    """"allow"; "skip" while a job of the schedule lives; "queue" one that waits at most."""
+    """"allow", the default; "skip" while a job of it lives; "queue" one that waits at most."""
     missed: str
-    """After an outage: "skip", fire the "latest", or "all", such as "all(10)"."""
+    """After an outage: "skip", fire the "latest", the default, or "all", such as "all(10)"."""
     tenant: str | None
     """Of its jobs; none by default."""
     key: str | None

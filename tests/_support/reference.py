@@ -129,7 +129,9 @@ def fields_of(node: ast.ClassDef | ast.FunctionDef) -> list[Field]:
     """Public fields with the docstrings below them, or the parameters of a function."""
     if isinstance(node, ast.FunctionDef):
         return list(_parameters(node))
-    return [*_declared(node.body), *_assigned(node), *_properties(node)]
+    may_lack = any(one.arg == "total" for one in node.keywords)  # total=False: none is required
+    declared = [one._replace(default="") if may_lack else one for one in _declared(node.body)]
+    return [*declared, *_assigned(node), *_properties(node)]
 
 
 def _declared(body: list[ast.stmt]) -> Iterator[Field]:
@@ -188,12 +190,13 @@ def _below(body: list[ast.stmt], at: int) -> str:
 def _default(value: ast.expr | None) -> str:
     if value is None:
         return "required"
-    text = ast.unparse(value)
-    made = re.search(r"default_factory=([\w.]+)", text)
-    given = re.search(r"default=([^,)]+)", text)
-    if text.startswith("field("):
-        text = f"{made.group(1)}()" if made else given.group(1) if given else ""
-    return text
+    if not isinstance(value, ast.Call) or ast.unparse(value.func) != "field":
+        return ast.unparse(value)
+    given = {one.arg: ast.unparse(one.value) for one in value.keywords}
+    made = given.get("default_factory", "")
+    if made.startswith("lambda: "):
+        return made.removeprefix("lambda: ")
+    return f"{made.partition('[')[0]}()" if made else given.get("default", "")
 
 
 # -- writing pages --------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import asyncio
 import io
 import json
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +161,10 @@ def test_a_pause_ends_by_itself_or_by_a_resume(cli: Cli) -> None:
         {"queue": "mail", "resumed": False, "holds": ["audit"]},
         {"queue": "invoice", "resumed": True, "holds": []},
     ]
+    code, out, err = cli("resume", TARGET, "mail")
+    assert (code, out) == (1, "mail: had no hold 'pause'; still held: audit\n")
+    assert "there was no hold 'pause'; --reason names another: audit" in err
+    assert cli("resume", TARGET, "invoice")[0] == 0
 
 
 def test_a_pause_may_say_why_in_words(cli: Cli) -> None:
@@ -179,6 +183,17 @@ def test_one_job_that_refuses_is_told_once(cli: Cli) -> None:
     code, out, err = cli("retry", TARGET, "mail", "nope")
     assert (code, out) == (1, "")
     assert err.count("nope") == 1
+    code, out, err = cli("retry", TARGET, "mail", "nope", "neither")
+    assert (code, out.count("no job nope"), out.count("no job neither")) == (1, 1, 1)
+    assert err.startswith("faena: 2 of 2 jobs were refused, see above")
+
+
+def test_a_job_that_came_too_late_is_told_to_have_expired(cli: Cli) -> None:
+    (late,) = enqueue(send, expires=datetime(2000, 1, 1, tzinfo=UTC))
+    work_off()
+    out = cli("job", TARGET, "mail", late)[1]
+    assert "\nexpired at 2" in out
+    assert "lost" not in out
 
 
 def test_jobs_are_cancelled_promoted_and_run_again(cli: Cli) -> None:

@@ -81,7 +81,12 @@ def test_a_job_waits_for_an_instant_expires_and_takes_the_place_of_another(cli: 
     second = document(cli, *args, "--expires", "2100-01-02T00:00Z")
     assert (second["status"], second["replaced"]) == ("created", first["id"])
     kept = document(cli, *SEND, '{"n": 2}', "--id", second["id"], "--on-conflict", "keep")
-    assert kept["id"] == second["id"]
+    assert (kept["id"], kept["is_different"], second["is_different"]) == (second["id"], True, False)
+    code, out, err = cli(*args)
+    assert (code, err) == (0, f"in the place of {second['id']}\n")
+    code, _, err = cli(*SEND, '{"n": 3}', "--id", out.strip(), "--on-conflict", "keep")
+    words = "already exists with another task, payload, tenant or key; delayed\n"
+    assert (code, err) == (0, words)
 
 
 def test_a_duplicate_is_told(cli: Cli) -> None:
@@ -133,6 +138,8 @@ CARD = (*SEND, '{"n": 1}')
         (("configure", "mail.out", "limits=often"), "limit must be"),
         (("configure", "mail.out", "backpressure=soft=9 hard=5"), "soft must be less than hard"),
         (("configure", "mail.out", "order=tenant"), "order cannot be changed while the queue runs"),
+        (("configure", "mail.out", "shards=2"), "use queue.reshard() or `faena reshard`"),
+        (("configure", "mail.out", "limits=10/fortnight"), "windows: s, min, h, day, or a"),
         (("reset", "mail.out", "lmits"), "did you mean 'limits'?"),
         (("groups", "mail.out", "mail.out/x"), "one QUEUE/ID must stand alone"),
         (("pause", "mail.out", "--by", "a b"), "by must be 1 to 128 printable characters"),

@@ -108,7 +108,11 @@ def test_settings_are_dropped_lifted_and_reset(cli: Cli) -> None:
     assert document(cli, "hold", "mail", "acme", "--for", "5m")["held_until"].endswith("Z")
     assert document(cli, "hold", "mail", "acme")["is_held"] is True
     told = document(cli, "release", "mail", "acme")
-    assert (told["held_until"], told["limits"]) == (None, [])
+    assert (told["held_until"], told["limits"], told["ended"]) == (None, [], ["held"])
+    assert cli("tenants", "release", "mail", "acme")[1].startswith("ended  nothing\n")
+    document(cli, "hold", "mail", "acme", "--reason", "unpaid bill")
+    told = cli("tenants", "reset", TARGET, "mail", "acme")[1]
+    assert "limits none; held until released: unpaid bill" in told.splitlines()[0]
     assert document(cli, "reset", TARGET, "mail", "acme")["limits"] is None
     assert document(cli, "mail") == []
 
@@ -128,6 +132,7 @@ WRONG: dict[tuple[str, ...], tuple[int, str]] = {
     ("set", "mail", "acme"): (2, "a setting must be given, such as --weight 2"),
     ("set", "mail", "acme", "--weight", "0"): (2, "weight must be a number from 0.01 to 1000"),
     ("set", "mail", "acme", "--limit", "often"): (2, "must be jobs per time such as 10/s"),
+    ("set", "mail", "acme", "--limit", "none"): (2, "; --no-limits sets none, got 'none'"),
     ("set", "mail", "acme", "--limit", "9/s", "--no-limits"): (2, "and not both"),
     ("set", "mail", "acme", "--size", "1", "--drop", "size"): (2, "size must be set or dropped"),
     ("set", "mail", "acme", "--limit", "9/s", "--limit", "5/min"): (2, "9/s can never bind"),

@@ -106,6 +106,12 @@ async def test_clocks_that_differ_are_told_apart_in_both_directions(wire: Wire) 
         assert found.value.startswith(f"{-shift:+}")
 
 
+async def test_a_clock_that_is_hardly_behind_is_not_less_than_zero(wire: Wire) -> None:
+    findings = await examine(wire, clock=lambda: time.time() + 0.0003)
+    (found,) = (finding for finding in findings if finding.name == "clock")
+    assert not found.value.startswith("-0 ")
+
+
 async def test_a_server_without_config_still_tells_what_info_shows(
     wire: Wire, shared: Server
 ) -> None:

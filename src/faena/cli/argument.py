@@ -92,7 +92,8 @@ SECONDS = _Read("duration", _DURATIONS, lambda text: to_us("duration", text) / 1
 _SIZES = "a size of at least 16Mi, such as 512Mi or 1Gi"
 SIZE = _Read("size", _SIZES, lambda text: read_size("size", text))
 NUMBER = _Read("number", "a number such as 2 or 0.5", float)
-RATE = _Read("rate", "jobs per time such as 10/s, 100/min or 500/30s", Limit)
+_RATES = "jobs per time such as 10/s, 100/min or 500/30s; --no-limits sets none"
+RATE = _Read("rate", _RATES, Limit)
 
 
 class Commands(click.Group):

@@ -44,9 +44,11 @@ def _change(output: Output, words: Sequence[str], change: Change, done: str) -> 
             console.print(table(("id", "outcome"), map(tuple, outcomes)))
 
     output.list(told, view)
+    if len(refused) == 1:
+        raise refused[0]
     if refused:
-        more = f" (and {len(refused) - 1} others)" if len(refused) > 1 else ""
-        raise type(refused[0])(f"{refused[0]}{more}", op=refused[0].op)
+        said = f"{len(refused)} of {len(outcomes)} jobs were refused, see above"
+        raise type(refused[0])(said, op=refused[0].op)
 
 
 async def _try(change: Change, handle: Handle[Any], done: str) -> str | JobError:

@@ -87,13 +87,23 @@ def enqueue(output: Output, words: tuple[str, ...], **given: Any) -> None:
         "status": receipt.status,
         "state": receipt.state,
         "replaced": receipt.replaced,
+        "is_different": receipt.is_different,
         "retry_after_s": receipt.retry_after,
         "reason": receipt.reason,
         "durability": receipt.durability,
     }
     output.say(told, receipt.id)
-    if receipt.status == "duplicate" and not output.is_json:
-        click.echo(f"already exists; {receipt.state}", err=True)
+    if not output.is_json:
+        _remark(receipt)
+
+
+def _remark(receipt: Receipt[Any]) -> None:
+    """Say on standard error what else became of it: standard output has the id alone."""
+    if receipt.replaced:
+        click.echo(f"in the place of {receipt.replaced}", err=True)
+    if receipt.status == "duplicate":
+        other = " with another task, payload, tenant or key" if receipt.is_different else ""
+        click.echo(f"already exists{other}; {receipt.state}", err=True)
 
 
 def _task(app: Faena, name: str) -> Task[Any, Any]:

@@ -105,7 +105,8 @@ def failures(console: Console, errors: Iterable[ErrorRecord]) -> None:
     from rich.text import Text  # noqa: PLC0415
 
     for error in errors:
-        head = f"attempt {error.attempt}" if error.attempt else "lost"
+        ended = "expired" if error.code == "EXPIRED" else "lost"
+        head = f"attempt {error.attempt}" if error.attempt else ended
         at = f" at {instant(error.at)}" if error.at else ""
         on = f" on {error.worker}" if error.worker else ""
         said = f"\n{head}{at}{on}: {titled(error.name, error.code)}: {error.message}"

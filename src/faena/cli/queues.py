@@ -134,7 +134,10 @@ def pause(
 def resume(
     output: Output, words: tuple[str, ...], *, all_queues: bool, reason: str, by: str
 ) -> None:
-    """End a pause; holds with other reasons stay, and are shown."""
+    """End a pause; holds with other reasons stay, and are shown.
+
+    Exit code 1 where it ended nothing and others stay.
+    """
     app, chosen = _choose(words, all_queues=all_queues)
 
     async def release(queue: Queue) -> dict[str, Any]:
@@ -151,6 +154,12 @@ def resume(
             console.print(Text(f"{one['queue']}: {word}{left}"))
 
     output.list(done, view)
+    left = list(dict.fromkeys(hold for one in done for hold in one["holds"]))
+    if left and not any(one["resumed"] for one in done):
+        raise click.ClickException(
+            f"nothing was resumed: there was no hold {reason!r}; --reason names another: "
+            f"{', '.join(left)}"
+        )
 
 
 def _names(chosen: Sequence[Queue]) -> str:

@@ -101,6 +101,27 @@ def _decide(
     output.show(_document(view), lambda console: _draw(console, view))
 
 
+def _end(
+    output: Output, given: Sequence[str], work: Callable[[Tenant], Awaitable[TenantView]]
+) -> None:
+    """The same for what takes decisions back: say which."""
+    app, tenant = _find(given)
+
+    async def both() -> tuple[TenantView, TenantView]:
+        return await tenant.view(), await work(tenant)
+
+    before, after = session.run(app, both)
+    left = {name for name, text in _decided(after) if text is not None}
+    ended = {name: text for name, text in _decided(before) if text and name not in left}
+
+    def view(console: Console) -> None:
+        said = "; ".join(f"{name} {text}" for name, text in ended.items())
+        console.print(facts([("ended", said or "nothing")]))
+        _draw(console, after)
+
+    output.show({**_document(after), "ended": list(ended)}, view)
+
+
 def _find(given: Sequence[str]) -> tuple[Faena, Tenant]:
     target, (name, tenant) = split(given, "QUEUE", "TENANT")
     app = find_app(target)
@@ -201,7 +222,7 @@ def hold(output: Output, words: tuple[str, ...], reason: str, lasting: str | Non
 @click.pass_obj
 def release(output: Output, words: tuple[str, ...], by: str) -> None:
     """End the hold of one tenant; what else is decided for it stays."""
-    _decide(output, words, lambda tenant: tenant.release(by=by))
+    _end(output, words, lambda tenant: tenant.release(by=by))
 
 
 @tenants.command(epilog=example("faena tenants reset shop.tasks:app mail acme"))
@@ -211,7 +232,7 @@ def release(output: Output, words: tuple[str, ...], by: str) -> None:
 @click.pass_obj
 def reset(output: Output, words: tuple[str, ...], by: str) -> None:
     """Let the queue decide everything for one tenant again."""
-    _decide(output, words, lambda tenant: tenant.reset(by=by))
+    _end(output, words, lambda tenant: tenant.reset(by=by))
 
 
 # -- showing ------------------------------------------------------------------------------------

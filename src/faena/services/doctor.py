@@ -221,7 +221,7 @@ def _check_latency(vitals: Vitals) -> Finding:
 
 
 def _check_clock(vitals: Vitals) -> Finding:
-    value = f"{vitals.clock_ms:+.0f} ms from ours"
+    value = f"{round(vitals.clock_ms):+d} ms from ours"
     if abs(vitals.clock_ms) < _CLOCK_MS:
         return Finding("clock", "ok", value)
     return Finding("clock", "warn", value, "run NTP on both machines: due times are the server's")
