@@ -286,7 +286,21 @@ class Fetcher:
     # -- the answer -----------------------------------------------------------------------------
 
     def take_in(self, turn: Turn, exchanged: Exchanged) -> None:
-        """Start what was claimed, and note what the answer says of the queue."""
+        """Note what the answer says of the queue, and start what was claimed."""
+        self._note(turn, exchanged)
+        self._start(exchanged)
+        self._hold(exchanged)
+
+    def start_first(self, turn: Turn, exchanged: Exchanged) -> None:
+        """The same for a claim that settled nothing: what is noted can wait for the handlers."""
+        self._start(exchanged)
+        asyncio.get_running_loop().call_soon(self._note_started, turn, exchanged)
+
+    def _note_started(self, turn: Turn, exchanged: Exchanged) -> None:
+        self._note(turn, exchanged)
+        self._hold(exchanged)
+
+    def _note(self, turn: Turn, exchanged: Exchanged) -> None:
         self.answered_at = time.monotonic()
         for settlement in turn.settled:
             self._leases.end(self.home, settlement.id, settlement.lease)
@@ -301,16 +315,18 @@ class Fetcher:
         self._schedule(exchanged)
         if exchanged.has_mail:
             self.on_mail(self.home)
-        if claimed:
-            self._start(claimed, exchanged.now)
         self._news.set()
 
-    def _start(self, claimed: list[Claim], now: int) -> None:
+    def _start(self, exchanged: Exchanged) -> None:
+        if exchanged.claimed:
+            self._part_with(exchanged.claimed)
+            self.executor.start(exchanged.claimed, exchanged.now)
+
+    def _hold(self, exchanged: Exchanged) -> None:
+        """Keep the leases of what has not ended yet."""
         options, started, waited = self._options, time.monotonic(), self._samples.waited
-        self._part_with(claimed)
-        self.executor.start(claimed, now)
-        for claim in claimed:
-            waited(self._wait_us(claim, now, options))
+        for claim in exchanged.claimed:
+            waited(self._wait_us(claim, exchanged.now, options))
             attempt = self.executor.running.get(claim.id)
             if attempt is not None:
                 until = started + attempt.timeout_s + _GRACE_S

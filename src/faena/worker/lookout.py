@@ -59,4 +59,4 @@ class Lookout:
             # If it has not run yet it claims nothing now; if it has, its jobs are not stranded.
             fetcher.take_in(turn, await fetcher.ask(self._caller, turn._replace(want=0)))
             raise
-        fetcher.take_in(turn, exchanged)
+        fetcher.start_first(turn, exchanged)

@@ -63,7 +63,7 @@ look_if_quiet(number + #items)
 local due_at, ends_at, is_busy, losses = upkeep(conf, now, slice, sweep_us)
 want = is_busy and math.min(want, CLAIMED_WHEN_BUSY) or want
 local lane_at = laned_now() > 0 and unpark_due(now, sweep_us) or nil
-if aside_now() > 0 then
+if laned_now() > 0 and aside_now() > 0 then
   put_back_due(conf, now)
 end
 local grant, gate, opens_at = allowed(want, conf, now)

