@@ -181,12 +181,12 @@ class Producer:
                 door.passed()
             return answers
         now = asyncio.get_running_loop().time
-        until = bound_at() or now() + self._engine.patience_s
-        is_left = await door.leave(caller, call, jobs[0], until - now())
+        since, until = now(), bound_at() or now() + self._engine.patience_s
+        is_left = await door.leave(caller, call, jobs[0], until - since)
         if is_left:
             return [CREATED]
         try:
-            with within(until - now()):
+            with within(until - now(), spent_s=now() - since):
                 answers = await self._engine.enqueue(queue, caller, call, jobs, epoch=epoch)
         except StoreUnavailable as error:
             if is_left is None:

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from faena.engine import Address, Engine, Wire
 from faena.engine.moving import Moving
 from faena.engine.scripts import CREATED
 from faena.options import Backpressure, Retain
 from faena.outcomes import Completed
 from tests._support.rig import SECOND, Rig
+from tests._support.valkey import Server
 
 CALLER = "0123456789ab1"
 
@@ -257,3 +259,34 @@ async def test_an_obliterated_queue_has_none(rig: Rig) -> None:
     await leave(rig, "b")
     await rig.obliterate()
     assert not await is_open(rig)
+
+
+async def test_a_user_who_may_not_write_takes_nothing_in_and_spoils_nothing(
+    rig: Rig, valkey: Server
+) -> None:
+    await rig.declare()
+    await leave(rig, "a", "b")
+    with valkey.client() as client:
+        client.execute_command("ACL", "SETUSER", "reader", "reset", "on", ">pw", "~*", "&*")
+        client.execute_command("ACL", "SETUSER", "reader", "+@all", "-zadd")
+    wire = Wire(Address.parse(valkey.url.replace("unix://", "unix://reader:pw@", 1)))
+    try:
+        reader = Engine(wire, namespace=rig.engine.namespace, patience_s=5)
+        assert not await reader.take_in(rig.queue)
+    finally:
+        await wire.close()
+        with valkey.client() as client:
+            client.execute_command("ACL", "DELUSER", "reader")
+    assert await claimed(rig) == ["a", "b"]
+
+
+@pytest.mark.parametrize("number", [1, 2])
+async def test_whoever_takes_them_in_wakes_a_worker_for_them(rig: Rig, number: int) -> None:
+    """Who left them may have been cut off before it could."""
+    await rig.declare()
+    await rig.engine.command("DEL", rig.queue, "wake")
+    await leave(rig, *["a", "b"][:number])
+    await arrive(rig)
+    assert (await rig.dump())["wake"] == [("work", 0.0)]
+    assert await claimed(rig) != []
+    assert "wake" not in await rig.dump()

@@ -81,6 +81,17 @@ async def test_expired_jobs_use_up_no_limit_by_cost(rig: Rig) -> None:
     assert ids(await rig.turn(5)) == ["b"]
 
 
+async def test_more_of_them_than_a_call_ends_let_no_bound_be_passed(rig: Rig) -> None:
+    await rig.declare(limits=[Limit("100/10s", cost="tokens"), Limit("3/10s")], max_running=2)
+    await add_late(rig, *(f"late{number:03d}" for number in range(2 * OF_A_CALL)))
+    await rig.add(*(f"live{number}" for number in range(9)))
+    running: list[str] = []
+    for _ in range(5):
+        running += ids(await rig.turn(9))
+    assert running == ["live0", "live1"]
+    assert (await rig.dump())["clock"]["window:10000000"] == 2
+
+
 async def test_expired_jobs_use_up_neither_limit_nor_turn_of_their_tenant(rig: Rig) -> None:
     await rig.declare(tenant_limits=[Limit("1/10s"), Limit("100/10s", cost="tokens")])
     await add_late(rig, "a1", "a2", "a3", lane="@a", cost="tokens:60")

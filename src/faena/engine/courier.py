@@ -147,7 +147,7 @@ class Courier:
                 told,
                 where=where,
                 op=op,
-                waited_s=patience.elapsed_s,
+                waited_s=patience.told_s,
                 is_outcome_unknown=patience.is_outcome_unknown,
             ) from failure
         await patience.pause()

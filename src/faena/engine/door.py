@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import hiredis
 
@@ -72,14 +72,10 @@ class Door:
         if not replies:
             self._is_open = False
             return replies if replies is None else False
-        entry, length, woken = replies
-        if entry is None or _is_refused(entry) or _is_refused(woken):
+        entry, length, _ = replies
+        if entry is None or any(isinstance(reply, hiredis.ReplyError) for reply in replies):
             self._is_open = False
             self._closed_until = asyncio.get_running_loop().time() + _CLOSED_S
         elif length >= _MOST:
             self._is_open = False
         return isinstance(entry, bytes)
-
-
-def _is_refused(reply: Any) -> bool:
-    return isinstance(reply, hiredis.ReplyError)

@@ -26,11 +26,17 @@ from typing import NamedTuple
 _INCLUDE = re.compile(r"^--@include (.+)$", re.MULTILINE)
 _EACH = re.compile(r"^--@each (.+)$", re.MULTILINE)
 _SURE = re.compile(r"^--@sure$", re.MULTILINE)
-_ARRIVALS = re.compile(r"^--@arrivals$", re.MULTILINE)
+_ARRIVALS = re.compile(r"^--@arrivals( claimed)?$", re.MULTILINE)
 _FLAGS = re.compile(r"^--@flags (.+)$", re.MULTILINE)
 _DECLARED = re.compile(r"^local (?:function (\w+)|([\w, ]+))", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_TAKE_IN = "while call('XLEN', KEYS[1] .. 'arrivals') > 0 and arrive() == 1 do end"
+_TAKE_IN = """arrived = 0
+while call('XLEN', KEYS[1] .. 'arrivals') > 0 do
+  local taken = arrive()
+  arrived = arrived == 1 and 1 or taken
+  if taken ~= 1 then break end
+end"""
+_WAKE = "if arrived == 1 then call('ZADD', KEYS[1] .. 'wake', 0, 'work') end"
 _SLOT = "faena_0"
 """Stands for the library's name until its digest is known."""
 
@@ -66,8 +72,7 @@ def names() -> list[str]:
 def _scripts() -> dict[str, Script]:
     pieces = {name: _read(_root(), name) for name in names()}
     blocks = [_block(name, piece) for name, piece in pieces.items()]
-    arrive = _arrive(pieces["arrive"])
-    head = [f"#!lua name={_SLOT}", "local KEYS, ARGV, call", _journal(), arrive]
+    head = [f"#!lua name={_SLOT}", "local KEYS, ARGV, call", _journal(), _arrive()]
     source = "\n".join([*head, *blocks])
     library = f"faena_{hashlib.sha256(source.encode()).hexdigest()[:10]}"
     source = source.replace(_SLOT, library)
@@ -88,8 +93,9 @@ class _Piece(NamedTuple):
     flags: list[str]
     is_guarded: bool
     """Whether it is taken back when it fails; one that writes and is not says `--@sure`."""
-    is_late: bool
-    """Whether it begins with what arrived before it: it says `--@arrivals`."""
+    before: list[str]
+    """What it begins with: where it says `--@arrivals`, what arrived before it is taken in, and a
+    worker woken for it unless the script claims."""
 
 
 def _read(root: Traversable, name: str) -> _Piece:
@@ -99,9 +105,10 @@ def _read(root: Traversable, name: str) -> _Piece:
     flags = [flag for line in _FLAGS.findall(body) for flag in line.split()]
     codes = [_code(part) for part in parts]
     is_guarded = "no-writes" not in flags and not _SURE.search(body)
-    is_late = _ARRIVALS.search(body) is not None
+    arrivals = _ARRIVALS.search(body)
+    before = [] if arrivals is None else [_TAKE_IN] if arrivals.group(1) else [_TAKE_IN, _WAKE]
     nested = _nested(codes, [*each, _code(body)])
-    return _Piece(nested, each, _code(body), flags, is_guarded, is_late)
+    return _Piece(nested, each, _code(body), flags, is_guarded, before)
 
 
 def _nested(parts: list[str], rest: list[str]) -> list[str]:
@@ -149,10 +156,9 @@ def _block(name: str, piece: _Piece) -> str:
         [
             "do",
             *piece.parts,
-            *("local function run()", piece.body, "end"),
+            *("local function run()", *piece.before, piece.body, "end"),
             f"redis.register_function{{ function_name = '{_SLOT}_{name}', flags = {{ {flags} }},",
             "callback = function(keys, args)",
-            *(["KEYS, ARGV, call = keys, args, redis.call", _TAKE_IN] if piece.is_late else []),
             *(f"KEYS, ARGV, call = keys, args, {caller}", *piece.each),
             "return guarded(run)" if piece.is_guarded else "return run()",
             "end }",
@@ -164,21 +170,22 @@ def _block(name: str, piece: _Piece) -> str:
 def _alone(piece: _Piece) -> str:
     """As a script. Its body is a function too: a chunk may have 200 local variables and no more."""
     flags = f" flags={','.join(piece.flags)}" if piece.flags else ""
-    head = ["local call = redis.call"]
-    if piece.is_late:
-        head += [_arrive(_read(_root(), "arrive")), _TAKE_IN]
-    if piece.is_guarded:
-        head += [_journal(), "call = noted"]
+    head = [_journal(), "local call = noted"] if piece.is_guarded else ["local call = redis.call"]
+    if piece.before:
+        head.append(_arrive())
     run = "return guarded(run)" if piece.is_guarded else "return run()"
-    body = ["local function run()", piece.body, "end", run]
+    body = ["local function run()", *piece.before, piece.body, "end", run]
     return "\n".join([f"#!lua{flags}", *head, *piece.parts, *piece.each, *body])
 
 
-def _arrive(piece: _Piece) -> str:
+def _arrive() -> str:
     """What takes in the jobs that came without a script, as a function for all others."""
-    run = ["local function run()", piece.body, "end"]
-    function = ["arrive = function()", *piece.each, "return run()", "end"]
-    return "\n".join(["local arrive", "do", *piece.parts, *run, *function, "end"])
+    text = "--@include arrivals"
+    parts = list(_parts(_root(), text, set()))
+    each = [line for part in parts for line in _EACH.findall(part)]
+    function = ["arrive = function()", *each, "return take_in_arrivals()", "end"]
+    nested = _nested([_code(part) for part in parts], [*each, "take_in_arrivals"])
+    return "\n".join(["local arrive, arrived", "do", *nested, *function, "end"])
 
 
 def _journal() -> str:

@@ -27,8 +27,9 @@ class _Bound:
     Tasks begun there inherit it and may outlive the block: then it is none of theirs.
     """
 
-    def __init__(self, until: float) -> None:
+    def __init__(self, until: float, spent_s: float) -> None:
         self.until = until
+        self.spent_s = spent_s
         self.is_over = False
 
 
@@ -36,9 +37,12 @@ _bound: ContextVar[_Bound | None] = ContextVar("faena_bound", default=None)
 
 
 @contextmanager
-def within(budget_s: float | None) -> Generator[None]:
-    """Let every call made inside be over after so long in all; None takes a bound away."""
-    bound = None if budget_s is None else _Bound(_loop_time() + budget_s)
+def within(budget_s: float | None, *, spent_s: float = 0.0) -> Generator[None]:
+    """Let every call made inside be over after so long in all; None takes a bound away.
+
+    What was spent before, in another try, counts only for what is told.
+    """
+    bound = None if budget_s is None else _Bound(_loop_time() + budget_s, spent_s)
     token = _bound.set(bound)
     try:
         yield
@@ -109,6 +113,12 @@ class Patience:
     @property
     def elapsed_s(self) -> float:
         return self._clock() - self._started_at
+
+    @property
+    def told_s(self) -> float:
+        """How long it took, for a caller who may have tried before."""
+        bound = _bound.get()
+        return self.elapsed_s + (0.0 if bound is None else bound.spent_s)
 
     def seen(self, failure: Failure) -> Failure:
         """The failure to tell: one that says more than that the last attempt had no time left."""

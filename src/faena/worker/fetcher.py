@@ -294,11 +294,8 @@ class Fetcher:
     def start_first(self, turn: Turn, exchanged: Exchanged) -> None:
         """The same for a claim that settled nothing: what is noted can wait for the handlers."""
         self._start(exchanged)
-        asyncio.get_running_loop().call_soon(self._note_started, turn, exchanged)
-
-    def _note_started(self, turn: Turn, exchanged: Exchanged) -> None:
-        self._note(turn, exchanged)
-        self._hold(exchanged)
+        self._hold(exchanged)  # handlers write under their leases
+        asyncio.get_running_loop().call_soon(self._note, turn, exchanged)
 
     def _note(self, turn: Turn, exchanged: Exchanged) -> None:
         self.answered_at = time.monotonic()

@@ -14,7 +14,7 @@
 -- refuses  UNCONFIGURED · OVERTAKEN
 --@flags allow-oom
 --@sure
---@arrivals
+--@arrivals claimed
 --@include now, check, conf, replay, tally, mark, settle, gate, claim, late, key_limit, wake, turn, letter, presence, quiet, repeat_answer
 local PRESENCE_US = 30000000   -- a worker signs in at every sweep, whatever its leases
 local PRUNED = 50               -- beyond as many as end, so that a backlog of finished jobs shrinks

@@ -5,6 +5,7 @@
 --          this reason that lasts longer stays
 -- returns  1 when something changed, else 0; a home that was given up keeps no hold
 --@flags allow-oom
+--@arrivals
 --@include now, conf, given_up, hold, wake, tally
 local now, reason, duration, by = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local was_held = is_held(reason, now)

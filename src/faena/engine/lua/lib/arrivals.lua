@@ -1,5 +1,6 @@
 --- What producers have left at the door, and how it is taken in: what `enqueue` does, for jobs that nobody refuses.
---@include read, key, replay, tally, score, fact, lane, intake
+--@include read, key, conf, replay, tally, score, fact, lane, intake, lone
+local MOST = 1000   -- in one round; what is left is taken in by the next
 local PLACE, NONE = { lane = true, chain = true, key = true }, {}
 
 --- What the line of a spec says of its job's place; nil when it says more, which no producer has left.
@@ -79,4 +80,39 @@ local function is_plain(jobs, laned)
     end
   end
   return laned == 0
+end
+
+--- The commonest way: one ordinary job, to a worker that waits for it.
+local function take_in_one(came, fields)
+  local spec, caller = fields[2] or '', fields[3]
+  return string.find(spec, '^%d%d%d\n') and caller and turn_of(fields[4])
+    and take_in_lone(fields[1], spec, caller, fields[4], '', tonumber(string.match(came, '^%d+')) * 1000)
+end
+
+--- Returns 1 when there was anything, 0, or -1 where the queue must be declared again first, and they lie there.
+local function take_in_arrivals()
+  local entries = call('XRANGE', key('arrivals'), '-', '+', 'COUNT', MOST)
+  if #entries == 1 and take_in_one(entries[1][1], entries[1][2]) then
+    call('XTRIM', key('arrivals'), 'MAXLEN', 0)
+    return 1
+  end
+  local clock = call('HMGET', key('clock'), 'digest', 'stamp', 'enqueued', 'laned')
+  local conf = conf_of(clock[1])
+  if not conf.version then
+    return -1
+  end
+  local jobs, latest = newcomers(entries)
+  if jobs.number > 0 and is_plain(jobs, count_in(clock[4], 0)) then
+    local stamp, number = take_in_plain(jobs, conf, number_in(clock[2], 0))
+    call('HSET', key('clock'), 'stamp', stamp, 'enqueued', count_in(clock[3], 0) + number)
+  elseif jobs.number > 0 then
+    take_in_placed(jobs, conf)
+  end
+  for caller, id_of_call in pairs(latest) do
+    remember(caller, id_of_call, cmsgpack.pack({ jobs.at[jobs.number] }))
+  end
+  flush_tally(jobs.at[jobs.number] or 0, conf.events_kept, '')
+  local left = #entries == MOST and call('XLEN', key('arrivals')) - MOST or 0
+  call('XTRIM', key('arrivals'), 'MAXLEN', left)
+  return #entries > 0 and 1 or 0
 end

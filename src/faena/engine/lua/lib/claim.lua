@@ -55,8 +55,10 @@ local function pop_ready(number, conf, now)
   local purse = open_purse(conf, now)
   if laned_now() == 0 then
     number = late_now(now) and clear_late('ready', 0, number, nil, now) or number
-    number = purse and afford(purse, {}, call('ZRANGE', key('ready'), 0, number - 1)) or number
-    local unlaned, first = call('ZPOPMIN', key('ready'), number), {}
+    if purse and number > 0 then   -- of none, the range would be of all
+      number = afford(purse, {}, call('ZRANGE', key('ready'), 0, number - 1))
+    end
+    local unlaned, first = number > 0 and call('ZPOPMIN', key('ready'), number) or {}, {}
     for i = 1, #unlaned, 2 do
       first[(i + 1) / 2] = unlaned[i]
     end
