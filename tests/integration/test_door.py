@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from faena import Backpressure, Faena, Task
+from faena.engine import Wire
 from faena.errors import Overloaded, StoreUnavailable
 from tests._support.eventually import eventually
 from tests._support.lossy import LossyProxy
@@ -93,6 +94,22 @@ async def test_no_more_lie_there_than_a_call_takes_in(app: Faena, server: Server
     for number in range(350):
         await task.enqueue(number)
         assert left(server) <= 100
+
+
+async def test_whoever_finds_it_closed_does_not_try_it_again_for_a_while(
+    app: Faena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push, tried = Wire.push, list[bytes]()
+
+    def noted(wire: Wire, data: bytes, *args: Any) -> Any:
+        tried.append(data)
+        return push(wire, data, *args)
+
+    monkeypatch.setattr(Wire, "push", noted)
+    task = noting(app, [], backpressure=Backpressure(soft=500, hard=1000))
+    for number in range(10):
+        await task.enqueue(number)
+    assert len(tried) == 1
 
 
 async def test_an_idle_worker_is_woken(app: Faena) -> None:
@@ -222,6 +239,20 @@ async def test_whatever_needs_an_answer_goes_by_the_script(
     await task.enqueue(0)
     before = scripts_called(server)
     await task.enqueue(1, **option)
+    assert scripts_called(server) == before + 1
+
+
+async def test_a_large_job_goes_by_the_script(app: Faena, server: Server) -> None:
+    """Those that wait are read by one call."""
+
+    @app.queue("q").task
+    async def keep(text: str) -> None: ...
+
+    await keep.enqueue("")
+    await keep.enqueue("x" * 16_000)
+    assert left(server) == 1
+    before = scripts_called(server)
+    await keep.enqueue("x" * 17_000)
     assert scripts_called(server) == before + 1
 
 

@@ -14,7 +14,8 @@ import pytest
 from faena import Event, Faena, Queue
 from faena.engine.scripts import Turn
 from faena.errors import ConfigError, StoreUnavailable
-from faena.telemetry.events import Cursor
+from faena.telemetry.events import Cursor, Reader, read_kinds
+from tests._support.eventually import eventually
 from tests._support.valkey import Server
 
 
@@ -77,6 +78,39 @@ async def test_what_comes_is_told_and_nothing_from_before(app: Faena) -> None:
             await asyncio.wait({waiting}, timeout=0.01)
         assert (await waiting).job in after
         assert before.id not in after
+
+
+async def test_a_reader_does_not_wait_for_arrivals_that_nobody_can_take_in(app: Faena) -> None:
+    """What lies there would end every wait at once."""
+    _, send = sending(app)
+    await send.enqueue(0)
+    runtime = await app.runtime()
+    kinds = read_kinds(None)
+    reader = Reader(runtime.engine, runtime.estate, ["mail"], kinds=kinds, has_details=False)
+    await reader.begin("now")
+    await reader.read("mail")
+    assert [key.rpartition(":")[2] for key in reader.places()] == ["events", "arrivals"]
+    await runtime.engine.command("HDEL", "mail", "clock", "digest")
+    await send.enqueue(1)
+    await reader.read("mail")
+    assert [key.rpartition(":")[2] for key in reader.places()] == ["events"]
+
+
+async def test_a_reader_that_waits_is_woken_by_a_job_that_is_left_at_the_door(
+    app: Faena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("faena.telemetry.events._BLOCK_S", 3600)
+    _, send = sending(app)
+    await send.enqueue(0)  # which opens the door
+    reading = asyncio.create_task(take(app.events("mail", since="now"), 1))
+    engine = (await app.runtime()).engine
+
+    async def is_waiting() -> bool:
+        return b"blocked_clients:0" not in await engine.info("mail", "clients")
+
+    await eventually(is_waiting)
+    receipt = await send.enqueue(1)
+    assert said(await reading) == [("enqueued", receipt.id)]
 
 
 async def test_a_reader_goes_on_behind_any_event(app: Faena) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from faena import Faena, Task
 from faena.errors import ConfigError, StoreUnavailable
+from faena.producer import BATCH
 from tests._support.valkey import Server
 
 FAR = "1h"
@@ -90,6 +91,22 @@ async def test_whoever_waits_behind_a_patient_caller_is_told_in_its_own_time(
     assert (await app.queues["q"].counts())["ready"] == 2
 
 
+async def test_what_was_given_up_before_it_was_sent_is_never_sent(
+    app: Faena, server: Server
+) -> None:
+    task = task_on(app)
+    await task.enqueue()
+    server.pause()
+    patient = asyncio.create_task(task.enqueue(patience=FAR))
+    await asyncio.sleep(0)
+    error = await failing(asyncio.create_task(task.enqueue(patience="50ms")))
+    assert "nothing was enqueued" in str(error)
+    server.resume()
+    await patient
+    await task.enqueue()
+    assert (await app.queues["q"].counts())["ready"] == 3
+
+
 async def test_servers_may_take_as_long_to_confirm_as_the_patient_caller_allows(
     server: Server,
 ) -> None:
@@ -134,6 +151,20 @@ async def test_whoever_joins_a_patient_first_use_gives_up_in_its_own_time(server
     await app.close()
 
 
+async def test_whoever_has_waited_as_long_as_a_call_may_take_waits_for_no_other(
+    app: Faena, server: Server
+) -> None:
+    task = task_on(app)
+    await task.enqueue()
+    server.pause()
+    drafts = [task.draft()] * BATCH  # no two such lists travel together
+    calls = [asyncio.create_task(task.enqueue_many(drafts)) for _ in range(4)]
+    _, _, *others = [await failing(call) for call in calls]
+    for error in others:
+        assert "for earlier jobs of queue q" in str(error)
+        assert not error.is_outcome_unknown
+
+
 async def test_every_call_of_a_block_shares_its_patience(server: Server) -> None:
     app = Faena("shop", server.url, patience="1h")
     task = task_on(app)
@@ -157,6 +188,19 @@ async def test_every_call_of_a_block_shares_its_patience(server: Server) -> None
     with app.patience("1h"):
         assert await handle.cancel() == "cancelled"
     await app.close()
+
+
+async def test_taking_in_what_has_arrived_takes_no_time_beyond_the_patience(
+    app: Faena, server: Server
+) -> None:
+    task = task_on(app)
+    await task.enqueue()
+    engine = (await app.runtime()).engine
+    server.pause()
+    began = asyncio.get_running_loop().time()
+    with app.patience("60ms"), pytest.raises(StoreUnavailable):
+        await engine.overview("q")  # as readers of several shards do, when one has stopped
+    assert asyncio.get_running_loop().time() - began < 2  # and not the silence of a call, 4 s
 
 
 async def test_what_has_a_time_of_its_own_goes_by_that(server: Server) -> None:

@@ -72,6 +72,18 @@ async def test_what_a_user_may_not_do_is_told_before_anything_is_written(
     await app.close()
 
 
+@pytest.mark.parametrize(
+    "verb", ["bzpopmin", "smembers", "subscribe", "wait", "waitaof", "xread", "zrevrange"]
+)
+async def test_the_doctor_asks_for_what_is_sent_without_a_script_as_well(
+    guest: Guest, verb: str
+) -> None:
+    async with Faena("shop", guest("~*", "&*", "+@all", f"-{verb}")) as app:
+        findings = {one.name: one for one in await app.doctor()}
+    assert findings["permissions"].level == "fail"
+    assert f"ACL SETUSER guest +{verb} " in (findings["permissions"].advice or "")
+
+
 async def test_what_is_mended_as_the_message_says_works(guest: Guest, server: Server) -> None:
     url = guest("~shop:*", "&shop:*", "+@all", "-zadd", "-hset", "-publish", "-acl")
     app = Faena("shop", url)

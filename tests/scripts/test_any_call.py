@@ -35,6 +35,11 @@ FIELDS = [
     *("filter", "score", "last", "max", "per_us", "due_at", "canary", "first", "failures", "died"),
 ]
 WRITERS = [name for name in loader.names() if "no-writes" not in loader.load(name).source[:40]]
+ELSEWHERE = {
+    *("alert", "dismiss", "flow", "group", "idem", "note", "posted", "receive", "redrives"),
+    *("renew", "schedule", "spend"),
+}
+"""Those that write, and have nothing to do with jobs that wait."""
 NUMBERS = ["", "0", "1", "-1", "3", "nan", "inf", "-inf", "1e400", "9" * 30, "0x10", "1.5", "1e18"]
 TEXTS = ["x", "\0", "a b", "a:b:c:", "@a", "running", "dead", "leader", "q", "\xff\xfe", "%s", "{}"]
 scalars = st.one_of(
@@ -94,6 +99,17 @@ def test_every_shape_is_valid_without_the_library_too(stage: Stage) -> None:
     for name, shapes in SHAPES.items():
         stage.reset()
         stage.call(name, shapes[0], alone=True)
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["of the library", "alone"])
+def test_whatever_has_to_do_with_waiting_jobs_begins_with_what_has_arrived(
+    stage: Stage, *, alone: bool
+) -> None:
+    for name in WRITERS:
+        stage.reset()
+        stage.call(name, SHAPES[name][0], alone=alone)
+        has_taken_in = stage.client.xlen(stage.key("arrivals")) == 0
+        assert has_taken_in == (name not in ELSEWHERE), name
 
 
 @pytest.mark.parametrize("name", WRITERS)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
 
 from faena.engine import Address, Engine, Wire
+from faena.engine.door import _PLACE
 from faena.engine.moving import Moving
 from faena.engine.scripts import CREATED
 from faena.options import Backpressure, Retain
@@ -58,13 +59,18 @@ async def test_a_job_that_was_left_is_taken_in_as_if_it_had_been_enqueued(
     assert await rig.events() == [{"worker": "", "enqueued": " ".join(ids)}]
 
 
-async def test_it_was_enqueued_when_it_was_left(rig: Rig) -> None:
+@pytest.mark.parametrize(
+    ("ids", "line", "place"),
+    [("a", "010", "ready"), ("ab", "010", "ready"), ("a", "010 lane=@x", "lane:@x")],
+    ids=["alone", "with another", "in a lane"],
+)
+async def test_it_was_enqueued_when_it_was_left(rig: Rig, ids: str, line: str, place: str) -> None:
     await rig.declare()
-    await leave(rig, "a")
-    (entry,) = await rig.engine.command("XRANGE", rig.queue, "arrivals", "-", "+")
+    await leave(rig, *ids, line=line)
+    entry, *_ = await rig.engine.command("XRANGE", rig.queue, "arrivals", "-", "+")
     await arrive(rig)
     at = int(entry[0].split(b"-")[0]) * 1000
-    (_, score), *_ = (await rig.dump())["ready"]
+    (_, score), *_ = (await rig.dump())[place]
     assert score - 10 * 300 * SECOND == at + 1
 
 
@@ -99,6 +105,23 @@ async def test_no_call_can_tell_it_from_one_that_was_enqueued(rig: Rig, name: st
     states, others = await rig.states(), await other.states()
     await other.obliterate()
     assert states == others
+
+
+async def test_a_job_that_somebody_else_takes_in_meanwhile_is_found(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await rig.declare()
+    await leave(rig, "a")
+    looked = rig.engine._looked
+
+    async def slowly(queue: str, ids: Sequence[str]) -> list[Any]:
+        found = await looked(queue, ids)
+        await arrive(rig)
+        return found
+
+    monkeypatch.setattr(rig.engine, "_looked", slowly)
+    ((state, *_),) = await rig.engine.look(rig.queue, ["a"])
+    assert state == b"ready"
 
 
 async def test_jobs_start_in_the_order_in_which_they_came(rig: Rig) -> None:
@@ -160,6 +183,16 @@ async def test_what_was_left_and_is_then_sent_by_the_script_is_one(rig: Rig) -> 
     assert await rig.add("a", caller=CALLER, call=call_of(1)) == [CREATED]
     await leave(rig, "a")
     assert await claimed(rig) == []
+
+
+@pytest.mark.parametrize("fact", sorted(_PLACE))
+async def test_whatever_a_producer_may_leave_is_taken_in(rig: Rig, fact: str) -> None:
+    """What says more than that is thrown away: the two must know the same facts."""
+    await rig.declare()
+    value = "@a" if fact == "lane" else "k/1/a/x"
+    await leave(rig, "a", line=f"010 {fact}={value}")
+    await arrive(rig)
+    assert list((await rig.dump()).get("specs", {})) == ["a"]
 
 
 async def test_what_is_no_job_is_thrown_away(rig: Rig) -> None:

@@ -102,13 +102,14 @@ async def test_a_repeated_call_gets_its_answer_again_and_changes_nothing(rig: Ri
     assert await rig.is_untouched()
 
 
-async def test_a_call_that_a_later_one_has_overtaken_is_refused(rig: Rig) -> None:
+@pytest.mark.parametrize("ids", [["never"], ["a", "never"]], ids=["lone", "several"])
+async def test_a_call_that_a_later_one_has_overtaken_is_refused(rig: Rig, ids: list[str]) -> None:
     """Else a job that ran and was removed meanwhile would run a second time."""
     await rig.add("a", call="9")
     await rig.add("b", call="10")
     await rig.remember()
     with pytest.raises(InternalError, match="one at a time"):
-        await rig.add("a", "never", call="9")
+        await rig.add(*ids, call="9")
     assert await rig.is_untouched()
 
 
@@ -117,9 +118,10 @@ async def test_callers_do_not_overtake_each_other(rig: Rig) -> None:
     assert await rig.add("b", caller="two", call="1") == [CREATED]
 
 
-async def test_the_record_of_a_call_has_an_end(rig: Rig) -> None:
-    await rig.add("a")
-    assert "call:producer" in (await rig.dump()).mortal
+@pytest.mark.parametrize("ids", [["a"], ["a", "b"]], ids=["lone", "several"])
+async def test_the_record_of_a_call_ends_after_an_hour(rig: Rig, ids: list[str]) -> None:
+    await rig.add(*ids)
+    assert 3_500 < await rig.engine.command("TTL", "q", "call:producer") <= 3_600
 
 
 async def test_a_queue_that_was_never_declared_takes_nothing(rig: Rig) -> None:

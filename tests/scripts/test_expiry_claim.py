@@ -127,6 +127,22 @@ async def test_expired_jobs_use_up_no_limit_of_their_key(rig: Rig) -> None:
     assert (clock["laned"], clock["aside"]) == (0, 0)
 
 
+async def test_many_expired_jobs_of_a_key_do_not_keep_the_next_aside_for_ever(rig: Rig) -> None:
+    await rig.declare(key_limits=[Limit("1/10s")])
+    key = {"lane": "@a", "key": "k/1/a/x"}
+    await rig.add("x0", **key)
+    await rig.add(*[f"x{number}" for number in range(1, 80)], lasts=10 * SECOND, **key)
+    await rig.add("live", **key)
+    while (await rig.turn(5)).more:
+        pass
+    assert (await rig.dump())["clock"]["aside"] == 80
+    rig.clock.go(10)
+    claimed: list[str] = []
+    for _ in range(3):
+        claimed += ids(await rig.turn(5))
+    assert claimed == ["live"]
+
+
 async def test_what_is_looked_at_behind_jobs_set_aside_is_judged_as_well(rig: Rig) -> None:
     await rig.declare(key_limits=[Limit("1/10s")])
     await rig.add("x0", "x1", lane="@a", key="k/1/a/x")
@@ -151,6 +167,18 @@ async def test_the_turn_of_a_chain_passes_over_all_that_have_expired(
     assert (await rig.dump())["heads"] == {"t/a": "last"}
 
 
+async def test_a_long_chain_of_expired_jobs_is_passed_over_in_a_few_calls(rig: Rig) -> None:
+    await add_late(rig, *[f"j{number:03d}" for number in range(250)], chain="t/a")
+    await rig.add("live", chain="t/a")
+    numbers: list[int] = []
+    while not (exchanged := await rig.turn(1)).claimed:
+        assert exchanged.more, "the worker comes back at once"
+        numbers.append(len(exchanged.expired))
+    assert ids(exchanged) == ["live"]
+    assert sum(numbers) == 250
+    assert max(numbers) <= OF_A_CALL
+
+
 async def test_the_follower_of_an_expired_job_may_run(rig: Rig) -> None:
     await rig.add("first", unique="u", mode="last", lasts=SECOND)
     lease = await rig.claim()
@@ -160,6 +188,17 @@ async def test_the_follower_of_an_expired_job_may_run(rig: Rig) -> None:
     exchanged = await rig.turn(1)
     assert (expired(exchanged), exchanged.more) == (["first"], True)
     assert ids(await rig.turn(1)) == ["newest"]
+
+
+async def test_the_answer_tells_when_the_follower_of_an_expired_job_is_due(rig: Rig) -> None:
+    await rig.add("first", unique="u", mode="last", lasts=SECOND)
+    lease = await rig.claim()
+    await rig.add("newest", unique="u", mode="last", delay=9 * SECOND)
+    await rig.turn(0, ("first", lease, Released()))
+    rig.clock.go(1)
+    exchanged = await rig.turn(1)
+    assert expired(exchanged) == ["first"]
+    assert (await rig.dump())["delayed"] == [("newest", exchanged.next_at)]
 
 
 async def test_a_unique_claim_ends_with_the_job_that_expires(rig: Rig) -> None:
@@ -222,6 +261,15 @@ async def test_claims_know_when_the_first_job_may_expire_until_the_queue_is_idle
     assert (await rig.dump())["clock"]["expires_from"] == T0 + 3 * SECOND
     await rig.turn(1, ("c", lease, Completed()))
     assert "expires_from" not in (await rig.dump())["clock"]
+
+
+async def test_claims_know_it_also_while_all_who_wait_are_held(rig: Rig) -> None:
+    await rig.add("a", lane="@a", lasts=SECOND)
+    await rig.engine.tenant("q", "@a", {"held_until": "0"}, by="ops")
+    assert ids(await rig.turn(1)) == []
+    await rig.engine.tenant("q", "@a", {"held_until": ""}, by="ops")
+    rig.clock.go(1)
+    assert expired(await rig.turn(1)) == ["a"]
 
 
 async def test_a_job_expires_in_the_home_that_it_has_moved_to(rig: Rig, removal: Removal) -> None:

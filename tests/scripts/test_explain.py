@@ -108,6 +108,23 @@ async def test_a_tenant_has_gates_of_its_own(rig: Rig) -> None:
     assert found.expected_at is None
 
 
+async def test_what_was_decided_for_a_tenant_is_a_gate_until_its_end(rig: Rig) -> None:
+    async def gates() -> list[Gate]:
+        found = await explain(rig, "a2")
+        return [gate for gate in found.gates if gate.name.startswith("tenant_")]
+
+    await rig.add("a1", "a2", lane="@a")
+    await rig.claim()
+    changes = {"max_running": "1", "held_until": str(T0 + 20 * SECOND)}
+    await rig.engine.tenant("q", "@a", changes, by="ops", duration_us=10 * SECOND)
+    held = Gate("tenant_held", "", T0 + 20 * SECOND)  # a hold has an end of its own
+    assert await gates() == [held, Gate("tenant_max_running", "1", None)]
+    rig.clock.go(10)
+    assert await gates() == [held]
+    rig.clock.go(10)
+    assert await gates() == []
+
+
 async def test_nobody_can_tell_when_a_tenant_that_moves_is_served(
     rig: Rig, removal: Removal
 ) -> None:

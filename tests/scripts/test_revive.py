@@ -160,3 +160,14 @@ async def test_only_who_retries_by_hand_overrides_the_expiry_of_a_job(
     await morgue.revive("a", action=action)
     (claim,) = (await rig.turn(1)).claimed
     assert claim.expires_at == (until if is_kept else 0)
+
+
+async def test_a_job_that_has_expired_again_by_its_turn_is_not_claimed(
+    rig: Rig, morgue: Morgue
+) -> None:
+    await morgue.bury("a", facts={"expires": T0 + 60 * SECOND})
+    await rig.turn(1)  # the queue is idle, and claims look at nothing any more
+    await morgue.revive("a", action="auto")
+    rig.clock.go(60)
+    exchanged = await rig.turn(1)
+    assert (exchanged.claimed, [late.id for late in exchanged.expired]) == ([], ["a2"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from faena.engine.patience import bound_at, within
+from faena.producer import _within_ms
 
 
 async def test_a_bound_ends_with_its_block_also_for_tasks_that_were_begun_there() -> None:
@@ -21,3 +22,9 @@ async def test_a_bound_ends_with_its_block_also_for_tasks_that_were_begun_there(
         await has_begun.wait()
     is_over.set()
     assert await task is None
+
+
+async def test_servers_may_never_take_for_ever_to_confirm() -> None:
+    now = asyncio.get_running_loop().time()
+    assert _within_ms(None) == _within_ms(now + 60) == 5_000
+    assert _within_ms(now + 0.001) == _within_ms(now - 1) == 1  # 0 would be for ever

@@ -76,6 +76,6 @@ class Door:
         if entry is None or any(isinstance(reply, hiredis.ReplyError) for reply in replies):
             self._is_open = False
             self._closed_until = asyncio.get_running_loop().time() + _CLOSED_S
-        elif length >= _MOST:
-            self._is_open = False
-        return isinstance(entry, bytes)
+            return None if isinstance(entry, bytes) else False  # nobody may have been woken
+        self._is_open = length < _MOST
+        return True

@@ -19,6 +19,7 @@ from faena.engine.behalf import asking
 from faena.engine.envelope import NewJob
 from faena.engine.keys import Keys, channel, reader_for
 from faena.engine.loader import load
+from faena.engine.patience import at_most
 from faena.engine.permission import check_permitted
 from faena.engine.scripts import Answer, Exchanged, Turn
 from faena.engine.settings import SERVED, check_accepted
@@ -179,8 +180,6 @@ class Engine:  # size: one short method for each operation of the broker
             raise HomesChanged("the tenant may live elsewhere by now", op="tenant")
         return reply
 
-    # -- leases -----------------------------------------------------------------------------
-
     async def renew(
         self, queue: str, leases: Sequence[tuple[str, str]], least_lease_us: int = 0
     ) -> tuple[list[str], list[str]]:
@@ -322,8 +321,9 @@ class Engine:  # size: one short method for each operation of the broker
         return False
 
     async def _read(self, name: str, queue: str, args: Sequence[Argument]) -> Any:
-        await self.take_in(queue)
-        return await self._send(name, queue, args)
+        with at_most(self.patience_s):
+            await self.take_in(queue)
+            return await self._send(name, queue, args)
 
     async def ask_declared(self, name: str, queue: str, args: Sequence[Argument]) -> Any:
         """Send, declaring the queue before its first call and whenever the server forgot it."""

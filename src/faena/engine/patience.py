@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TypeVar
 
@@ -50,6 +50,11 @@ def within(budget_s: float | None, *, spent_s: float = 0.0) -> Generator[None]:
         _bound.reset(token)
         if bound is not None:
             bound.is_over = True
+
+
+def at_most(budget_s: float) -> AbstractContextManager[None]:
+    """The same for calls that belong together, where nobody has bounded them yet."""
+    return within(budget_s) if bound_at() is None else nullcontext()
 
 
 def _loop_time() -> float:
@@ -129,7 +134,8 @@ class Patience:
     def limit(self, timeout_s: float) -> float:
         """How long one attempt may be silent; a call sent only once may use its whole timeout."""
         if self._budget_s <= 0:
-            return timeout_s
+            until = bound_at() or self._clock() + timeout_s
+            return min(timeout_s, max(until - self._clock(), _LEAST_S))
         return min(timeout_s, max(self._budget_s - self.elapsed_s, _LEAST_S))
 
     def may_pause(self) -> bool:
