@@ -136,6 +136,8 @@ class Courier:
             is_unknown = patience.is_outcome_unknown
             raise StoreUnavailable(_CLOSED, op=op, is_outcome_unknown=is_unknown) from failure
         verdict = faults.judge(failure)
+        if verdict is Verdict.ASK and request.script is not None:
+            verdict = Verdict.WAIT  # its keys are in two places: a script may run at neither
         is_redirected = verdict in REDIRECTIONS
         if verdict in FINAL or (is_redirected and self._address.kind != "cluster"):
             raise faults.refused(failure, where=where, op=op) from failure
