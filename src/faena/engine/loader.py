@@ -31,10 +31,9 @@ _FLAGS = re.compile(r"^--@flags (.+)$", re.MULTILINE)
 _DECLARED = re.compile(r"^local (?:function (\w+)|([\w, ]+))", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _TAKE_IN = """arrived = 0
-while call('XLEN', KEYS[1] .. 'arrivals') > 0 do
-  local taken = arrive()
-  arrived = arrived == 1 and 1 or taken
-  if taken ~= 1 then break end
+local is_more = call('XLEN', KEYS[1] .. 'arrivals') > 0
+while is_more do
+  arrived, is_more = arrive()
 end"""
 _WAKE = "if arrived == 1 then call('ZADD', KEYS[1] .. 'wake', 0, 'work') end"
 _SLOT = "faena_0"

@@ -289,12 +289,10 @@ class Fetcher:
         """Note what the answer says of the queue, and start what was claimed."""
         self._note(turn, exchanged)
         self._start(exchanged)
-        self._hold(exchanged)
 
     def start_first(self, turn: Turn, exchanged: Exchanged) -> None:
         """The same for a claim that settled nothing: what is noted can wait for the handlers."""
         self._start(exchanged)
-        self._hold(exchanged)  # handlers write under their leases
         asyncio.get_running_loop().call_soon(self._note, turn, exchanged)
 
     def _note(self, turn: Turn, exchanged: Exchanged) -> None:
@@ -312,18 +310,18 @@ class Fetcher:
         self._schedule(exchanged)
         if exchanged.has_mail:
             self.on_mail(self.home)
+        for claim in claimed:
+            self._samples.waited(self._wait_us(claim, exchanged.now, self._options))
         self._news.set()
 
     def _start(self, exchanged: Exchanged) -> None:
-        if exchanged.claimed:
-            self._part_with(exchanged.claimed)
-            self.executor.start(exchanged.claimed, exchanged.now)
-
-    def _hold(self, exchanged: Exchanged) -> None:
-        """Keep the leases of what has not ended yet."""
-        options, started, waited = self._options, time.monotonic(), self._samples.waited
+        """Begin what was claimed, and hold its leases: handlers write under them."""
+        if not exchanged.claimed:
+            return
+        started = time.monotonic()
+        self._part_with(exchanged.claimed)
+        self.executor.start(exchanged.claimed, exchanged.now)
         for claim in exchanged.claimed:
-            waited(self._wait_us(claim, exchanged.now, options))
             attempt = self.executor.running.get(claim.id)
             if attempt is not None:
                 until = started + attempt.timeout_s + _GRACE_S

@@ -89,7 +89,8 @@ local function take_in_one(came, fields)
     and take_in_lone(fields[1], spec, caller, fields[4], '', tonumber(string.match(came, '^%d+')) * 1000)
 end
 
---- Returns 1 when there was anything, 0, or -1 where the queue must be declared again first, and they lie there.
+--- Returns 1 when there was anything, 0, or -1 where the queue must be declared again first, and they lie there;
+-- and whether there is more.
 local function take_in_arrivals()
   local entries = call('XRANGE', key('arrivals'), '-', '+', 'COUNT', MOST)
   if #entries == 1 and take_in_one(entries[1][1], entries[1][2]) then
@@ -114,5 +115,5 @@ local function take_in_arrivals()
   flush_tally(jobs.at[jobs.number] or 0, conf.events_kept, '')
   local left = #entries == MOST and call('XLEN', key('arrivals')) - MOST or 0
   call('XTRIM', key('arrivals'), 'MAXLEN', left)
-  return #entries > 0 and 1 or 0
+  return #entries > 0 and 1 or 0, left > 0
 end
