@@ -126,7 +126,7 @@ def _check_functions(wire: Wire) -> Finding:
         return Finding("functions", "ok", "used")
     advice = (
         "let the user run FUNCTION and FCALL (+function +fcall): without them a call takes about "
-        "40 % more of the server's time, a lone enqueue about twice as long"
+        "40 % more of the server's time"
     )
     return Finding("functions", "warn", "not to be had: EVALSHA instead", advice)
 
