@@ -138,7 +138,7 @@ async def test_a_redrive_that_somebody_stops_ends_for_its_driver_too(
         await one.bury(*range(10))
         seen: list[RedriveView] = []
         driving = asyncio.create_task(one.desk.redrive("mail", rate="1/s", report=seen.append))
-        await eventually(lambda: seen)
+        await eventually(lambda: seen and seen[-1].moved)
         stopped = await one.desk.stop_redrive("mail", seen[0].id)
         view = await driving
         assert (stopped.state, view.state) == ("stopped", "stopped")
