@@ -34,10 +34,9 @@ class Watched(Fleet):
 
     def __enter__(self) -> Self:
         try:
-            self.primary = self._start()
-            self.replica = self._start(
-                f"replicaof 127.0.0.1 {self.primary.port}", "repl-diskless-sync-delay 0"
-            )
+            at_once = "repl-diskless-sync-delay 0"
+            self.primary = self._start(at_once)
+            self.replica = self._start(f"replicaof 127.0.0.1 {self.primary.port}", at_once)
             self.sentinels = [self._start(*self._rules(), sentinel=True) for _ in range(3)]
         except BaseException:
             self._stack.close()

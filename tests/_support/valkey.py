@@ -133,6 +133,7 @@ class Server:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                restore_signals=False,  # a file that may not grow is an error, and no death
             )
         self._guard = _guard(self._process.pid, self.directory)
         if self._wait_until_ready(self._process):

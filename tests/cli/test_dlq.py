@@ -102,6 +102,9 @@ def test_show_tells_everything_but_what_the_job_carries(cli: Cli) -> None:
     assert "Traceback" in out
     assert "attempts made  1\n" in "\n".join(line.rstrip() for line in out.splitlines())
     assert SECRET not in out
+    told = document(cli, "show", "mail", job)
+    assert "payload" not in told
+    assert SECRET not in json.dumps(told)
     told = document(cli, "show", "mail", job, "--payload")
     assert (told["payload"], told["status"], told["error"]["code"]) == (
         SECRET,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from faena import Faena, Job, Middleware
-from faena.errors import PayloadError
+from faena.errors import PayloadError, StoreRejected
 from faena.middleware import Execute
 from faena.testing import Harness, harness, run_inline, sync_harness
 from tests._support.valkey import Server
@@ -84,3 +84,16 @@ async def test_waiting_for_a_replica_ends_with_the_patience_of_the_caller() -> N
         receipt = await note.enqueue(durability="replicated(1)", patience="2s")
         assert (receipt.status, receipt.durability) == ("created", "memory")
         assert await receipt.handle.state() == "ready"
+
+
+async def test_fsynced_is_refused_by_a_server_that_writes_no_file(
+    app: Faena, valkey: Server, h: Harness
+) -> None:
+    @app.queue("mail").task
+    async def note() -> None: ...
+
+    with valkey.client() as client:
+        assert client.config_get("appendonly") == {"appendonly": "no"}
+    with pytest.raises(StoreRejected, match='"fsynced" needs a server with appendonly yes'):
+        await note.enqueue(durability="fsynced")
+    assert await h.jobs() == []

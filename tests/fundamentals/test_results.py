@@ -129,3 +129,17 @@ async def test_results_are_kept_as_long_as_the_queue_says(app: Faena, h: Harness
     await h.drain()
     with pytest.raises(JobNotFound, match="retention removed it"):
         await receipt.handle.result()
+
+
+async def test_whole_numbers_come_back_exact_whatever_their_size(app: Faena, h: Harness) -> None:
+    numbers = [2**53 + 1, -(2**63), 2**64 - 1, 10**30]
+
+    @app.queue("sums").task
+    async def same(number: int) -> int:
+        return number
+
+    receipts = await same.enqueue_many(numbers)
+    await h.drain()
+    assert [await receipt.handle.result() for receipt in receipts] == numbers
+    views = [await receipt.handle.view() for receipt in receipts]
+    assert [view.result for view in views] == [str(number).encode() for number in numbers]

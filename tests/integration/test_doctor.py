@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import time
 from collections.abc import AsyncIterator, Iterator
 
@@ -170,6 +171,53 @@ async def test_every_node_of_a_cluster_is_examined() -> None:
     for server in fleet.servers:
         assert found[f"cluster 127.0.0.1:{server.port}"].level == "ok"
         assert found[f"replicas 127.0.0.1:{server.port}"].level == "warn"
+
+
+@pytest.fixture(scope="module")
+def lone_node() -> Iterator[Server]:
+    """A cluster of one node."""
+    rules = ("cluster-enabled yes", "cluster-require-full-coverage no")
+    with Server(*HEALTHY, *rules) as server, server.client() as client:
+        client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+        yield server
+
+
+async def _is_up(node: Server) -> bool:
+    with node.client() as client:
+        return client.cluster("INFO")["cluster_state"] == "ok"
+
+
+async def test_slots_that_nobody_serves_are_found(lone_node: Server) -> None:
+    await eventually(lambda: _is_up(lone_node))
+    wire = Wire(Address.parse(f"redis+cluster://127.0.0.1:{lone_node.port}"))
+    assert (await _find(wire, "cluster")).level == "ok"
+    await wire.call("CLUSTER", "DELSLOTS", 16383)
+    found = await _find(wire, "cluster")
+    await wire.call("CLUSTER", "ADDSLOTS", 16383)
+    await wire.close()
+    assert (found.level, found.value) == ("fail", "ok, 16383 of 16384 slots served")
+
+
+async def test_a_node_of_a_cluster_wants_a_cluster_url(lone_node: Server) -> None:
+    await eventually(lambda: _is_up(lone_node))
+    wire = Wire(Address.parse(lone_node.url))
+    found = await _find(wire, "cluster")
+    await wire.close()
+    assert (found.level, found.value) == ("fail", "this is a cluster")
+    assert "valkey+cluster://" in (found.advice or "")
+
+
+async def test_a_file_that_cannot_be_written_is_found() -> None:
+    with Server(*HEALTHY) as server, server.client() as client:
+        wire = Wire(Address.parse(server.url))
+        assert (await _find(wire, "persistence")).level == "ok"
+        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (1, 1))
+        client.set("k", "v")
+        await eventually(lambda: client.info("persistence")["aof_last_write_status"] == "err")
+        found = await _find(wire, "persistence")
+        await wire.close()
+    assert (found.level, found.value) == ("fail", "last write failed")
+    assert found.advice == "make room on the server's disk"
 
 
 async def test_eviction_is_refused_at_start_unless_allowed(wire: Wire) -> None:

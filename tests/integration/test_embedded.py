@@ -20,6 +20,7 @@ import pytest
 import redis
 
 from faena.embedded import Embedded, binary
+from faena.embedded.watcher import connect
 from faena.errors import ConfigError, StoreUnavailable
 from tests._support.embedded import (
     Member,
@@ -29,6 +30,7 @@ from tests._support.embedded import (
     wait_until_free,
     watcher_pid,
 )
+from tests._support.valkey import Server
 
 
 @pytest.fixture
@@ -278,6 +280,28 @@ def test_a_stranger_behind_the_stale_socket_is_neither_joined_nor_harmed(home: P
         stranger.listen()
         with Embedded.join(home) as member:
             assert get(member.url, "colour") == "red"
+
+
+def test_a_server_without_our_token_is_a_stranger_whatever_it_answers(
+    home: Path, valkey: Server
+) -> None:
+    home.mkdir()
+    address, token = valkey.directory / "valkey.sock", home / "token"
+    with valkey.client() as client:
+        for ours, theirs in (
+            ("abc", ""),
+            ("abc", "abd"),
+            ("abc", "abcd"),
+            ("", ""),
+            ("abc", "abc"),
+        ):
+            token.write_text(ours)
+            client.config_set("availability-zone", theirs)
+            conversation = connect(address, token)
+            assert (conversation is not None) == (ours == theirs == "abc"), (ours, theirs)
+            if conversation is not None:
+                conversation.close()
+        client.config_set("availability-zone", "")
 
 
 def test_a_frozen_server_is_reported_and_joined_again_once_it_thaws(home: Path) -> None:

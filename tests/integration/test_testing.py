@@ -13,8 +13,9 @@ import pytest
 
 from faena import DeadLetters, Discard, Faena, Job, Limit, RateLimited, Retry, Snooze
 from faena.errors import ConfigError, PayloadError
-from faena.outcomes import Buried
+from faena.outcomes import Buried, Released
 from faena.testing import Clock, attempt, harness, run_inline, shared_url, sync_harness
+from faena.testing.report import _WORDS, Ran, Report
 from tests._support.valkey import Server, free_port
 
 ELSEWHERE = f"redis://127.0.0.1:{free_port()}"
@@ -120,6 +121,14 @@ async def test_a_failing_assertion_shows_what_was_enqueued_instead(shop: Shop) -
     )
 
 
+async def test_a_number_of_jobs_means_so_many_and_not_more(shop: Shop) -> None:
+    async with harness(shop.app) as h:
+        await shop.welcome.enqueue_many(["ana", "leo"])
+        for count in (0, 1, 3):
+            with pytest.raises(AssertionError, match=rf"expected {count} jobs? of .*, found 2"):
+                await h.assert_enqueued(shop.welcome, count=count)
+
+
 async def test_an_expectation_that_no_job_could_meet_is_refused(shop: Shop) -> None:
     async with harness(shop.app) as h:
         with pytest.raises(PayloadError, match="expected str"):
@@ -155,6 +164,13 @@ async def test_a_report_can_insist_that_everything_completed(shop: Shop) -> None
         with pytest.raises(AssertionError, match="LookupError: no such address") as failed:
             (await h.drain()).check()
     assert "raise LookupError" in str(failed.value)
+
+
+@pytest.mark.parametrize("ending", sorted({*_WORDS.values(), "parked"} - {"completed"}))
+def test_any_other_ending_is_none_that_a_report_insists_on(ending: str) -> None:
+    ran = Ran(queue="q", task="t", id="a", number=1, ending=ending, outcome=Released())
+    with pytest.raises(AssertionError, match=f"must all complete, got .*{ending}"):
+        Report((ran,)).check()
 
 
 async def test_time_passes_only_when_the_test_says_so(shop: Shop) -> None:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from faena import Faena, producer
 from faena.engine.address import Address
 from faena.engine.wire import Wire
 from faena.errors import StoreRejected, StoreUnavailable
@@ -82,6 +83,23 @@ async def test_a_switched_primary_is_followed_by_connections_that_were_open(
     await eventually(is_on_the_other, within=8)
     with pytest.raises(StoreUnavailable):
         await asyncio.wait_for(blocked, 1)
+
+
+async def test_a_receipt_says_replicated_when_as_many_have_confirmed(
+    quiet: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = Faena("shop", quiet.primary.url)
+
+    @app.queue("mail").task
+    async def note() -> None: ...
+
+    with quiet.primary.client() as client:
+        await eventually(lambda: client.wait(1, 100) == 1)
+    async with app:
+        assert (await note.enqueue(durability="replicated")).durability == "replicated(1)"
+        monkeypatch.setattr(producer, "_DURABLE_WITHIN_S", 0.05)
+        receipt = await note.enqueue(durability="replicated(2)")
+    assert (receipt.status, receipt.durability) == ("created", "memory")
 
 
 async def test_sentinels_that_are_down_are_passed_over(quiet: Watched) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ import pytest
 from faena import Faena, Retry, State
 from faena.errors import PayloadError, StoreUnavailable
 from faena.worker import executor
+from faena.worker.fetcher import Fetcher
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
 
@@ -219,3 +220,30 @@ async def test_a_worker_that_has_stopped_is_known_no_more(app: Faena) -> None:
     assert not await known()
     engine = (await app.runtime()).engine
     assert not await engine.command("EXISTS", "q", "about")
+
+
+async def test_an_idle_worker_starts_a_job_before_it_notes_what_else_was_answered(
+    app: Faena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @app.queue("q").task
+    async def nothing() -> None: ...
+
+    done: list[str] = []
+    for name in ("_start", "_note"):
+        method = getattr(Fetcher, name)
+
+        def record(
+            fetcher: Fetcher, *args: Any, name: str = name, method: Callable[..., None] = method
+        ) -> None:
+            if args[-1].claimed:
+                done.append(name)
+            method(fetcher, *args)
+
+        monkeypatch.setattr(Fetcher, name, record)
+    worker = await app.worker()
+    running = asyncio.create_task(worker.run())
+    await eventually(lambda: any(one._spare for one in worker._fetchers.values()))
+    await (await nothing.enqueue()).handle.result(timeout="30s")
+    worker.stop()
+    await running
+    assert done == ["_start", "_note"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+
 import msgspec
 import pytest
 
@@ -196,3 +199,38 @@ async def test_an_exchange_that_wants_less_than_nothing_is_refused_before_it_set
     with pytest.raises(ScriptError, match="BAD_ARGUMENT number 5"):
         await rig.turn(-1, ("a", lease, Completed()))
     assert await rig.is_untouched()
+
+
+async def test_all_jobs_that_are_due_are_made_ready_together_and_no_other(rig: Rig) -> None:
+    for number, job in enumerate(("a", "b", "c", "d"), 1):
+        await rig.add(job, delay=number * SECOND)
+    rig.clock.go(3)
+    exchanged = await rig.turn()
+    assert await rig.states() == {"a": "ready", "b": "ready", "c": "ready", "d": "delayed"}
+    assert exchanged.next_at == T0 + 4 * SECOND
+    assert [claim.id for claim in (await rig.turn(9)).claimed] == ["a", "b", "c"]
+
+
+async def test_a_claim_from_a_quiet_queue_asks_once_what_others_ask_five_times(rig: Rig) -> None:
+    async def asked() -> Counter[str]:
+        info = (await rig.engine.wire.call("INFO", "commandstats")).decode()
+        calls = re.findall(r"cmdstat_(\w+):calls=(\d+)", info)
+        return Counter({verb: int(number) for verb, number in calls})
+
+    await rig.turn()  # the settings are read, and nothing is to be pruned for a second
+    await rig.add("a")
+    before = await asked()
+    assert len((await rig.turn(1)).claimed) == 1
+    spent = await asked() - before
+    assert {verb: spent[verb] for verb in ("zrange", "hgetall")} == {"zrange": 0, "hgetall": 0}
+
+
+async def test_the_record_of_a_call_outlives_any_lease(rig: Rig) -> None:
+    longest_s = 3600
+    await rig.declare(lease=f"{longest_s}s")
+    await rig.add("alone")
+    await rig.add("a", "b")
+    await rig.claim()
+    for caller in ("producer", "worker"):
+        left_s = await rig.engine.command("TTL", "q", f"call:{caller}")
+        assert longest_s - 60 < left_s <= longest_s, caller

@@ -117,3 +117,14 @@ async def test_at_most_a_slice_is_rescued_in_one_call(rig: Rig) -> None:
     await rig.turn()
     states = list((await rig.states()).values())
     assert (states.count("ready"), states.count("running")) == (25, 125)
+
+
+async def test_only_leases_that_have_run_out_are_rescued(rig: Rig) -> None:
+    await rig.add("a", "b", "c")
+    await rig.claim(worker="lost")
+    rig.clock.go(LEASE / SECOND / 2)
+    await rig.claim(worker="alive")
+    rig.clock.go(LEASE / SECOND / 2)
+    await rig.turn()
+    assert await rig.states() == {"a": "ready", "b": "running", "c": "ready"}
+    assert set((await rig.dump())["leases"]) == {"b"}

@@ -213,3 +213,11 @@ async def test_twenty_errors_are_kept_and_the_oldest_go(rig: Rig) -> None:
     info = (await rig.dump())["info:a"]
     assert info.pop("errors") == "23"
     assert sorted(info) == sorted(f"error:{number}" for number in range(4, 24))
+
+
+async def test_a_result_is_kept_byte_for_byte(rig: Rig) -> None:
+    for result in (b"9007199254740993", b"-1e400", b"[]", b'{"n":18446744073709551615}'):
+        await rig.run("a", Completed(result))
+        ((_, _, _, _, _, kept, *_),) = await rig.engine.look("q", ["a"])
+        assert kept == result
+        await rig.engine.remove("q", ["a"])

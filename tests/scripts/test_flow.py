@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from faena.engine.mail import Mail
+from faena.outcomes import Completed
 from tests._support.rig import Rig
 
 
@@ -133,3 +134,39 @@ async def test_an_id_is_written_by_one_plan_at_a_time(rig: Rig, mail: Mail) -> N
     assert await mail.flow("q", "f", "start", 1, 2, 2, "one") == "another"
     assert await mail.flow("q", "f", "start", 1, 1, 1, "two") == "OK"
     assert await mail.flow("q", "f", "open", 1, *first, *node(rig, 1, 0)) == "running"
+
+
+async def end(rig: Rig, mail: Mail, flow: str) -> None:
+    """A flow of one node that has completed."""
+    fields = [msgspec.msgpack.encode([rig.queue, flow, "n", "noop"]), "j:1", b"\x90", "k:1"]
+    await mail.flow(
+        "q", flow, "put", 1, "v:1", *fields, msgspec.msgpack.encode([0]), "s:1", "waiting 0 0"
+    )
+    await mail.flow("q", flow, "start", 1, 1, 1)
+    await mail.done("q", await errands(rig))
+    await rig.run(flow, Completed(), tells=f"f:q:{flow}:1")
+    letters = await mail.letters("q", "q")
+    await mail.receive("q", "q", letters)
+    await mail.posted("q", "q", letters[-1].id)
+    assert await mail.flow_fields("q", flow, ["state"]) == [b"completed"]
+
+
+async def test_a_flow_that_has_ended_is_kept_for_a_week(rig: Rig, mail: Mail) -> None:
+    await end(rig, mail, "old")
+    rig.clock.go(1)
+    await end(rig, mail, "young")
+    rig.clock.go(7 * 86400 - 1)
+    await end(rig, mail, "new")
+    assert await mail.flows("q", is_live=False, limit=9) == ["new", "young"]
+    assert "flow:old" not in await rig.dump()
+    assert "flow:young" in await rig.dump()
+
+
+async def test_no_more_than_ten_thousand_ended_flows_are_kept(rig: Rig, mail: Mail) -> None:
+    await end(rig, mail, "first")
+    names = [part for number in range(10_000) for part in (rig.clock.now, f"f{number:05d}")]
+    await rig.engine.command("ZADD", "q", "flows_done", *names)
+    rig.clock.go(1)
+    await end(rig, mail, "last")
+    assert await rig.engine.command("ZCARD", "q", "flows_done") <= 10_000
+    assert await rig.engine.command("ZSCORE", "q", "flows_done", "last") is not None

@@ -68,3 +68,17 @@ async def test_a_group_that_has_ended_is_kept_for_a_week(rig: Rig, mail: Mail) -
     await mail.seal_group("q", "g", 0)
     assert 6 * 86400 < await rig.engine.command("TTL", "q", "group:g") <= 7 * 86400
     assert "groups" not in await rig.dump()
+
+
+async def test_callbacks_wait_for_the_last_member(rig: Rig, mail: Mail) -> None:
+    await mail.open_group("q", "g", CALLBACK)
+    await rig.add("a", "b", "c", tells="g:q:g:")
+    await mail.seal_group("q", "g", 3)
+    lease = await rig.claim(3)
+    await rig.turn(0, ("a", lease, Completed()), ("b", lease, Completed()))
+    await read_all(rig, mail)
+    assert await errands(rig) == []
+    assert "groups" in await rig.dump()
+    await rig.turn(0, ("c", lease, Completed()))
+    await read_all(rig, mail)
+    assert await errands(rig) == ["g:g:complete:q.g.complete", "g:g:success:q.g.success"]

@@ -45,6 +45,14 @@ async def test_a_letter_that_is_brought_twice_is_read_once(rig: Rig, mail: Mail)
     assert await states(rig) == ["completed", "sent"]
 
 
+async def test_a_result_reaches_the_flow_byte_for_byte(rig: Rig, mail: Mail) -> None:
+    await begin(rig, mail, "fail")
+    lease = await rig.claim()
+    await rig.turn(0, ("f.1", lease, Completed(b"9007199254740993")))
+    await mail.receive("q", "q", await mail.letters("q", "q"))
+    assert await mail.flow_fields("q", "f", ["r:1"]) == [b"9007199254740993"]
+
+
 async def test_rules_decide_for_each_child(rig: Rig, mail: Mail) -> None:
     await begin(rig, mail, "fail", "continue", "ignore")
     lease = await rig.claim()
