@@ -23,7 +23,7 @@ from bench.lanes_fill import Producer, decades, producing
 from bench.server import Server
 from faena.engine.scripts import Settlement, Turn
 from faena.outcomes import Completed
-from faena.producer import CallIds
+from faena.producing.batcher import CallIds
 
 SIZES: tuple[int, ...] = (1, 100)
 """Jobs in a claim: the fewest, and as many as a worker takes at most."""

@@ -18,7 +18,7 @@ from bench.adapter import PeerFailed
 from bench.lanes_fill import producing
 from bench.lanes_shop import QUEUE, Served, Work, tenant_name, working
 from bench.server import Server
-from faena.lanes import lane_of
+from faena.tenancy.lanes import lane_of
 
 WEIGHTS = (1, 2, 4)
 EQUALS = 20

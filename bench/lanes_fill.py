@@ -14,13 +14,13 @@ import msgspec
 
 from bench.lanes_shop import QUEUE, Work, build, tenant_name
 from faena import Faena
-from faena.client import Frame
 from faena.engine import Engine
 from faena.engine.settings import declaration
-from faena.lanes import place_facts
 from faena.options import EnqueueOptions
-from faena.producer import CallIds
-from faena.tenants import Tenant
+from faena.producing.batcher import CallIds
+from faena.producing.sealing import Frame
+from faena.tenancy.lanes import place_facts
+from faena.tenancy.tenants import Tenant
 
 _CHUNK = 300
 

@@ -34,8 +34,8 @@ from faena.engine.scripts import Settlement, Turn
 from faena.engine.settings import declaration
 from faena.options import QueueOptions, Retain
 from faena.outcomes import Buried, Completed, ErrorRecord, Outcome, Retried, Snoozed
-from faena.producer import BATCH, CallIds
-from faena.worker.fetcher import BATCH as MOST
+from faena.producing.batcher import BATCH, CallIds
+from faena.worker.fetch.fetcher import BATCH as MOST
 
 GOAL_US = 5000.0
 QUEUE = "million"

@@ -21,13 +21,13 @@ import redis
 from bench.script_meter import Figures
 from bench.server import running_server
 from faena.engine import Address, Engine, Wire
-from faena.engine.desk import SLICE, DeskCalls
+from faena.engine.calls.deadletter import SLICE, DeskCalls
 from faena.engine.envelope import seal
 from faena.engine.scripts import Settlement, Turn
 from faena.engine.settings import declaration
 from faena.options import Priority, QueueOptions, Retain
 from faena.outcomes import Buried, DeathNote, ErrorRecord
-from faena.producer import CallIds
+from faena.producing.batcher import CallIds
 
 QUEUE: Final = "dead"
 DEAD: Final = 100_000

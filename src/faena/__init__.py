@@ -1,13 +1,11 @@
 """Background jobs for multi-tenant services: durable, fair, fast."""
 
 from faena.app import Faena
-from faena.deadletter.item import DeadGroup, DeadLetter, DeadPage, DeadStats
-from faena.deadletter.progress import RedriveView
+from faena.deadletter.redrive_view import RedriveView
+from faena.deadletter.views import DeadGroup, DeadLetter, DeadPage, DeadStats
+from faena.declaring.hooks import Death, Failure
 from faena.errors import FaenaError
 from faena.flows import Flow, FlowView, Group, GroupView, NodeView, Plan
-from faena.handle import Handle
-from faena.hooks import Death, Failure
-from faena.identity import IdempotencyKey, WebhookKey
 from faena.job import Job, JobView
 from faena.limits import Limit
 from faena.middleware import Middleware
@@ -23,16 +21,18 @@ from faena.options import (
 )
 from faena.outcomes import Discard, RateLimited, Snooze
 from faena.pool import Pool
+from faena.producing.handle import Handle
+from faena.producing.receipt import Receipt
 from faena.queue import Queue
-from faena.receipt import Receipt
 from faena.remote import RemoteQueue, Stub
 from faena.retry import Retry
-from faena.shares import Shares, Waits
+from faena.scheduling.view import ScheduleView
 from faena.states import State
 from faena.task import Draft, Task
 from faena.telemetry.events import Event
-from faena.tenants import Tenant, TenantView
-from faena.timetable import ScheduleView
+from faena.tenancy.shares import Shares, Waits
+from faena.tenancy.tenants import Tenant, TenantView
+from faena.values.ids import IdempotencyKey, WebhookKey
 from faena.worker.worker import Worker, WorkerOptions
 
 __all__ = [

@@ -10,31 +10,31 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Unpack
 
-from faena.deadletter.carrier import Carrier
 from faena.deadletter.desk import Desk
-from faena.deadletter.reach import Reach
 from faena.deadletter.redrive import Redrives
+from faena.deadletter.redrive_takeover import Carrier
+from faena.deadletter.shards import Reach
 from faena.deadletter.upkeep import Upkeep
-from faena.duration import Duration, to_s
+from faena.declaring.hooks import ENDS
 from faena.engine import Engine
 from faena.engine.engine import Clock
 from faena.engine.settings import declaration
 from faena.errors import ConfigError
-from faena.estate import Estate
 from faena.flows import Flow, Group, Plan, chain, chord
-from faena.hooks import ENDS
-from faena.identity import IdFactory
 from faena.middleware import Middleware
-from faena.naming import check_name
 from faena.options import DeadLetters, build
 from faena.options.fields import check_is
 from faena.queue import Queue
-from faena.recurring import MISSING, Recurring, RecurringFields, TimedFields, check_task
-from faena.roster import Roster
-from faena.runtime import Connection, Runtime
-from faena.schedules import Schedules
+from faena.registry import Roster
+from faena.runtime.connections import Connection, Runtime
+from faena.scheduling.decorators import MISSING, Recurring, RecurringFields, TimedFields, check_task
+from faena.scheduling.schedules import Schedules
+from faena.sharding.router import Estate
 from faena.task import Draft, Task
 from faena.telemetry.events import Event, follow, read_kinds, read_since
+from faena.values.duration import Duration, to_s
+from faena.values.ids import IdFactory
+from faena.values.names import check_name
 from faena.worker.beside import Beside
 from faena.worker.worker import Served, Worker, WorkerOptions
 

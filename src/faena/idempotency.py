@@ -22,18 +22,20 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Final, Generic, Literal, Self, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeAlias, TypeVar, overload
 
 import msgspec
 
 from faena.codec import Codec, codec_for
-from faena.duration import Duration, to_ms, to_us
 from faena.errors import FaenaError, InvalidTransition
-from faena.identity import BuiltKey, IdempotencyKey, WebhookKey, check_key
 from faena.job import Job
 from faena.options.fields import check_is
 from faena.outcomes import Snooze
-from faena.runtime import Runtime
+from faena.values.duration import Duration, to_ms, to_us
+from faena.values.ids import BuiltKey, IdempotencyKey, WebhookKey, check_key
+
+if TYPE_CHECKING:
+    from faena.runtime.connections import Runtime
 
 Status = Literal["began", "pending", "completed"]
 Key: TypeAlias = str | BuiltKey

@@ -12,7 +12,7 @@ from faena.codec import codec_for
 from faena.outcomes import ErrorRecord
 from faena.retry import Terms
 from faena.states import State
-from faena.view import View
+from faena.values.view import View
 
 SCHEDULE_HEADER = "faena-schedule"
 INSTANT_HEADER = "faena-instant"

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Final, overload
 
-from faena.duration import Duration, describe, to_us
 from faena.errors import ConfigError
-from faena.number import check_whole
+from faena.values.duration import Duration, describe, to_us
+from faena.values.numbers import check_whole
 
 _MOST: Final = 1_000_000_000
 _SHORTEST_US: Final = 1_000

@@ -19,10 +19,10 @@ from typing import ClassVar, Final, Literal
 
 import msgspec
 
-from faena import duration
 from faena.errors import ConfigError, nearest
-from faena.naming import check_words
-from faena.number import check_whole
+from faena.values import duration
+from faena.values.names import check_words
+from faena.values.numbers import check_whole
 
 Scope = Literal["queue", "tenant"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from faena.errors import ConfigError
-from faena.naming import check_name
-from faena.number import check_whole
 from faena.options.fields import check_choice
+from faena.values.names import check_name
+from faena.values.numbers import check_whole
 
 SERVES = ("all", "shared", "dedicated")
 """What workers may serve of a queue that lives in several homes."""

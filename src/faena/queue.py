@@ -7,21 +7,17 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack
 
 from faena.codec import codec_for
-from faena.costs import check_units
-from faena.duration import Duration, to_s, to_us
+from faena.declaring.handler import Handler, make_handler, name_of, refuse_bare
+from faena.declaring.hooks import as_hook, check_hook, word_of
+from faena.declaring.registrar import BatchFields, BatchRegistrar, Registrar
 from faena.engine import Engine
 from faena.engine.behalf import on_behalf
-from faena.engine.moving import Moving
+from faena.engine.calls.transfer import Moving
 from faena.engine.settings import WRITTEN, read_settings, written
 from faena.errors import ConfigError
-from faena.handle import Handle
-from faena.handler import Handler, make_handler, name_of, refuse_bare
-from faena.hooks import as_hook, check_hook, word_of
 from faena.idempotency import Idempotency
-from faena.inspector import Overview, Page
+from faena.inspection.inspector import Overview, Page
 from faena.limits import Limit
-from faena.naming import check_label, check_name, check_reason
-from faena.number import check_whole
 from faena.options import (
     Backpressure,
     BatchOptions,
@@ -31,6 +27,7 @@ from faena.options import (
     TaskOptions,
     build,
 )
+from faena.options.costs import check_units
 from faena.options.queue import MOST_SHARDS, check_parts
 from faena.options.settings import (
     CHANGEABLE,
@@ -40,13 +37,16 @@ from faena.options.settings import (
     changed,
     check_changeable,
 )
-from faena.registrar import BatchFields, BatchRegistrar, Registrar
+from faena.producing.handle import Handle
 from faena.retry import Retry
-from faena.sharding import HomesView, reshard, view_homes
-from faena.shares import Shares, shares_of
+from faena.sharding.view import HomesView, reshard, view_homes
 from faena.states import FINISHED, State, state_of
 from faena.task import Task
-from faena.tenants import Tenant, TenantView, busiest, check_lanes
+from faena.tenancy.shares import Shares, shares_of
+from faena.tenancy.tenants import Tenant, TenantView, busiest, check_lanes
+from faena.values.duration import Duration, to_s, to_us
+from faena.values.names import check_label, check_name, check_reason
+from faena.values.numbers import check_whole
 
 if TYPE_CHECKING:
     from faena.app import Faena

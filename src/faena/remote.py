@@ -17,26 +17,26 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, Unpack, overload
 
 from faena.codec import codec_for
-from faena.costs import task_costs
+from faena.declaring.handler import Handler
 from faena.engine.settings import COST_OF, PLACING, placing_of
 from faena.errors import ConfigError
-from faena.handler import Handler
 from faena.job import Job
-from faena.naming import check_name
-from faena.number import check_whole
 from faena.options import QueueOptions, priority_of
+from faena.options.costs import task_costs
 from faena.options.settings import Settings
 from faena.queue import Queue
 from faena.retry import Retry
-from faena.shares import Shares
 from faena.task import Draft, EnqueueFields, Receipt, Task
-from faena.tenants import Tenant, TenantView
+from faena.tenancy.shares import Shares
+from faena.tenancy.tenants import Tenant, TenantView
+from faena.values.names import check_name
+from faena.values.numbers import check_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from faena.app import Faena
-    from faena.runtime import Runtime
+    from faena.runtime.connections import Runtime
 
 P = TypeVar("P")
 R = TypeVar("R")

@@ -14,9 +14,9 @@ from typing import Any, Final, NamedTuple, Never, Protocol, TypeAlias, TypedDict
 
 import msgspec
 
-from faena.duration import LONGEST_US, Duration, to_us
 from faena.errors import ConfigError, nearest
-from faena.number import check_real, check_whole
+from faena.values.duration import LONGEST_US, Duration, to_us
+from faena.values.numbers import check_real, check_whole
 
 MOST_ATTEMPTS: Final = 1_000
 

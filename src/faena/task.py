@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict, TypeVar, U
 
 import msgspec
 
-from faena.costs import cost_fact
-from faena.duration import Duration
-from faena.engine.envelope import NewJob
-from faena.engine.patience import within
+from faena.engine.envelope import NewJob, Place
+from faena.engine.wire.patience import within
 from faena.errors import (
     ArgumentError,
     ConfigError,
@@ -24,11 +22,7 @@ from faena.errors import (
     StoreUnavailable,
     as_argument,
 )
-from faena.handle import Handle
-from faena.handler import Handler
-from faena.identity import Label, as_label
 from faena.job import Job, Spec
-from faena.lanes import Place, place_facts
 from faena.middleware import wrap_enqueue
 from faena.options import (
     Durability,
@@ -41,16 +35,22 @@ from faena.options import (
     of_many,
     of_one,
 )
-from faena.producer import BATCH, BATCH_BYTES, PLACED, cut_off, told
-from faena.receipt import Receipt, accepted, kept, receipt_of
+from faena.options.costs import cost_fact
+from faena.producing.batcher import BATCH, BATCH_BYTES, PLACED, cut_off, told
+from faena.producing.handle import Handle
+from faena.producing.receipt import Receipt, accepted, kept, receipt_of
+from faena.producing.sealing import Frame, seal_job
 from faena.retry import Retry
-from faena.sealing import Frame, seal_job
+from faena.tenancy.lanes import place_facts
+from faena.values.duration import Duration
+from faena.values.ids import Label, as_label
 
 if TYPE_CHECKING:
     from faena.app import Faena
-    from faena.hooks import Death, Failure
-    from faena.registrar import TaskFields
-    from faena.runtime import Runtime
+    from faena.declaring.handler import Handler
+    from faena.declaring.hooks import Death, Failure
+    from faena.declaring.registrar import TaskFields
+    from faena.runtime.connections import Runtime
 
 P = TypeVar("P")
 R = TypeVar("R")

@@ -11,9 +11,9 @@ from typing import Any
 from faena import Faena, Job, Worker, WorkerOptions
 from faena.engine import Address
 from faena.errors import StoreUnavailable
-from faena.homes import Home
 from faena.options import Durability, EnqueueOptions
-from faena.sealing import seal_job
+from faena.producing.sealing import seal_job
+from faena.sharding.table import Home
 from faena.worker.worker import Served
 from tests._support.valkey import Server
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from faena.engine import Wire
-from faena.engine.request import Argument, Key, Script
+from faena.engine.wire.request import Argument, Key, Script
 from faena.errors import StoreUnavailable
 
 Fault = Literal["none", "lost", "doubled", "kept", "vanished"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from faena.deadletter.baton import Baton
-from faena.engine.desk import DeskCalls
-from faena.engine.mail import Mail
-from faena.engine.moving import Moving
-from faena.engine.scheduling import Change, Shot, fire, write
+from faena.deadletter.redrive_lock import Baton
+from faena.engine.calls.deadletter import DeskCalls
+from faena.engine.calls.flows import Mail
+from faena.engine.calls.scheduling import Change, Shot, fire, write
+from faena.engine.calls.transfer import Moving
 from faena.limits import Limit
 from faena.outcomes import Buried, Completed, DeathNote, Limited, Retried
 from tests._support.morgue import new_redrive

@@ -8,8 +8,8 @@ from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from faena.engine import Wire
-from faena.engine.request import Argument, Key, Script
-from faena.engine.topology import Node
+from faena.engine.wire.request import Argument, Key, Script
+from faena.engine.wire.topology import Node
 
 
 class GatedWire(Wire):

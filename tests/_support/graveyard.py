@@ -10,7 +10,7 @@ from faena.engine import Engine
 from faena.engine.scripts import Settlement, Turn
 from faena.options import EnqueueOptions
 from faena.outcomes import Buried, DeathNote, ErrorRecord
-from faena.sealing import seal_job
+from faena.producing.sealing import seal_job
 
 app = Faena("graveyard")
 mail = app.queue("mail", retry=Retry.never(), retain=Retain(dead_count=None), lease="5s")

@@ -15,7 +15,7 @@ import uvloop
 
 from faena.engine import Engine
 from faena.engine.scripts import Exchanged
-from faena.worker.signals import handling, stopping
+from faena.worker.supervise.signals import handling, stopping
 from faena.worker.worker import WorkerOptions
 from tests._support.ledger import Ledger
 from tests._support.shop import Plan, open_shop

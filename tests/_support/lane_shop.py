@@ -19,9 +19,9 @@ import msgspec
 import uvloop
 
 from faena import Faena, Limit, RateLimited, Retain, Retry
+from faena.inspection.audit import audit
 from faena.job import Job
-from faena.services.audit import audit
-from faena.worker.signals import handling, stopping
+from faena.worker.supervise.signals import handling, stopping
 from faena.worker.worker import WorkerOptions
 from tests._support.crew import Crew, Hand
 from tests._support.eventually import eventually

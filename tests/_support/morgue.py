@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from faena.engine.desk import DeskCalls, Filter, Found, Place, Step
+from faena.engine.calls.deadletter import DeskCalls, Filter, Found, Place, Step
 from faena.engine.scripts import Settlement, Turn
 from faena.outcomes import Buried, DeathNote, ErrorRecord
 from tests._support.rig import Rig

@@ -17,9 +17,10 @@ from typing import Final, NamedTuple
 
 import click
 
-from faena import errors, naming
+from faena import errors
 from faena.cli.root import roof
 from faena.states import State
+from faena.values import names
 
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = ROOT / "docs" / "reference"
@@ -54,7 +55,9 @@ OPTIONS: Final = (
     Part("Retain", "faena.options.retain:Retain", "`retain=…`"),
     Part("Unique", "faena.options.unique:Unique", "`unique=…` of an enqueue call"),
     Part("Durability", "faena.options.durability:Durability", "`durability=…` of an enqueue call"),
-    Part("Schedule", "faena.recurring:ScheduleFields", "`@app.cron(…)`, `@app.every(…)`"),
+    Part(
+        "Schedule", "faena.scheduling.decorators:ScheduleFields", "`@app.cron(…)`, `@app.every(…)`"
+    ),
     Part("Pool", "faena.pool:Pool", "`app.pool(name, queues, …)`"),
     Part("Worker", "faena.worker.worker:WorkerOptions", "`app.run_worker(…)`"),
     Part("Dead letters", "faena.options.dead_letters:DeadLetters", "`Faena(dead_letters=…)`"),
@@ -63,16 +66,22 @@ OPTIONS: Final = (
 VALUES: Final = (
     Part("Job", "faena.job:Job", "what a handler gets"),
     Part("JobView", "faena.job:JobView", "`await handle.view()`, `queue.jobs(…)`"),
-    Part("Receipt", "faena.receipt:Receipt", "`await task.enqueue(…)`"),
+    Part("Receipt", "faena.producing.receipt:Receipt", "`await task.enqueue(…)`"),
     Part("ErrorRecord", "faena.outcomes:ErrorRecord", "`JobView.errors`"),
-    Part("Failure", "faena.hooks:Failure", "what hooks get: `@task.on_failure`, `@task.on_dead`"),
+    Part(
+        "Failure",
+        "faena.declaring.hooks:Failure",
+        "what hooks get: `@task.on_failure`, `@task.on_dead`",
+    ),
     Part("Event", "faena.telemetry.events:Event", "`async for event in app.events()`"),
-    Part("Health", "faena.health:Health", "`await app.health()`"),
-    Part("QueueHealth", "faena.health:QueueHealth", "`Health.queues`"),
-    Part("TenantView", "faena.tenants:TenantView", "`await queue.tenants()`"),
-    Part("ScheduleView", "faena.timetable:ScheduleView", "`await app.schedules.list()`"),
-    Part("DeadLetter", "faena.deadletter.item:DeadLetter", "`await app.dead_letters.list()`"),
-    Part("RedriveView", "faena.deadletter.progress:RedriveView", "`app.dead_letters.redrives()`"),
+    Part("Health", "faena.telemetry.health:Health", "`await app.health()`"),
+    Part("QueueHealth", "faena.telemetry.health:QueueHealth", "`Health.queues`"),
+    Part("TenantView", "faena.tenancy.tenants:TenantView", "`await queue.tenants()`"),
+    Part("ScheduleView", "faena.scheduling.view:ScheduleView", "`await app.schedules.list()`"),
+    Part("DeadLetter", "faena.deadletter.views:DeadLetter", "`await app.dead_letters.list()`"),
+    Part(
+        "RedriveView", "faena.deadletter.redrive_view:RedriveView", "`app.dead_letters.redrives()`"
+    ),
 )
 
 VARIABLES: Final[Mapping[str, str]] = {
@@ -361,13 +370,13 @@ def environment_page() -> str:
 def names_page() -> str:
     """What names and labels may look like."""
     rows = [
-        ["app, namespace, queue, task, pool, schedule, flow", f"`{naming.NAME}`"],
+        ["app, namespace, queue, task, pool, schedule, flow", f"`{names.NAME}`"],
         [
             "id, tenant, key, header name, worker, by",
-            f"1 to {naming.LABEL_MAX} printable characters without spaces",
+            f"1 to {names.LABEL_MAX} printable characters without spaces",
         ],
-        ["reason of a hold", f"1 to {naming.REASON_MAX} printable characters"],
-        ["name or code of an error", f"1 to {naming.WORDS_MAX} printable characters"],
+        ["reason of a hold", f"1 to {names.REASON_MAX} printable characters"],
+        ["name or code of an error", f"1 to {names.WORDS_MAX} printable characters"],
     ]
     return _page(
         "Names",

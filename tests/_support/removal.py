@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from faena.engine.moving import Batch, Moving
+from faena.engine.calls.transfer import Batch, Moving
+from faena.inspection.audit import audit
 from faena.outcomes import Outcome
-from faena.services.audit import audit
 from tests._support.rig import Rig
 
 EPOCH = 1

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from faena.engine.mail import Mail
+from faena.engine.calls.flows import Mail
 from tests._support.furnish import (
     furnish,
     furnish_arrivals,

@@ -15,7 +15,7 @@ import uvloop
 
 from faena import Faena, IdempotencyKey, Job, Retry
 from faena.task import Task
-from faena.worker.signals import handling, stopping
+from faena.worker.supervise.signals import handling, stopping
 from tests._support.ledger import Ledger
 
 POINTS = ("claimed", "begun", "charged", "set", "kept")

@@ -17,8 +17,8 @@ from typing import Any
 import msgspec
 
 from faena import Faena, Retain
-from faena.engine.scheduling import Fired
-from faena.services import firing
+from faena.engine.calls.scheduling import Fired
+from faena.scheduling import fire as firing
 from tests._support.ledger import Ledger
 
 LOOK_S = 0.02

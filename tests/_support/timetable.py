@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from faena.engine.calls.scheduling import Change, Fired, Shot, fire, read, write
 from faena.engine.envelope import seal
-from faena.engine.scheduling import Change, Fired, Shot, fire, read, write
 from tests._support.rig import T0, Rig
 
 OLD, NEW = "0000000000000001", "0000000000000002"

@@ -11,7 +11,7 @@ import pytest
 
 from faena import Faena, Retry
 from faena.deadletter.desk import Desk
-from faena.deadletter.progress import RedriveView
+from faena.deadletter.redrive_view import RedriveView
 from tests._support.valkey import Server
 from tests.cli.conftest import Cli, listed
 

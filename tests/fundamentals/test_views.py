@@ -14,7 +14,7 @@ from fastapi import FastAPI
 import faena
 from faena import Backpressure, Discard, Faena, Limit
 from faena.testing import Harness
-from faena.view import View
+from faena.values.view import View
 
 PRESSED = Backpressure(soft=4, hard=9)
 

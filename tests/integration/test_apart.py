@@ -10,14 +10,14 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from faena import Faena, Job
-from faena.client import Client
-from faena.engine.mail import Mail
+from faena.engine.calls.flows import Mail
 from faena.engine.scripts import Settlement, Turn
-from faena.estate import Estate
+from faena.flows.relay import Postman
+from faena.inspection.audit import audit
 from faena.outcomes import Completed
-from faena.postman import Postman
-from faena.services.audit import audit
-from faena.worker.asker import Asker
+from faena.producing.client import Client
+from faena.sharding.router import Estate
+from faena.worker.fetch.exchanger import Asker
 from faena.worker.heartbeat import Heartbeat
 from faena.worker.leases import Leases
 from tests._support.eventually import eventually

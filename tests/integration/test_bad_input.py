@@ -212,7 +212,10 @@ DECLARATIONS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a hook of deaths for failures": (
         lambda: queue().task(coroutine).on_failure(mourn),
-        "hook mourn must take a Failure, a Job, both or none, got <class 'faena.hooks.Death'>",
+        (
+            "hook mourn must take a Failure, a Job, both or none, got "
+            "<class 'faena.declaring.hooks.Death'>"
+        ),
     ),
     "a hook that is a task": (
         hooked_task,

@@ -15,8 +15,8 @@ import pytest
 from faena import Faena, Job, Middleware, Retry, State
 from faena.errors import JobCancelled, JobFailed, JobTimedOut
 from faena.middleware import Execute
-from faena.worker import executor
-from faena.worker.attempt import Stop
+from faena.worker.execute import executor
+from faena.worker.execute.attempt import Stop
 from faena.worker.worker import Worker
 from tests._support.bulk import QUICK, Bulk, results, working
 from tests._support.eventually import eventually

@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from faena.engine.address import Address
-from faena.engine.wire import Wire
+from faena.engine.wire.address import Address
+from faena.engine.wire.wire import Wire
 from faena.errors import ConfigError
-from faena.services.doctor import Finding, examine, refuse_eviction
+from faena.inspection.doctor import Finding, examine, refuse_eviction
 from tests._support.eventually import eventually
 from tests._support.fleet import Clustered
 from tests._support.valkey import Server, free_port

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from faena.estate import Estate
 from faena.options import QueueOptions
+from faena.sharding.router import Estate
 from tests._support.rig import Rig
 
 

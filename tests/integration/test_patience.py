@@ -10,7 +10,7 @@ import pytest
 
 from faena import Faena, Task
 from faena.errors import ConfigError, StoreUnavailable
-from faena.producer import BATCH
+from faena.producing.batcher import BATCH
 from tests._support.valkey import Server
 
 FAR = "1h"

@@ -10,7 +10,7 @@ import pytest
 from faena import Faena
 from faena.engine import Address, Wire
 from faena.errors import StoreRejected
-from faena.services.doctor import examine
+from faena.inspection.doctor import examine
 from tests._support.valkey import Server
 
 

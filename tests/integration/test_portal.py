@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from faena import Faena, Priority
-from faena import portal as door
 from faena.errors import ConfigError, JobCancelled, PayloadError, ResultTimeout, StoreUnavailable
+from faena.runtime import portal as door
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
 

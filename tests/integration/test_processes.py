@@ -21,9 +21,9 @@ from faena import Job, Task
 from faena.engine.scripts import Claim
 from faena.errors import JobCancelled, JobFailed
 from faena.job import Input, Spec
-from faena.worker import child
-from faena.worker.attempt import Attempt
-from faena.worker.processes import Processes
+from faena.worker.execute import process_runner as child
+from faena.worker.execute.attempt import Attempt
+from faena.worker.execute.processes import Processes
 from tests._support import apart
 from tests._support.apart import Gate
 from tests._support.eventually import eventually

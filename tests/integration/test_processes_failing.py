@@ -14,7 +14,7 @@ from faena import Retry, Task
 from faena.errors import FaenaError
 from faena.outcomes import Buried, Limited, Outcome, Snoozed
 from faena.testing import attempt
-from faena.worker import remote
+from faena.worker.execute import remote_errors as remote
 from tests._support import strange
 from tests._support.strange import KINDS, ProviderDown, Sealed, WithLock
 

@@ -13,7 +13,7 @@ import pytest
 from faena import Faena, Task
 from faena.engine import Address, Wire
 from faena.errors import ConfigError, StoreRejected, StoreUnavailable
-from faena.services.doctor import examine
+from faena.inspection.doctor import examine
 from tests._support.command import Service
 from tests._support.eventually import eventually
 from tests._support.lossy import LossyProxy

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import redis
 
-from faena.engine.desk import SLICE
+from faena.engine.calls.deadletter import SLICE
 from tests._support.command import Service, run
 from tests._support.eventually import eventually
 from tests._support.graveyard import app, fill

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from faena.deadletter.baton import Baton
-from faena.deadletter.carrier import Carrier
-from faena.deadletter.driver import Driver
 from faena.deadletter.redrive import Redrives
-from faena.engine.desk import DeskCalls
+from faena.deadletter.redrive_driver import Driver
+from faena.deadletter.redrive_lock import Baton
+from faena.deadletter.redrive_takeover import Carrier
+from faena.engine.calls.deadletter import DeskCalls
 from faena.errors import JobNotFound
 from tests._support.command import Service
 from tests._support.eventually import eventually

@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 
 from faena import Faena, RedriveView, Retain
-from faena.deadletter import driver
-from faena.deadletter.carrier import Carrier
-from faena.deadletter.reach import Reach
+from faena.deadletter import redrive_driver as driver
 from faena.deadletter.redrive import Plan, Redrives
+from faena.deadletter.redrive_takeover import Carrier
+from faena.deadletter.shards import Reach
 from faena.engine import Engine
-from faena.engine.desk import DeskCalls
+from faena.engine.calls.deadletter import DeskCalls
 from faena.engine.scripts import Settlement, Turn
 from faena.errors import StoreUnavailable
-from faena.estate import Estate
 from faena.outcomes import Buried, Completed, DeathNote, ErrorRecord
-from faena.producer import CallIds
+from faena.producing.batcher import CallIds
+from faena.sharding.router import Estate
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
 

@@ -13,7 +13,7 @@ import pytest
 
 from faena import Faena, Retry
 from faena.engine import Address, Engine, Wire
-from faena.worker import fetcher
+from faena.worker.fetch import fetcher
 from faena.worker.heartbeat import Heartbeat
 from faena.worker.leases import Leases
 from tests._support.eventually import eventually

@@ -226,8 +226,8 @@ async def test_a_worker_frozen_for_good_is_killed_and_replaced(
     yard: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
 ) -> None:
     from faena.cli.worker import command
-    from faena.worker.post import PostOptions
-    from faena.worker.supervisor import Supervisor, SupervisorOptions
+    from faena.worker.supervise.supervisor import Supervisor, SupervisorOptions
+    from faena.worker.supervise.worker_slot import PostOptions
 
     options = SupervisorOptions(silent_s=6.0, post=PostOptions(grace_s=1))
     supervisor = Supervisor(command(TARGET), options)

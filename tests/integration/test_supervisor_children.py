@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from faena.errors import ConfigError
-from faena.worker.lifeline import VARIABLE, Lifeline
-from faena.worker.post import PostOptions
-from faena.worker.supervisor import Supervisor, SupervisorOptions
-from faena.worker.ward import describe
+from faena.worker.supervise.lifeline import VARIABLE, Lifeline
+from faena.worker.supervise.supervisor import Supervisor, SupervisorOptions
+from faena.worker.supervise.worker_process import describe
+from faena.worker.supervise.worker_slot import PostOptions
 from tests._support.command import is_alive
 from tests._support.eventually import eventually
 

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from faena import Discard, Faena, Job, Middleware, Retry
 from faena.errors import JobFailed, PayloadError
-from faena.handle import Handle
 from faena.job import JobView, Spec
 from faena.middleware import Enqueue
+from faena.producing.handle import Handle
 from faena.testing import Harness, harness
 from tests._support.deployed import deployed
 from tests._support.eventually import eventually

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from faena.engine.address import Address
-from faena.engine.topology import slot_of
-from faena.engine.wire import Wire
+from faena.engine.wire.address import Address
+from faena.engine.wire.topology import slot_of
+from faena.engine.wire.wire import Wire
 from faena.errors import StoreRejected, StoreUnavailable
 from tests._support.eventually import eventually
 from tests._support.fleet import Clustered

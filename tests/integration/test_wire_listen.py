@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from faena.engine.address import Address
-from faena.engine.subscription import Subscription
-from faena.engine.wire import Wire
+from faena.engine.wire.address import Address
+from faena.engine.wire.subscription import Subscription
+from faena.engine.wire.wire import Wire
 from tests._support.eventually import eventually
 from tests._support.proxy import Proxy
 from tests._support.valkey import Server

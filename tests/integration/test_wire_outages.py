@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from faena.engine.address import Address
-from faena.engine.wire import Wire
+from faena.engine.wire.address import Address
+from faena.engine.wire.wire import Wire
 from faena.errors import StoreUnavailable
 from tests._support.eventually import eventually
 from tests._support.lua import COUNT, ECHO, READ

@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from faena import Faena, producer
-from faena.engine.address import Address
-from faena.engine.wire import Wire
+from faena import Faena
+from faena.engine.wire.address import Address
+from faena.engine.wire.wire import Wire
 from faena.errors import StoreRejected, StoreUnavailable
+from faena.producing import batcher
 from tests._support.eventually import eventually
 from tests._support.fleet import Watched
 from tests._support.lua import COUNT
@@ -97,7 +98,7 @@ async def test_a_receipt_says_replicated_when_as_many_have_confirmed(
         await eventually(lambda: client.wait(1, 100) == 1)
     async with app:
         assert (await note.enqueue(durability="replicated")).durability == "replicated(1)"
-        monkeypatch.setattr(producer, "_DURABLE_WITHIN_S", 0.05)
+        monkeypatch.setattr(batcher, "_DURABLE_WITHIN_S", 0.05)
         receipt = await note.enqueue(durability="replicated(2)")
     assert (receipt.status, receipt.durability) == ("created", "memory")
 

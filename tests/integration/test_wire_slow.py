@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from faena.engine.address import Address
-from faena.engine.wire import Wire
+from faena.engine.wire.address import Address
+from faena.engine.wire.wire import Wire
 from faena.errors import StoreRejected, StoreUnavailable
 from tests._support.lua import COUNT
 from tests._support.valkey import Server

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from faena.engine.address import Address
-from faena.engine.wire import Wire
+from faena.engine.wire.address import Address
+from faena.engine.wire.wire import Wire
 from faena.errors import ConfigError, StoreError, StoreRejected
 from tests._support.lua import COUNT
 from tests._support.tls import Authority

@@ -13,8 +13,8 @@ import pytest
 
 from faena import Faena, Retry, State
 from faena.errors import PayloadError, StoreUnavailable
-from faena.worker import executor
-from faena.worker.fetcher import Fetcher
+from faena.worker.execute import executor
+from faena.worker.fetch.fetcher import Fetcher
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
 

@@ -10,9 +10,10 @@ import pytest
 
 from faena import Worker
 from faena.errors import ConfigError, StoreUnavailable
-from faena.homes import Home
-from faena.worker import census, watchdog
+from faena.sharding.table import Home
+from faena.worker import watchdog
 from faena.worker import worker as worker_module
+from faena.worker.fetch import shard_watcher as census
 from faena.worker.worker import WorkerOptions
 from tests._support.estate import MAIN, OWN, SHARD, Estate
 from tests._support.eventually import eventually

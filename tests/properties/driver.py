@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from faena.engine import Address, Engine
 from faena.engine.scripts import Exchanged, Turn
 from faena.errors import InternalError, LeaseLost, StoreUnavailable
-from faena.services.audit import audit
+from faena.inspection.audit import audit
 from tests._support.dump import BOOKKEEPING, changes, dump, sound_dump
 from tests._support.faulty import Copy, Fault, FaultyWire
 from tests._support.rig import T0, Clock

@@ -8,16 +8,16 @@ from collections.abc import Awaitable, Mapping
 from typing import Any, NamedTuple
 
 from faena.engine import Address, Engine, Wire
+from faena.engine.calls.transfer import Moving
 from faena.engine.envelope import facts_in
-from faena.engine.moving import Moving
 from faena.engine.scripts import Answer, Settlement, Turn
 from faena.engine.settings import declaration
 from faena.errors import HomesChanged
-from faena.homes import ANNOUNCED, MOVING, Table, own_home, read_table
+from faena.inspection.audit import audit
 from faena.options import QueueOptions
 from faena.outcomes import Completed, Limited, Outcome
-from faena.services.audit import audit
-from faena.steward import Steward, standing
+from faena.sharding.relocation import Steward, standing
+from faena.sharding.table import ANNOUNCED, MOVING, Table, own_home, read_table
 from tests._support.dump import READ_ALL, Dump, read_dump
 from tests._support.gate import GatedWire
 from tests._support.lua import Lua

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from faena.engine import Engine
-from faena.steward import Steward
+from faena.sharding.relocation import Steward
 from tests._support.gate import GatedWire, Stepped
 from tests._support.rig import Clock
 

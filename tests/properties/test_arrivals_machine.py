@@ -29,9 +29,9 @@ from hypothesis.stateful import (
 from faena.engine import Address, Engine, Wire
 from faena.engine.scripts import CREATED, Settlement, Turn, pairs
 from faena.engine.settings import declaration
+from faena.inspection.audit import audit
 from faena.options import QueueOptions, Retain
 from faena.outcomes import Completed
-from faena.services.audit import audit
 from tests._support.valkey import Server
 
 IS_LONG = os.environ.get("FAENA_HYPOTHESIS") == "long"

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from faena import Limit
 from faena.engine import Address, Engine
+from faena.engine.calls.costs import spend
 from faena.engine.envelope import seal
 from faena.engine.scripts import Settlement, Turn
 from faena.engine.settings import declaration
-from faena.engine.spending import spend
-from faena.engine.wire import Wire
+from faena.engine.wire.wire import Wire
 from faena.errors import LeaseLost
 from faena.options import QueueOptions
 from faena.outcomes import Completed, Released

@@ -15,10 +15,10 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule, run_state_machine_as_test
 
-from faena.engine.desk import Decision, DeskCalls
+from faena.engine.calls.deadletter import Decision, DeskCalls
 from faena.engine.scripts import Settlement, Turn
+from faena.inspection.audit import audit
 from faena.outcomes import Buried, DeathNote, ErrorRecord
-from faena.services.audit import audit
 from tests._support.faulty import Fault
 from tests._support.morgue import new_redrive
 from tests._support.rig import SECOND

@@ -20,16 +20,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from faena import Faena, Retain
-from faena.client import Client
 from faena.engine import Address, Engine, Wire
-from faena.engine.mail import Mail
+from faena.engine.calls.flows import Mail
 from faena.engine.scripts import Settlement, Turn
 from faena.engine.settings import declaration
 from faena.errors import InvalidTransition
-from faena.estate import Estate
 from faena.flows import Flow
+from faena.flows.relay import Postman
 from faena.outcomes import Buried, Completed
-from faena.postman import Postman
+from faena.producing.client import Client
+from faena.sharding.router import Estate
 from faena.task import Draft
 from tests._support.gate import GatedWire, Stepped
 from tests._support.rig import SECOND, T0, Clock

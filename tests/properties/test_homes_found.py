@@ -6,16 +6,16 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from faena import steward
 from faena.engine import Address
-from faena.engine.moving import Moving
+from faena.engine.calls.transfer import Moving
 from faena.engine.scripts import Turn
 from faena.engine.settings import declaration
 from faena.errors import HomesChanged
-from faena.homes import Table
 from faena.options import QueueOptions
 from faena.outcomes import Completed, Limited, Released
-from faena.steward import Steward
+from faena.sharding import relocation as steward
+from faena.sharding.relocation import Steward
+from faena.sharding.table import Table
 from tests._support.gate import GatedWire
 from tests._support.rig import SECOND, Rig
 from tests._support.valkey import Server

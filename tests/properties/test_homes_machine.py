@@ -21,12 +21,12 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from faena import steward
-from faena.engine import moving
+from faena.engine.calls import transfer as moving
 from faena.engine.envelope import seal
 from faena.limits import Limit
 from faena.options import Order, QueueOptions
 from faena.outcomes import Buried, Completed, Limited, Outcome, Released, Retried, Snoozed
+from faena.sharding import relocation as steward
 from tests._support.rig import SECOND
 from tests._support.valkey import Server
 from tests.properties.homes_driver import HOMES, OWN, HomesDriver

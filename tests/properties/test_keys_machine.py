@@ -19,10 +19,10 @@ from faena.engine import Address, Engine
 from faena.engine.envelope import Facts, seal
 from faena.engine.scripts import Exchanged, Settlement, Turn
 from faena.engine.settings import declaration, limits_text
-from faena.engine.wire import Wire
+from faena.engine.wire.wire import Wire
+from faena.inspection.audit import audit
 from faena.options import QueueOptions
 from faena.outcomes import Completed, Released
-from faena.services.audit import audit
 from tests._support.rig import SECOND, Clock
 from tests._support.valkey import Server
 

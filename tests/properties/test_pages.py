@@ -13,20 +13,20 @@ from typing import Any
 
 import pytest
 
-from faena import steward
 from faena.deadletter.desk import Desk
-from faena.deadletter.reach import Reach
+from faena.deadletter.shards import Reach
 from faena.engine import Address, Engine
+from faena.engine.calls.transfer import Moving
 from faena.engine.envelope import seal
-from faena.engine.moving import Moving
 from faena.engine.settings import declaration
-from faena.estate import Estate
-from faena.homes import Table
-from faena.inspector import Inspector
+from faena.inspection.inspector import Inspector
 from faena.options import QueueOptions, Retain
 from faena.outcomes import Buried, Completed
+from faena.sharding import relocation as steward
+from faena.sharding.relocation import Steward
+from faena.sharding.router import Estate
+from faena.sharding.table import Table
 from faena.states import State
-from faena.steward import Steward
 from tests._support.gate import GatedWire, Stepped
 from tests._support.rig import BOOM, Rig
 from tests._support.valkey import Server

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faena.engine.scheduling import MOST, agenda
+from faena.engine.calls.scheduling import MOST, agenda
 from tests._support.rig import SECOND, T0, Rig
 from tests._support.timetable import plant
 

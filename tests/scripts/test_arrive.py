@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from faena.engine import Address, Engine, Wire
-from faena.engine.door import _PLACE
-from faena.engine.moving import Moving
+from faena.engine.calls.arrivals import _PLACE
+from faena.engine.calls.transfer import Moving
 from faena.engine.scripts import CREATED
 from faena.options import Backpressure, Retain
 from faena.outcomes import Completed

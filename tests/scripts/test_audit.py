@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from faena.engine.mail import Mail
+from faena.engine.calls.flows import Mail
 from faena.engine.scripts import Claim
+from faena.inspection.audit import audit
 from faena.limits import Limit
 from faena.outcomes import Completed, Retried
-from faena.services.audit import audit
 from tests._support.furnish import (
     furnish,
     furnish_flows,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from faena import Limit
-from faena.burdens import Claims
-from faena.engine.moving import Moving
+from faena.engine.calls.transfer import Claims, Moving
 from faena.errors import HomesChanged
 from tests._support.rig import SECOND, T0, Rig
 

@@ -9,7 +9,7 @@ import pytest
 
 from faena.engine import keys
 from faena.engine.loader import load, names
-from faena.services.audit import catalogued
+from faena.inspection.audit import catalogued
 from tests._support import sizes
 from tests._support.furnish import (
     furnish,

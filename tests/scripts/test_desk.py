@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from faena.engine.desk import Filter, Place, Record
+from faena.engine.calls.deadletter import Filter, Place, Record
 from faena.outcomes import Buried, Completed, DeathNote
 from tests._support.morgue import Morgue
 from tests._support.rig import BOOM, KEEP_NONE, LEASE, SECOND, T0, Rig

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faena.engine.desk import Place
+from faena.engine.calls.deadletter import Place
 from tests._support.morgue import Morgue
 from tests._support.rig import SECOND, T0, Rig
 

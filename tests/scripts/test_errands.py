@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from faena.engine.mail import Made, Mail
+from faena.engine.calls.flows import Made, Mail
 from faena.options import Backpressure
 from faena.outcomes import Completed
 from tests._support.rig import KEEP_NONE, SECOND, T0, Rig

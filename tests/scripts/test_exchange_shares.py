@@ -7,7 +7,7 @@ import pytest
 from faena.limits import Limit
 from faena.options import Order
 from faena.outcomes import Completed, Limited, Retried
-from faena.shares import Shares, Waits, shares_of
+from faena.tenancy.shares import Shares, Waits, shares_of
 from tests._support.rig import BOOM, SECOND, T0, Rig
 
 MINUTE = 60 * SECOND

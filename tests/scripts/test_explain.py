@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from faena.explanation import Explanation, Gate, read_explanation
+from faena.inspection.explanation import Explanation, Gate, read_explanation
 from faena.limits import Limit
 from faena.outcomes import Completed, Retried
 from faena.states import State

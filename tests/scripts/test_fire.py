@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from faena.engine.scheduling import Change, Shot
-from faena.engine.wire import Wire
+from faena.engine.calls.scheduling import Change, Shot
+from faena.engine.wire.wire import Wire
 from faena.errors import HomesChanged
 from faena.options import Backpressure
 from faena.outcomes import Completed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from faena.engine.mail import Mail
+from faena.engine.calls.flows import Mail
 from faena.outcomes import Completed
 from tests._support.rig import Rig
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from faena.engine.mail import Made, Mail
+from faena.engine.calls.flows import Made, Mail
 from faena.outcomes import Buried, Completed
 from tests._support.rig import BOOM, KEEP_NONE, Rig
 

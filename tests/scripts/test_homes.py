@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from faena.engine.moving import Moving
-from faena.homes import Table, read_table
+from faena.engine.calls.transfer import Moving
+from faena.sharding.table import Table, read_table
 from tests._support.rig import T0, Rig
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from faena.engine.moving import Moving
+from faena.engine.calls.transfer import Moving
 from faena.errors import ConfigError, HomesChanged
 from faena.limits import Limit
 from faena.options import Backpressure, Retain

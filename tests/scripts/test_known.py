@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from faena.engine.calls.transfer import Known
 from faena.engine.envelope import seal
-from faena.engine.moving import Known
 from faena.outcomes import Buried, Completed
 from tests._support.removal import Removal
 from tests._support.rig import BOOM, KEEP_NONE, SECOND, Rig

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faena.engine.desk import Decision, DeskCalls
+from faena.engine.calls.deadletter import Decision, DeskCalls
 from faena.engine.scripts import pairs
 from faena.outcomes import Buried, Completed
 from tests._support.rig import BOOM, LEASE, SECOND, T0, Rig, score

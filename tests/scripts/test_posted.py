@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from faena.engine.mail import Mail
+from faena.engine.calls.flows import Mail
 from faena.outcomes import Completed
 from tests._support.rig import Rig
 

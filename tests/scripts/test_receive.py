@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from faena.engine.mail import Letter, Mail
+from faena.engine.calls.flows import Letter, Mail
 from faena.outcomes import Buried, Completed
 from tests._support.rig import BOOM, Rig
 from tests.scripts.test_flow import node

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from faena.engine.wire import Wire
+from faena.engine.wire.wire import Wire
 from faena.options import Retain
 from faena.outcomes import Buried, Completed
 from tests._support.faulty import Copy, FaultyWire

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
+from faena.engine.calls.scheduling import Change, read, write
 from faena.engine.keys import channel
-from faena.engine.scheduling import Change, read, write
 from tests._support.eventually import eventually
 from tests._support.rig import SECOND, T0, Rig
 from tests._support.timetable import NEW, OLD, plant

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from faena import Limit
-from faena.engine.spending import spend
+from faena.engine.calls.costs import spend
 from faena.errors import LeaseLost
 from faena.outcomes import Completed, Retried, Snoozed
 from tests._support.rig import BOOM, SECOND, Rig

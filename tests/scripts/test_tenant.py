@@ -6,7 +6,7 @@ import pytest
 
 from faena.engine.scripts import pairs
 from faena.errors import HomesChanged
-from faena.explanation import read_explanation, read_gates
+from faena.inspection.explanation import read_explanation, read_gates
 from faena.limits import Limit
 from tests._support.removal import Removal
 from tests._support.rig import SECOND, T0, Rig

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from faena.engine.moving import Moving
+from faena.engine.calls.transfer import Moving
 from faena.errors import HomesChanged
 from faena.limits import Limit
 from tests._support.rig import SECOND, Rig

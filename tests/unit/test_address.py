@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faena.engine.address import Address, Node, Tls, mask
+from faena.engine.wire.address import Address, Node, Tls, mask
 from faena.errors import ConfigError
 
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from faena.agenda import (
+from faena.errors import ConfigError, PayloadError
+from faena.scheduling.due import (
     COUNTED,
     GRACE_US,
     TOLD,
@@ -23,8 +24,7 @@ from faena.agenda import (
     job_id,
     unpack,
 )
-from faena.errors import ConfigError, PayloadError
-from faena.options.schedule import Terms, read_terms
+from faena.scheduling.terms import Terms, read_terms
 
 T0 = 1_700_000_040_000_000
 """The beginning of a minute."""

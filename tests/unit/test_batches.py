@@ -12,7 +12,7 @@ import pytest
 
 from faena import Discard, Faena, Job, Queue, Snooze
 from faena.errors import BatchError, ConfigError, PayloadError
-from faena.worker.batch import endings_of
+from faena.worker.execute.batch import endings_of
 
 
 @dataclass

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faena.burdens import Claims, beyond, part, share_out
+from faena.engine.calls.transfer import Claims
+from faena.sharding.quota import beyond, part, share_out
 
 
 @given(st.integers(1, 1000), st.integers(1, 64))

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from faena import Faena, Limit
-from faena.burdens import check_divisible
-from faena.costs import cost_fact
 from faena.engine.settings import declaration, read_settings
 from faena.errors import ConfigError
 from faena.limits import check_stack
 from faena.options import EnqueueOptions, QueueOptions
+from faena.options.costs import cost_fact
+from faena.sharding.quota import check_divisible
 
 TOKENS = Limit("90000/min", cost="tokens")
 app = Faena("unit", "redis://127.0.0.1:1/0")

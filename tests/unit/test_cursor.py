@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from faena.cursor import read_cursor, write_cursor
-from faena.engine.desk import Place
+from faena.engine.calls.deadletter import Place
 from faena.errors import ConfigError
-from faena.reading import is_behind
+from faena.sharding.reading import is_behind
+from faena.values.cursor import read_cursor, write_cursor
 
 ABOUT = ("mail", "dead", True)
 CURSOR = write_cursor(ABOUT, "1700000000000000", "job-1", (None, 5))

@@ -10,10 +10,10 @@ import httpx
 import pytest
 
 from faena import DeadLetters, Discard, Faena
-from faena.deadletter.note import death_note
+from faena.deadletter.death_note import death_note
 from faena.errors import ConfigError
-from faena.naming import check_words
-from faena.worker.failure import TimedOut, record_of
+from faena.values.names import check_words
+from faena.worker.execute.failure import TimedOut, record_of
 
 
 class Coded(Exception):

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faena.duration import LONGEST_US, describe, to_ms, to_s, to_us
 from faena.errors import ConfigError
+from faena.values.duration import LONGEST_US, describe, to_ms, to_s, to_us
 
 
 @pytest.mark.parametrize(

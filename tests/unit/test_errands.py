@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from faena.engine.calls.flows import Errand, Made
 from faena.engine.envelope import body_of, facts_in
-from faena.engine.mail import Errand, Made
-from faena.errands import Parent, inputs_of, job_of
+from faena.flows.pending_sends import Parent, inputs_of, job_of
 from faena.job import Spec
 
 MADE = Made("q", 5, {"tells": "f:q:f:2", "lane": "@acme"}, '{"task":"noop","payload":[1]}', "f.2")

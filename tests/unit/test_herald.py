@@ -10,9 +10,9 @@ import pytest
 from faena.engine import Engine
 from faena.engine.scripts import Claim
 from faena.errors import StoreUnavailable
-from faena.homes import Home
 from faena.outcomes import Limited
-from faena.worker.herald import Herald
+from faena.sharding.table import Home
+from faena.worker.fetch.hold_broadcast import Herald
 
 CLAIM = Claim("job", "lease", None, 0.0, 0, 0, 0)
 HOUR, MINUTE = 3_600_000_000, 60_000_000

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faena.errors import ConfigError
-from faena.identity import (
+from faena.values.ids import (
     ID_ALPHABET,
     IdempotencyKey,
     IdFactory,
@@ -25,7 +25,7 @@ from faena.identity import (
     made_at_us,
     parse_key,
 )
-from faena.naming import check_label
+from faena.values.names import check_label
 
 
 def wall_ms() -> int:

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from faena import Faena, Limit
-from faena.burdens import check_divisible, check_stays
 from faena.engine.settings import PLACING, declaration, placing_of
 from faena.errors import ConfigError
-from faena.lanes import place_facts
 from faena.options import QueueOptions
+from faena.sharding.quota import check_divisible, check_stays
+from faena.tenancy.lanes import place_facts
 
 ONE = [Limit("1/s")]
 KEYED = QueueOptions(key_limits=ONE)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faena.duration import LONGEST_US
 from faena.errors import ConfigError
 from faena.limits import Limit, check_stack
+from faena.values.duration import LONGEST_US
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from faena.errors import ConfigError
-from faena.number import check_real, check_whole
+from faena.values.numbers import check_real, check_whole
 
 
 @pytest.mark.parametrize("value", [1, 5, 10])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faena.worker.pace import Pace
+from faena.worker.fetch.pace import Pace
 
 
 class Clock:

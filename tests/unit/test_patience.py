@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from faena.engine.patience import bound_at, within
-from faena.producer import _within_ms
+from faena.engine.wire.patience import bound_at, within
+from faena.producing.batcher import _within_ms
 
 
 async def test_a_bound_ends_with_its_block_also_for_tasks_that_were_begun_there() -> None:

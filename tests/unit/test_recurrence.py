@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faena.errors import ConfigError
-from faena.recurrence import Cron, Every, Once
+from faena.scheduling.recurrence import Cron, Every, Once
 
 HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)

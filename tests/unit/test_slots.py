@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from faena.worker.slots import Slots
+from faena.worker.fetch.slots import Slots
 
 
 class Queues:

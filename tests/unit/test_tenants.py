@@ -11,12 +11,12 @@ import pytest
 from faena import Discard, Faena, Limit, RateLimited, Snooze
 from faena.engine.envelope import Facts, facts_in, seal
 from faena.errors import ConfigError
-from faena.lanes import place_facts
 from faena.options import Order, QueueOptions
 from faena.outcomes import Limited, Signal
-from faena.shares import Shares
-from faena.tenants import Tenant
-from faena.worker.remote import describe, rebuild
+from faena.tenancy.lanes import place_facts
+from faena.tenancy.shares import Shares
+from faena.tenancy.tenants import Tenant
+from faena.worker.execute.remote_errors import describe, rebuild
 
 app = Faena("unit", "redis://127.0.0.1:1/0")
 lanes = app.queue("lanes", fair=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faena.workforce import WorkerView, merged
+from faena.inspection.workers import WorkerView, merged
 
 FIRST = WorkerView("w", since=5, host="box", pid=17, version="0.1.0")
 LATER = WorkerView("w", since=9, host="box", pid=17, version="0.1.0")

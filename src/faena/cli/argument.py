@@ -18,11 +18,11 @@ from typing import Any, TypeVar
 import click
 
 from faena.cli.output import Output
-from faena.duration import to_us
 from faena.errors import ConfigError, nearest
 from faena.limits import Limit
-from faena.naming import check_label
 from faena.pool import read_size
+from faena.values.duration import to_us
+from faena.values.names import check_label
 
 _BY = "FAENA_BY"
 _DESTRUCTIVE = frozenset({"clean", "discard", "drain", "obliterate", "remove"})

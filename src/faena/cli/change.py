@@ -15,8 +15,8 @@ from faena.cli.output import Output, counted, table
 from faena.cli.progress import progress
 from faena.cli.target import find_app, find_queue
 from faena.errors import JobError
-from faena.handle import Handle
 from faena.options import priority_of
+from faena.producing.handle import Handle
 from faena.queue import Queue
 
 Change = Callable[[Handle[Any]], Awaitable[str | None]]

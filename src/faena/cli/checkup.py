@@ -16,9 +16,9 @@ from faena.cli.argument import common, example, split, words
 from faena.cli.output import Output, counted, plain, table
 from faena.cli.target import find_app, find_queue
 from faena.engine import Address
-from faena.services.audit import Violation
-from faena.services.audit import audit as audit_queue
-from faena.services.doctor import Finding, visit
+from faena.inspection.audit import Violation
+from faena.inspection.audit import audit as audit_queue
+from faena.inspection.doctor import Finding, visit
 
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 

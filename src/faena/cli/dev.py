@@ -18,8 +18,8 @@ from faena.cli.argument import Whole, common, example, split, words
 from faena.cli.output import Output
 from faena.cli.worker import command
 from faena.errors import ConfigError
-from faena.worker.post import PostOptions
-from faena.worker.supervisor import Supervisor, SupervisorOptions
+from faena.worker.supervise.supervisor import Supervisor, SupervisorOptions
+from faena.worker.supervise.worker_slot import PostOptions
 
 _GRACE_S = 2.0
 _OPTIONS = SupervisorOptions(reloads_on_hangup=False, post=PostOptions(grace_s=_GRACE_S))

@@ -17,7 +17,7 @@ from faena.cli.explain import retried_at
 from faena.cli.output import Output, attempts, facts, failures, instant, plain, table, titled
 from faena.cli.target import find_app, find_queue
 from faena.deadletter.desk import Desk
-from faena.deadletter.item import DeadGroup, DeadLetter, DeadStats, Dealt, Status
+from faena.deadletter.views import DeadGroup, DeadLetter, DeadStats, Dealt, Status
 from faena.errors import InvalidTransition, JobError, JobNotFound
 from faena.queue import Queue
 

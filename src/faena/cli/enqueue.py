@@ -16,10 +16,10 @@ from faena.cli.output import Output
 from faena.cli.target import find_app, find_queue
 from faena.errors import ConfigError, PayloadError, nearest
 from faena.job import BY_HEADER
-from faena.naming import check_label
 from faena.options import Unique, UniqueMode
 from faena.retry import MOST_ATTEMPTS
 from faena.task import Receipt, Task
+from faena.values.names import check_label
 
 _TIMED: Final = (UniqueMode.THROTTLE, UniqueMode.DEBOUNCE)
 

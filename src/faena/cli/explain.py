@@ -14,9 +14,9 @@ from faena.cli.argument import common, example, split, words
 from faena.cli.document import document, iso
 from faena.cli.output import Output, facts, instant, plain
 from faena.cli.target import find_app, find_queue
-from faena.deadletter.item import DeadLetter
+from faena.deadletter.views import DeadLetter
 from faena.errors import JobNotFound
-from faena.explanation import Explanation
+from faena.inspection.explanation import Explanation
 from faena.queue import Queue
 from faena.states import State
 

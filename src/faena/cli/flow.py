@@ -15,7 +15,7 @@ from faena.cli.argument import Commands, Whole, by, common, example, split, word
 from faena.cli.document import iso
 from faena.cli.output import Output, facts, instant, plain, table
 from faena.cli.target import find_app, find_queue
-from faena.engine.mail import Mail
+from faena.engine.calls.flows import Mail
 from faena.errors import InvalidTransition
 from faena.flows import Flow, FlowView, NodeView
 from faena.outcomes import ErrorRecord

@@ -10,7 +10,7 @@ from faena.cli import session
 from faena.cli.argument import Whole, common, example, split, words
 from faena.cli.output import Output, facts, instant, table
 from faena.cli.target import find_app, find_queue
-from faena.engine.mail import Mail
+from faena.engine.calls.flows import Mail
 from faena.errors import JobNotFound
 from faena.flows.group import GroupView
 

@@ -12,9 +12,9 @@ from faena.cli import session
 from faena.cli.argument import DURATION, by, common, example, split, words
 from faena.cli.output import Output, table
 from faena.cli.target import find_app, find_queue
-from faena.duration import to_s
 from faena.queue import Queue
-from faena.sharding import HomesView
+from faena.sharding.view import HomesView
+from faena.values.duration import to_s
 
 _STEP_S: Final = 1.0
 

@@ -15,7 +15,7 @@ from faena.cli.document import document
 from faena.cli.output import Output, attempts, facts, failures, instant, plain, table, titled
 from faena.cli.target import find_app, find_queue
 from faena.errors import JobNotFound
-from faena.explanation import times
+from faena.inspection.explanation import times
 from faena.job import JobView
 from faena.states import State
 

@@ -15,8 +15,8 @@ from faena.cli.dlq import chosen, decision, dlq, filters
 from faena.cli.output import Output, instant, table
 from faena.cli.progress import progress
 from faena.cli.target import find_app, find_queue
-from faena.deadletter.progress import UNDER_WAY, RedriveView, Report
 from faena.deadletter.redrive import MOST_CANARIES
+from faena.deadletter.redrive_view import UNDER_WAY, RedriveView, Report
 from faena.errors import InvalidTransition
 from faena.limits import Limit
 

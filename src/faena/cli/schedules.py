@@ -15,18 +15,18 @@ import click
 import msgspec
 from rich.console import Console
 
-from faena.agenda import Mark
 from faena.app import Faena
 from faena.cli import session
 from faena.cli.argument import DURATION, Commands, Whole, by, common, example, split, words
 from faena.cli.document import document, iso, seconds
 from faena.cli.output import Output, facts, instant, table
 from faena.cli.target import find_app
-from faena.duration import describe
 from faena.errors import PayloadError
-from faena.options.schedule import OVERLAPS, TIMINGS
-from faena.options.schedule import iso as readable
-from faena.timetable import ScheduleView
+from faena.scheduling.due import Mark
+from faena.scheduling.terms import OVERLAPS, TIMINGS
+from faena.scheduling.terms import iso as readable
+from faena.scheduling.view import ScheduleView
+from faena.values.duration import describe
 
 F = TypeVar("F", bound=Callable[..., Any])
 

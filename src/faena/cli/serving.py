@@ -22,9 +22,9 @@ from faena.cli.target import find_queue
 from faena.errors import ConfigError, nearest
 from faena.limits import Limit
 from faena.pool import Pool
-from faena.worker.lifeline import Lifeline
-from faena.worker.signals import handling, stopping
-from faena.worker.ward import OVER_MEMORY
+from faena.worker.supervise.lifeline import Lifeline
+from faena.worker.supervise.signals import handling, stopping
+from faena.worker.supervise.worker_process import OVER_MEMORY
 from faena.worker.worker import Worker, WorkerOptions
 
 _END_WITHIN_S: Final = 5.0

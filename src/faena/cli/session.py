@@ -10,7 +10,7 @@ from typing import TypeVar
 import click
 
 from faena.app import Faena
-from faena.engine.patience import within
+from faena.engine.wire.patience import within
 
 _CONNECT_S = 2.0
 """Somebody is watching: nobody there is told sooner than to a program."""

@@ -14,10 +14,10 @@ from faena.cli.argument import by, common, example, split, words
 from faena.cli.document import document
 from faena.cli.output import Output, facts
 from faena.cli.target import find_app, find_queue
-from faena.duration import to_s
 from faena.options import Backpressure, Retain
 from faena.options.settings import CHANGEABLE, Settings, check_changeable, parse_setting
 from faena.queue import Queue
+from faena.values.duration import to_s
 
 _LENGTHS: Final = ("lease", "age_step")
 

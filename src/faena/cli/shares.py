@@ -14,7 +14,7 @@ from faena.cli.argument import Whole, common, example, split, words
 from faena.cli.document import iso, seconds
 from faena.cli.output import Output, instant, table
 from faena.cli.target import find_app, find_queue
-from faena.shares import Shares
+from faena.tenancy.shares import Shares
 
 NOBODY = "(no tenant)"
 

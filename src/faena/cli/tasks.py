@@ -12,8 +12,8 @@ from faena.cli.argument import common, example, split, words
 from faena.cli.document import seconds
 from faena.cli.output import Output, table
 from faena.cli.target import find_app, find_queue
-from faena.duration import describe
-from faena.handler import Handler
+from faena.declaring.handler import Handler
+from faena.values.duration import describe
 
 _HEADS = ("queue", "task", "payload", "run", "timeout", "attempts", "priority", "version", "batch")
 

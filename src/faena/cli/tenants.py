@@ -15,11 +15,11 @@ from faena.cli.argument import DURATION, NUMBER, RATE, Whole, by, common, exampl
 from faena.cli.document import document
 from faena.cli.output import Output, facts, instant, plain, table
 from faena.cli.target import find_app, find_queue
-from faena.explanation import Gate
+from faena.inspection.explanation import Gate
 from faena.limits import Limit
 from faena.queue import Queue
-from faena.shares import Shares, Waits
-from faena.tenants import SETTINGS, Tenant, TenantView
+from faena.tenancy.shares import Shares, Waits
+from faena.tenancy.tenants import SETTINGS, Tenant, TenantView
 
 _NOBODY = "(no tenant)"
 _HEADS = (

@@ -16,9 +16,9 @@ from faena.cli.output import Output
 from faena.cli.target import find_app
 from faena.limits import Limit
 from faena.pool import SERVES
-from faena.worker.lifeline import Lifeline
-from faena.worker.post import PostOptions
-from faena.worker.supervisor import Supervisor, SupervisorOptions
+from faena.worker.supervise.lifeline import Lifeline
+from faena.worker.supervise.supervisor import Supervisor, SupervisorOptions
+from faena.worker.supervise.worker_slot import PostOptions
 
 _MAX: Final = "WORKER_RATE_LIMIT_MAX"
 _DURATION: Final = "WORKER_RATE_LIMIT_DURATION"

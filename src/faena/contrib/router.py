@@ -28,9 +28,9 @@ from faena.app import Faena
 from faena.contrib.problem import problem, problem_of
 from faena.errors import ConfigError, FaenaError
 from faena.job import JobView
-from faena.naming import check_label
 from faena.states import State
 from faena.task import Task
+from faena.values.names import check_label
 
 Authorize = Callable[[Request], Awaitable[Any] | Any]
 """Whether a request may enter: anything false, or an HTTPException, says no."""

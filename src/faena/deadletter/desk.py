@@ -14,7 +14,7 @@ from typing import Any, Final, Unpack
 
 import msgspec
 
-from faena.deadletter.asked import (
+from faena.deadletter.filters import (
     DeadFilter,
     bounded,
     read_decision,
@@ -23,7 +23,11 @@ from faena.deadletter.asked import (
     read_retry,
     refuse,
 )
-from faena.deadletter.item import (
+from faena.deadletter.pages import Met, Walker, Wanted, continued, cursor_at, gather
+from faena.deadletter.redrive import Plan, Redrives
+from faena.deadletter.redrive_view import RedriveView, Report
+from faena.deadletter.shards import HOUR_US, Reach
+from faena.deadletter.views import (
     DeadGroup,
     DeadLetter,
     DeadPage,
@@ -32,17 +36,13 @@ from faena.deadletter.item import (
     Status,
     read_letter,
 )
-from faena.deadletter.page import Met, Walker, Wanted, continued, cursor_at, gather
-from faena.deadletter.progress import RedriveView, Report
-from faena.deadletter.reach import HOUR_US, Reach
-from faena.deadletter.redrive import Plan, Redrives
 from faena.engine import Engine
-from faena.engine.desk import SLICE, Decision, DeskCalls, Found, Place
+from faena.engine.calls.deadletter import SLICE, Decision, DeskCalls, Found, Place
 from faena.limits import Limit
-from faena.naming import check_label
-from faena.number import check_whole
 from faena.options import Priority
-from faena.reading import Seen, Sight, look_at, read_steadily
+from faena.sharding.reading import Seen, Sight, look_at, read_steadily
+from faena.values.names import check_label
+from faena.values.numbers import check_whole
 
 _LOOKS: Final = 5
 """At jobs that may be on their way to another home."""

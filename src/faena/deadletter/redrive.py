@@ -14,17 +14,17 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from faena.deadletter.asked import bounded, read_decision, read_filter, read_rate
-from faena.deadletter.baton import LEASE_S, Baton, Overtaken
-from faena.deadletter.driver import LONGEST_NAP_S, Driver
-from faena.deadletter.item import Status
-from faena.deadletter.progress import UNDER_WAY, RedriveView, Report, known, view_of
-from faena.deadletter.reach import HOUR_US, Reach
-from faena.engine.desk import DeskCalls, Filter
+from faena.deadletter.filters import bounded, read_decision, read_filter, read_rate
+from faena.deadletter.redrive_driver import LONGEST_NAP_S, Driver
+from faena.deadletter.redrive_lock import LEASE_S, Baton, Overtaken
+from faena.deadletter.redrive_view import UNDER_WAY, RedriveView, Report, known, view_of
+from faena.deadletter.shards import HOUR_US, Reach
+from faena.deadletter.views import Status
+from faena.engine.calls.deadletter import DeskCalls, Filter
 from faena.errors import ConfigError
 from faena.limits import Limit
-from faena.naming import check_label
-from faena.number import check_whole
+from faena.values.names import check_label
+from faena.values.numbers import check_whole
 
 MOST_CANARIES: Final = 200
 _MANY: Final = 1_000_000_000

@@ -15,8 +15,8 @@ from functools import partial
 from typing import Final
 
 from faena.deadletter.desk import Dealt, Desk
-from faena.deadletter.reach import HOUR_US, Reach
-from faena.engine.desk import SLICE, DeskCalls, Numbers, Place
+from faena.deadletter.shards import HOUR_US, Reach
+from faena.engine.calls.deadletter import SLICE, DeskCalls, Numbers, Place
 from faena.errors import FaenaError, ScriptError
 from faena.options import DeadLetters
 

@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Self
 
 from faena.embedded import watcher
-from faena.embedded.home import Home
+from faena.embedded.directory import Home
 from faena.embedded.server import command
 from faena.errors import StoreUnavailable
 

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from faena.naming import check_label
+from faena.values.names import check_label
 
 _asking: ContextVar[str] = ContextVar("faena_by", default="")
 

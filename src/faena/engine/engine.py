@@ -19,12 +19,12 @@ from faena.engine.behalf import asking
 from faena.engine.envelope import NewJob
 from faena.engine.keys import Keys, channel, reader_for
 from faena.engine.loader import load
-from faena.engine.patience import at_most
 from faena.engine.permission import check_permitted
 from faena.engine.scripts import Answer, Exchanged, Turn
 from faena.engine.settings import SERVED, check_accepted
-from faena.engine.subscription import Subscription
-from faena.engine.wire import Argument, Wire
+from faena.engine.wire.patience import at_most
+from faena.engine.wire.subscription import Subscription
+from faena.engine.wire.wire import Argument, Wire
 from faena.errors import (
     ConfigError,
     HomesChanged,

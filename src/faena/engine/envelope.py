@@ -8,9 +8,20 @@ The line begins with the priority in three digits; facts follow only where a job
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypedDict
 
-from faena.lanes import Place
+
+class Place(TypedDict, total=False):
+    """Where a job waits, if not simply in its queue."""
+
+    lane: str
+    """Of its tenant."""
+    chain: str
+    """Whose order it keeps."""
+    key: str
+    """Of its tenant, where keys have limits."""
+    cost: str
+    """What it is estimated at, for limits by cost."""
 
 
 class Facts(Place, total=False):

@@ -11,7 +11,7 @@ from typing import Final
 
 from faena.engine.keys import CATALOGUE, CHANNELS, Keys, channel
 from faena.engine.loader import load
-from faena.engine.wire import Wire
+from faena.engine.wire.wire import Wire
 from faena.errors import StoreRejected
 
 _OF_A_KEY: Final = (

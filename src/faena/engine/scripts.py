@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from faena.engine.envelope import NewJob
-from faena.engine.wire import Argument
+from faena.engine.wire.wire import Argument
 from faena.outcomes import (
     Buried,
     Cancelled,

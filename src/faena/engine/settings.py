@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
-from faena.costs import estimates_text, read_costs
-from faena.duration import describe
 from faena.engine.scripts import texts
 from faena.errors import ConfigError, NotDeclared
 from faena.limits import Limit
 from faena.options import Backpressure, Order, QueueOptions, Retain
+from faena.options.costs import estimates_text, read_costs
 from faena.options.settings import Settings
+from faena.values.duration import describe
 
 _RETAINED: Final = tuple(
     f"{state}_{bound}"

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from faena.codec import codec_for
-from faena.duration import to_s
 from faena.engine.behalf import on_behalf
-from faena.engine.mail import Mail
+from faena.engine.calls.flows import Mail
 from faena.errors import (
     ConfigError,
     FaenaError,
@@ -26,11 +25,12 @@ from faena.errors import (
     ResultTimeout,
     nearest,
 )
-from faena.handle import Handle
-from faena.naming import check_label, check_name
 from faena.outcomes import ErrorRecord
+from faena.producing.handle import Handle
 from faena.states import FINISHED
-from faena.view import View
+from faena.values.duration import to_s
+from faena.values.names import check_label, check_name
+from faena.values.view import View
 
 if TYPE_CHECKING:
     from faena.app import Faena

@@ -17,8 +17,7 @@ from datetime import timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
 
-from faena.duration import to_s
-from faena.engine.mail import Mail
+from faena.engine.calls.flows import Mail
 from faena.errors import (
     ConfigError,
     InvalidTransition,
@@ -29,9 +28,10 @@ from faena.errors import (
 from faena.flows.flow import check_id, job_of
 from faena.flows.plan import check_draft, make
 from faena.options import of_many, telling
-from faena.receipt import Receipt
+from faena.producing.receipt import Receipt
 from faena.task import Draft, EnqueueFields, Task
-from faena.view import View
+from faena.values.duration import to_s
+from faena.values.view import View
 
 if TYPE_CHECKING:
     from faena.app import Faena

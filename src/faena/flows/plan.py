@@ -22,18 +22,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from faena.engine.calls.flows import Made, Mail
 from faena.engine.envelope import Facts
-from faena.engine.mail import Made, Mail
 from faena.errors import ConfigError, JobConflict, JobNotFound, nearest
 from faena.flows.flow import SLICE, Flow, check_id, job_of
 from faena.job import Spec
 from faena.middleware import wrap_enqueue
-from faena.naming import check_label
 from faena.options import Durability, check_tells
 from faena.options.fields import check_choice
-from faena.receipt import Receipt
-from faena.sealing import digest_of, time_facts
+from faena.producing.receipt import Receipt
+from faena.producing.sealing import digest_of, time_facts
 from faena.task import Draft
+from faena.values.names import check_label
 
 if TYPE_CHECKING:
     from faena.app import Faena

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from faena.duration import Duration, to_us
 from faena.errors import ConfigError
-from faena.number import check_whole
 from faena.options.fields import derive
+from faena.values.duration import Duration, to_us
+from faena.values.numbers import check_whole
 
 _MANY: Final = 1_000_000_000
 _BOUNDS: Final = ("soft", "hard", "tenant_soft", "tenant_hard")

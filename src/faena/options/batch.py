@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from faena.duration import Duration
-from faena.number import check_whole
 from faena.options.fields import between_us, check_is, derive
 from faena.options.task import TaskOptions
+from faena.values.duration import Duration
+from faena.values.numbers import check_whole
 
 _MOST: Final = 1_000
 _LONGEST_WAIT_US: Final = 600_000_000

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from faena.errors import ConfigError
 from faena.limits import check_unit
-from faena.number import check_whole
+from faena.values.numbers import check_whole
 
 MOST_COST: Final = 1_000_000_000
 NO_COSTS: Final[Mapping[str, int]] = {}

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
-from faena.duration import Duration, to_us
 from faena.errors import ConfigError
-from faena.number import check_whole
 from faena.options.fields import derive
+from faena.values.duration import Duration, to_us
+from faena.values.numbers import check_whole
 
 CODES: Final = ("ECONNREFUSED", "ETIMEDOUT", "RATE_LIMIT", "SERVICE_UNAVAILABLE")
 """Errors that mostly pass: a provider that was down, slow or busy."""

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from faena.errors import ConfigError, nearest
-from faena.number import check_whole
+from faena.values.numbers import check_whole
 
 _TEXT: Final = re.compile(r"([a-z]+)(?:\(([0-9]{1,3})\))?")
 _MOST_REPLICAS: Final = 16

@@ -8,11 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal
 
-from faena.duration import Duration, to_us
 from faena.errors import ArgumentError, ConfigError, as_argument
-from faena.identity import as_label
-from faena.naming import check_label
-from faena.number import check_whole
 from faena.options.cost import estimates
 from faena.options.durability import Durability
 from faena.options.fields import (
@@ -26,6 +22,10 @@ from faena.options.fields import (
 from faena.options.priority import priority_of
 from faena.options.unique import Unique, UniqueMode
 from faena.retry import MOST_ATTEMPTS, Retry, Terms
+from faena.values.duration import Duration, to_us
+from faena.values.ids import as_label
+from faena.values.names import check_label
+from faena.values.numbers import check_whole
 
 OnConflict = Literal["raise", "keep"]
 

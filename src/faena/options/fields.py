@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Any, Final, TypeVar
 
-from faena.duration import to_us
 from faena.errors import ConfigError, nearest
-from faena.number import check_whole
+from faena.values.duration import to_us
+from faena.values.numbers import check_whole
 
 T = TypeVar("T")
 

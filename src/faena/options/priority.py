@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from faena.errors import ConfigError, nearest
-from faena.number import check_whole
+from faena.values.numbers import check_whole
 
 HIGHEST: Final = 1
 LOWEST: Final = 100

@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from faena.duration import Duration
 from faena.errors import ConfigError
 from faena.limits import Limit, check_stack
-from faena.number import check_whole
 from faena.options.backpressure import Backpressure
 from faena.options.fields import (
     attempt_us,
@@ -23,6 +21,8 @@ from faena.options.order import Order
 from faena.options.priority import Priority, priority_of
 from faena.options.retain import Retain
 from faena.retry import Retry
+from faena.values.duration import Duration
+from faena.values.numbers import check_whole
 
 _SHORTEST_LEASE_US: Final = 100_000
 _LONGEST_LEASE_US: Final = 3_600_000_000

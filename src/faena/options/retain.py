@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from faena.duration import Duration
 from faena.errors import ConfigError
 from faena.options.fields import derive, optional_us, optional_whole
+from faena.values.duration import Duration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

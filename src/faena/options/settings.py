@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, Final, TypedDict
 
-from faena.duration import Duration
 from faena.errors import ConfigError, nearest
 from faena.limits import Limit
 from faena.options.backpressure import Backpressure
 from faena.options.fields import build
 from faena.options.queue import QueueOptions
 from faena.options.retain import Retain
-from faena.view import View
+from faena.values.duration import Duration
+from faena.values.view import View
 
 
 class SettingFields(TypedDict, total=False):

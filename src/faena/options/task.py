@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from faena.duration import Duration
 from faena.errors import ConfigError, nearest
-from faena.naming import check_name
-from faena.number import check_whole
 from faena.options.cost import estimates
 from faena.options.fields import attempt_us, check_is, derive
 from faena.options.priority import priority_of
 from faena.retry import Retry
+from faena.values.duration import Duration
+from faena.values.names import check_name
+from faena.values.numbers import check_whole
 
 Run: TypeAlias = Literal["async", "thread", "process"]
 

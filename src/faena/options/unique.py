@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from faena.duration import Duration, to_us
 from faena.errors import ConfigError
-from faena.identity import Label, as_label
-from faena.naming import check_label
+from faena.values.duration import Duration, to_us
+from faena.values.ids import Label, as_label
+from faena.values.names import check_label
 
 
 class UniqueMode(StrEnum):

@@ -34,15 +34,15 @@ from msgspec.structs import replace
 from faena.engine import Engine
 from faena.engine.keys import Keys
 from faena.engine.scripts import texts
-from faena.engine.tail import Tail
+from faena.engine.wire.tail import Tail
 from faena.errors import ConfigError, StoreError, nearest
-from faena.estate import Estate
-from faena.homes import queue_of
-from faena.lanes import tenant_of
-from faena.reading import in_sight
+from faena.sharding.reading import in_sight
+from faena.sharding.router import Estate
+from faena.sharding.table import queue_of
+from faena.telemetry.cursor import CHUNK, START, Cursor, Mark, mark_at
 from faena.telemetry.kinds import NAMES, OF_JOBS, OF_REASONS
-from faena.telemetry.mark import CHUNK, START, Cursor, Mark, mark_at
-from faena.view import View
+from faena.tenancy.lanes import tenant_of
+from faena.values.view import View
 
 _BLOCK_S: Final = 2.0
 _LOOK_S: Final = 1.0

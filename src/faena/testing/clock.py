@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime, timedelta
 
-from faena.duration import Duration, to_us
 from faena.errors import ConfigError
+from faena.values.duration import Duration, to_us
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

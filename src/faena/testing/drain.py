@@ -15,23 +15,23 @@ import msgspec
 
 from faena.engine import Engine, envelope
 from faena.engine.scripts import Claim, Exchanged, Late, Settlement, Turn
-from faena.estate import Estate
+from faena.flows.relay import Postman
 from faena.job import Spec
 from faena.middleware import Middleware
 from faena.options import DeadLetters
 from faena.outcomes import ErrorRecord, Expired, Outcome, Snoozed
-from faena.postman import Postman
-from faena.producer import CallIds
+from faena.producing.batcher import CallIds
 from faena.queue import Queue
-from faena.services.scheduler import Scheduler
+from faena.scheduling.scheduler import Scheduler
+from faena.sharding.router import Estate
 from faena.testing.clock import Clock
 from faena.testing.inline import WORKER, Places, Witness, result_of
 from faena.testing.report import Ran, ending_of
-from faena.worker.attempt import Attempt, Stop
-from faena.worker.executor import Executor
-from faena.worker.gatherer import Gatherer
+from faena.worker.execute.attempt import Attempt, Stop
+from faena.worker.execute.executor import Executor
+from faena.worker.execute.gatherer import Gatherer
+from faena.worker.execute.notes import QueueNotes
 from faena.worker.leases import Leases
-from faena.worker.notes import QueueNotes
 
 _LOOK_AGAIN_S = 0.02
 """How often free slots look for jobs that running handlers may have enqueued."""

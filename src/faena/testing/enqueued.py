@@ -8,13 +8,13 @@ from typing import Any, TypedDict
 
 import msgspec
 
-from faena.duration import Duration, describe, to_us
 from faena.errors import ConfigError, nearest
 from faena.job import JobView
 from faena.options import priority_of
 from faena.states import State
 from faena.task import Task
 from faena.testing.clock import Clock
+from faena.values.duration import Duration, describe, to_us
 
 _LONGEST_PAYLOAD = 200
 _MOST_SHOWN = 20

@@ -10,11 +10,9 @@ from datetime import datetime
 from typing import Any, TypeVar, Unpack
 
 from faena.app import Faena
-from faena.duration import Duration, to_us
 from faena.engine import Wire
 from faena.errors import StoreError
 from faena.job import JobView
-from faena.number import check_whole
 from faena.queue import Queue
 from faena.states import State
 from faena.task import Task
@@ -24,6 +22,8 @@ from faena.testing.drain import Drain
 from faena.testing.enqueued import Filters, checks_of, describe_all, describe_filters
 from faena.testing.report import Report
 from faena.testing.server import shared_url
+from faena.values.duration import Duration, to_us
+from faena.values.numbers import check_whole
 
 T = TypeVar("T")
 

@@ -11,23 +11,23 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self, TypeVar, Unpack, overload
 
-from faena.costs import check_used
+from faena.declaring.handler import Handler
 from faena.engine.scripts import Claim
 from faena.errors import InternalError, JobFailed, PayloadError
-from faena.handler import Handler
 from faena.job import Job, Spec
 from faena.middleware import Execute, Middleware, wrap_enqueue
+from faena.options.costs import check_used
 from faena.outcomes import Completed, Outcome
-from faena.receipt import Receipt
-from faena.sealing import seal_job
+from faena.producing.receipt import Receipt
+from faena.producing.sealing import seal_job
 from faena.task import EnqueueFields, Task
 from faena.testing.report import Ran, ending_of
-from faena.worker.attempt import Attempt
-from faena.worker.batch import Batch, Place
-from faena.worker.executor import Executor
-from faena.worker.gatherer import Gatherer
-from faena.worker.processes import Processes
-from faena.worker.threads import Threads
+from faena.worker.execute.attempt import Attempt
+from faena.worker.execute.batch import Batch, Place
+from faena.worker.execute.executor import Executor
+from faena.worker.execute.gatherer import Gatherer
+from faena.worker.execute.processes import Processes
+from faena.worker.execute.threads import Threads
 
 P = TypeVar("P")
 R = TypeVar("R")

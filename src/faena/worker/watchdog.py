@@ -14,11 +14,11 @@ import time
 from collections.abc import Callable
 
 from faena.engine import Engine
-from faena.engine.mail import Mail
+from faena.engine.calls.flows import Mail
 from faena.errors import FaenaError, InternalError, StoreUnavailable
-from faena.worker.census import Census
+from faena.worker.fetch.fetchers import Household
+from faena.worker.fetch.shard_watcher import Census
 from faena.worker.heartbeat import Heartbeat
-from faena.worker.household import Household
 
 _STALLED_AFTER_S = 10.0
 """How long an answer may be late beyond the next sweep."""

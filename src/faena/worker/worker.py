@@ -21,38 +21,38 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from faena.declaring.handler import Handler
 from faena.engine import Engine
 from faena.errors import ConfigError
-from faena.handler import Handler
-from faena.homes import Home
 from faena.middleware import Middleware
-from faena.naming import check_label
-from faena.number import check_real, check_whole
 from faena.options import DeadLetters, QueueOptions
 from faena.options.fields import check_choice
 from faena.pool import SERVES
-from faena.producer import CallIds
-from faena.worker.attempt import Stop
-from faena.worker.batch import Place
+from faena.producing.batcher import CallIds
+from faena.sharding.table import Home
+from faena.values.names import check_label
+from faena.values.numbers import check_real, check_whole
 from faena.worker.beside import Beside
-from faena.worker.census import Census
-from faena.worker.executor import Executor
-from faena.worker.fetcher import Fetcher, Shared, queue_of
-from faena.worker.gatherer import Gatherer
+from faena.worker.execute.attempt import Stop
+from faena.worker.execute.batch import Place
+from faena.worker.execute.executor import Executor
+from faena.worker.execute.gatherer import Gatherer
+from faena.worker.execute.notes import QueueNotes
+from faena.worker.execute.processes import Processes
+from faena.worker.execute.threads import Threads
+from faena.worker.fetch.eager_claim import Lookout
+from faena.worker.fetch.fetcher import Fetcher, Shared, queue_of
+from faena.worker.fetch.fetchers import Household
+from faena.worker.fetch.hold_broadcast import Herald
+from faena.worker.fetch.pace import Pace
+from faena.worker.fetch.shard_watcher import Census
+from faena.worker.fetch.slots import Slots
+from faena.worker.fetch.wait_strategy import Vigil
+from faena.worker.fetch.wake_listener import Waker
 from faena.worker.heartbeat import Heartbeat, place_of
-from faena.worker.herald import Herald
-from faena.worker.household import Household
 from faena.worker.leases import Leases
-from faena.worker.lookout import Lookout
-from faena.worker.notes import QueueNotes
-from faena.worker.pace import Pace
 from faena.worker.presence import sign_out
-from faena.worker.processes import Processes
-from faena.worker.slots import Slots
 from faena.worker.stalls import Blocker, Stalls
-from faena.worker.threads import Threads
-from faena.worker.vigil import Vigil
-from faena.worker.waker import Waker
 from faena.worker.watchdog import Watchdog
 
 _SWEEP_S = 5.0

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from faena.engine.loader import load
-from faena.homes import Home
+from faena.sharding.table import Home
 from tests._support.crew import Crew
 from tests._support.estate import MAIN, SHARD, Estate
 from tests._support.eventually import eventually

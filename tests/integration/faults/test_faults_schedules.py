@@ -18,12 +18,12 @@ import msgspec
 import pytest
 
 from faena import Faena
-from faena.agenda import job_id
-from faena.engine.scheduling import read
+from faena.engine.calls.scheduling import read
 from faena.engine.scripts import Settlement, Turn
-from faena.options.schedule import Terms
 from faena.outcomes import Completed
-from faena.producer import CallIds
+from faena.producing.batcher import CallIds
+from faena.scheduling.due import job_id
+from faena.scheduling.terms import Terms
 from tests._support.crew import Hand
 from tests._support.eventually import eventually
 from tests._support.ledger import Ledger

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from faena import Discard, Faena, Retry
-from faena.services.audit import audit
+from faena.inspection.audit import audit
 from tests._support.eventually import eventually
 from tests.integration.flows.conftest import Working
 

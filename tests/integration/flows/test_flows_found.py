@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from faena import Discard, Faena, Flow, Job, Middleware, Retry, Task
-from faena.engine.mail import Mail
+from faena.engine.calls.flows import Mail
 from faena.errors import ConfigError, InvalidTransition, StoreUnavailable
 from faena.job import Spec
 from tests._support.eventually import eventually

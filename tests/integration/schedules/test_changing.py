@@ -11,9 +11,9 @@ import pytest
 
 from faena import Faena, Job
 from faena.errors import ConfigError, InvalidTransition, PayloadError
+from faena.scheduling.view import ScheduleView
 from faena.task import Task
 from faena.testing import Harness, harness
-from faena.timetable import ScheduleView
 from tests._support.valkey import Server
 from tests.integration.schedules.conftest import START, ids, look
 

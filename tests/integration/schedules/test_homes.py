@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from faena import Faena
-from faena.agenda import unpack
 from faena.engine import Address, Engine
-from faena.engine.request import Argument, Key, Script
-from faena.engine.scheduling import read
+from faena.engine.calls.scheduling import read
 from faena.engine.settings import declaration
+from faena.engine.wire.request import Argument, Key, Script
 from faena.errors import StoreUnavailable
-from faena.estate import Estate
-from faena.homes import Table
-from faena.services.scheduler import Scheduler
+from faena.scheduling.due import unpack
+from faena.scheduling.scheduler import Scheduler
+from faena.sharding.router import Estate
+from faena.sharding.table import Table
 from faena.testing import Harness
 from tests._support.faulty import FaultyWire
 from tests._support.valkey import Server

@@ -13,8 +13,8 @@ import pytest
 from faena import Faena, Job, Limit, Order, Retain, Retry, Unique
 from faena.engine.scripts import Turn
 from faena.errors import ConfigError, InvalidTransition, JobConflict
-from faena.homes import shard_of
-from faena.services.audit import audit
+from faena.inspection.audit import audit
+from faena.sharding.table import shard_of
 from tests._support.eventually import eventually
 from tests.integration.tenants.conftest import Working
 

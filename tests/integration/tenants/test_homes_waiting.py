@@ -8,8 +8,8 @@ import pytest
 
 from faena import Faena, Handle, RateLimited
 from faena.errors import InvalidTransition
-from faena.homes import shard_of
-from faena.runtime import Runtime
+from faena.runtime.connections import Runtime
+from faena.sharding.table import shard_of
 from tests._support.eventually import eventually
 from tests.integration.tenants.conftest import Working
 

@@ -1,0 +1,144 @@
+"""What callers ask of the dead-letter desk, checked before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypedDict
+
+from faena.deadletter.views import Dealt, Status
+from faena.engine.calls.deadletter import Decision, Filter
+from faena.errors import ConfigError, InvalidTransition, JobNotFound, nearest
+from faena.limits import Limit
+from faena.values.duration import Duration, to_us
+from faena.values.names import check_label, check_words
+
+_LONGEST_REASON: Final = 500
+_RETRIES: Final = ("retry", "redrive", "auto")
+"""Actions that make a new job."""
+
+
+class DeadFilter(TypedDict, total=False):
+    """Which dead jobs are meant; what is not given, or None, is any."""
+
+    status: Status | str | None
+    tenant: str | None
+    task: str | None
+    error: str | None
+    """The name of the exception, or its code."""
+    fingerprint: str | None
+    older_than: Duration | None
+    """Dead for longer than this."""
+    newer_than: Duration | None
+    """Dead for less than this."""
+
+
+def read_filter(given: Mapping[str, Any]) -> tuple[Filter, tuple[int | None, int | None]]:
+    """The filter without its ages, and those in microseconds: older than, newer than."""
+    words = {name: value for name, value in given.items() if value is not None}
+    ages = tuple(_age(name, words.pop(name, None)) for name in ("older_than", "newer_than"))
+    unknown = set(words) - set(_WORDS)
+    if unknown:
+        name = min(unknown)
+        raise ConfigError(
+            f"filter must be a known name, got {name!r}; {nearest(name, _NAMES)}",
+            field=name,
+            value=given[name],
+        )
+    if "status" in words and str(words["status"]) not in set(Status):
+        word = str(words["status"])
+        raise ConfigError(
+            f"status must be a known one, got {word!r}; {nearest(word, list(Status))}",
+            field="status",
+            value=words["status"],
+        )
+    checked = {name: _word(name, str(value)) for name, value in words.items()}
+    return Filter()._replace(**checked), (ages[0], ages[1])
+
+
+_WORDS: Final = ("status", "task", "tenant", "error", "fingerprint")
+_NAMES: Final = (*_WORDS, "older_than", "newer_than")
+
+
+def _word(name: str, value: str) -> str:
+    return check_words(name, value) if name == "error" else check_label(name, value)
+
+
+def _age(name: str, value: Any) -> int | None:
+    return None if value is None else to_us(name, value)
+
+
+def bounded(checked: Filter, ages: tuple[int | None, int | None], now: int) -> Filter:
+    """A filter with ages as instants."""
+    older, newer = ages
+    return checked._replace(
+        died_to=None if older is None else now - older,
+        died_from=None if newer is None else now - newer,
+    )
+
+
+def read_decision(action: str, reason: Any, by: Any) -> Decision:
+    """What is decided, by whom and why."""
+    check_label("by", by)
+    if not isinstance(reason, str) or len(reason) > _LONGEST_REASON:
+        raise ConfigError(
+            f"reason must be a text of at most {_LONGEST_REASON} characters, got {reason!r}",
+            field="reason",
+            value=reason,
+        )
+    return Decision(action, reason, by)
+
+
+def read_retry(action: Any, reason: Any, by: Any) -> Decision:
+    """The same of a retry, which may be one of many or nobody's."""
+    if action not in _RETRIES:
+        raise ConfigError(
+            f"action must be a known one, got {action!r}; {nearest(str(action), _RETRIES)}",
+            field="action",
+            value=action,
+        )
+    return read_decision(action, reason, by)
+
+
+def read_ids(given: Any) -> list[str]:
+    """The ids of jobs, each once; a text is one id and not a list of letters."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise ConfigError(
+            f"job_ids must be a list of ids, got {given!r}; write [id] for a single one",
+            field="job_ids",
+            value=given,
+        )
+    ids: Iterable[Any] = given
+    return list(dict.fromkeys(check_label("id", job) for job in ids))
+
+
+def read_rate(given: Any) -> Limit | None:
+    """How fast a redrive may be; None for as fast as it can."""
+    if given is None or isinstance(given, Limit):
+        return given
+    try:
+        return Limit(str(given))
+    except ConfigError as error:
+        raise ConfigError(
+            f"rate must be one or more in a window such as '50/s' or '1000/h', got {given!r}",
+            field="rate",
+            value=given,
+        ) from error
+
+
+def refuse(dealt: Dealt, op: str, queue: str) -> None:
+    """Raise what became of a single job, if nothing did."""
+    job, why = dealt.id, dealt.refused
+    if why == "unknown":
+        raise JobNotFound(
+            f"no dead job {job} in queue {queue} (retention may have removed it)", op=op
+        )
+    if why == "taken":
+        raise InvalidTransition(
+            f"cannot {op} dead job {job}: its new id is taken; try again", op=op
+        )
+    if why in set(Status):
+        raise InvalidTransition(
+            f"cannot {op} dead job {job}: it is {why}, and what is decided stays so", op=op
+        )
+    if why is not None:
+        raise InvalidTransition(f"cannot {op} job {job}: it is {why}, not dead", op=op)

@@ -1,0 +1,201 @@
+"""Pages of the desk over any number of shards, in one order of death, and the cursors between them.
+
+All shards are gone through side by side. A cursor is a place in that order, bound to the filter and
+the direction of its page: shards may come and go between two pages, and so may the jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from faena.engine.calls.deadletter import DeskCalls, Filter, Found, Place, read_record
+from faena.sharding.reading import is_behind, travelling
+from faena.values.cursor import read_cursor, write_cursor
+
+_LOOKS: Final = 25
+"""Calls for one page at most: a filter that fits hardly anything must not read everything."""
+
+
+class Wanted(NamedTuple):
+    """What a page is about."""
+
+    queues: tuple[str, ...]
+    filter: Filter
+    ages: tuple[int | None, int | None]
+    """Older than, newer than, as they were asked for; the filter has them as instants."""
+    is_newest_first: bool
+
+    def about(self) -> object:
+        """What cursors are bound to."""
+        return self.queues, tuple(self.filter[:5]), self.ages, self.is_newest_first
+
+
+class Walker:
+    """One shard, gone through slice by slice."""
+
+    def __init__(
+        self, calls: DeskCalls, queue: str, shard: str, wanted: Wanted, *, is_moving: bool = False
+    ) -> None:
+        self._calls = calls
+        self._wanted = wanted
+        self.queue = queue
+        self.shard = shard
+        self.is_moving = is_moving
+        self._found: list[Met] = []
+        self._is_over = False
+        self._reached = Place()
+
+    def start(self, after: Place) -> None:
+        """Begin behind a place."""
+        self._reached, self._is_over, self._found = after, False, []
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left here."""
+        return self._is_over and not self._found
+
+    @property
+    def is_hungry(self) -> bool:
+        """Whether nobody knows what comes next."""
+        return not self._found and not self._is_over
+
+    @property
+    def front(self) -> Place:
+        """Nothing is left before this."""
+        return self._found[0].place if self._found else self._reached
+
+    async def look(self, limit: int) -> None:
+        """Read the next slice; while tenants move, also what is on its way from here."""
+        after, is_reverse = self._reached, self._wanted.is_newest_first
+        part = await self._calls.page(
+            self.shard, self._wanted.filter, after=after, is_reverse=is_reverse, limit=limit
+        )
+        self._reached, self._is_over = part.reached, part.is_over
+        self._found = [Met(one, self) for one in part.found]
+        if self.is_moving:
+            self._found += await self._on_the_way(after)
+            self._found.sort(key=lambda one: one.place.key(), reverse=is_reverse)
+
+    async def _on_the_way(self, after: Place) -> list[Met]:
+        """Dead jobs that have left this shard, from the slice that was just read."""
+        jobs = [one for one in await travelling(self._calls.engine, self.shard) if one.record]
+        found = [Found(one.place, read_record(one.record)) for one in jobs]
+        return [
+            Met(one, self, is_travelling=True)
+            for one in found
+            if _fits(self._wanted.filter, one) and self._is_in_slice(one.place, after)
+        ]
+
+    def _is_in_slice(self, place: Place, after: Place) -> bool:
+        is_reverse = self._wanted.is_newest_first
+        return is_behind(place, after, is_reverse=is_reverse) and (
+            self._is_over or not is_behind(place, self._reached, is_reverse=is_reverse)
+        )
+
+    def take(self) -> Met:
+        """The next one."""
+        return self._found.pop(0)
+
+
+class Met(NamedTuple):
+    """A dead job, and the walker that met it."""
+
+    found: Found
+    walker: Walker
+    is_travelling: bool = False
+
+    @property
+    def place(self) -> Place:
+        """Where it stands in the order of death."""
+        return self.found.place
+
+
+def _fits(wanted: Filter, found: Found) -> bool:
+    """Whether a filter asks for a job, as the script of a page decides it."""
+    record, at = found.record, float(found.place.score)
+    asked = [
+        (wanted.status, (record.s,)),
+        (wanted.task, (record.t,)),
+        (wanted.tenant, (record.o,)),
+        (wanted.error, (record.e, record.c)),
+        (wanted.fingerprint, (record.f,)),
+    ]
+    return (
+        all(not word or word in words for word, words in asked)
+        and (wanted.died_from is None or at >= wanted.died_from)
+        and (wanted.died_to is None or at <= wanted.died_to)
+    )
+
+
+class Gathered(NamedTuple):
+    """The jobs of a page, and where the next page begins."""
+
+    met: list[Met]
+    reached: Place | None
+    """None when nothing is left."""
+
+
+async def gather(
+    walkers: Sequence[Walker], after: Place, limit: int, *, is_newest_first: bool
+) -> Gathered:
+    """The next jobs of all shards together, and those at the place of the last one: another queue
+    may have its id.
+    """
+    for walker in walkers:
+        walker.start(after)
+    met: list[Met] = []
+    looks = max(_LOOKS, 2 * len(walkers))
+    while left := [walker for walker in walkers if not walker.is_over]:
+        first = _first(left, is_newest_first=is_newest_first)
+        if first.is_hungry and looks <= 0:
+            return Gathered(met, first.front)
+        if first.is_hungry:
+            looks -= await _feed(first, walkers, limit)
+        elif len(met) >= limit and first.front.key() != met[-1].place.key():
+            return Gathered(met, met[-1].place)
+        else:
+            met.append(first.take())
+    return Gathered(met, None)
+
+
+async def _feed(hungry: Walker, walkers: Sequence[Walker], limit: int) -> int:
+    """Read on; returns the calls. While tenants move, all shards are read from one place, in order:
+    see `faena.sharding.reading`.
+    """
+    after = hungry.front
+    some = [one for one in walkers if one.queue == hungry.queue] if hungry.is_moving else [hungry]
+    for walker in some:
+        walker.start(after)
+        await walker.look(limit)
+    return len(some)
+
+
+def _first(walkers: Sequence[Walker], *, is_newest_first: bool) -> Walker:
+    """Whose next job would be the first; one that has not begun must be asked before, and who has
+    a job at a place comes before who has only reached it.
+    """
+    fresh = [walker for walker in walkers if not walker.front.id]
+    if fresh:
+        return fresh[0]
+    if is_newest_first:
+        return max(walkers, key=lambda one: (one.front.key(), not one.is_hungry))
+    return min(walkers, key=lambda one: (one.front.key(), one.is_hungry))
+
+
+# -- cursors ------------------------------------------------------------------------------------
+
+
+def cursor_at(wanted: Wanted, reached: Place) -> str:
+    """A text that continues behind a place."""
+    bounds = wanted.filter.died_from, wanted.filter.died_to
+    return write_cursor(wanted.about(), *reached, bounds)
+
+
+def continued(cursor: Any, wanted: Wanted) -> tuple[Wanted, Place]:
+    """The same page at the place a cursor names, with ages counted from its first page on."""
+    what = "a page of the same filter and direction"
+    read = read_cursor(cursor, wanted.about(), what)
+    died_from, died_to = read.bounds
+    bounds = wanted.filter._replace(died_from=died_from, died_to=died_to)
+    return wanted._replace(filter=bounds), Place(read.score, read.id)

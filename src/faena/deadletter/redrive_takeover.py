@@ -1,0 +1,84 @@
+"""Carries redrives on in workers: whoever began one may be gone, and so may whoever drove it last.
+
+Every worker of a queue looks for redrives that are under way: at once when one begins, now and then
+otherwise. One at a time drives each; the others look again after some seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections.abc import Sequence
+from typing import Final
+
+from faena.deadletter.redrive import Redrives
+from faena.errors import FaenaError
+from faena.sharding.table import queue_of
+
+_EVERY_S: Final = 60.0
+_SOON_S: Final = 2.0
+"""Between two looks while some redrive is under way, or may be: its driver's lease is soon over."""
+
+_log = logging.getLogger("faena.deadletter")
+
+
+class Carrier:
+    """Drives the redrives of some queues that nobody else drives."""
+
+    def __init__(
+        self,
+        redrives: Redrives,
+        queues: Sequence[str],
+        *,
+        every_s: float = _EVERY_S,
+        soon_s: float = _SOON_S,
+    ) -> None:
+        self._redrives = redrives
+        self._queues = queues
+        self._every_s = every_s
+        self._soon_s = soon_s
+        self._told = asyncio.Event()
+        self._driving: dict[tuple[str, str], asyncio.Task[None]] = {}
+
+    def tell(self, home: str, _redrive: str) -> None:
+        """Hear that a redrive has begun, or goes on."""
+        if queue_of(home) in self._queues:
+            self._told.set()
+
+    async def run(self) -> None:
+        """Look again and again; what fails is tried again at the next look."""
+        try:
+            while True:
+                self._told.clear()
+                is_any = [await self._look(queue) for queue in self._queues]
+                wait_s = (self._soon_s if any(is_any) else self._every_s) * (0.8 + random.random())
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._told.wait(), wait_s)
+        finally:
+            for task in self._driving.values():
+                task.cancel()
+            await asyncio.gather(*self._driving.values(), return_exceptions=True)
+
+    async def _look(self, queue: str) -> bool:
+        """Whether some redrive of a queue may be under way; drive those that nobody drives."""
+        try:
+            found = await self._redrives.under_way(queue)
+        except FaenaError as error:
+            _log.warning("redrives of queue %s could not be looked at: %s", queue, error)
+            return True
+        for redrive in found:
+            one = (queue, redrive)
+            if one not in self._driving:
+                self._driving[one] = asyncio.create_task(self._drive(*one))
+                self._driving[one].add_done_callback(lambda _, one=one: self._driving.pop(one))
+        return bool(found)
+
+    async def _drive(self, queue: str, redrive: str) -> None:
+        try:
+            await self._redrives.carry_on(queue, redrive)
+        except FaenaError as error:
+            _log.warning("redrive %s of queue %s is interrupted: %s", redrive, queue, error)
+        except Exception:  # noqa: BLE001 - the border of a service
+            _log.exception("redrive %s of queue %s is interrupted", redrive, queue)

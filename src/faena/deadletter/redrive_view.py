@@ -1,0 +1,74 @@
+"""How a redrive stands, put together from what each shard of its queue knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+from faena.errors import JobNotFound
+from faena.limits import Limit
+from faena.values.view import View
+
+UNDER_WAY: Final = ("canary", "running")
+
+
+class RedriveView(View, frozen=True, kw_only=True):
+    """How a redrive stands. Instants are the server's microseconds."""
+
+    id: str
+    queue: str
+    state: str
+    """canary, running, stopped, failed or done."""
+    moved: int
+    """Dead jobs that were retried."""
+    died: int
+    """Jobs made of them that are dead again."""
+    canary: int
+    waiting: int = 0
+    """Canaries that have not finished yet, as far as is known."""
+    rate: str | None
+    by: str
+    reason: str
+    begun_at: int
+    ended_at: int | None
+
+
+Report = Callable[[RedriveView], None]
+
+
+def view_of(queue: str, redrive: str, records: Sequence[Mapping[str, Any]]) -> RedriveView:
+    """One redrive out of what each home knows of it."""
+    first, states = records[0], {record["state"] for record in records}
+    order = ("failed", "stopped", "canary", "running", "done")
+    state = next(word for word in order if word in states)
+    most, per_us = first.get("max"), first.get("per_us")
+    ended = [record["ended_at"] for record in records if record.get("ended_at")]
+    rate = Limit(max=most, per=timedelta(microseconds=per_us)) if most and per_us else None
+    return RedriveView(
+        id=redrive,
+        queue=queue,
+        state=state,
+        moved=sum(record["moved"] for record in records),
+        died=sum(record["died"] for record in records),
+        canary=first["canary"],
+        rate=str(rate) if rate else None,
+        by=first["by"],
+        reason=first["reason"],
+        begun_at=int(first["at"]),
+        ended_at=int(max(ended)) if ended and state not in UNDER_WAY else None,
+    )
+
+
+def known(
+    records: Sequence[Mapping[str, Any]], queue: str, redrive: str
+) -> Sequence[Mapping[str, Any]]:
+    """The records of a redrive, of which there must be some."""
+    if not records:
+        raise unknown(queue, redrive)
+    return records
+
+
+def unknown(queue: str, redrive: str) -> JobNotFound:
+    """What is said when no shard knows of a redrive."""
+    return JobNotFound(f"no redrive {redrive} in queue {queue}", op="redrive")

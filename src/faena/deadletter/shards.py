@@ -1,0 +1,99 @@
+"""What the desk reaches: the queues of an app, wherever they live."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, Final, TypeVar
+
+from faena.engine import Engine
+from faena.engine.calls.deadletter import DeskCalls
+from faena.errors import ConfigError, HomesChanged, StoreUnavailable, nearest
+from faena.sharding.router import Estate
+
+HOUR_US: Final = 3_600_000_000
+_SETTLE_S: Final = 30.0
+"""How long a retry waits for lanes that move to another home."""
+_TRIES: Final = 5
+
+T = TypeVar("T")
+
+
+class Reach:
+    """The queues of an app and the connection to their broker."""
+
+    def __init__(
+        self,
+        connect: Callable[[], Awaitable[tuple[Engine, Estate]]],
+        queues: Callable[[], Iterable[str]],
+        new_ids: Callable[[int], list[str]],
+    ) -> None:
+        self._connect = connect
+        self._queues = queues
+        self.new_ids = new_ids
+
+    async def open(self) -> tuple[DeskCalls, Estate]:
+        """The calls, and where the queues live."""
+        engine, estate = await self._connect()
+        return DeskCalls(engine), estate
+
+    async def steady(
+        self, queue: str, do: Callable[[DeskCalls, Sequence[str], int], Awaitable[T]]
+    ) -> T:
+        """Do something while no lanes of a queue move; again when they have begun to.
+
+        That may be many times, as long as it is another change each time.
+        """
+        calls, estate = await self.open()
+        homes = estate.of(queue)
+        tries, epoch = 0, -1
+        while tries < _TRIES and await homes.settled(_SETTLE_S):
+            tries += 1
+            table = await homes.fresh()  # as `settled` has just seen it
+            if table.phase:
+                continue
+            tries, epoch = 1 if table.epoch != epoch else tries, table.epoch
+            names = [home.name for home in table.homes(queue)]
+            try:
+                return await do(calls, names, epoch)
+            except HomesChanged:
+                await homes.refused()
+        raise StoreUnavailable(
+            f"tenants of queue {queue} are moving (see faena homes {queue}); "
+            "its dead jobs can be dealt with when they have: try again",
+            op="dlq",
+        )
+
+    async def anywhere(
+        self, queue: str, do: Callable[[DeskCalls, Sequence[str]], Awaitable[T]]
+    ) -> T:
+        """Do something at every home that may have jobs, also while lanes move."""
+        calls, estate = await self.open()
+        return await do(calls, await estate.of(queue).names())
+
+    async def epoch(self, queue: str) -> int:
+        """Of the homes of a queue; -1 while lanes move between them."""
+        _, estate = await self.open()
+        table = await estate.of(queue).look()
+        return -1 if table.phase else table.epoch
+
+    def chosen(self, queues: Any) -> tuple[str, ...]:
+        """The queues meant, which the app must have declared; all of them for None."""
+        if queues is None:
+            queues = self._queues()
+        is_one = isinstance(queues, str) or not isinstance(queues, Iterable)
+        names: tuple[Any, ...] = (queues,) if is_one else tuple(queues)
+        if not names:
+            raise ConfigError("queues must be at least one, got none", field="queues")
+        return tuple(self.one(name) for name in names)
+
+    def one(self, queue: Any) -> str:
+        """The queue meant, which the app must have declared."""
+        known = tuple(self._queues())
+        if isinstance(queue, str) and queue in known:
+            return queue
+        raise ConfigError(
+            f"queue must be the name of one of the app's, got {queue!r}; "
+            f"{nearest(str(queue), known)}",
+            field="queue",
+            value=queue,
+        )

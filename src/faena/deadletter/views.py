@@ -1,0 +1,171 @@
+"""What the dead-letter desk shows. Instants are the server's microseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from faena.engine.calls.deadletter import Found, Record
+from faena.inspection.inspector import read_job
+from faena.job import JobView
+from faena.outcomes import ErrorRecord
+from faena.states import State
+from faena.values.view import View
+
+
+class Status(StrEnum):
+    """What has become of a dead job."""
+
+    PENDING = "pending"
+    RETRIED = "retried"
+    DISCARDED = "discarded"
+    RESOLVED = "resolved"
+
+
+class Resolution(View, frozen=True):
+    """What was decided of a dead job."""
+
+    action: str
+    """retry, redrive, auto, discard or manual."""
+    reason: str
+    by: str
+    at: int
+
+
+class DeadLetter(View, frozen=True, kw_only=True):
+    """A dead job at the desk."""
+
+    apart = ("payload", "headers")
+
+    id: str
+    queue: str
+    task: str
+    tenant: str | None
+    status: Status
+    died_at: int
+    fingerprint: str
+    """Shared by jobs that died of the same kind of error."""
+    error: ErrorRecord
+    """What it died of: name, message, stack, code."""
+    errors: tuple[ErrorRecord, ...]
+    """Those of the attempts before, too; the newest 20."""
+    attempts_made: int
+    max_attempts: int | None
+    """How many attempts its producer gave it; None leaves that to its task."""
+    losses: int
+    payload: msgspec.Raw | None
+    """None when the spec cannot be read."""
+    key: str | None
+    headers: dict[str, str]
+    origin: str
+    """The first job of its line: its own id, unless it is a dead job, retried at the desk."""
+    retry_of: str | None
+    """The dead job it was made of."""
+    retried_as: str | None
+    """The job that was made of it."""
+    auto_retries: int
+    """How often its line was retried by itself."""
+    resolution: Resolution | None
+    retry_at: int | None = None
+    """When it is due to be retried by itself; None when it is not, and in lists, which do not look
+    for it."""
+
+
+class DeadPage(View, frozen=True):
+    """Some dead jobs; `cursor` asks for the next ones, None when these are the last.
+
+    A page may have fewer than were asked for, and a cursor all the same: few fitted the filter.
+    """
+
+    items: tuple[DeadLetter, ...]
+    cursor: str | None
+
+
+class DeadGroup(View, frozen=True, kw_only=True):
+    """Dead jobs of a queue that died of the same kind of error."""
+
+    queue: str
+    fingerprint: str
+    name: str
+    code: str | None
+    sample: str
+    pending: int
+    total: int
+    first_at: int
+    last_at: int
+    last_id: str
+
+
+class DeadStats(View, frozen=True, kw_only=True):
+    """The desk in numbers."""
+
+    total: int
+    by_queue: dict[str, int]
+    by_status: dict[str, int]
+    new: int
+    """Deaths in the last hour."""
+    due: int
+    """Jobs that are retried by themselves, or would be were it not switched off."""
+    oldest_id: str | None
+    """Of the pending ones."""
+    oldest_at: int | None
+
+
+class Dealt(msgspec.Struct, frozen=True):
+    """What became of one dead job that was to be retried, discarded or resolved."""
+
+    id: str
+    new_id: str | None = None
+    """The job that was made of it, when it was retried."""
+    refused: str | None = None
+    """Why nothing was done: its status or state, or unknown."""
+
+
+def read_letter(queue: str, found: Found, look: Sequence[Any]) -> DeadLetter:
+    """Put together what the job says and what the desk says of it."""
+    record, died_at = found.record, int(float(found.place.score))
+    view = _view(queue, found.place.id, look)
+    last = view.errors[-1] if view and view.errors else None
+    return DeadLetter(
+        id=found.place.id,
+        queue=queue,
+        task=view.task if view else record.t,
+        tenant=view.tenant if view else record.o or None,
+        status=Status(record.s),
+        died_at=died_at,
+        fingerprint=record.f,
+        error=last or ErrorRecord(name=record.e, message="", code=record.c or None),
+        errors=view.errors if view else (),
+        attempts_made=view.attempts_made if view else 0,
+        max_attempts=view.max_attempts if view else None,
+        losses=view.losses if view else 0,
+        payload=view.payload if view else None,
+        key=view.key if view else None,
+        headers=view.headers if view else {},
+        origin=view.origin if view else found.place.id,
+        retry_of=view.retry_of if view else None,
+        retried_as=record.reached,
+        auto_retries=view.auto_retries if view else 0,
+        resolution=resolution_of(record),
+    )
+
+
+def _view(queue: str, job_id: str, look: Sequence[Any]) -> JobView | None:
+    """The job itself; None when its spec is such that nobody can read it."""
+    try:
+        view = read_job(queue, job_id, look) if look else None
+    except (msgspec.MsgspecError, ValueError, IndexError):
+        return None
+    is_dead = view is not None and view.state is State.DEAD and not view.is_unreadable
+    return view if is_dead else None
+
+
+def resolution_of(record: Record) -> Resolution | None:
+    """What was decided, if anything was."""
+    if record.r is None:
+        return None
+    action, reason, by, at = record.r
+    return Resolution(action, reason, by, int(at))

@@ -1,0 +1,189 @@
+"""A task as a worker sees it: the function, how it wants to be called, and its options resolved."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from faena.codec import Codec, codec_for, of_result
+from faena.declaring.signature import read_batch, read_plain
+from faena.errors import ConfigError, PayloadError
+from faena.job import Job
+from faena.options import BatchOptions, QueueOptions, Run, TaskOptions, default_timeout_us
+from faena.options.costs import cost_fact
+from faena.retry import Retry, Terms
+
+Place: TypeAlias = Run | Literal["batch"]
+
+
+class Unfit(NamedTuple):
+    """A result that cannot be kept. The work is done all the same, so this is no failure."""
+
+    kind: str
+    """The type of what the handler returned."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handler:
+    """One registered function with everything that running it needs."""
+
+    name: str
+    queue: str
+    function: Callable[..., Any]
+    run: Run
+    """Where the function is called."""
+    place: Place
+    """Where its jobs go: to the same, or first to wait for others."""
+    batch: BatchOptions | None
+    """How jobs are gathered; None for a function that is called for each."""
+    payload: Codec[Any] | None
+    """Of one job; None when the function takes no payload."""
+    result: Codec[Any]
+    payload_at: int
+    """Position of the payload among the arguments; -1 for none."""
+    job_at: int
+    """Position of the job; -1 for none."""
+    retry: Retry
+    priority: int
+    timeout_us: int | None
+    """None leaves it to the job's priority."""
+    version: int
+    cost: Mapping[str, int]
+    """What its jobs are estimated at for limits by cost, unless they say so themselves."""
+    payload_limit: int
+    max_deliveries: int
+    age_step_us: int
+    """What one step of priority adds to a job's score."""
+
+    def arguments(self, payload: Any, job: Job | Sequence[Job]) -> tuple[Any, ...]:
+        """The arguments in the order the function wants them; lists of both for a batch."""
+        if self.job_at < 0:
+            return () if self.payload_at < 0 else (payload,)
+        if self.payload_at < 0:
+            return (job,)
+        return (payload, job) if self.payload_at < self.job_at else (job, payload)
+
+    def encoded(self, value: Any) -> bytes | Unfit:
+        """What the handler returned, as it is kept."""
+        try:
+            result = self.result.encode(value)
+        except PayloadError as error:
+            return Unfit(_kind_of(value), str(of_result(error)))
+        except Exception as error:  # noqa: BLE001 - a model's own serializer may do anything
+            return Unfit(_kind_of(value), f"{type(error).__name__}: {error}")
+        if len(result) > self.payload_limit:
+            most = self.payload_limit
+            return Unfit(_kind_of(value), f"result must be at most {most} bytes, got {len(result)}")
+        return result
+
+    @property
+    def wait_s(self) -> float:
+        """How long a job may wait for others."""
+        return self.batch.wait_us / 1e6 if self.batch else 0.0
+
+    def timeout_of(self, asked_us: int | None, priority: int) -> int:
+        """How long an attempt may run: the job's word, the task's, or the priority's default."""
+        return asked_us or self.timeout_us or default_timeout_us(priority)
+
+    def retry_of(self, attempts: int | None, terms: Terms | None) -> Retry:
+        """The policy of a job: its producer's, or that of the task with so many attempts."""
+        if terms is not None:
+            return terms.policy(self.retry.give_up_on)
+        return replace(self.retry, attempts=attempts) if attempts else self.retry
+
+
+def _kind_of(value: Any) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+
+
+def name_of(function: Any) -> str:
+    """What a task is called unless it is given a name; whatever cannot be a handler is refused."""
+    name = getattr(function, "__name__", None)
+    if name is None or not callable(function) or isinstance(function, type):
+        raise ConfigError(f"a task must be a function, got {function!r}", field="task")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise ConfigError(
+            f"handler {name} must return its result, got a generator function", field="task"
+        )
+    return name
+
+
+def refuse_bare(example: str, given: Any) -> None:
+    """Refuse a function where a decorator wants its options first."""
+    if callable(given):
+        raise ConfigError(
+            f"this decorator must be given its options first, such as {example}, got {given!r}"
+        )
+
+
+def make_handler(
+    function: Callable[..., Any],
+    queue: str,
+    task: TaskOptions,
+    options: QueueOptions,
+    names: Mapping[str, Any],
+) -> Handler:
+    """Read the function's signature; `names` helps to resolve annotations of local classes."""
+    batch = task if isinstance(task, BatchOptions) else None
+    signature = (read_batch if batch else read_plain)(function, task.name, names)
+    has_payload = signature.payload_at >= 0
+    cost_fact(queue, options, task.cost)
+    run = _where(function, task)
+    return Handler(
+        name=task.name,
+        queue=queue,
+        function=function,
+        run=run,
+        place="batch" if batch else run,
+        batch=batch,
+        payload=_codec(task.name, "payload", signature.payload) if has_payload else None,
+        result=_codec(task.name, "result", signature.result),
+        payload_at=signature.payload_at,
+        job_at=signature.job_at,
+        retry=task.retry or options.retry,
+        priority=task.priority or options.priority,
+        timeout_us=task.timeout_us or options.timeout_us,
+        version=task.version,
+        cost=task.cost,
+        payload_limit=options.payload_limit,
+        max_deliveries=options.max_deliveries,
+        age_step_us=options.age_step_us,
+    )
+
+
+def _codec(task: str, what: str, annotation: Any) -> Codec[Any]:
+    try:
+        return codec_for(annotation)
+    except ConfigError as error:
+        words = str(error).replace("payload type", f"{what} type")
+        raise ConfigError(
+            f"{what} of task {task} cannot travel: {words}", field=error.field, value=error.value
+        ) from None
+
+
+def _where(function: Callable[..., Any], task: TaskOptions) -> Run:
+    is_async = inspect.iscoroutinefunction(function)
+    if task.run is None:
+        return "async" if is_async else "thread"
+    if is_async != (task.run == "async"):
+        kind = "an async def" if is_async else "a def"
+        raise ConfigError(
+            f"run must fit the handler of task {task.name}, which is {kind}, got {task.run!r}",
+            field="run",
+            value=task.run,
+        )
+    if task.run == "process" and not _is_findable(function):
+        raise ConfigError(
+            f"handler of process task {task.name} must be a function of its module, "
+            f"which a child process can import, got {function.__qualname__}",
+            field="run",
+            value=task.run,
+        )
+    return task.run
+
+
+def _is_findable(function: Callable[..., Any]) -> bool:
+    return not inspect.ismethod(function) and "<locals>" not in function.__qualname__

@@ -1,0 +1,1 @@
+"""Script calls by capability, each one call to one shard."""

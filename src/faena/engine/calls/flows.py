@@ -1,0 +1,160 @@
+"""The scripts that carry words between homes: letters, errands, flows and groups, each one call.
+
+A letter tells another home something and is read there once. An errand is a job that a flow or a
+group wants sent to a queue, or cancelled there. Who carries them is the postman's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from faena.engine.behalf import asking
+from faena.engine.engine import Engine
+from faena.engine.envelope import Facts
+from faena.engine.scripts import pairs, texts
+from faena.engine.wire.wire import Argument
+
+LETTERS: Final = 50
+"""Letters, or errands, in one call."""
+
+
+class Letter(NamedTuple):
+    """What lies in a stream."""
+
+    id: str
+    words: bytes
+
+
+class Errand(NamedTuple):
+    """Something to be done in a queue."""
+
+    name: str
+    queue: str
+    """Empty when it is not to be done yet."""
+    job: str
+    made: bytes
+    """What the job is made of, packed; empty when it is to be cancelled."""
+    inputs: Sequence[Any]
+    """Numbers of its parents, or what is counted in its group."""
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether whatever wanted it is."""
+        return not self.queue and not self.job
+
+    @property
+    def flow(self) -> tuple[str, str]:
+        """The flow or group, and the node or callback."""
+        _, flow, name, _ = self.name.split(":", 3)
+        return flow, name
+
+
+class Mail:
+    """The calls, for any home."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    # -- letters --------------------------------------------------------------------------------
+
+    async def addressees(self, home: str) -> list[str]:
+        """The queues that letters of a home wait for."""
+        return texts(await self._engine.command("SMEMBERS", home, "addressees"))
+
+    async def letters(self, home: str, to: str) -> list[Letter]:
+        """The oldest letters of a home to a queue."""
+        found = await self._engine.command(
+            "XRANGE", home, f"letters:{to}", "-", "+", "COUNT", LETTERS
+        )
+        return [Letter(number.decode(), fields[1]) for number, fields in found]
+
+    async def receive(self, to: str, home: str, letters: Sequence[Letter]) -> bool:
+        """Have letters read, each once; whether there is something to carry from there now."""
+        flat: list[Argument] = [part for letter in letters for part in letter]
+        return await self._engine.ask("receive", to, [to, home, *flat]) == 1
+
+    async def posted(self, home: str, to: str, last: str) -> int:
+        """Strike off what has arrived; how many letters are left."""
+        return int(await self._engine.ask("posted", home, [to, last]))
+
+    # -- errands --------------------------------------------------------------------------------
+
+    async def errands(self, queue: str, start: int) -> tuple[int, list[Errand]]:
+        """The server's instant, and what is to be done, from a place in the list on."""
+        now, *found = await self._engine.ask("errands", queue, [start, LETTERS])
+        return int(now), [
+            Errand(name.decode(), to.decode(), job.decode(), made, inputs)
+            for name, to, job, made, inputs in found
+        ]
+
+    async def done(self, queue: str, names: Sequence[str]) -> None:
+        """Strike off errands."""
+        if names:
+            await self._engine.command("ZREM", queue, "errands", *names)
+
+    async def has_mail(self, home: str) -> bool:
+        """Whether anything waits to be carried."""
+        return bool(
+            await self._engine.command("SCARD", home, "addressees")
+            or await self._engine.command("ZCARD", home, "errands")
+        )
+
+    # -- flows ----------------------------------------------------------------------------------
+
+    async def flow(self, queue: str, flow: str, verb: str, *args: Argument) -> str:
+        """OK, or the state that forbids the verb, or unknown."""
+        who = [asking()] if verb in {"cancel", "reopen"} else []
+        reply = await self._engine.ask("flow", queue, [queue, flow, verb, *args, *who])
+        return str(reply.decode())
+
+    async def flow_fields(self, queue: str, flow: str, names: Sequence[str]) -> list[bytes | None]:
+        """Parts of what is known of a flow."""
+        return list(await self._engine.command("HMGET", queue, f"flow:{flow}", *names))
+
+    async def flows(self, queue: str, *, is_live: bool, limit: int) -> list[str]:
+        """Flows of a queue, newest first."""
+        name = "flows" if is_live else "flows_done"
+        return texts(await self._engine.command("ZREVRANGE", queue, name, 0, limit - 1))
+
+    # -- groups ---------------------------------------------------------------------------------
+
+    async def open_group(self, queue: str, group: str, callbacks: Mapping[str, bytes]) -> str:
+        """Begin a group, once more if need be: OK, or the number of members it is sealed with."""
+        flat: list[Argument] = []
+        for name, made in callbacks.items():
+            flat += (f"on:{name}", made)
+        return str((await self._engine.ask("group", queue, [group, "open", *flat])).decode())
+
+    async def seal_group(self, queue: str, group: str, total: int) -> str:
+        """Say how many members there are: OK, unknown, or another number that was said before."""
+        return str((await self._engine.ask("group", queue, [group, "seal", total])).decode())
+
+    async def groups(self, queue: str, *, limit: int) -> list[str]:
+        """Groups of a queue that are under way, newest first."""
+        return texts(await self._engine.command("ZREVRANGE", queue, "groups", 0, limit - 1))
+
+    async def group(self, queue: str, group: str) -> dict[str, bytes]:
+        """Everything known of a group; nothing when it is gone."""
+        return pairs(await self._engine.command("HGETALL", queue, f"group:{group}"))
+
+
+class Made(NamedTuple):
+    """What a job is made of, before it is sent."""
+
+    queue: str
+    priority: int
+    facts: Facts
+    body: str
+    job: str
+
+    def pack(self) -> bytes:
+        """As the server keeps it; it reads the queue."""
+        return msgspec.msgpack.encode([*self])
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> Made:
+        """Read it back."""
+        return cls(*msgspec.msgpack.decode(packed))

@@ -1,0 +1,149 @@
+"""The scripts of schedules, each one call. What a record means is no concern of theirs."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from faena.engine.behalf import asking
+from faena.engine.calls.survey import Survey
+from faena.engine.engine import Engine
+from faena.engine.scripts import MOVED, UNCONFIGURED, texts
+from faena.errors import HomesChanged
+
+MOST: Final = 50
+"""Schedules in one look."""
+
+
+class Stored(NamedTuple):
+    """A schedule as the server has it."""
+
+    name: str
+    version: str
+    """Of the record: another one means that somebody has written it since."""
+    record: bytes
+    due: int | None
+    """The server's microseconds; None of one that is paused or over."""
+
+
+class Agenda(NamedTuple):
+    """What is due at a queue."""
+
+    now: int
+    next_at: int | None
+    """When something is due that is not among these."""
+    due: list[Stored]
+    missing: list[str]
+
+
+class Change(NamedTuple):
+    """A record that is to take the place of the one that was read."""
+
+    expected: str
+    version: str
+    record: bytes
+    due: int | None
+
+    @classmethod
+    def of(cls, expected: str, record: bytes, due: int | None) -> Change:
+        """A version of its own makes a change one that can be recognised."""
+        return cls(expected, secrets.token_hex(8), record, due)
+
+
+class Shot(NamedTuple):
+    """A job for an instant, and what was missed before it."""
+
+    name: str
+    instant: int
+    id: str
+    spec: bytes = b""
+    """Empty for none."""
+    missed: Sequence[str] = ()
+    number: int = 0
+    """How many were missed; not all of them may be named."""
+
+
+class Fired(NamedTuple):
+    """What became of it: CREATED, DUPLICATE, SKIPPED, NOTHING, OVERLOADED, STALE or TAKEN."""
+
+    outcome: str
+    retry_us: int = 0
+
+
+async def agenda(engine: Engine, queue: str, declared: Sequence[str], skip: int = 0) -> Agenda:
+    """What is due now, but for the first so many; and which declared schedules are not there."""
+    args = ["due", skip, MOST, *declared]
+    now, next_at, found, missing = await engine.ask("agenda", queue, args)
+    rows = [_stored(*found[i : i + 3]) for i in range(0, len(found), 3)]
+    return Agenda(int(now), _instant(next_at), rows, texts(missing))
+
+
+async def read(engine: Engine, queue: str, names: Sequence[str]) -> tuple[int, dict[str, Stored]]:
+    """The server's instant, and those of the named schedules that there are."""
+    now, *rows = await engine.ask("agenda", queue, ["read", *names])
+    found = {
+        name: _stored(name.encode(), rows[2 * i + 1], rows[2 * i])
+        for i, name in enumerate(names)
+        if rows[2 * i]
+    }
+    return int(now), found
+
+
+async def names_at(engine: Engine, queue: str) -> AsyncIterator[list[str]]:
+    """The names of all schedules of a queue, a page at a time."""
+    async for page in Survey(engine, queue).ids("schedules", is_hash=True):
+        yield page
+
+
+async def write(engine: Engine, queue: str, name: str, change: Change) -> bool:
+    """Write a record, or remove it when it is empty; False when somebody else has written."""
+    return bool(await engine.ask("schedule", queue, [name, *_flat(change), asking()]) == b"OK")
+
+
+async def fire(
+    engine: Engine,
+    home: str,
+    shot: Shot,
+    change: Change | None,
+    *,
+    epoch: int,
+    is_known: bool = True,
+) -> Fired:
+    """Take in the job and write the record, where it is at this home too.
+
+    Raises HomesChanged, with nothing done, when the job does not live here any more. A home that is
+    not `is_known` among the queue's is not declared anew.
+    """
+    args = [
+        *(secrets.token_hex(8), "fire", epoch or "", shot.name, shot.instant, shot.id, shot.spec),
+        *(" ".join(shot.missed), shot.number),
+        *(_flat(change) if change else ("", "", "", "")),
+    ]
+    ask = engine.ask_declared if is_known else engine.ask
+    outcome, *rest = await ask("fire", home, args)
+    if outcome in {MOVED, UNCONFIGURED}:
+        raise HomesChanged("the home of the schedule's job is gone", op="fire")
+    return Fired(outcome.decode(), *(int(number) for number in rest))
+
+
+async def forget(engine: Engine, home: str, name: str) -> None:
+    """Forget what was fired at a home, of a schedule that is no more."""
+    await engine.command("HDEL", home, "fired", name)
+
+
+def _flat(change: Change) -> Sequence[str | bytes | int]:
+    return change.expected, change.version, change.record, _optional(change.due)
+
+
+def _optional(instant: int | None) -> str | int:
+    return "" if instant is None else instant
+
+
+def _stored(name: bytes, due: bytes, packed: bytes) -> Stored:
+    version, _, record = packed.partition(b"\n")
+    return Stored(name.decode(), version.decode(), record, _instant(due))
+
+
+def _instant(text: Any) -> int | None:
+    return int(float(text)) if text else None

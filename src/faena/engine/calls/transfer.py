@@ -1,0 +1,191 @@
+"""The scripts that move lanes from one home of a queue to another, each one call.
+
+What they mean for a whole queue, and in which order they must be called, is the steward's to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
+
+from faena.engine.engine import Engine
+from faena.engine.scripts import pairs, texts
+from faena.errors import HomesChanged
+
+LANES: Final = 200
+"""Lanes in one call."""
+
+JOBS: Final = 30
+"""Jobs in one batch: the server waits for nothing else while it packs or unpacks them."""
+
+T = TypeVar("T")
+
+_ROLL: Final = 200
+_LOCK_MS: Final = 10_000
+
+
+class Claims(NamedTuple):
+    """Claims made at one instant."""
+
+    instant: int
+    number: int
+
+
+class Batch(NamedTuple):
+    """Jobs that lie in an outbox."""
+
+    number: int
+    """0 for none."""
+    jobs: bytes
+    looked: int
+    """How many of the ids were looked at."""
+
+
+class Known(NamedTuple):
+    """A job that stands in the way of a new one."""
+
+    id: str
+    state: str
+    spec: bytes
+    """Empty when it is another job, which holds the claim."""
+
+
+class Moving:
+    """The calls, for any home."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    # -- the table ------------------------------------------------------------------------------
+
+    async def table(self, queue: str) -> dict[str, str]:
+        """Everything the first home says of the homes."""
+        reply = await self._engine.command("HGETALL", queue, "homes")
+        return {name: value.decode() for name, value in pairs(reply).items()}
+
+    async def decide(self, queue: str, verb: str, epoch: int, *args: str) -> bool:
+        """Begin, publish or finish a change; False when somebody was faster."""
+        reply = await self._engine.ask("homes", queue, [verb, epoch, *args])
+        return reply[:1] != [b"STALE"]
+
+    async def left(self, queue: str) -> list[str]:
+        """Homes that were given up within the last hour."""
+        return texts(await self._engine.command("ZRANGE", queue, "left", 0, -1))
+
+    async def lock(self, queue: str, owner: str) -> bool:
+        """Be the one who moves; others may take over when it has not been said for 10 s."""
+        command = self._engine.command
+        if await command("SET", queue, "steward", owner, "NX", "PX", _LOCK_MS) is not None:
+            return True
+        if await command("GET", queue, "steward") != owner.encode():
+            return False
+        return await command("PEXPIRE", queue, "steward", _LOCK_MS) == 1
+
+    async def unlock(self, queue: str, owner: str) -> None:
+        """Let somebody else move."""
+        if await self._engine.command("GET", queue, "steward") == owner.encode():
+            await self._engine.command("DEL", queue, "steward")
+
+    async def server(self, home: str) -> bytes:
+        """Which run of which server has a home. A cursor of one means nothing to another."""
+        info = await self._engine.info(home, "server")
+        return info.partition(b"run_id:")[2].split()[0]
+
+    async def steady(self, home: str, look: Callable[[], Awaitable[T]]) -> T:
+        """What a look at the whole of a home comes to, done again where its server began anew."""
+        while True:
+            server = await self.server(home)
+            found = await look()
+            if await self.server(home) == server:
+                return found
+
+    async def place(self, home: str, fields: Mapping[str, str]) -> None:
+        """Tell a home its epoch and its part of the whole."""
+        flat = [part for pair in fields.items() for part in pair]
+        await self._engine.ask("configure", home, ["declare", *flat])
+
+    async def claims(self, home: str, per_us: int) -> list[Claims]:
+        """What a home has claimed in a window of the queue's limit, oldest first."""
+        entries = texts(await self._engine.command("LRANGE", home, f"window:{per_us}", 0, -1))
+        parts = (entry.split(" ") for entry in entries)
+        return [Claims(int(instant), int(number)) for instant, number in parts]
+
+    async def burden(self, home: str, epoch: int, per_us: int, claims: Sequence[Claims]) -> None:
+        """Have a home count claims that others have made."""
+        flat = [part for one in claims for part in one]
+        _check_fresh(await self._engine.ask("burden", home, [epoch, per_us, *flat]))
+
+    # -- lanes ----------------------------------------------------------------------------------
+
+    async def depart(self, home: str, epoch: int, lanes: Sequence[str]) -> tuple[str, list[bytes]]:
+        """Serve lanes no more; the last stamp and what was decided for each of them."""
+        stamp, *baggage = await self._engine.ask("depart", home, [epoch, *lanes])
+        _check_fresh(stamp)
+        return stamp.decode(), baggage
+
+    async def expect(self, home: str, epoch: int, stamp: str, lanes: Mapping[str, bytes]) -> None:
+        """Let lanes wait here until they are admitted."""
+        flat = [part for pair in lanes.items() for part in pair]
+        _check_fresh(await self._engine.ask("expect", home, [epoch, stamp, *flat]))
+
+    async def seal(self, home: str, epoch: int) -> None:
+        """Let no further lane move for this epoch."""
+        await self._engine.ask("seal", home, [epoch])
+
+    async def admit(self, home: str, why: str, epoch: int, lanes: Sequence[str]) -> list[str]:
+        """Serve lanes that came `in`, or forget those that went `out`; or only `look`.
+
+        Those that come `early`, while jobs of theirs run elsewhere, are served unless an order or a
+        maximum forbids it. Returns those that are still there.
+        """
+        return texts(await self._engine.ask("admit", home, [why, epoch, *lanes]))
+
+    # -- jobs -----------------------------------------------------------------------------------
+
+    async def roll(self, home: str, lane: str) -> AsyncIterator[list[tuple[str, str]]]:
+        """Every job with its lane, or those of one lane; one that is there all the time is told."""
+        cursor = "0"
+        while True:
+            cursor, *flat = texts(await self._engine.ask("roll", home, [cursor, _ROLL, lane]))
+            if flat:
+                yield list(zip(flat[::2], flat[1::2], strict=True))
+            if cursor == "0":
+                return
+
+    async def take_out(
+        self, home: str, to: str, arrived: int, ids: Sequence[str], *, epoch: int = 0
+    ) -> Batch:
+        """The batch that is on its way, after that of number `arrived`."""
+        args = [to, arrived, epoch, *ids]
+        number, jobs, looked = await self._engine.ask("export", home, args)
+        _check_fresh(number)
+        return Batch(number, jobs, looked)
+
+    async def under_way(self, home: str) -> list[str]:
+        """The homes to which batches are on their way, or were when somebody last looked."""
+        return texts(await self._engine.command("HKEYS", home, "outbox"))
+
+    async def take_in(self, home: str, source: str, batch: Batch) -> int:
+        """Have a batch arrive, once; how many jobs came."""
+        args = [source, batch.number, batch.jobs]
+        return int((await self._engine.ask_declared("import", home, args))[0])
+
+    async def vacate(self, home: str, epoch: int) -> bool:
+        """Give up a home that a change has emptied; False when it is not empty, or needed again."""
+        return bool(await self._engine.ask("vacate", home, [epoch]) == b"OK")
+
+    async def known(
+        self, home: str, to: str, wanted: Sequence[tuple[str, str, str]]
+    ) -> list[Known | None]:
+        """For each (id, mode, hash): the job that one sent to `to` would be a duplicate of."""
+        flat = [part for one in wanted for part in one]
+        reply: list[Any] = await self._engine.ask("known", home, [to, *flat])
+        return [
+            Known(reply[i].decode(), reply[i + 1].decode(), reply[i + 2]) if reply[i] else None
+            for i in range(0, len(reply), 3)
+        ]
+
+
+def _check_fresh(answer: bytes | int) -> None:
+    if answer == b"STALE":
+        raise HomesChanged("another program has moved on with the change", op="move")

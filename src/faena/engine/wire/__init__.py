@@ -1,0 +1,1 @@
+"""Sockets, topology and retries: the way to the broker and back."""

@@ -1,0 +1,193 @@
+"""Waits on the server for work to appear: BZPOPMIN on links that do nothing else.
+
+A server blocks one connection for keys of one slot only. On a single server that is one link for
+all keys; on a cluster each slot gets its own. A wait that is under way when a call ends (another
+one answered first, or the caller was cancelled to ask for more keys) is left on the server for the
+next call, which waits for the rest beside it: ending it would cost a reconnection, and could lose a
+member popped at the same moment. Waits are timed to end together, and are then joined into one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import hiredis
+
+from faena.engine.wire import faults
+from faena.engine.wire.address import Node
+from faena.engine.wire.dialer import Dialer
+from faena.engine.wire.faults import Verdict
+from faena.engine.wire.link import Link, pack
+from faena.engine.wire.request import ASKING
+from faena.engine.wire.topology import Topology, slot_of
+
+_GRACE_S = 1.0  # a server that is this late with its "nothing came" is taken for dead
+_MAX_HOPS = 5
+_LEAST_S = 0.01
+
+Group = tuple[str, ...]  # keys that may be waited for together
+
+
+class Blocker:
+    """Pops from whichever of several sorted sets gets a member first."""
+
+    def __init__(self, topology: Topology, dialer: Dialer, *, is_cluster: bool) -> None:
+        self._topology = topology
+        self._dialer = dialer
+        self._is_cluster = is_cluster
+        self._idle: dict[Node, list[Link]] = {}
+        self._busy: set[Link] = set()
+        self._waits: dict[Group, asyncio.Task[str | None]] = {}  # left blocked between calls
+        self._ends_at = 0.0  # when they end, all together
+        self._is_closed = False
+        self._doubted: Node | None = None  # a wait failed there: ask who serves before the next
+
+    async def pop(self, keys: Sequence[str], block_s: float) -> str | None:
+        """The key of the set popped from; None when nothing came in time.
+
+        It may be one that only an earlier call asked for. Without keys, only such waits are heard.
+        """
+        if self._is_closed:
+            raise ConnectionError("the wire has been closed by this program")
+        loop = asyncio.get_running_loop()
+        until = loop.time() + block_s
+        popped = self._collect()
+        begun = [] if popped else self._begin(keys, block_s)
+        while popped is None and self._waits:
+            left_s = None if any(not wait.done() for wait in begun) else until - loop.time()
+            if left_s is not None and left_s <= 0:
+                break
+            waits = tuple(self._waits.values())
+            await asyncio.wait(waits, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
+            if any(wait.cancelled() for wait in waits):
+                raise ConnectionError("the connections have been dropped by this program")
+            popped = self._collect()
+            if not popped and not self._waits and until - loop.time() > _LEAST_S:
+                begun = self._begin(keys, until - loop.time())  # earlier waits ended before ours
+        return popped
+
+    async def pop_then(self, key: str, block_s: float, command: bytes) -> Any:
+        """Wait for a member of one set, or for the time to pass; then the reply to `command`.
+
+        The command lies on the server while the wait lasts, so it runs at the very moment the
+        wait ends, without a further trip. A redirection, a missing script or a refused wait is
+        raised; the command may have run all the same.
+        """
+        if self._is_closed:
+            raise ConnectionError("the wire has been closed by this program")
+        node = await self._locate(key)
+        wait = pack(("BZPOPMIN", key, block_s))
+        reply = await self._ask(node, [wait, command], block_s)
+        if isinstance(reply, hiredis.ReplyError):
+            raise reply
+        return reply
+
+    async def close(self) -> None:
+        """End every wait for good."""
+        self._is_closed = True
+        waits = tuple(self._waits.values())
+        self.drop()
+        await asyncio.gather(*waits, return_exceptions=True)
+
+    def drop(self) -> None:
+        """End every wait and its connection."""
+        for wait in self._waits.values():
+            wait.cancel()
+        idle = (link for links in self._idle.values() for link in links)
+        for link in (*idle, *self._busy):
+            link.close()
+        self._waits.clear()
+        self._idle.clear()
+
+    def _begin(self, keys: Sequence[str], block_s: float) -> list[asyncio.Task[str | None]]:
+        """Wait for the keys that no wait under way has."""
+        now = asyncio.get_running_loop().time()
+        if not self._waits:
+            self._ends_at = now + block_s
+        left_s = min(block_s, max(self._ends_at - now, _LEAST_S))
+        waited = {key for group in self._waits for key in group}
+        begun: list[asyncio.Task[str | None]] = []
+        for group in self._groups([key for key in keys if key not in waited]):
+            wait = asyncio.ensure_future(self._wait(group, left_s))
+            # One that fails between two calls and is dropped then has nobody to tell.
+            wait.add_done_callback(lambda task: task.cancelled() or task.exception())
+            self._waits[group] = wait
+            begun.append(wait)
+        return begun
+
+    def _collect(self) -> str | None:
+        """Forget the waits that have ended, up to one that popped something."""
+        for group, wait in tuple(self._waits.items()):
+            if wait.done():
+                del self._waits[group]
+                if popped := wait.result():
+                    return popped
+        return None
+
+    async def _wait(self, group: Group, block_s: float) -> str | None:
+        """Block at the owner of the group's slot, following the slot when it moves."""
+        node = await self._locate(group[0])
+        prefix: list[bytes] = []
+        command = pack(("BZPOPMIN", *group, block_s))
+        for _ in range(_MAX_HOPS):
+            reply = await self._ask(node, [*prefix, command], block_s)
+            if not isinstance(reply, hiredis.ReplyError):
+                return reply[0].decode() if reply else None
+            verdict = faults.judge(reply)
+            if verdict not in {Verdict.MOVED, Verdict.ASK}:
+                raise reply
+            slot, node = faults.redirection(reply, node)
+            prefix = [ASKING] if verdict is Verdict.ASK else []
+            if verdict is Verdict.MOVED:
+                self._topology.move(slot, node)
+        raise ConnectionError("the nodes disagree about who serves the keys")
+
+    async def _ask(self, node: Node, commands: list[bytes], block_s: float) -> Any:
+        """The last reply, or the first refusal: behind a wait that is refused nothing waits."""
+        try:
+            link = await self._take(node)
+            self._busy.add(link)
+            try:
+                data = b"".join(commands)
+                replies = await link.ask(data, len(commands), block_s + _GRACE_S)
+            finally:
+                self._busy.discard(link)
+        except (OSError, hiredis.ReplyError):
+            self._doubted = node
+            raise
+        refusal = next((each for each in replies if isinstance(each, hiredis.ReplyError)), None)
+        if refusal is not None:
+            self._doubted = node
+            link.close()
+        else:
+            self._idle.setdefault(node, []).append(link)
+        return refusal or replies[-1]
+
+    async def _locate(self, key: str) -> Node:
+        """Who serves the key. Where others have found a new primary since, nobody is asked again:
+        a sentinel that is behind would lead back to the old one."""
+        slot = slot_of(key) if self._is_cluster else None
+        node = await self._topology.locate(slot)
+        if node == self._doubted:
+            await self._topology.refresh()
+            self._doubted = None
+            node = await self._topology.locate(slot)
+        return node
+
+    async def _take(self, node: Node) -> Link:
+        links = self._idle.get(node, [])
+        while links:
+            link = links.pop()
+            if link.is_open:
+                return link
+        return await self._dialer.dial(node)
+
+    def _groups(self, keys: Sequence[str]) -> list[Group]:
+        if not self._is_cluster:
+            return [tuple(keys)] if keys else []
+        by_slot: dict[int, list[str]] = {}
+        for key in keys:
+            by_slot.setdefault(slot_of(key), []).append(key)
+        return [tuple(group) for group in by_slot.values()]

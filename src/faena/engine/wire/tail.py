@@ -1,0 +1,100 @@
+"""Waits on the server until a stream grows: XREAD BLOCK on links that do nothing else.
+
+A server blocks one connection for keys of one slot only: one link for all streams of a server, one
+for each slot of a cluster. What came is for others to read; a wait that ends early costs a look.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+import hiredis
+
+from faena.engine.wire import faults
+from faena.engine.wire.address import Address, Node
+from faena.engine.wire.dialer import Dialer
+from faena.engine.wire.link import Link, pack
+from faena.engine.wire.topology import Topology, slot_of
+
+_GRACE_S = 1.0  # a server that is this late with its "nothing came" is taken for dead
+
+Group = tuple[str, ...]
+
+
+class Tail:
+    """One reader's waits. They are left on the server between two calls."""
+
+    def __init__(self, topology: Topology, dialer: Dialer, where: Address) -> None:
+        self._where = where
+        self._topology = topology
+        self._dialer = dialer
+        self._is_cluster = where.kind == "cluster"
+        self._waits: dict[Group, asyncio.Task[None]] = {}
+        self._links: dict[Node, list[Link]] = {}
+
+    async def wait(self, after: Mapping[str, str], block_s: float) -> None:
+        """Return when a stream has an entry behind its place, or after `block_s`."""
+        groups = self._groups(after)
+        for group in [one for one in self._waits if one not in groups]:
+            self._waits.pop(group).cancel()
+        for group in groups:
+            if group not in self._waits:
+                places = {key: after[key] for key in group}
+                self._waits[group] = asyncio.create_task(self._wait(places, block_s))
+        done, _ = await asyncio.wait(
+            self._waits.values(), timeout=block_s, return_when=asyncio.FIRST_COMPLETED
+        )
+        self._waits = {group: wait for group, wait in self._waits.items() if wait not in done}
+        for wait in done:
+            try:
+                wait.result()
+            except (OSError, hiredis.ReplyError) as failure:
+                raise faults.translated(failure, where=self._where, op="events") from failure
+
+    async def close(self) -> None:
+        """End every wait and its connection."""
+        waits = tuple(self._waits.values())
+        for wait in waits:
+            wait.cancel()
+        await asyncio.gather(*waits, return_exceptions=True)
+        for links in self._links.values():
+            for link in links:
+                link.close()
+        self._waits, self._links = {}, {}
+        await asyncio.sleep(0)  # the transports tell their links about the end in the next turn
+
+    async def _wait(self, places: Mapping[str, str], block_s: float) -> None:
+        """Where the slot has moved is for the next wait to know."""
+        slot = slot_of(next(iter(places))) if self._is_cluster else None
+        node = await self._topology.locate(slot)
+        command = ("XREAD", "COUNT", 1, "BLOCK", max(1, round(block_s * 1000)))
+        data = pack((*command, "STREAMS", *places, *places.values()))
+        try:
+            link = await self._take(node)
+            (reply,) = await link.ask(data, 1, block_s + _GRACE_S)
+        except OSError:
+            await self._topology.refresh()
+            raise
+        if isinstance(reply, hiredis.ReplyError):
+            link.close()
+            if faults.judge(reply) is faults.Verdict.MOVED:
+                self._topology.move(*faults.redirection(reply, node))
+            raise reply
+        self._links.setdefault(node, []).append(link)
+
+    async def _take(self, node: Node) -> Link:
+        links = self._links.get(node, [])
+        while links:
+            link = links.pop()
+            if link.is_open:
+                return link
+        return await self._dialer.dial(node)
+
+    def _groups(self, keys: Mapping[str, str]) -> list[Group]:
+        if not self._is_cluster:
+            return [tuple(keys)]
+        by_slot: dict[int, list[str]] = {}
+        for key in keys:
+            by_slot.setdefault(slot_of(key), []).append(key)
+        return [tuple(group) for group in by_slot.values()]

@@ -1,0 +1,1 @@
+"""Looking at queues and brokers without changing them."""

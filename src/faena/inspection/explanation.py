@@ -1,0 +1,230 @@
+"""Why a job waits, in facts and in words. Instants are the server's microseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from faena.limits import Limit
+from faena.states import FINISHED, State
+from faena.values.duration import describe
+from faena.values.view import View
+
+_MINUTE_US = 60_000_000
+
+
+class Gate(View, frozen=True):
+    """One thing that stands between a job and its start."""
+
+    name: str
+    """delayed, parked, behind, unserved, held, max_running, limit, tenant_moving, tenant_held,
+    tenant_max_running, tenant_limit, key_limit or turn."""
+
+    detail: str
+    """Why a job was snoozed, why it was parked and how often, the home that no worker serves, the
+    reason of a hold, the limit, the job that comes first and its state, lanes in front."""
+
+    until: int | None
+    """When it opens by itself; None when that depends on something else."""
+
+    def words(self, now: int) -> str:
+        """The gate as part of a sentence."""
+        said = _WORDS[self.name](self.detail)
+        if self.until is None or self.until <= now:
+            return said
+        return f"{said}, for another {describe(_rounded(self.until - now))}"
+
+
+class Past(View, frozen=True, kw_only=True):
+    """What became of a job that does not wait any more."""
+
+    at: int | None
+    """When it was claimed, of one that runs; when it was finished, of any other."""
+
+    attempts_made: int
+    losses: int
+    worker: str | None
+    error: str | None
+    """Name and message of its last error."""
+
+    def words(self, state: State) -> str:
+        """What happened, as the end of a sentence."""
+        at = "" if self.at is None else f" {instant(self.at)}"
+        failed = self.attempts_made - (state is State.COMPLETED)
+        notes = [_number(failed, "failed attempt")] if failed else []
+        notes += [_number(self.losses, "lost worker")] if self.losses else []
+        behind = f", after {' and '.join(notes)}" if notes else ""
+        if state is State.RUNNING:
+            by = f" at worker {self.worker}" if self.worker else ""
+            return f"runs since{at}{by}{behind}"
+        said = {State.COMPLETED: "completed", State.DEAD: "died", State.CANCELLED: "was cancelled"}
+        why = f" of {self.error}" if self.error and state is State.DEAD else ""
+        return f"{said[state]}{at}{why}{behind}"
+
+
+class Explanation(View, frozen=True, kw_only=True):
+    """Why a job has not started yet."""
+
+    id: str
+    queue: str
+    state: State | None
+    """None when the queue has no such job."""
+
+    at: int
+    gates: tuple[Gate, ...]
+    """Everything in the way, the queue's first; a ready job without any only waits its turn."""
+
+    ahead: int
+    """Jobs that come first, as far as can be told."""
+
+    rate: float
+    """Claims a second of late, on the whole queue."""
+
+    past: Past | None = None
+    """What became of a job that does not wait: it runs, or is finished."""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the job is there and has not started."""
+        return self.state is not None and self.state not in _SETTLED
+
+    @property
+    def expected_at(self) -> int | None:
+        """When it should start; None where nobody can tell: nothing is claimed of late, somebody
+        must act first, or a job that runs must end.
+        """
+        if not self.is_waiting:
+            return None
+        if any(gate.name == "parked" for gate in self.gates):
+            return None  # its end is only when a worker looks at it again
+        if any(gate.until is None and gate.name in _OPENED_BY_OTHERS for gate in self.gates):
+            return None
+        opens_at = max((gate.until or 0 for gate in self.gates), default=0)
+        if self.ahead and not self.rate:
+            return None
+        return max(opens_at, self.at) + int(self.ahead / self.rate * 1e6 if self.ahead else 0)
+
+    def __str__(self) -> str:
+        if self.state is None:
+            return f"queue {self.queue} has no job {self.id}"
+        if self.state in _SETTLED:
+            told = self.past.words(self.state) if self.past else f"is {self.state.value}"
+            return f"job {self.id} does not wait: it {told}"
+        reasons = [gate.words(self.at) for gate in self.gates]
+        if self.ahead:
+            come = "job comes" if self.ahead == 1 else "jobs come"
+            reasons.append(f"{self.ahead} {come} first")
+        return f"job {self.id} is {self.state.value}: {'; '.join(reasons) or 'it is next'}"
+
+
+def instant(us: int) -> str:
+    """A server's instant for people."""
+    return datetime.fromtimestamp(us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def times(number: int) -> str:
+    """How often something happened."""
+    return "once" if number == 1 else f"{number} times"
+
+
+def _number(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def read_explanation(queue: str, job_id: str, reply: Sequence[Any]) -> Explanation:
+    """The answer of the script."""
+    now, state, flat, ahead, last, this = reply
+    elapsed_us = _MINUTE_US + now % _MINUTE_US
+    return Explanation(
+        id=job_id,
+        queue=queue,
+        state=State(state.decode()) if state else None,
+        at=now,
+        gates=read_gates(flat),
+        ahead=ahead,
+        rate=(int(last) + int(this)) / (elapsed_us / 1e6),
+    )
+
+
+def read_gates(flat: Sequence[Any]) -> tuple[Gate, ...]:
+    """Gates as the scripts tell them."""
+    return tuple(
+        _gate(flat[i].decode(), flat[i + 1].decode(), int(flat[i + 2]))
+        for i in range(0, len(flat), 3)
+    )
+
+
+def _rounded(us: int) -> int:
+    """To the hundredth of a second, which is all anybody wants to read."""
+    return max(10_000, round(us, -4))
+
+
+def _behind(detail: str) -> str:
+    job, _, state = detail.partition(" ")
+    waits = {"delayed": "waits for its next attempt", "running": "runs", "ready": "comes first"}
+    return f"job {job} {waits.get(state, f'is {state}')}"
+
+
+def _gate(name: str, told: str, until: int) -> Gate:
+    """What the script says of a gate, in the words of the API."""
+    return Gate(name, _DETAILS[name](told) if name in _DETAILS else told, until or None)
+
+
+def _parked(told: str) -> str:
+    number, _, reason = told.partition(" ")
+    return f"{reason}; put off {times(int(number))}"
+
+
+def _bound(told: str) -> str:
+    most, per_us, *unit = told.split("/")
+    per = timedelta(microseconds=int(per_us))
+    return str(Limit(max=int(most), per=per, cost=unit[0] if unit else None))
+
+
+def _limit(whose: str) -> Callable[[str], str]:
+    def say(limit: str) -> str:
+        if " of " not in limit:
+            return f"{whose} limit of {limit} is used up"
+        return f"{whose} limit of {limit} has no room for what it, or the job before it, costs"
+
+    return say
+
+
+_DETAILS: dict[str, Callable[[str], str]] = {
+    "parked": _parked,
+    "limit": _bound,
+    "tenant_limit": _bound,
+    "key_limit": _bound,
+}
+
+_WORDS: dict[str, Callable[[str], str]] = {
+    "delayed": lambda reason: f"it was snoozed ({reason})" if reason else "it is not due yet",
+    "parked": lambda reason: f"it is put off ({reason})",
+    "behind": _behind,
+    "unserved": lambda home: f"no worker serves {home}",
+    "held": lambda reason: f"the queue is held ({reason})",
+    "max_running": lambda most: f"the queue runs its {most} jobs already",
+    "limit": _limit("the queue's"),
+    "tenant_moving": lambda _: "its tenant moves to another home",
+    "tenant_held": lambda reason: f"its tenant is held ({reason})",
+    "tenant_max_running": lambda most: f"its tenant runs its {most} jobs already",
+    "tenant_limit": _limit("its tenant's"),
+    "key_limit": _limit("its key's"),
+    "turn": lambda lanes: (
+        f"{lanes} tenants come before its own" if lanes != "0" else "its tenant is next"
+    ),
+}
+
+_SETTLED = FINISHED | {State.RUNNING}
+_OPENED_BY_OTHERS = frozenset(
+    {
+        "behind",
+        "unserved",
+        "held",
+        "max_running",
+        "tenant_moving",
+        "tenant_held",
+        "tenant_max_running",
+    }
+)

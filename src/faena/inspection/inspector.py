@@ -1,0 +1,400 @@
+"""The read side: counts, jobs and pages of jobs, and the wait for a result. Changes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from faena.engine import Engine, envelope, scripts
+from faena.engine.calls.deadletter import Place
+from faena.engine.wire.patience import within
+from faena.engine.wire.subscription import Subscription
+from faena.errors import JobNotFound, ResultTimeout, StoreUnavailable
+from faena.inspection.explanation import Explanation, Past, read_explanation
+from faena.inspection.workers import WorkerView, merged, read_worker
+from faena.job import JobView, Spec
+from faena.outcomes import ErrorRecord
+from faena.sharding.reading import Seen, Sight, is_behind, look_at, read_steadily, travelling
+from faena.sharding.router import Estate
+from faena.sharding.table import queue_of
+from faena.states import FINISHED, State
+from faena.values.cursor import read_cursor, write_cursor
+from faena.values.ids import made_at_us
+from faena.values.view import View
+
+_POLL_S: Final = 1.0
+"""How often a waiter looks for itself: messages may be lost, jobs are not."""
+
+_spec_decoder = msgspec.json.Decoder(Spec)
+_error_decoder = msgspec.json.Decoder(ErrorRecord)
+_UNREADABLE: Final = Spec(task="")
+
+
+class Hold(View, frozen=True):
+    """Why a queue is not served."""
+
+    reason: str
+    until: int | None
+    """Server microseconds; None until it is released."""
+    by: str
+    since: int
+
+
+class Overview(View, frozen=True):
+    """A queue at one instant."""
+
+    queue: str
+    at: int
+    counts: dict[str, int]
+    """Jobs per state; `dead` are those that nobody has dealt with."""
+    dealt_with: dict[str, int]
+    """Dead jobs that were retried, discarded or resolved; they stay until retention ends."""
+    holds: tuple[Hold, ...]
+    settings: dict[str, str]
+    workers: tuple[WorkerView, ...]
+    enqueued: int
+    """Jobs taken in since the queue exists."""
+    removed: int
+    """Jobs that retention, cleaning or replacement took out."""
+
+
+class Page(View, frozen=True):
+    """Some jobs of a state; `cursor` asks for the next ones, None when these are the last."""
+
+    jobs: tuple[JobView, ...]
+    cursor: str | None
+
+
+class _Waiter:
+    """Somebody who waits for a job's end."""
+
+    def __init__(self) -> None:
+        self.told = asyncio.Event()
+        self.trouble: StoreUnavailable | None = None
+        """Why nobody knows how the job stands."""
+
+
+class Inspector:
+    """Reads queues and jobs."""
+
+    def __init__(self, engine: Engine, estate: Estate) -> None:
+        self._engine = engine
+        self._estate = estate
+        self._waiting: dict[tuple[str, str], list[asyncio.Event]] = {}
+        self._listening: asyncio.Future[Subscription] | None = None
+
+    async def overview(self, queue: str) -> Overview:
+        """Counts, holds, settings and workers of a queue."""
+        names = await self._estate.of(queue).names()
+        parts = [_read_overview(queue, await self._engine.overview(name)) for name in names]
+        return parts[0] if len(parts) == 1 else _add_up(parts)
+
+    async def job(self, queue: str, job_id: str) -> JobView | None:
+        """One job, or None when the queue has no such id."""
+        _, found = await self._find(queue, job_id)
+        return read_job(queue, job_id, found) if found else None
+
+    async def _find(self, queue: str, job_id: str) -> tuple[str, Sequence[Any]]:
+        """The home that has a job and what it knows of it, which is nothing where none has."""
+
+        async def look(home: str) -> tuple[str, Sequence[Any]]:
+            (found,) = await self._engine.look(home, [job_id])
+            return home, found
+
+        return await self._estate.of(queue).first(look, is_found=lambda answer: bool(answer[1]))
+
+    async def explain(self, queue: str, job_id: str) -> Explanation:
+        """Why a job waits, or what became of it."""
+        home = queue
+        if len(await self._estate.of(queue).names()) > 1:
+            home, _ = await self._find(queue, job_id)
+        told = read_explanation(queue, job_id, await self._engine.explain(home, job_id))
+        if told.is_waiting or told.state is None:
+            return told
+        view = await self.job(queue, job_id)
+        if view is None or view.state is not told.state:  # it has gone on meanwhile
+            return told
+        return msgspec.structs.replace(told, past=_past(view))
+
+    async def page(
+        self,
+        queue: str,
+        state: State,
+        *,
+        limit: int = 50,
+        cursor: str | None = None,
+        is_newest_first: bool = False,
+    ) -> Page:
+        """Jobs of a state, in order of service or of finishing; running ones in order of their ids.
+
+        A lease's end changes while its job runs, and a page by it would show jobs twice.
+        """
+        about = (queue, state.value, is_newest_first)
+        after = Place() if cursor is None else _read_cursor(cursor, about)
+
+        async def read(sights: list[Sight]) -> Page:
+            (sight,) = sights
+            seen = await self._seen(sight, state, limit, after, is_newest_first=is_newest_first)
+            page = _first_of(seen, limit, is_newest_first=is_newest_first)
+            looks = await look_at(self._engine, sight, page, state.value)
+            jobs = [
+                read_job(queue, one.place.id, look)
+                for one, look in zip(page, looks, strict=True)
+                if look
+            ]
+            more = write_cursor(about, *page[-1].place) if len(page) >= limit else None
+            return Page(jobs=tuple(_each_once(jobs)), cursor=more)
+
+        return await read_steadily([self._estate.of(queue)], read)
+
+    async def _seen(
+        self, sight: Sight, state: State, limit: int, after: Place, *, is_newest_first: bool
+    ) -> list[Seen]:
+        """The first jobs behind a place at each shard, and what is on its way from there."""
+        seen: list[Seen] = []
+        for shard in sight.shards:
+            if state is State.RUNNING:
+                seen += [Seen(place, shard) for place in await self._running(shard)]
+                continue
+            found = await self._engine.page(
+                shard, state.value, limit, after=(after.id, after.score), is_reverse=is_newest_first
+            )
+            seen += [Seen(Place(score, job), shard) for job, score in found]
+            if sight.is_moving:
+                on_the_way = await travelling(self._engine, shard)
+                seen += [
+                    Seen(one.place, shard, is_travelling=True)
+                    for one in on_the_way
+                    if one.state == state.value
+                ]
+        return [one for one in seen if is_behind(one.place, after, is_reverse=is_newest_first)]
+
+    async def _running(self, shard: str) -> list[Place]:
+        """All that run at a shard, of which there are no more than workers have slots."""
+        ids = scripts.texts(await self._engine.command("ZRANGE", shard, "running", 0, -1))
+        return [Place("0", job) for job in ids]
+
+    async def finished(self, queue: str, job_id: str, timeout_s: float | None) -> JobView:
+        """Wait until a job is finished and return it; an outage of the broker is waited out."""
+        waiter = _Waiter()
+        waiting = self._waiting.setdefault((queue, job_id), [])
+        waiting.append(waiter.told)
+        try:
+            with within(None):  # it has a time of its own
+                async with asyncio.timeout(timeout_s):
+                    return await self._wait(queue, job_id, waiter)
+        except TimeoutError:
+            raise _too_late(job_id, timeout_s, waiter.trouble) from waiter.trouble
+        finally:
+            waiting.remove(waiter.told)
+            if not waiting:
+                self._waiting.pop((queue, job_id), None)
+
+    async def _wait(self, queue: str, job_id: str, waiter: _Waiter) -> JobView:
+        await self._listen()
+        while True:
+            try:
+                view = await self._ask_to_be_told(queue, job_id)
+            except StoreUnavailable as error:
+                if self._engine.wire.is_closed:
+                    raise
+                view, waiter.trouble = None, error
+            else:
+                waiter.trouble = None
+            if view is not None:
+                return view
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(waiter.told.wait(), _POLL_S)
+            waiter.told.clear()
+
+    async def _ask_to_be_told(self, queue: str, job_id: str) -> JobView | None:
+        """The job if it is finished; else its end will be told."""
+        state = await self._estate.of(queue).first(
+            lambda home: self._engine.await_job(home, job_id),
+            is_found=lambda answer: answer != "unknown",
+        )
+        if state == "unknown":
+            raise JobNotFound(
+                f"no job {job_id} in queue {queue}: it is unknown, or retention removed it",
+                op="result",
+            )
+        view = await self.job(queue, job_id) if state in _FINISHED_WORDS else None
+        return view if view is not None and view.state in FINISHED else None
+
+    async def _listen(self) -> None:
+        if self._listening is None:
+            self._listening = asyncio.ensure_future(self._engine.listen(done=self._tell))
+        await asyncio.shield(self._listening)
+
+    def _tell(self, home: str, job_id: str) -> None:
+        for told in self._waiting.get((queue_of(home), job_id), ()):
+            told.set()
+
+    async def close(self) -> None:
+        """Stop listening."""
+        if self._listening is not None:
+            await (await self._listening).close()
+            self._listening = None
+
+
+def _too_late(
+    job_id: str, timeout_s: float | None, trouble: StoreUnavailable | None
+) -> ResultTimeout:
+    words = f"it is unknown how it stands: {trouble}" if trouble else "it goes on"
+    return ResultTimeout(
+        f"job {job_id} is not finished after {timeout_s or 0:g} s; {words}", op="result"
+    )
+
+
+_FINISHED_WORDS = frozenset(state.value for state in FINISHED)
+
+
+def _read_cursor(cursor: Any, about: tuple[str, str, bool]) -> Place:
+    queue, state, is_newest_first = about
+    first = "newest" if is_newest_first else "oldest"
+    what = f"a page of {state} jobs of queue {queue}, {first} first"
+    read = read_cursor(cursor, about, what)
+    return Place(read.score, read.id)
+
+
+def _first_of(seen: Sequence[Seen], limit: int, *, is_newest_first: bool) -> list[Seen]:
+    """So many of them, and those at the place of the last one: another shard may have its id."""
+    ranked = sorted(seen, key=lambda one: one.place.key(), reverse=is_newest_first)
+    page = ranked[:limit]
+    return page + [one for one in ranked[limit:] if one.place.key() == page[-1].place.key()]
+
+
+def _each_once(jobs: Iterable[JobView]) -> list[JobView]:
+    """One that has moved while it was looked for was found twice."""
+    return list({(job.id, job.tenant): job for job in jobs}.values())
+
+
+def _past(view: JobView) -> Past:
+    """What is known of a job that does not wait."""
+    last = view.errors[-1] if view.errors else None
+    return Past(
+        at=view.finished_at or view.started_at,
+        attempts_made=view.attempts_made,
+        losses=view.losses,
+        worker=view.worker,
+        error=f"{last.name}: {last.message}".split("\n")[0] if last else None,
+    )
+
+
+def _read_overview(queue: str, reply: Sequence[Any]) -> Overview:
+    now, counts, holds, conf, clock, workers, _, dealt, about = reply
+    totals, said = scripts.pairs(clock), scripts.pairs(about)
+    return Overview(
+        queue=queue,
+        at=now,
+        counts=scripts.pairs(counts),
+        dealt_with=scripts.pairs(dealt),
+        holds=tuple(_hold(name, text) for name, text in scripts.pairs(holds).items()),
+        settings={
+            name: value.decode() for name, value in scripts.pairs(conf).items() if name != "digest"
+        },
+        workers=tuple(read_worker(name, said.get(name)) for name in scripts.texts(workers[::2])),
+        enqueued=int(totals.get("enqueued", 0)),
+        removed=int(totals.get("removed", 0)),
+    )
+
+
+def _add_up(parts: Sequence[Overview]) -> Overview:
+    """One queue out of its homes, which share their settings and hear of the same holds."""
+    first = parts[0]
+    holds = {hold.reason: hold for part in parts for hold in part.holds}
+    return msgspec.structs.replace(
+        first,
+        counts=_sums([part.counts for part in parts]),
+        dealt_with=_sums([part.dealt_with for part in parts]),
+        holds=tuple(holds.values()),
+        workers=merged(worker for part in parts for worker in part.workers),
+        enqueued=sum(part.enqueued for part in parts),
+        removed=sum(part.removed for part in parts),
+    )
+
+
+def _sums(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    return {name: sum(part[name] for part in parts) for name in parts[0]}
+
+
+def _hold(reason: str, text: bytes) -> Hold:
+    until, by, since = text.decode().split(" ")
+    return Hold(reason=reason, until=int(until) or None, by=by, since=int(since))
+
+
+def read_job(queue: str, job_id: str, look: Sequence[Any]) -> JobView:  # size: a line a field
+    """Put together what the columns say of one job."""
+    word, score, sealed, packed, record, result, info_pairs, since = look
+    state, at = State(word.decode()), int(float(score))
+    spec, priority = _producers(sealed)
+    mark: Mapping[str, Any] = msgspec.msgpack.decode(packed) if packed else {}
+    info = scripts.pairs(info_pairs)
+    started_at, worker = _claim(record)
+    errors = tuple(_error_decoder.decode(text) for text in _numbered(info, "error"))
+    parked, parked_reason = mark.get("y") or (0, None)
+    return JobView(
+        id=job_id,
+        queue=queue,
+        state=state,
+        task=spec.task,
+        is_unreadable=spec is _UNREADABLE,
+        payload=spec.payload,
+        tenant=spec.tenant,
+        key=spec.key,
+        priority=mark.get("p") or priority,
+        headers=spec.headers,
+        attempts_made=mark.get("a", 0) + (state is State.COMPLETED),
+        losses=mark.get("l", 0),
+        created_at=None if envelope.has_own_id(sealed) else made_at_us(job_id),
+        enqueued_at=int(since) if since else None,
+        due_at=at if state is State.DELAYED else None,
+        lease_until=at if state is State.RUNNING else None,
+        started_at=started_at or _last_started(state, errors),
+        worker=worker,
+        finished_at=at if state in FINISHED else None,
+        is_stopping=bool(mark.get("c")) and state is State.RUNNING,
+        result=result or None,
+        errors=errors,
+        progress=msgspec.json.decode(info["progress"]) if "progress" in info else None,
+        log=tuple(text.decode() for text in _numbered(info, "log")),
+        origin=mark.get("o") or job_id,
+        retry_of=mark.get("b"),
+        snoozes=mark.get("k", 0),
+        snooze_reason=mark.get("r") or None,
+        parked=parked,
+        parked_reason=parked_reason,
+        auto_retries=mark.get("x", 0),
+        max_attempts=spec.retry.attempts if spec.retry else spec.attempts,
+    )
+
+
+def _producers(sealed: bytes) -> tuple[Spec, int]:
+    """What was enqueued, and its priority; programs of another kind may have written anything."""
+    try:
+        return _spec_decoder.decode(envelope.body_of(sealed)), envelope.priority_of(sealed)
+    except (msgspec.MsgspecError, ValueError, IndexError):
+        return _UNREADABLE, 0
+
+
+def _claim(record: bytes) -> tuple[int | None, str | None]:
+    if not record:
+        return None, None
+    _, started_at, worker, *_ = record.split()
+    return int(started_at), worker.decode()
+
+
+def _last_started(state: State, errors: Sequence[ErrorRecord]) -> int | None:
+    """When the last attempt that failed began; a completed job has made another one since."""
+    return (errors[-1].started_at or None) if errors and state is not State.COMPLETED else None
+
+
+def _numbered(info: Mapping[str, bytes], kind: str) -> list[bytes]:
+    """The lines `kind:1`, `kind:2`, … in order."""
+    stem = f"{kind}:"
+    numbers = sorted(int(name[len(stem) :]) for name in info if name.startswith(stem))
+    return [info[f"{stem}{number}"] for number in numbers]

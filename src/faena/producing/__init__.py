@@ -1,0 +1,1 @@
+"""From enqueue() to the broker, and what the producer gets back."""

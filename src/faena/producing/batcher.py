@@ -1,0 +1,354 @@
+"""One queue's new jobs on their way to the broker.
+
+One call per queue is in flight; jobs that arrive meanwhile travel together in the next one, so many
+concurrent producers cost few round trips and a single one waits for nothing. A call is named, and a
+named call that is sent again after a lost reply changes nothing the second time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import secrets
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any, NamedTuple
+
+from faena.engine import Engine
+from faena.engine.calls.arrivals import door_of
+from faena.engine.envelope import NewJob
+from faena.engine.scripts import CREATED, Answer
+from faena.engine.wire.patience import bound_at, within
+from faena.errors import StoreError, StoreUnavailable
+from faena.options import Durability, DurabilityLevel
+
+BATCH = 300
+"""Jobs in one enqueue call at most: more would be no faster, and keep others waiting."""
+
+PLACED = 3
+"""How many ordinary jobs one with facts counts for: lanes, chains and unique claims cost more."""
+
+BATCH_BYTES = 16 << 20
+"""Bytes in one enqueue call at most, unless a single job has more: a longer command would hold up
+the connection, and what a server takes of one client is bounded."""
+
+_DURABLE_WITHIN_S = 5.0
+
+_WAITED = 0.5
+"""The part of a caller's patience in which servers may confirm: the rest is for the answer."""
+
+_ALIKE = 2.0
+"""How many times as long one caller may wait as another for both to have the same confirmed."""
+
+_LOOKS = 10
+"""At those who wait behind a patient caller, during what is the app's patience."""
+
+UNSENT = "nothing was enqueued"
+_UNKNOWN = "whether it was enqueued is unknown: the same call with the same id= may be repeated"
+
+_WAITS: Mapping[DurabilityLevel, Callable[[Durability], tuple[str | int, ...] | None]] = {
+    DurabilityLevel.MEMORY: lambda _: None,
+    DurabilityLevel.FSYNCED: lambda _: ("WAITAOF", 1, 0),
+    DurabilityLevel.REPLICATED: lambda asked: ("WAIT", asked.replicas),
+}
+"""What to send after the script, on the same connection, for each level, and for how long."""
+
+
+class CallIds:
+    """Names of calls: unguessable, never used twice. They become lease ids."""
+
+    def __init__(self) -> None:
+        self._stem = secrets.token_urlsafe(9)
+        self._count = 0
+
+    def __call__(self) -> str:
+        self._count += 1
+        return f"{self._stem}{self._count:x}"
+
+
+class Sent(NamedTuple):
+    """What became of some jobs, and what durability was reached for them."""
+
+    answers: list[Answer]
+    durability: Durability
+
+
+class _Group(NamedTuple):
+    """Jobs of one caller that wait for the next call."""
+
+    jobs: Sequence[NewJob]
+    work: int
+    """How many ordinary jobs they cost as much as."""
+    size: int
+    """Their bytes."""
+    epoch: int
+    """Of the homes, when they were sent to this one."""
+    since: float
+    """When they came, by the loop's clock."""
+    until: float | None
+    """When their caller wants an answer, if it said so."""
+    is_patient: bool
+    """Whether that is later than the app would wait."""
+    answered: asyncio.Future[Sent]
+
+
+class Producer:
+    """Sends one queue's new jobs at one durability, one call at a time."""
+
+    def __init__(self, engine: Engine, queue: str, calls: CallIds, durability: Durability) -> None:
+        self._engine = engine
+        self._queue = queue
+        self._calls = calls
+        self._durability = durability
+        self._wait = _WAITS[durability.level](durability)
+        self._caller = calls()
+        self._door = door_of(engine, queue) if self._wait is None else None
+        self._is_busy = False
+        self._waiting: deque[_Group] = deque()
+        self._flushing: asyncio.Task[None] | None = None
+        self._is_closed = False
+
+    async def send(self, jobs: Sequence[NewJob], epoch: int = 0) -> Sent:
+        """Answers for 1..300 jobs; HomesChanged when they live elsewhere since that epoch."""
+        if self._is_busy:
+            return await self._wait_for_turn(jobs, epoch)
+        self._is_busy = True
+        try:
+            until = bound_at()
+            call = self._ask if until is None else self._call
+            return await call(jobs, epoch, until)
+        finally:
+            self._go_on()
+
+    async def _wait_for_turn(self, jobs: Sequence[NewJob], epoch: int) -> Sent:
+        loop = asyncio.get_running_loop()
+        until = bound_at()
+        since, is_patient = loop.time(), self._is_patient(until)
+        answered: asyncio.Future[Sent] = loop.create_future()
+        group = _Group(jobs, *_weigh(jobs), epoch, since, until, is_patient, answered)
+        self._waiting.append(group)
+        if until is None:
+            return await group.answered
+        try:
+            async with asyncio.timeout_at(until):
+                return await group.answered
+        except TimeoutError:
+            is_unsent = group in self._waiting
+            if is_unsent:
+                self._waiting.remove(group)
+            waited_s = loop.time() - group.since
+            raise _late(self._queue, waited_s, is_unsent=is_unsent) from None
+
+    def _is_patient(self, until: float | None) -> bool:
+        """Whether a caller waits longer than the app would."""
+        now = asyncio.get_running_loop().time
+        return until is not None and until - now() > self._engine.patience_s
+
+    async def _call(self, jobs: Sequence[NewJob], epoch: int, until: float | None) -> Sent:
+        is_patient = self._is_patient(until)
+        with self._watched() if is_patient else nullcontext():
+            return await self._ask(jobs, epoch, until)
+
+    async def _ask(self, jobs: Sequence[NewJob], epoch: int, until: float | None) -> Sent:
+        call = self._queue, self._caller, self._calls()
+        try:
+            if self._wait is None:
+                return Sent(await self._leave_or_ask(*call, jobs, epoch), self._durability)
+            wait = (*self._wait, _within_ms(until))
+            answers, waited = await self._engine.enqueue_durably(*call, jobs, wait, epoch=epoch)
+        except StoreUnavailable as error:
+            self._caller = self._calls()
+            raise told(error) from error
+        except BaseException:
+            # The abandoned call may still reach the server, after a later one: its caller's record
+            # must not be the one that the later call relies on.
+            self._caller = self._calls()
+            raise
+        number = waited[0] if isinstance(waited, list) else waited
+        is_reached = number >= max(1, self._durability.replicas)
+        return Sent(answers, self._durability if is_reached else Durability())
+
+    async def _leave_or_ask(
+        self, queue: str, caller: str, call: str, jobs: Sequence[NewJob], epoch: int
+    ) -> list[Answer]:
+        """Leave a lone job at the door; any other, or one that may not have come through, goes by
+        the script, under the same name."""
+        door = self._door
+        if door is None or not door.is_for(jobs, epoch):
+            answers = await self._engine.enqueue(queue, caller, call, jobs, epoch=epoch)
+            if door is not None:
+                door.passed()
+            return answers
+        now = asyncio.get_running_loop().time
+        since, until = now(), bound_at() or now() + self._engine.patience_s
+        is_left = await door.leave(caller, call, jobs[0], until - since)
+        if is_left:
+            return [CREATED]
+        try:
+            with within(until - now(), spent_s=now() - since):
+                answers = await self._engine.enqueue(queue, caller, call, jobs, epoch=epoch)
+        except StoreUnavailable as error:
+            if is_left is None:
+                error.op, error.is_outcome_unknown = "enqueue", True
+            raise
+        door.passed()
+        return answers
+
+    async def close(self) -> None:
+        """Give up what is under way; whoever waits for it is told."""
+        self._is_closed = True
+        if self._flushing is not None:
+            self._flushing.cancel()
+            await asyncio.wait([self._flushing])
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._is_closed:
+            _tell(self._waiting, _closed())
+            self._waiting.clear()
+        self._is_busy = bool(self._waiting)
+        if self._is_busy:
+            self._flushing = asyncio.create_task(self._flush())
+
+    async def _flush(self) -> None:
+        groups = self._next_groups()
+        try:
+            jobs = [job for group in groups for job in group.jobs]
+            ends = [group.until for group in groups if group.until is not None]
+            last, is_patient = max(ends, default=0.0), groups[0].is_patient
+            # whose turn made this task has nothing to do with it
+            with within(last - asyncio.get_running_loop().time() if is_patient else None):
+                until = last if is_patient and self._wait is None else min(ends, default=None)
+                sent = await self._call(jobs, groups[0].epoch, until)
+        except asyncio.CancelledError:
+            _tell(groups, _closed(is_sent=True))
+            raise
+        except Exception as error:  # noqa: BLE001 - handed to each of those who wait
+            _tell(groups, error)
+            if isinstance(error, StoreUnavailable):
+                self._give_up_old()
+        else:
+            _hand_out(sent, groups)
+        finally:
+            self._go_on()
+
+    def _next_groups(self) -> list[_Group]:
+        """The oldest, and as many after it as fit into one call."""
+        groups: list[_Group] = []
+        work = size = 0
+        while self._waiting:
+            group = self._waiting[0]
+            work, size = work + group.work, size + group.size
+            is_full = work > BATCH or size > BATCH_BYTES
+            if groups and (is_full or not self._may_share(groups[0], group)):
+                break
+            groups.append(self._waiting.popleft())
+        return groups
+
+    # -- patience -------------------------------------------------------------------------------
+
+    def _may_share(self, first: _Group, other: _Group) -> bool:
+        """Whether two callers may travel in one call.
+
+        Who is less patient than the app gives up alone and leaves the call to the others; but how
+        long servers may take to confirm is said once, for all of a call.
+        """
+        is_alike = first.epoch == other.epoch and first.is_patient == other.is_patient
+        return is_alike and (self._wait is None or _end_together(first, other))
+
+    @contextmanager
+    def _watched(self) -> Generator[None]:
+        """While a patient call lasts, those behind it wait no longer than for any other."""
+        loop = asyncio.get_running_loop()
+
+        def look() -> asyncio.TimerHandle:
+            self._give_up_old()
+            timers.append(loop.call_later(self._engine.patience_s / _LOOKS, look))
+            return timers[-1]
+
+        timers: deque[asyncio.TimerHandle] = deque(maxlen=1)
+        look()
+        try:
+            yield
+        finally:
+            timers[-1].cancel()
+
+    def _give_up_old(self) -> None:
+        """Whoever has waited as long as a call may take is not made to wait for another one."""
+        now, patience_s = asyncio.get_running_loop().time(), self._engine.patience_s
+        waiting, self._waiting = self._waiting, deque()
+        for group in waiting:
+            if group.until is None and now - group.since >= patience_s:
+                _tell([group], _late(self._queue, now - group.since, is_unsent=True))
+            else:
+                self._waiting.append(group)
+
+
+def _end_together(first: _Group, other: _Group) -> bool:
+    """Whether what two callers have left is much the same."""
+    if first.until is None or other.until is None:
+        return first.until is other.until
+    now = asyncio.get_running_loop().time()
+    left_s, others_s = first.until - now, max(other.until - now, 0.001)
+    return 1 / _ALIKE <= left_s / others_s <= _ALIKE
+
+
+def _within_ms(until: float | None) -> int:
+    """How long servers may take to confirm; never 0, which would be for ever."""
+    if until is None:
+        return int(_DURABLE_WITHIN_S * 1000)
+    left_s = (until - asyncio.get_running_loop().time()) * _WAITED
+    return max(1, int(min(_DURABLE_WITHIN_S, left_s) * 1000))
+
+
+def _weigh(jobs: Sequence[NewJob]) -> tuple[int, int]:
+    work = sum(PLACED if job.facts else 1 for job in jobs)
+    return work, sum(len(job.spec) for job in jobs)
+
+
+def _tell(groups: Iterable[_Group], error: Exception) -> None:
+    for group in groups:
+        if not group.answered.done():
+            group.answered.set_exception(error)
+
+
+def told(error: StoreUnavailable) -> StoreUnavailable:
+    """With what a producer wants to know: whether the jobs may be there."""
+    is_unknown = error.is_outcome_unknown and error.op == "enqueue"
+    end = _UNKNOWN if is_unknown else UNSENT
+    return StoreUnavailable(f"{error}; {end}", op=error.op, is_outcome_unknown=is_unknown)
+
+
+def cut_off(error: StoreError, receipts: Sequence[Any], total: int) -> StoreError:
+    """The error of a list that was sent in part, with the receipts of that part."""
+    if not receipts:
+        return error
+    words = str(error).removesuffix(f"; {UNSENT}")
+    cut = copy.copy(error)
+    cut.args = (f"the first {len(receipts)} of {total} jobs were enqueued, then: {words}",)
+    cut.receipts = receipts
+    return cut
+
+
+def _late(queue: str, waited_s: float, *, is_unsent: bool) -> StoreUnavailable:
+    return StoreUnavailable(
+        f"enqueue waited {waited_s:.1f} s for earlier jobs of queue {queue}, which the broker has "
+        f"not answered; {UNSENT if is_unsent else _UNKNOWN}",
+        op="enqueue",
+        is_outcome_unknown=not is_unsent,
+    )
+
+
+def _closed(*, is_sent: bool = False) -> StoreUnavailable:
+    words = f"the connection was closed by this program; {_UNKNOWN if is_sent else UNSENT}"
+    return StoreUnavailable(words, op="enqueue", is_outcome_unknown=is_sent)
+
+
+def _hand_out(sent: Sent, groups: Sequence[_Group]) -> None:
+    start = 0
+    for group in groups:
+        end = start + len(group.jobs)
+        if not group.answered.done():
+            group.answered.set_result(Sent(sent.answers[start:end], sent.durability))
+        start = end

@@ -1,0 +1,182 @@
+"""The write side: new jobs on their way to the broker, and operations on jobs that are there.
+
+A queue may live in several homes: a new job goes to that of its lane, and an operation is asked for
+at one home after the other until one knows the job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from faena.engine import Engine, scripts
+from faena.engine.envelope import NewJob
+from faena.errors import InvalidTransition, JobNotFound
+from faena.options import Durability
+from faena.producing.batcher import CallIds, Sent
+from faena.producing.sender import Dispatch
+from faena.sharding.router import Estate
+
+SLICE = 200
+"""Jobs removed in one call at most: the server waits for nothing else while it lasts."""
+
+DEAD_SLICE = 50
+"""The same for dead jobs: each must also be taken from the dead-letter desk."""
+
+
+class Client:
+    """Enqueues jobs and changes those that wait."""
+
+    def __init__(self, engine: Engine, estate: Estate) -> None:
+        self._engine = engine
+        self._estate = estate
+        self._dispatch = Dispatch(engine, estate, CallIds())
+
+    def enqueue(
+        self, queue: str, jobs: Sequence[NewJob], durability: Durability
+    ) -> Awaitable[Sent]:
+        """Send up to 300 jobs."""
+        return self._dispatch.send(queue, jobs, durability)
+
+    async def close(self) -> None:
+        """Send nothing more; call it before the connection is closed."""
+        await self._dispatch.close()
+
+    async def cancel(self, queue: str, job: str) -> str:
+        """Cancel a job: "cancelled", or "asked" when it runs and will be stopped."""
+        answer = await self._ask(queue, lambda home: _only(self._engine.cancel(home, [job])))
+        return _granted(answer, {"cancelled", "asked"}, job, "cancel")
+
+    async def retry(self, queue: str, job: str) -> None:
+        """Run a finished job again, with fresh attempts; not one that the desk has dealt with."""
+        answer = await self._ask(queue, lambda home: _only(self._engine.retry(home, [job])))
+        _refuse_decided(answer, job)
+        _granted(answer, {"ready", "blocked"}, job, "retry")
+
+    async def promote(self, queue: str, job: str) -> None:
+        """Run a delayed job now."""
+        answer = await self._ask(queue, lambda home: _only(self._engine.promote(home, [job])))
+        _granted(answer, {"promoted", "ready", "blocked"}, job, "promote")
+
+    async def remove(self, queue: str, job: str) -> None:
+        """Remove a job for good; refused where somebody needs it: it runs, or a flow waits."""
+        answer = await self._ask(queue, lambda home: _only(self._engine.remove(home, [job])))
+        if answer == "member":
+            raise InvalidTransition(
+                f"cannot remove job {job}: a flow or a group waits for its end; cancel it instead",
+                op="remove_job",
+            )
+        if answer == "running":
+            raise InvalidTransition(
+                f"cannot remove job {job}: it is running; cancel it first", op="remove_job"
+            )
+        _granted(answer, {"removed"}, job, "remove")
+
+    async def promote_all(self, queue: str, report: Callable[[int], None] | None = None) -> int:
+        """Run every job now that is delayed when this begins; returns how many."""
+        promoted = 0
+        for home in await self._estate.of(queue).names():
+            left = scripts.pairs((await self._engine.overview(home))[1])["delayed"]
+            while left > 0:
+                page = await self._engine.page(
+                    home, "delayed", min(left, SLICE), after=("", ""), is_reverse=False
+                )
+                if not page:
+                    break
+                answers = await self._engine.promote(home, [job for job, _ in page])
+                gone = answers.count("promoted")
+                promoted += gone
+                left -= len(page)
+                if report is not None:
+                    report(gone)
+        return promoted
+
+    async def change(
+        self, queue: str, job: str, *, delay_us: int | None, priority: int | None
+    ) -> None:
+        """Change when a waiting job runs, or its priority."""
+        answer = await self._ask(
+            queue,
+            lambda home: self._engine.change(home, job, delay_us=delay_us, priority=priority),
+        )
+        _granted(answer, {"ready", "delayed"}, job, "change")
+
+    async def _ask(self, queue: str, ask: Callable[[str], Awaitable[str]]) -> str:
+        """The answer of the home that knows the job."""
+        return await self._estate.of(queue).first(ask, is_found=lambda answer: answer != "unknown")
+
+    async def sweep_out(
+        self,
+        queue: str,
+        state: str,
+        age_us: int,
+        most: int | None,
+        report: Callable[[int], None] | None = None,
+    ) -> int:
+        """Remove jobs of a state slice by slice, `report` hears how many went; returns that."""
+        removed, at_once = 0, DEAD_SLICE if state == "dead" else SLICE
+        for home in await self._estate.of(queue).names():
+            size = gone = at_once
+            while gone == size and (most is None or removed < most):
+                size = at_once if most is None else min(at_once, most - removed)
+                gone = await self._engine.clean(home, state, age_us, size)
+                removed += gone
+                if report is not None:
+                    report(gone)
+        return removed
+
+    async def obliterate(
+        self, queue: str, *, force: bool, carry: Callable[[str], Awaitable[None]]
+    ) -> None:
+        """Remove a queue with everything in it; refused while jobs run unless forced.
+
+        What a home has to tell others is carried first.
+        """
+        homes = self._estate.of(queue)
+        for home in reversed(await homes.names()):  # the first one last: it knows the others
+            await self._obliterate(home, force=force, carry=carry)
+        homes.forget()
+
+    async def _obliterate(
+        self, queue: str, *, force: bool, carry: Callable[[str], Awaitable[None]]
+    ) -> None:
+        is_carried = False
+        while True:
+            answer = await self._engine.obliterate(queue, SLICE, force=force, drop=is_carried)
+            if answer == "DONE":
+                return
+            if answer == "MAIL":
+                await carry(queue)
+                is_carried = True
+            if answer == "RUNNING":
+                raise InvalidTransition(
+                    f"queue {queue} has running jobs: stop its workers first, or force it",
+                    op="obliterate",
+                )
+
+
+async def _only(answers: Awaitable[Sequence[str]]) -> str:
+    (answer,) = await answers
+    return answer
+
+
+def _refuse_decided(answer: str, job: str) -> None:
+    """What was decided of a dead job stays so."""
+    word, _, new_id = answer.partition(" ")
+    if word == "retried":
+        raise InvalidTransition(
+            f"cannot retry job {job}: it was retried as {new_id}; look at that one", op="retry"
+        )
+    if word in {"resolved", "discarded"}:
+        raise InvalidTransition(
+            f"cannot retry job {job}: it is {word} at the dead-letter desk; "
+            f"enqueue a new job if it must run after all",
+            op="retry",
+        )
+
+
+def _granted(answer: str, good: set[str], job: str, op: str) -> str:
+    if answer in good:
+        return answer
+    if answer == "unknown":
+        raise JobNotFound(f"no job {job} in this queue (retention may have removed it)", op=op)
+    raise InvalidTransition(f"cannot {op} job {job}: it is {answer}", op=op)

@@ -1,0 +1,91 @@
+"""How a new job is written: its spec, and before it the line of facts that the scripts read."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+import msgspec
+
+from faena.engine.envelope import Facts, NewJob, Place, seal
+from faena.job import Spec
+from faena.options import EnqueueOptions, Unique, UniqueMode
+
+_MODES: Final = {
+    UniqueMode.WHILE_WAITING: "waiting",
+    UniqueMode.WHILE_LIVE: "live",
+    UniqueMode.THROTTLE: "throttle",
+    UniqueMode.DEBOUNCE: "debounce",
+    UniqueMode.KEEP_LAST: "last",
+}
+
+_NOWHERE: Final = Place()
+
+_encode = msgspec.json.Encoder().encode
+
+
+def seal_job(
+    job_id: str,
+    spec: Spec,
+    options: EnqueueOptions,
+    priority: int,
+    place: Place = _NOWHERE,
+) -> NewJob:
+    """Write the spec and the line before it; `place` is its lane and chain."""
+    facts: Facts = {**place, **time_facts(options)}
+    if options.id is not None:
+        facts["digest"] = digest_of(spec)
+    if options.claim is not None:
+        facts.update(_unique_facts(options.claim))
+    if options.tells is not None:
+        facts["tells"] = options.tells
+    return NewJob(job_id, seal(priority, facts, _encode(spec)), facts)
+
+
+class Frame:
+    """A sealed spec with a hole for the payload: what jobs with the same options have in common.
+
+    Not for jobs with an id of their own, whose line depends on the payload.
+    """
+
+    __slots__ = ("_facts", "_head", "_tail")
+
+    def __init__(self, spec: Spec, options: EnqueueOptions, priority: int, place: Place) -> None:
+        empty = msgspec.structs.replace(spec, payload=msgspec.Raw(b"0"))
+        _, sealed, self._facts = seal_job("", empty, options, priority, place)
+        head, hole, self._tail = sealed.partition(b'"payload":0')
+        self._head = head + hole[:-1]
+
+    def fill(self, job_id: str, payload: bytes) -> NewJob:
+        """The job with this payload."""
+        return NewJob(job_id, self._head + payload + self._tail, self._facts)
+
+
+def digest_of(spec: Spec) -> str:
+    """What makes two jobs of one id the same: task, payload, tenant, key."""
+    parts = (spec.task, bytes(spec.payload), spec.tenant, spec.key)
+    return hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()
+
+
+def time_facts(options: EnqueueOptions) -> Facts:
+    """When the job is ready, and when it is too late for it; the server has the clock."""
+    facts: Facts = {}
+    if options.at_us:
+        facts["at"] = options.at_us
+    elif options.delay_us:
+        facts["delay"] = options.delay_us
+    if options.expires_us:
+        facts["expires"] = options.expires_us
+    elif options.lasts_us:
+        facts["lasts"] = options.lasts_us
+    return facts
+
+
+def _unique_facts(unique: Unique) -> Facts:
+    digest = hashlib.blake2b(unique.key.encode(), digest_size=12).hexdigest()
+    facts: Facts = {"unique": digest, "mode": _MODES[unique.mode]}
+    if unique.ttl_us:
+        facts["ttl"] = unique.ttl_us
+    if unique.delay_us:
+        facts["delay"] = unique.delay_us
+    return facts

@@ -1,0 +1,132 @@
+"""What a program declares: its queues, those of other programs that it uses, and its pools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack, cast
+
+from faena.errors import ConfigError, UnknownQueue, nearest
+from faena.options import QueueOptions, build
+from faena.pool import Pool
+from faena.queue import Queue, QueueFields
+from faena.remote import RemoteQueue
+from faena.runtime.connected import Connected
+from faena.runtime.connections import Connection
+
+if TYPE_CHECKING:
+    from faena.app import Faena
+
+
+class _Queues(dict[str, Queue]):
+    """The queues of an app by name; a wrong name is refused with the nearest one."""
+
+    def __init__(self, app: str) -> None:
+        super().__init__()
+        self._app = app
+
+    def __missing__(self, name: str) -> NoReturn:
+        hint = nearest(str(name), self)
+        raise UnknownQueue(
+            f"no queue {name!r} in app {self._app}; {hint}", field="queue", value=name
+        )
+
+
+class Roster(Connected):
+    """The queues and pools of an app, by name."""
+
+    def __init__(self, name: str, connection: Connection, on_fork: Callable[[], None]) -> None:
+        super().__init__(connection, on_fork)
+        self.name = name
+        self.queues: dict[str, Queue] = _Queues(name)
+        self.pools: dict[str, Pool] = {}
+
+    def queue(self, name: str, **options: Unpack[QueueFields]) -> Queue:
+        """Declare a queue; see `QueueOptions` for what can be said of it."""
+        self._refuse_second(name)
+        checked = build(QueueOptions, "queue", options)
+        self.queues[name] = queue = Queue(cast("Faena", self), name, checked)
+        self._options[name] = checked
+        return queue
+
+    def remote_queue(self, name: str) -> RemoteQueue:
+        """A queue that another program declares and serves, to enqueue its tasks from here.
+
+        Nothing of its settings is written: `app.queue` would declare those that it is given. Asked
+        for again, it is the same queue.
+        """
+        known = self.queues.get(name)
+        if isinstance(known, RemoteQueue):
+            return known
+        self._refuse_second(name)
+        self.queues[name] = queue = RemoteQueue(cast("Faena", self), name)
+        self._options[name] = None
+        return queue
+
+    def _refuse_second(self, name: str) -> None:
+        if name in self.queues:
+            raise ConfigError(
+                f"queue {name!r} is declared twice; app.queues[{name!r}] is the one there is",
+                field="queue",
+                value=name,
+            )
+
+    def withdraw(self, queue: Queue) -> None:
+        """Take back a queue that was declared a moment ago."""
+        del self.queues[queue.name], self._options[queue.name]
+
+    def pool(
+        self,
+        name: str,
+        queues: Iterable[Queue | str],
+        *,
+        instances: int = 1,
+        concurrency: int | None = None,
+        memory: str | None = None,
+        serves: str = "all",
+    ) -> Pool:
+        """Declare a worker pool: which queues, how many processes, how large, and whether it serves
+        all homes of the queues, the "shared" ones, or those "dedicated" to one tenant.
+        """
+        names = tuple(queue.name for queue in self.served_here(queues))
+        if name in self.pools:
+            raise ConfigError(f"pool {name!r} is declared twice", field="pool", value=name)
+        self.pools[name] = Pool(
+            name=name,
+            queues=names,
+            instances=instances,
+            concurrency=concurrency,
+            memory=memory,
+            serves=serves,
+        )
+        return self.pools[name]
+
+    def known(self, queue: Queue | str) -> Queue:
+        """A queue of this app, by itself or by its name."""
+        name = queue.name if isinstance(queue, Queue) else str(queue)
+        known = self.queues[name]
+        if isinstance(queue, Queue) and queue is not known:
+            raise ConfigError(
+                f"no queue {name!r} in app {self.name}; {nearest(name, self.queues)}",
+                field="queue",
+                value=name,
+            )
+        return known
+
+    def served_here(self, queues: Any) -> list[Queue]:
+        """Queues of this app that a worker of it may serve."""
+        if isinstance(queues, str) or not isinstance(queues, Iterable):
+            raise ConfigError(
+                f"queues must be a list of queues or their names, got {queues!r}",
+                field="queues",
+                value=queues,
+            )
+        known = [self.known(queue) for queue in queues]
+        for queue in known:
+            if queue.is_remote:
+                raise ConfigError(
+                    f"queue {queue.name} cannot be served here: another program declares it and "
+                    f"has its handlers",
+                    field="queues",
+                    value=queue.name,
+                )
+        return known

@@ -1,0 +1,201 @@
+"""The part of an app that is its connection: opened at first use, one for each event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from types import TracebackType
+from typing import Self
+
+from faena.engine.engine import Clock
+from faena.engine.wire.patience import within
+from faena.errors import StoreUnavailable
+from faena.inspection.doctor import Finding, visit
+from faena.options import QueueOptions
+from faena.queue import Queue
+from faena.runtime.connections import Connection, Links, Runtime
+from faena.runtime.portal import Portal
+from faena.telemetry.health import Health, check_health
+from faena.values.duration import Duration, to_s, to_us
+from faena.values.names import check_name
+
+_TRY_S = 0.5
+_TELL_EVERY_S = 5.0
+
+_log = logging.getLogger("faena")
+
+
+class AppPortal(Portal):
+    """The portal of an app."""
+
+    def __init__(self, app: Connected, links: Links, on_fork: Callable[[], None]) -> None:
+        super().__init__(links, on_fork)
+        self._app = app
+
+    def health(self, *, timeout: Duration = "2s") -> Health:
+        """How the app stands; see `Faena.health`."""
+        return self.run(self._app.health(timeout=timeout))
+
+    def doctor(self) -> list[Finding]:
+        """What is wrong with the broker; see `Faena.doctor`."""
+        return self.run(self._app.doctor())
+
+    def counts(self, queue: Queue) -> dict[str, int]:
+        """Jobs per state; see `Queue.counts`."""
+        return self.run(queue.counts())
+
+    def pause(
+        self,
+        queue: Queue,
+        *,
+        reason: str = "pause",
+        duration: Duration | None = None,
+        by: str = "operator",
+    ) -> bool:
+        """Serve no more jobs until `resume`, or for a time; see `Queue.pause`."""
+        return self.run(queue.pause(reason=reason, duration=duration, by=by))
+
+    def resume(self, queue: Queue, *, reason: str = "pause", by: str = "operator") -> bool:
+        """End a hold; see `Queue.resume`."""
+        return self.run(queue.resume(reason=reason, by=by))
+
+
+class Connected:
+    """Something with queues that reaches one broker."""
+
+    def __init__(self, connection: Connection, on_fork: Callable[[], None]) -> None:
+        """Nothing is connected yet; `on_fork` as the portal has it."""
+        self._options: dict[str, QueueOptions | None] = {}
+        """Of each queue what is declared on the server; None when another program does that."""
+        self._on_fork = on_fork
+        self._links = Links(connection)
+        self._portal = AppPortal(self, self._links, on_fork)
+
+    async def runtime(self) -> Runtime:
+        """The open connection of the running event loop."""
+        return self.at_hand() or await self._links.here(self._options)
+
+    def at_hand(self) -> Runtime | None:
+        """The same, if it is open already."""
+        return self._links.at_hand(self._options)
+
+    async def connect(self) -> Self:
+        """Connect now instead of at first use."""
+        await self.runtime()
+        return self
+
+    async def await_broker(self) -> None:
+        """Connect, however long that takes: a worker may be started before its broker.
+
+        That it is not there is told at once, and then now and then.
+        """
+        tell_at = 0.0
+        while True:
+            try:
+                with within(_TRY_S):
+                    await self.connect()
+            except StoreUnavailable as error:
+                if error.op == "join":  # an embedded server that does not start is not on its way
+                    raise
+                if time.monotonic() >= tell_at:
+                    tell_at = time.monotonic() + _TELL_EVERY_S
+                    _log.warning("waiting for the broker: %s", error)
+                await asyncio.sleep(_TRY_S)
+            else:
+                return
+
+    async def close(self) -> None:
+        """Close this event loop's connections, and leave an embedded server."""
+        await self._links.release()
+        await asyncio.to_thread(self._links.leave)
+
+    @contextmanager
+    def patience(self, patience: Duration) -> Generator[None]:
+        """Let the calls made inside try for so long in all, whichever they are.
+
+        Of handles, queues, tenants, schedules and the desk; of `app.sync` too. An enqueue with a
+        patience of its own goes by that, and `handle.result(timeout=…)` by its timeout.
+        """
+        with within(to_us("patience", patience, least_us=1) / 1e6):
+            yield
+
+    @property
+    def namespace(self) -> str:
+        """What every key begins with."""
+        return self._links.connection.namespace
+
+    async def broker(self) -> str:
+        """Where the jobs are, in words for a log: the broker without its password, the namespace.
+
+        An embedded server is started if need be; nothing is asked of any other.
+        """
+        return await self._links.describe()
+
+    async def health(self, *, timeout: Duration = "2s") -> Health:
+        """Whether the broker runs scripts, and how the queues stand; never later than `timeout`.
+
+        A broker that cannot be reached is an answer and no error.
+        """
+        own = [name for name, options in self._options.items() if options is not None]
+        remote = [name for name in self._options if name not in own]
+        within_s = to_s("timeout", timeout)
+        return await check_health(self.runtime, own, remote, within_s)
+
+    async def doctor(self) -> list[Finding]:
+        """Examine the broker as `faena doctor` does; an app that it refuses learns why."""
+        address = await self._links.address()
+        is_embedded = self._links.is_embedded
+        return await visit(address, namespace=self.namespace, is_embedded=is_embedded)
+
+    async def __aenter__(self) -> Self:
+        return await self.connect()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    @property
+    def sync(self) -> AppPortal:
+        """The same operations for code without an event loop: Django, Flask, scripts."""
+        return self._portal
+
+    @contextmanager
+    def override(
+        self,
+        *,
+        url: str | None = None,
+        namespace: str | None = None,
+        clock: Clock | None = None,
+        is_alone: bool = False,
+    ) -> Generator[Self]:
+        """Reach another broker for a while, which is what `faena.testing` does.
+
+        What is not given stays as it was; alone there, the app declares remote queues as well. The
+        app's own connections stay open meanwhile; those opened inside are the caller's to close,
+        with `close()`, before the end.
+        """
+        kept = self._links, self._portal
+        now = self._links.connection
+        self._links = Links(
+            replace(
+                now,
+                url=url or now.url,
+                namespace=check_name("namespace", namespace or now.namespace),
+                clock=clock or now.clock,
+                is_alone=is_alone,
+            )
+        )
+        self._portal = AppPortal(self, self._links, self._on_fork)
+        try:
+            yield self
+        finally:
+            self._portal.close()
+            self._links, self._portal = kept

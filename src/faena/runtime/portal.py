@@ -1,0 +1,355 @@
+"""The door for code without an event loop: a thread with a loop of its own, and nothing else.
+
+    receipt = app.sync.enqueue(welcome, {"to": "ana"}, delay="5m")
+    result = app.sync.result(receipt.handle, timeout="30s")
+
+The thread starts with the first call. Any number of threads may call at once. A process that forks
+(gunicorn, uwsgi) may use the portal before and after: the child starts a thread and connections of
+its own. At the end of the program everything is closed automatically.
+
+Ctrl-C may come between any two steps of the main thread. It must neither be slept through nor leave
+anything behind, which decides how a call reaches the loop and how it is waited for: the calling
+thread takes no lock that others need, starts nothing that takes two steps, and sleeps in slices.
+"""
+
+from __future__ import annotations
+
+import _thread
+import asyncio
+import atexit
+import contextlib
+import contextvars
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable
+from datetime import timedelta
+from typing import Any, Generic, NamedTuple, TypeVar, Unpack, cast, overload
+from weakref import WeakMethod
+
+from faena.errors import ConfigError, StoreUnavailable
+from faena.inspection.explanation import Explanation
+from faena.job import Job, JobView
+from faena.producing.handle import Handle
+from faena.producing.receipt import Receipt
+from faena.runtime.connections import Links
+from faena.states import State
+from faena.task import Draft, EnqueueFields, Task
+from faena.values.duration import Duration
+
+P = TypeVar("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+_CLOSE_WITHIN_S = 5.0
+"""How long open connections may take to end before the program goes on without them."""
+
+_SLICE_S = 0.1
+"""The longest sleep of a wait: a signal that comes just before a sleep does not end it."""
+
+
+class _Call(Generic[T]):
+    """A coroutine on its way to the loop, and its outcome on the way back.
+
+    The lock is a bell: taken when made, released by the loop, and never taken by it.
+    """
+
+    def __init__(self, make: Callable[[], Coroutine[Any, Any, T]]) -> None:
+        self._make = make
+        self._context = contextvars.copy_context()
+        self._task: asyncio.Task[T] | None = None
+        self._is_given_up = False
+        self._is_over = False
+        self._result: T | None = None
+        self._error: BaseException | None = None
+        self._bell = threading.Lock()
+        self._bell.acquire()
+
+    # In the calling thread:
+
+    def wait(self) -> T:
+        """What the coroutine returned or raised."""
+        while not self._is_over:
+            self._bell.acquire(timeout=_SLICE_S)
+        error, self._error = self._error, None
+        try:
+            if error is not None:
+                raise error
+        finally:
+            del error  # which would keep this frame, which keeps the error
+        return cast("T", self._result)
+
+    def give_up(self) -> None:
+        """The coroutine is not to begin, if it has not; see `cancel`."""
+        self._is_given_up = True
+
+    # In the loop's thread:
+
+    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Made here, where nobody can be interrupted between making it and running it."""
+        try:
+            coroutine = self._make()
+        except Exception as error:  # noqa: BLE001 - it is the caller's
+            self.end(error)
+        else:
+            if self._is_given_up:
+                coroutine.close()
+            else:
+                self._task = loop.create_task(coroutine, context=self._context)
+                self._task.add_done_callback(self._finish)
+
+    def cancel(self) -> None:
+        """End the coroutine of a call that was given up, if it has begun."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def end(self, error: BaseException | None) -> None:
+        """End the call; without an error, with its result."""
+        self._error = error
+        self._is_over = True
+        self._bell.release()
+
+    def _finish(self, task: asyncio.Task[T]) -> None:
+        # A task has weak references with functions, and an interrupt inside one of those is lost:
+        # the calling thread must not be the last to hold it.
+        self._task = None
+        if task.cancelled():
+            self.end(StoreUnavailable("app.sync was closed while this call was under way"))
+        elif error := task.exception():
+            self.end(error)
+        else:
+            self._result = task.result()
+            self.end(None)
+
+
+class _Serving(NamedTuple):
+    """The loop that runs calls, and its thread."""
+
+    loop: asyncio.AbstractEventLoop
+    thread: threading.Thread
+
+
+class Portal:
+    """Runs an app's coroutines for threads that have no event loop."""
+
+    def __init__(self, links: Links, on_fork: Callable[[], None]) -> None:
+        """`on_fork` is called in a forked child, for whatever else must not be the parent's."""
+        self._links = links
+        self._on_fork = on_fork
+        self._calls: deque[_Call[Any]] = deque()
+        """Those that no loop has begun yet."""
+        self._serving: _Serving | None = None
+        self._lock = threading.Lock()
+        """For `_serving`; taken only by threads of the portal, which no signal interrupts."""
+        self._is_fork_watched = False
+
+    # -- the operations -------------------------------------------------------------------------
+
+    @overload
+    def enqueue(
+        self, task: Task[None, R] | Task[Job, R], /, **options: Unpack[EnqueueFields]
+    ) -> Receipt[R]: ...
+    @overload
+    def enqueue(
+        self, task: Task[P, R], payload: P, /, **options: Unpack[EnqueueFields]
+    ) -> Receipt[R]: ...
+    def enqueue(
+        self, task: Task[Any, Any], /, *payload: Any, **options: Unpack[EnqueueFields]
+    ) -> Receipt[Any]:
+        """Put one job on the queue; see `Task.enqueue`."""
+        return self._run(lambda: task.enqueue(*payload, **options))
+
+    def enqueue_many(
+        self,
+        task: Task[P, R],
+        payloads: Iterable[P | Draft[P]],
+        /,
+        **options: Unpack[EnqueueFields],
+    ) -> list[Receipt[R]]:
+        """Put many jobs on the queue; see `Task.enqueue_many`."""
+        return self._run(lambda: task.enqueue_many(payloads, **options))
+
+    def result(self, handle: Handle[R], timeout: timedelta | str | None = None) -> R:
+        """Wait for a job and return what its handler returned; see `Handle.result`."""
+        return self._run(lambda: handle.result(timeout))
+
+    def state(self, handle: Handle[Any]) -> State | None:
+        """Where a job is now; None when it is unknown or was pruned."""
+        return self._run(handle.state)
+
+    def view(self, handle: Handle[Any]) -> JobView | None:
+        """Everything known of a job."""
+        return self._run(handle.view)
+
+    def explain(self, handle: Handle[Any]) -> Explanation:
+        """Why a job has not started, or what became of it; see `Handle.explain`."""
+        return self._run(handle.explain)
+
+    def cancel(self, handle: Handle[Any], *, by: str | None = None) -> str:
+        """Cancel a job: "cancelled", or "asked" when it runs and is being stopped."""
+        return self._run(lambda: handle.cancel(by=by))
+
+    def retry(self, handle: Handle[Any], *, by: str | None = None) -> None:
+        """Run a finished job again; see `Handle.retry`."""
+        self._run(lambda: handle.retry(by=by))
+
+    def promote(self, handle: Handle[Any], *, by: str | None = None) -> None:
+        """Run a delayed job now."""
+        self._run(lambda: handle.promote(by=by))
+
+    def change(
+        self,
+        handle: Handle[Any],
+        *,
+        delay: Duration | None = None,
+        priority: int | str | None = None,
+        by: str | None = None,
+    ) -> None:
+        """Change when a waiting job runs, or its priority."""
+        self._run(lambda: handle.change(delay=delay, priority=priority, by=by))
+
+    def remove(self, handle: Handle[Any], *, by: str | None = None) -> None:
+        """Remove a job for good; see `Handle.remove`."""
+        self._run(lambda: handle.remove(by=by))
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run any coroutine of the app and wait for it; an interrupted wait cancels it."""
+        try:
+            _refuse_event_loop()
+        except ConfigError:
+            coroutine.close()
+            raise
+        return self._run(lambda: coroutine)
+
+    def close(self) -> None:
+        """End the thread, its calls and its connections; the next call starts anew."""
+        serving = self._serving
+        if serving is None:
+            return
+        _tell(serving.loop, self._stop, serving)
+        serving.thread.join(_CLOSE_WITHIN_S)
+        if self._serving is serving:  # its loop is blocked: the next call needs another
+            self._serving = None
+        atexit.unregister(self.close)
+        self._links.leave()
+
+    # -- in the calling thread ------------------------------------------------------------------
+
+    def _run(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        _refuse_event_loop()
+        self._watch_forks()
+        call = _Call(make)
+        try:
+            self._calls.append(call)
+            self._wake()
+            return call.wait()
+        except BaseException:
+            call.give_up()
+            if (serving := self._serving) is not None:
+                _tell(serving.loop, call.cancel)
+            raise
+
+    def _wake(self) -> None:
+        """Have the calls begun, after one was appended.
+
+        Of a loop that ends: either it is not seen here any more, or its thread sees the call.
+        """
+        serving = self._serving
+        if serving is None:
+            _thread.start_new_thread(self._start, ())  # Thread.start can be interrupted halfway
+        else:
+            _tell(serving.loop, self._begin, serving)
+
+    # -- in threads of the portal ---------------------------------------------------------------
+
+    def _start(self) -> None:
+        try:
+            serving = self._started()
+        except Exception as error:  # noqa: BLE001 - no thread or no files left: it is the callers'
+            with contextlib.suppress(IndexError):
+                while True:
+                    self._calls.popleft().end(error)
+        else:
+            _tell(serving.loop, self._begin, serving)
+
+    def _started(self) -> _Serving:
+        with self._lock:
+            if self._serving is None:
+                loop = asyncio.new_event_loop()
+                thread = threading.Thread(
+                    target=self._serve, args=(loop,), name="faena-portal", daemon=True
+                )
+                try:
+                    thread.start()
+                except BaseException:
+                    loop.close()
+                    raise
+                self._serving = _Serving(loop, thread)
+                atexit.register(self.close)
+            return self._serving
+
+    def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
+        with self._lock:
+            serving = self._serving
+        try:
+            while self._serving is serving:
+                with contextlib.suppress(SystemExit, KeyboardInterrupt):  # its caller's
+                    loop.run_forever()
+            loop.run_until_complete(self._end())
+        finally:
+            loop.close()
+        if self._calls:
+            self._start()
+
+    def _begin(self, serving: _Serving) -> None:
+        while self._calls and self._serving is serving:
+            self._calls.popleft().begin(serving.loop)
+
+    def _stop(self, serving: _Serving) -> None:
+        with self._lock:
+            if self._serving is serving:
+                self._serving = None
+        serving.loop.stop()
+
+    async def _end(self) -> None:
+        """Close the connections, which ends most calls, and cancel the rest."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_WITHIN_S):
+                await self._links.release()
+                calls = asyncio.all_tasks() - {asyncio.current_task()}
+                for call in calls:
+                    call.cancel()
+                await asyncio.gather(*calls, return_exceptions=True)
+        await asyncio.sleep(0)  # transports that were closed just now end in the next turn
+
+    # -- forks ----------------------------------------------------------------------------------
+
+    def _watch_forks(self) -> None:
+        """A forked child has no thread for the portal, and perhaps a lock that nobody frees."""
+        if not self._is_fork_watched and hasattr(os, "register_at_fork"):
+            forked = WeakMethod(self._forked)
+            os.register_at_fork(after_in_child=lambda: (still := forked()) and still())
+            self._is_fork_watched = True  # afterwards: two watches would do no harm, none would
+
+    def _forked(self) -> None:
+        atexit.unregister(self.close)
+        self._lock = threading.Lock()
+        self._calls = deque()
+        self._links.forked(self._serving)
+        self._serving = None
+        self._on_fork()
+
+
+def _tell(loop: asyncio.AbstractEventLoop, do: Callable[..., None], *args: Any) -> None:
+    with contextlib.suppress(RuntimeError):  # it has been closed
+        loop.call_soon_threadsafe(do, *args)
+
+
+def _refuse_event_loop() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise ConfigError(
+        "app.sync must be used outside an event loop: inside one, await task.enqueue(…) instead"
+    )

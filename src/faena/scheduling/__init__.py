@@ -1,0 +1,1 @@
+"""Schedules: when they are due, what they fire, how they are changed."""

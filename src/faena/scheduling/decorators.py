@@ -1,0 +1,151 @@
+"""`@app.cron` and `@app.every`: give a task a schedule, and make a plain function a task first."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar, overload
+
+import msgspec
+
+from faena.declaring.handler import refuse_bare
+from faena.errors import ConfigError
+from faena.job import Job
+from faena.task import Task
+from faena.values.duration import Duration
+
+if TYPE_CHECKING:
+    from faena.app import Faena
+    from faena.queue import Queue
+
+P = TypeVar("P")
+R = TypeVar("R")
+
+QUEUE: Final = "scheduler"
+"""Where the tasks of plain functions live unless they say otherwise."""
+
+MISSING: Final[Any] = object()
+"""No payload was given, which is another thing than None."""
+
+_EXAMPLES: Final = {"cron": '"0 2 * * *"', "every": '"6h"'}
+
+_encode = msgspec.json.Encoder().encode
+
+
+class ScheduleFields(TypedDict, total=False):
+    """What a schedule says beside its timing; see `faena.scheduling.terms.Terms`."""
+
+    tz: str
+    """The zone of a cron expression, and of times without one; UTC by default."""
+    jitter: Duration | None
+    """Each job is put off by part of this, the same in every process."""
+    start: datetime | str | None
+    """No instant before it; an interval counts from it."""
+    end: datetime | str | None
+    """No instant after it."""
+    count: int | None
+    """How many instants are fired; any number by default."""
+    overlap: str
+    """"allow", the default; "skip" while a job of it lives; "queue" one that waits at most."""
+    missed: str
+    """After an outage: "skip", fire the "latest", the default, or "all", such as "all(10)"."""
+    tenant: str | None
+    """Of its jobs; none by default."""
+    key: str | None
+    """Of its jobs; none by default."""
+    priority: int | str
+    """Of its jobs: 1 (soonest) to 100, or a level's name; the task's by default."""
+
+
+class RecurringFields(ScheduleFields, total=False):
+    """What a decorator is told beside the timing."""
+
+    name: str
+    """Of the schedule; the task's by default."""
+    queue: Queue | str
+    """Where a plain function is put."""
+    payload: Any
+
+
+class TimedFields(ScheduleFields, total=False):
+    """The same with the timing, of which a schedule has exactly one."""
+
+    cron: str
+    every: Duration
+    at: datetime | str | Sequence[datetime | str]
+
+
+class Recurring:
+    """The decorator behind `@app.cron` and `@app.every`."""
+
+    def __init__(self, app: Faena, timing: Mapping[str, Any], options: RecurringFields) -> None:
+        for name, value in timing.items():
+            refuse_bare(f"@app.{name}({_EXAMPLES[name]})", value)
+        self._app = app
+        self._name = options.get("name")
+        self._queue = options.get("queue")
+        self._payload = options.get("payload", MISSING)
+        own = ("name", "queue", "payload")
+        self._terms = {**timing, **{one: value for one, value in options.items() if one not in own}}
+
+    @overload
+    def __call__(self, target: Task[P, R], /) -> Task[P, R]: ...
+    @overload
+    def __call__(self, target: Callable[[], Any], /) -> Task[None, Any]: ...
+    @overload
+    def __call__(self, target: Callable[[Job], Any], /) -> Task[None, Any]: ...
+    @overload
+    def __call__(self, target: Callable[..., Any], /) -> Task[Any, Any]: ...
+    def __call__(self, target: Any, /) -> Any:
+        """Give a task a schedule; a plain function becomes a task first."""
+        task: Task[Any, Any] = target
+        if not isinstance(target, Task):
+            names = sys._getframe(1).f_locals  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+            return self._make(target, names)
+        if self._queue is not None:
+            raise ConfigError(
+                f"queue must be left out for a task, which has one, got {self._queue!r}",
+                field="queue",
+                value=self._queue,
+            )
+        self._schedule(task)
+        return task
+
+    def _make(self, function: Callable[..., Any], names: Mapping[str, Any]) -> Task[Any, Any]:
+        """Register a function and its schedule, or neither when one of them is refused."""
+        is_new = self._queue in {None, QUEUE} and QUEUE not in self._app.queues
+        queue = self._app.queue(QUEUE) if is_new else self._app.known(self._queue or QUEUE)
+        before = dict(queue.tasks)
+        try:
+            task = queue.task.register(function, names)
+            self._schedule(task)
+        except BaseException:
+            queue.tasks.clear()
+            queue.tasks.update(before)
+            if is_new:
+                self._app.withdraw(queue)
+            raise
+        return task
+
+    def _schedule(self, task: Task[Any, Any]) -> None:
+        self._app.schedules.add(self._name or task.name, task, self._payload, self._terms)
+
+
+def check_task(schedule: str, task: Any) -> None:
+    """Refuse to schedule a plain function, or anything else that is no task."""
+    if not isinstance(task, Task):
+        raise ConfigError(
+            f"task of schedule {schedule!r} must be a task, got {task!r}: write @queue.task above "
+            f"the function, or @app.cron(…) or @app.every(…) in the place of this call",
+            field="task",
+            value=task,
+        )
+
+
+def payload_text(task: Task[Any, Any] | None, payload: Any) -> str:
+    """The payload as it is sent, checked where the task is known."""
+    if task is None:
+        return _encode(payload).decode()
+    draft = task.draft() if payload is MISSING else task.draft(payload)
+    return bytes(task.spec(draft).payload).decode()

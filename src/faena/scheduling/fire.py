@@ -1,0 +1,257 @@
+"""Fires the schedules of one queue: a job for an instant, once, whoever else tries.
+
+    due → decide → one script takes the job in and moves the schedule on           (the usual case)
+    due → decide → intent noted → the job's home takes it in, once → moved on      (another home)
+
+The record is kept at the queue's first home. Where the job lives at another, an intent says which
+was chosen under which epoch, and whoever finds one asks that home again before choosing another: it
+has had the instant, takes it now, or refuses for ever because its lanes have moved. Nobody changes
+a schedule before its intent is settled, so the job is the same for all who send it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from faena.engine import Engine
+from faena.engine.behalf import asking
+from faena.engine.calls.scheduling import Change, Fired, Shot, Stored, fire
+from faena.engine.calls.transfer import Moving
+from faena.engine.envelope import Facts, NewJob, seal
+from faena.errors import HomesChanged
+from faena.job import BY_HEADER, INSTANT_HEADER, SCHEDULE_HEADER, Spec
+from faena.options import QueueOptions
+from faena.scheduling.due import (
+    Intent,
+    Record,
+    Verdict,
+    decide,
+    jitter_us,
+    job_id,
+    unpack,
+)
+from faena.scheduling.terms import Terms, iso
+from faena.sharding.router import Estate
+from faena.sharding.table import MOVING, Table
+from faena.tenancy.lanes import place_facts, task_facts
+
+Around = Callable[[str, Spec], Awaitable[Spec | None]]
+"""What is done to a spec before it is sent; None keeps it from being sent."""
+
+_MODES: Final = {"skip": "live", "queue": "last"}
+"""The unique claims that keep the jobs of a schedule from overlapping."""
+_AGAIN_US: Final = 1_000_000
+
+_log = logging.getLogger("faena.scheduler")
+_encode = msgspec.json.Encoder().encode
+
+
+def spec_of(name: str, terms: Terms, instant: int | None) -> Spec:
+    """What a worker is sent; a job that somebody asked for by hand has no instant."""
+    headers = {SCHEDULE_HEADER: name}
+    if instant is not None:
+        headers[INSTANT_HEADER] = str(instant)
+    elif who := asking():
+        headers[BY_HEADER] = who
+    return Spec(
+        task=terms.task,
+        payload=msgspec.Raw(terms.payload.encode()),
+        version=terms.version,
+        tenant=terms.tenant,
+        key=terms.key,
+        headers=headers,
+    )
+
+
+def facts_of(name: str, terms: Terms, queue: str, options: QueueOptions, spec: Spec) -> Facts:
+    """What the envelope of a schedule's job says: its place, what it costs, and its claim."""
+    return {
+        **place_facts(queue, options, spec.tenant, spec.key),
+        **task_facts(options, terms.task),
+        **claim_facts(name, terms),
+    }
+
+
+def claim_facts(name: str, terms: Terms) -> Facts:
+    """The claim that all jobs of a schedule make; no key of a user has a space."""
+    if terms.overlap == "allow":
+        return {}
+    digest = hashlib.blake2b(f"schedule {name}".encode(), digest_size=12).hexdigest()
+    return {"unique": digest, "mode": _MODES[terms.overlap]}
+
+
+class Firing:
+    """Fires what is due at one queue."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        estate: Estate,
+        queue: str,
+        options: QueueOptions,
+        around: Around | None = None,
+    ) -> None:
+        self.queue = queue
+        self._engine = engine
+        self._homes = estate.of(queue)
+        self._options = options
+        self._around = around
+
+    async def fire(self, stored: Stored, now: int) -> int:
+        """Fire one instant of a schedule that is due, or pass over those that are missed.
+
+        Returns after how many microseconds to look at it again: 0 for at once.
+        """
+        record = unpack(stored.record)
+        if record.intent is not None:
+            return await self._carry_on(stored, record, record.intent, now)
+        if stored.due is None or stored.due > now:
+            return 0
+        verdict = decide(record, stored.due, now)
+        if verdict.fire is None:
+            return await self._move_on(stored, verdict)
+        try:
+            return await self._fire(stored, record, verdict, verdict.fire, now)
+        except HomesChanged:
+            await self._homes.refused()
+            return 0
+
+    async def settle(self, stored: Stored, now: int) -> int:
+        """Carry on with an intent, if there is one, so that the record may be changed."""
+        record = unpack(stored.record)
+        if record.intent is None:
+            return 0
+        return await self._carry_on(stored, record, record.intent, now)
+
+    # -- one instant ----------------------------------------------------------------------------
+
+    async def _fire(
+        self, stored: Stored, record: Record, verdict: Verdict, instant: int, now: int
+    ) -> int:
+        sealed = await self.seal(stored.name, record.terms, instant, now)
+        if sealed is None:
+            return await self._move_on(stored, verdict)
+        table = await self._homes.fresh()
+        home = table.home_of(self.queue, sealed.facts.get("lane", "@"))
+        wait_us = await self._wait_us(table, home, sealed)
+        if wait_us is None:
+            return await self._move_on(stored, verdict)
+        if wait_us:
+            return wait_us
+        if home != self.queue:
+            noted = Intent(instant, home, table.epoch)
+            change = _change(stored, msgspec.structs.replace(record, intent=noted), stored.due)
+            return await self._at_first(stored.name, verdict, change)
+        shot = _shot(stored.name, instant, verdict)._replace(spec=sealed.spec)
+        change = _change(stored, verdict.record, verdict.due)
+        fired = await fire(self._engine, home, shot, change, epoch=table.epoch)
+        return _wait_of(stored.name, fired, verdict)
+
+    async def _carry_on(self, stored: Stored, record: Record, intent: Intent, now: int) -> int:
+        """Ask the home that was chosen; it says the same to everybody who asks."""
+        name = stored.name
+        sealed = await self.seal(name, record.terms, intent.instant, now)
+        spec = b"" if sealed is None else sealed.spec
+        shot = Shot(name, intent.instant, job_id(name, intent.instant), spec)
+        try:
+            if sealed is not None:
+                fired = await self._fire_at(intent, shot)
+                if fired.outcome == "OVERLOADED":
+                    return _wait_of(name, fired)
+        except HomesChanged:  # it has not had the instant, and never will: choose anew
+            again = msgspec.structs.replace(record, intent=None)
+            await self._at_first(name, None, _change(stored, again, stored.due))
+            await self._homes.refused()
+            return 0
+        done = msgspec.structs.replace(
+            record, intent=None, fired=record.fired + 1, last=intent.instant
+        )
+        due = done.first_due(intent.instant)
+        return await self._at_first(name, None, _change(stored, done, due))
+
+    async def _fire_at(self, intent: Intent, shot: Shot) -> Fired:
+        table = await self._homes.look()
+        known = [home.name for home in table.homes(self.queue)]
+        return await fire(
+            self._engine,
+            intent.home,
+            shot,
+            None,
+            epoch=intent.epoch,
+            is_known=intent.home in known,
+        )
+
+    async def _move_on(self, stored: Stored, verdict: Verdict) -> int:
+        """Without a job."""
+        change = _change(stored, verdict.record, verdict.due)
+        return await self._at_first(stored.name, verdict, change)
+
+    async def _at_first(self, name: str, verdict: Verdict | None, change: Change) -> int:
+        """Write the record, and tell what was missed."""
+        fired = await fire(self._engine, self.queue, _shot(name, 0, verdict), change, epoch=0)
+        return _wait_of(name, fired, verdict)
+
+    # -- the job --------------------------------------------------------------------------------
+
+    async def seal(self, name: str, terms: Terms, instant: int, now: int) -> NewJob | None:
+        """The job of an instant as it is sent; None when somebody keeps it from being sent."""
+        spec: Spec | None = spec_of(name, terms, instant)
+        if self._around is not None:
+            spec = await self._around(self.queue, spec_of(name, terms, instant))
+        if spec is None:
+            return None
+        facts = facts_of(name, terms, self.queue, self._options, spec)
+        delay_us = instant + jitter_us(name, instant, terms.jitter) - now
+        if delay_us > 0:
+            facts["delay"] = delay_us
+        return NewJob(job_id(name, instant), seal(terms.priority, facts, _encode(spec)), facts)
+
+    async def _wait_us(self, table: Table, home: str, job: NewJob) -> int | None:
+        """What the lane's former home says while it moves: 0 to go on, a wait, None to pass over.
+
+        A job of the schedule that has yet to come has the claim.
+        """
+        facts = job.facts
+        former = table.former().home_of(self.queue, facts.get("lane", "@"))
+        if table.phase != MOVING or former == home or "unique" not in facts:
+            return 0
+        mode = facts.get("mode", "")
+        wanted = [(job.id, mode, facts["unique"])]
+        (known,) = await Moving(self._engine).known(former, home, wanted)
+        if known is None:
+            return 0
+        return None if known.spec or mode == _MODES["skip"] else _AGAIN_US
+
+
+def _change(stored: Stored, record: Record, due: int | None) -> Change:
+    return Change.of(stored.version, record.pack(), due)
+
+
+def _shot(name: str, instant: int, verdict: Verdict | None) -> Shot:
+    if verdict is None:
+        return Shot(name, instant, job_id(name, instant))
+    missed: Sequence[str] = [job_id(name, one) for one in verdict.missed]
+    return Shot(name, instant, job_id(name, instant), b"", missed, verdict.number)
+
+
+def _wait_of(name: str, fired: Fired, verdict: Verdict | None = None) -> int:
+    """After how long to look again; whoever has moved the schedule on says what was missed."""
+    if fired.outcome == "OVERLOADED":
+        _log.warning("a job of schedule %s is refused: the queue is full; it is tried again", name)
+        return max(fired.retry_us, _AGAIN_US)
+    if verdict is not None and verdict.number and fired.outcome != "STALE":
+        fires = "none" if verdict.fire is None else f"that of {iso(verdict.fire)}"
+        first = iso(verdict.missed[0])
+        _log.warning(
+            "schedule %s missed %d instants from %s on; fires %s",
+            name,
+            verdict.number,
+            first,
+            fires,
+        )
+    return 0

@@ -1,0 +1,178 @@
+"""When a schedule fires: instants in microseconds, one after the other, by pure computation.
+
+A cron expression names wall-clock times of a zone. One that the clock skips, because it is put
+forward, fires once, at the first instant after the gap; one that it shows twice, because it is put
+back, fires the first time only. The same holds of a single wall time. An expression for every hour
+(`*`) is about elapsed time and not about the clock: it fires whenever the clock shows a matching
+minute, in a repeated hour too.
+
+An interval counts from its start, or from the beginning of Unix time, so that every process
+computes the same instants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Any, Final, Protocol
+from zoneinfo import ZoneInfo, available_timezones
+
+from cronsim import CronSim, CronSimError
+
+from faena.errors import ConfigError, nearest
+from faena.values.duration import Duration, describe, to_us
+
+_SECOND_US: Final = 1_000_000
+_LEAST_INTERVAL_US: Final = _SECOND_US
+_FIELDS: Final = (5, 6)
+_EXAMPLE: Final = datetime(2024, 1, 1)  # noqa: DTZ001 - a wall time; any year with a 29 February
+_RIGHT: Final = {
+    "Bad second": "seconds are 0 to 59",
+    "Bad minute": "minutes are 0 to 59",
+    "Bad hour": "hours are 0 to 23",
+    "Bad day-of-month": "days are 1 to 31, which one of the months must have, or L for the last",
+    "Bad month": "months are 1 to 12, or JAN to DEC",
+    "Bad day-of-week": "weekdays are 0 to 7, SUN to SAT, such as MON#2 or 5L",
+}
+"""What would be right, by what is said of an expression."""
+
+
+class Recurrence(Protocol):
+    """What gives a schedule its instants."""
+
+    def following(self, after: int) -> int | None:
+        """The first instant later than `after`; None when there is no other."""
+        ...
+
+
+def check_zone(value: Any) -> ZoneInfo:
+    """A zone of the IANA database by its name."""
+    known = _zones()
+    if not isinstance(value, str) or value not in known:
+        close = nearest(str(value), known).partition("valid: ")[0].strip()
+        raise ConfigError(
+            f"tz must be a zone such as Europe/Madrid, got {value!r}; "
+            f"{close or 'zoneinfo.available_timezones() names them all'}",
+            field="tz",
+            value=value,
+        )
+    return ZoneInfo(value)
+
+
+@cache
+def _zones() -> frozenset[str]:
+    """Read once: looking through the database takes as long as a thousand expressions."""
+    return frozenset(available_timezones())
+
+
+@dataclass(frozen=True, slots=True)
+class Cron:
+    """A cron expression of five fields, or six with seconds first, in a zone."""
+
+    text: str
+    tz: str = "UTC"
+
+    def __post_init__(self) -> None:
+        check_zone(self.tz)
+        given: Any = self.text
+        fields = given.split() if isinstance(given, str) else []
+        if len(fields) not in _FIELDS:
+            raise ConfigError(
+                f"cron must have 5 fields, or 6 with seconds first, got {self.text!r}",
+                field="cron",
+                value=self.text,
+            )
+        try:
+            next(CronSim(self._six, _EXAMPLE))
+        except (CronSimError, StopIteration) as error:
+            why = str(error) or "No day matches it"
+            right = (
+                f"; {_RIGHT[why]}; a range goes up and a step is 1 or more" if why in _RIGHT else ""
+            )
+            raise ConfigError(
+                f"cron must be an expression that matches some time, got {self.text!r}: "
+                f"{why[:1].lower()}{why[1:]}{right}",
+                field="cron",
+                value=self.text,
+            ) from None
+
+    @property
+    def _six(self) -> str:
+        fields = self.text.split()
+        return " ".join(fields if len(fields) == max(_FIELDS) else ["0", *fields])
+
+    def following(self, after: int) -> int | None:
+        """The first instant later than `after`."""
+        zone = ZoneInfo(self.tz)
+        local = _at(after).astimezone(zone)
+        if self._six.split()[2] == "*":
+            return _first(map(_to_us, CronSim(self._six, local)), after)
+        walls = CronSim(self._six, local.replace(tzinfo=None))
+        return _first((instant_of(wall.replace(tzinfo=zone)) for wall in walls), after)
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """A fixed interval, counted from an instant."""
+
+    interval_us: int
+    start_us: int = 0
+
+    @classmethod
+    def of(cls, interval: Duration, start_us: int = 0) -> Every:
+        """An interval such as "6h"."""
+        return cls(to_us("interval", interval, least_us=_LEAST_INTERVAL_US), start_us)
+
+    def following(self, after: int) -> int | None:
+        """The first instant later than `after`."""
+        steps = max(0, (after - self.start_us) // self.interval_us + 1)
+        return self.start_us + steps * self.interval_us
+
+    def __str__(self) -> str:
+        return f"every {describe(self.interval_us)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """Instants that are simply given."""
+
+    instants: tuple[int, ...]
+
+    def following(self, after: int) -> int | None:
+        """The first instant later than `after`."""
+        return min((one for one in self.instants if one > after), default=None)
+
+
+def _first(instants: Iterable[int], after: int) -> int | None:
+    return next((one for one in instants if one > after), None)
+
+
+def _at(us: int) -> datetime:
+    return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=us)
+
+
+def _to_us(moment: datetime) -> int:
+    return (moment - datetime.fromtimestamp(0, UTC)) // timedelta(microseconds=1)
+
+
+def instant_of(wall: datetime) -> int:
+    """When the clock of its zone first shows a time; when it skips it, when it has done so."""
+    shown = _to_us(wall)
+    if _at(shown).astimezone(wall.tzinfo).replace(tzinfo=None) == wall.replace(tzinfo=None):
+        return shown
+    return _end_of_gap(wall)
+
+
+def _end_of_gap(hidden: datetime) -> int:
+    """The instant at which the clock skips a time."""
+    zone = hidden.tzinfo
+    low, high = (_to_us(hidden.replace(fold=fold)) for fold in (1, 0))
+    old = _at(low).astimezone(zone).utcoffset()
+    low, high = low // _SECOND_US, -(-high // _SECOND_US)
+    while high - low > 1:
+        middle = (low + high) // 2
+        is_before = _at(middle * _SECOND_US).astimezone(zone).utcoffset() == old
+        low, high = (middle, high) if is_before else (low, middle)
+    return high * _SECOND_US

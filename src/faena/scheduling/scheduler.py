@@ -1,0 +1,178 @@
+"""Has schedules fire: sleeps until one is due, and looks now and then for what others have changed.
+
+Every worker process has one and none is special: the scripts let exactly one of them fire an
+instant. What code declares is declared when it starts, and again where the server has lost it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import random
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from faena.engine import Engine
+from faena.engine.calls.scheduling import MOST, Stored, agenda, read
+from faena.errors import ConfigError, FaenaError, PayloadError
+from faena.options import QueueOptions
+from faena.scheduling.declare import Declared, Start, declare, give_up
+from faena.scheduling.due import unpack
+from faena.scheduling.fire import Around, Firing
+from faena.sharding.router import Estate
+
+LOOK_S: Final = 5.0
+"""Between two looks at whatever queues without a reason: a fifth of a command a second."""
+_ROUNDS: Final = 200
+"""Instants of a schedule that are fired in one go, before others get a turn."""
+_AFTER_ERROR_S: Final = 5.0
+_MOVING_US: Final = 1_000_000
+
+_log = logging.getLogger("faena.scheduler")
+
+
+class Scheduler:
+    """The schedules of some queues."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        estate: Estate,
+        queues: Mapping[str, QueueOptions],
+        declared: Sequence[Declared] = (),
+        *,
+        around: Around | None = None,
+        start: Start | None = None,
+    ) -> None:
+        self._engine = engine
+        self._firings = {
+            queue: Firing(engine, estate, queue, options, around)
+            for queue, options in queues.items()
+        }
+        self._declared = {
+            queue: [one for one in declared if one.queue == queue] for queue in queues
+        }
+        self._queue_of = {one.name: one.queue for one in declared}
+        self._undeclared = set(self._queue_of)
+        self._start = start or Start()
+        self.look_s = LOOK_S
+        self._look_at = dict.fromkeys(queues, 0.0)
+        """When something is due at a queue, by this process's clock."""
+        self._turns = deque(queues)
+        self._told = asyncio.Event()
+
+    def tell(self, home: str, _name: str = "") -> None:
+        """A schedule of a queue has changed."""
+        if home in self._look_at:
+            self._look_at[home] = 0.0
+            self._told.set()
+
+    async def run(self) -> None:
+        """Fire until cancelled."""
+        while True:
+            queue = await self._next()
+            try:
+                await self._serve(queue)
+            except FaenaError as error:
+                if self._engine.wire.is_closed:
+                    raise  # by this program: nobody will open it again
+                _log.warning("schedules of queue %s wait: %s", queue, error)
+                self._look_at[queue] = time.monotonic() + _AFTER_ERROR_S
+
+    async def run_once(self) -> int | None:
+        """Fire whatever is due; returns the instant at which something is due next."""
+        instants = [await self.look(queue) for queue in self._firings]
+        return min((one for _, one in instants if one is not None), default=None)
+
+    async def _next(self) -> str:
+        """The queue to look at: the one where something is due first, else the next in turn."""
+        until = time.monotonic() + self.look_s
+        while True:
+            self._told.clear()
+            queue, at = min(self._look_at.items(), key=lambda item: item[1])
+            pause_s = min(at, until) - time.monotonic()
+            if pause_s <= 0:
+                break
+            try:
+                await asyncio.wait_for(self._told.wait(), pause_s)
+            except TimeoutError:
+                continue
+        if at > until:
+            self._turns.rotate(-1)
+            return self._turns[-1]
+        return queue
+
+    async def _serve(self, queue: str) -> None:
+        asked = time.monotonic()
+        self._look_at[queue] = math.inf  # a word that comes while it is looked at counts
+        now, next_at = await self.look(queue)
+        due_at = math.inf if next_at is None else asked + max(0, next_at - now) / 1e6
+        self._look_at[queue] = min(self._look_at[queue], due_at)
+
+    async def look(self, queue: str) -> tuple[int, int | None]:
+        """Fire what is due at a queue; the server's instant, and when there is more to do."""
+        firing = self._firings[queue]
+        names = [one.name for one in self._declared[queue]]
+        skip, now, later = 0, 0, list[int]()
+        for _ in range(_ROUNDS):
+            await self._declare(queue)
+            now, next_at, due, missing = await agenda(self._engine, queue, names, skip)
+            self._undeclared.update(missing)
+            waits = await self._fire_all(firing, due, now)
+            if missing or not all(waits):
+                continue
+            later += [now + wait_us for wait_us in waits]
+            if len(due) < MOST:
+                later += [] if next_at is None else [next_at]
+                return now, min(later, default=None)
+            skip += MOST  # these all have to wait, and more may be due behind them
+        return now, now
+
+    async def _declare(self, queue: str) -> None:
+        """Declare what was not, or is there no more."""
+        for one in self._declared[queue]:
+            if one.name in self._undeclared:
+                try:
+                    await declare(self._firings[queue], self._engine, one, self._start)
+                except (ConfigError, PayloadError) as error:  # what is there does not go with it
+                    _log.error("schedule %s stays as it was: %s", one.name, error)
+                self._undeclared.discard(one.name)
+
+    def _has_moved(self, stored: Stored, queue: str) -> bool:
+        """Whether code declared it here before and has it elsewhere now.
+
+        A process of the old version that knows nothing of the new queue may have made it again.
+        """
+        if self._queue_of.get(stored.name, queue) == queue:
+            return False
+        return unpack(stored.record).declared_at is not None
+
+    async def _give_up(self, stored: Stored, queue: str) -> int:
+        """Remove it here, once it is there: until then it has to wait."""
+        _, found = await read(self._engine, self._queue_of[stored.name], [stored.name])
+        if not found:
+            return _MOVING_US
+        await give_up(self._engine, queue, stored)
+        return 0
+
+    async def _fire_all(self, firing: Firing, due: Sequence[Stored], now: int) -> list[int]:
+        """One instant of each that is due; after how long each wants to be looked at again.
+
+        In any order: of several processes that look at the same moment each fires others.
+        """
+        waits: list[int] = []
+        for stored in random.sample(due, len(due)):
+            try:
+                if self._has_moved(stored, firing.queue):
+                    waits.append(await self._give_up(stored, firing.queue))
+                else:
+                    waits.append(await firing.fire(stored, now))
+            except FaenaError as error:
+                if self._engine.wire.is_closed:
+                    raise
+                _log.warning("schedule %s of queue %s waits: %s", stored.name, firing.queue, error)
+                waits.append(round(_AFTER_ERROR_S * 1e6))
+        return waits

@@ -1,0 +1,400 @@
+"""`app.schedules`: what code declares, and what operators do to schedules while they run.
+
+    await app.schedules.edit("nightly", cron="0 3 * * *", by="ana")
+    await app.schedules.pause("nightly")
+    [instant, *_] = await app.schedules.next("nightly", 5)
+
+A change at run time counts for every worker at once and is no business of code any more, until it
+is `reset`. Everything is checked before anything is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, Unpack
+
+import msgspec
+from msgspec.structs import replace
+
+from faena.codec import codec_for
+from faena.engine.behalf import on_behalf
+from faena.engine.calls.scheduling import Stored, forget, read
+from faena.engine.envelope import NewJob, seal
+from faena.engine.scripts import CREATED
+from faena.errors import (
+    ConfigError,
+    FaenaError,
+    InvalidTransition,
+    Overloaded,
+    nearest,
+)
+from faena.job import Spec
+from faena.middleware import wrap_enqueue
+from faena.options import Durability
+from faena.producing.handle import Handle
+from faena.producing.receipt import Receipt
+from faena.scheduling.declare import Declared, Edited, Kept, Start, change, declare, redue, remove
+from faena.scheduling.decorators import MISSING, TimedFields, check_task, payload_text
+from faena.scheduling.due import Edit, Mark, Record, check_schedule, unpack
+from faena.scheduling.fire import Around, Firing, facts_of, spec_of
+from faena.scheduling.scheduler import Scheduler
+from faena.scheduling.terms import NAMES, TIMINGS, Terms, check_timing, iso, read_terms
+from faena.scheduling.view import ScheduleView, Timetable, coming, view_of
+from faena.task import Task
+from faena.tenancy.lanes import place_facts
+from faena.values.names import check_label
+from faena.values.numbers import check_whole
+
+if TYPE_CHECKING:
+    from faena.app import Faena
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Schedules:
+    """The schedules of an app."""
+
+    def __init__(self, app: Faena) -> None:
+        self._app = app
+        self.declared: dict[str, Declared] = {}
+        """What this program's code declares."""
+        self._around: Around | None = partial(_through, app) if app.middleware else None
+
+    # -- what the program declares --------------------------------------------------------------
+
+    def add(self, name: str, task: Task[Any, Any], payload: Any, given: Mapping[str, Any]) -> None:
+        """Declare a schedule; workers write it down when they start."""
+        check_schedule(name)
+        if name in self.declared:
+            raise ConfigError(
+                f"schedule {name!r} is declared twice: give one of them another name",
+                field="schedule",
+                value=name,
+            )
+        self.declared[name] = Declared(name, task.queue, self._base(task, payload, given))
+
+    def _base(self, task: Task[Any, Any], payload: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+        _refuse_stub(self._app, task)
+        terms = read_terms(given)
+        check_timing(terms)
+        base = {
+            "task": task.name,
+            "version": task.handler.version,
+            "payload": payload_text(task, payload),
+            "priority": task.handler.priority,
+            **terms,
+        }
+        self._check(task.queue, msgspec.convert(base, Terms))
+        return base
+
+    def _check(self, queue: str, terms: Terms) -> None:
+        place_facts(queue, self._app.queues[queue].options, terms.tenant, terms.key)
+
+    async def declare(self) -> None:
+        """Write down what code declares, as a starting worker does."""
+        for one in self.declared.values():
+            await self._declare(one)
+
+    async def _declare(self, one: Declared) -> None:
+        engine = (await self._app.runtime()).engine
+        start = Start(elsewhere=tuple(self._app.queues))
+        await declare(await self._firing(one.queue), engine, one, start)
+
+    async def scheduler(self, queues: Sequence[str], since: int | None = None) -> Scheduler:
+        """Whatever has the schedules of some queues fire; new ones from now on, or since then."""
+        runtime = await self._app.runtime()
+        return Scheduler(
+            runtime.engine,
+            runtime.estate,
+            {queue: self._app.queues[queue].options for queue in queues},
+            tuple(self.declared.values()),
+            around=self._around,
+            start=Start(since, tuple(self._app.queues)),
+        )
+
+    # -- looking --------------------------------------------------------------------------------
+
+    async def list(self) -> list[ScheduleView]:
+        """All of them, those due first first: what code declares, and what there is beside."""
+        return await (await self._timetable()).all()
+
+    async def get(self, name: str) -> ScheduleView:
+        """One of them."""
+        return view_of(*await self._see(name), self.declared)
+
+    async def next(self, name: str, number: int = 5) -> list[datetime]:
+        """Its next instants, in UTC; none while it is paused."""
+        check_whole("number", number, least=1, most=1000)
+        _, stored = await self._see(name)
+        return coming(stored, number)
+
+    # -- changing -------------------------------------------------------------------------------
+
+    async def create(
+        self,
+        name: str,
+        task: Task[Any, Any] | str,
+        payload: Any = MISSING,
+        *,
+        by: str = "operator",
+        **given: Unpack[TimedFields],
+    ) -> ScheduleView:
+        """Make a schedule that is in no code, for a task or for one named `queue/task`."""
+        check_schedule(name)
+        if name in self.declared:
+            raise ConfigError(
+                f"schedule {name!r} is declared by code: edit it, or give this one another name",
+                field="schedule",
+                value=name,
+            )
+        known = self._task(task) if isinstance(task, str) else task
+        check_task(name, known)
+        base = self._base(known, payload, given)
+
+        def create(kept: Kept) -> Edited:
+            if kept.record is not None:
+                raise ConfigError(
+                    f"schedule {name!r} is there already: edit it, or give this one another name",
+                    field="schedule",
+                )
+            record = Record(base=base, since=Mark(by, kept.now))
+            _check_left(record, kept.now, given)
+            return record, record.first_due(kept.now)
+
+        await self._refuse_elsewhere(name, known.queue)
+        return await self._change(known.queue, name, create, by)
+
+    async def edit(
+        self,
+        name: str,
+        *,
+        payload: Any = MISSING,
+        by: str = "operator",
+        **given: Unpack[TimedFields],
+    ) -> ScheduleView:
+        """Change terms, for every worker at once; code decides them no more until `reset`."""
+        check_label("by", by)
+        if not given and payload is MISSING:
+            raise ConfigError("edit must be given a term to change, got none", field="schedule")
+        queue, stored = await self._find(name)
+        changes = read_terms(given, unpack(stored.record).terms.tz)
+        if payload is not MISSING:
+            task = self._app.queues[queue].tasks.get(unpack(stored.record).terms.task)
+            changes["payload"] = payload_text(task, payload)
+
+        def edit(kept: Kept) -> Edited:
+            record = _there(kept, name)
+            edits = {one: Edit(value, by, kept.now) for one, value in changes.items()}
+            edited = replace(record, edits={**record.edits, **edits})
+            after, due = redue(kept, edited)
+            if due is None and edited.terms.timing != record.terms.timing:
+                _check_left(edited, kept.now, given)
+            return after, due
+
+        return await self._change(queue, name, edit, by)
+
+    async def reset(self, name: str, *terms: str, by: str = "operator") -> ScheduleView:
+        """Let code decide terms again; without any, all of them."""
+        dropped = {"when" if term in TIMINGS else term for term in terms}
+        for term in terms:
+            if term not in (*NAMES, "payload"):
+                raise ConfigError(
+                    f"term must be a known name, got {term!r}; {nearest(term, NAMES)}",
+                    field="term",
+                    value=term,
+                )
+        queue, _ = await self._find(name)
+
+        def reset(kept: Kept) -> Edited:
+            record = _there(kept, name)
+            edits = record.edits.items() if dropped else ()
+            left = {term: edit for term, edit in edits if term not in dropped}
+            return redue(kept, replace(record, edits=left))
+
+        return await self._change(queue, name, reset, by)
+
+    async def pause(self, name: str, *, by: str = "operator") -> ScheduleView:
+        """Fire nothing until `resume`; instants that pass meanwhile are not missed."""
+        check_label("by", by)
+
+        def pause(kept: Kept) -> Edited:
+            record = _there(kept, name)
+            return None if record.paused else (replace(record, paused=Mark(by, kept.now)), None)
+
+        queue, _ = await self._find(name)
+        return await self._change(queue, name, pause, by)
+
+    async def resume(self, name: str, *, by: str = "operator") -> ScheduleView:
+        """Fire again, from the next instant on."""
+
+        def resume(kept: Kept) -> Edited:
+            record = _there(kept, name)
+            if record.paused is None:
+                return None
+            after = replace(record, paused=None)
+            return after, after.first_due(kept.now)
+
+        queue, _ = await self._find(name)
+        return await self._change(queue, name, resume, by)
+
+    async def remove(self, name: str, *, by: str = "operator") -> None:
+        """Remove a schedule; its jobs stay. One that code declares would come back: refused."""
+        if name in self.declared:
+            raise InvalidTransition(
+                f"schedule {name} is declared by code: pause it, or remove it there first",
+                op="remove",
+            )
+        queue, _ = await self._find(name)
+        runtime = await self._app.runtime()
+        with on_behalf(by):
+            await remove(runtime.engine, queue, name)
+        for home in await runtime.estate.of(queue).names():
+            await forget(runtime.engine, home, name)
+
+    async def run(self, name: str, *, by: str | None = None) -> Handle[Any]:
+        """Make a job now, beside the schedule's own: no instant is used up; its header has `by`.
+
+        Where jobs of the schedule may not overlap, the one that lives is the answer.
+        """
+        queue, stored = await self._see(name)
+        terms = unpack(stored.record).terms
+        with on_behalf(by):
+            made = spec_of(name, terms, None)
+        spec = made if self._around is None else await self._around(queue, made)
+        if spec is None:
+            raise InvalidTransition(f"a middleware keeps schedule {name} from running", op="run")
+        facts = facts_of(name, terms, queue, self._app.queues[queue].options, spec)
+        job = NewJob(self._app.new_id(), seal(terms.priority, facts, _encode(spec)), facts)
+        client = (await self._app.runtime()).client
+        ((answer,), _) = await client.enqueue(queue, [job], Durability())
+        if answer.code.endswith("OVERLOADED"):
+            wait_s = float(answer.detail) / 1e6
+            raise Overloaded(
+                f"queue {queue} is full: try again in {wait_s:g} s",
+                retry_after=wait_s,
+                reason=f"queue {queue} at capacity",
+            )
+        chosen = str(answer.detail) if answer.code == "DUPLICATE" else job.id
+        return self._handle(queue, terms.task, chosen)
+
+    # -- its own ----------------------------------------------------------------------------------
+
+    async def _change(
+        self, queue: str, name: str, edit: Callable[[Kept], Edited], by: str
+    ) -> ScheduleView:
+        def checked(kept: Kept) -> Edited:
+            edited = edit(kept)
+            if edited is not None:
+                self._check(queue, edited[0].terms)
+            return edited
+
+        runtime = await self._app.runtime()
+        with on_behalf(by):
+            await change(await self._firing(queue), runtime.engine, name, checked)
+        return view_of(*await self._find(name), self.declared)
+
+    async def _firing(self, queue: str) -> Firing:
+        runtime = await self._app.runtime()
+        options = self._app.queues[queue].options
+        return Firing(runtime.engine, runtime.estate, queue, options, self._around)
+
+    async def _timetable(self) -> Timetable:
+        engine = (await self._app.runtime()).engine
+        return Timetable(engine, tuple(self._app.queues), self.declared)
+
+    async def _see(self, name: str) -> tuple[str, Stored]:
+        """The queue of a schedule, and the schedule: looking writes nothing down."""
+        timetable = await self._timetable()
+        found = await timetable.find(name)
+        if found is None:
+            names = [view.name for view in await timetable.all()]
+            raise ConfigError(
+                f"no schedule {name!r} in app {self._app.name}; {nearest(str(name), names)}",
+                field="schedule",
+                value=name,
+            )
+        return found
+
+    async def _find(self, name: str) -> tuple[str, Stored]:
+        """The same for whoever changes it: it is written down first."""
+        queue, stored = await self._see(name)
+        if not stored.version:
+            await self._declare(self.declared[name])
+            return await self._see(name)
+        return queue, stored
+
+    async def _refuse_elsewhere(self, name: str, queue: str) -> None:
+        engine = (await self._app.runtime()).engine
+        for other in self._app.queues:
+            if other != queue and (await read(engine, other, [name]))[1]:
+                raise ConfigError(
+                    f"schedule {name!r} is there already, on queue {other}: edit it, or give this "
+                    "one another name",
+                    field="schedule",
+                )
+
+    def _task(self, text: str) -> Task[Any, Any]:
+        known = {
+            f"{queue.name}/{task.name}": task
+            for queue in self._app.queues.values()
+            for task in queue.tasks.values()
+        }
+        if text not in known:
+            raise ConfigError(
+                f"task must be one of this app's, such as queue/task, got {text!r}; "
+                f"{nearest(str(text), known)}",
+                field="task",
+                value=text,
+            )
+        return known[text]
+
+    def _handle(self, queue: str, task: str, job: str) -> Handle[Any]:
+        known = self._app.queues[queue].tasks.get(task)
+        return known.handle(job) if known else Handle(self._app, queue, job, codec_for(Any))
+
+
+def _there(kept: Kept, name: str) -> Record:
+    if kept.record is None:
+        raise ConfigError(f"schedule {name!r} has just been removed", field="schedule", value=name)
+    return kept.record
+
+
+def _check_left(record: Record, now: int, given: Iterable[str]) -> None:
+    """Refuse terms by which nothing would ever fire; whoever wants that pauses or removes it."""
+    if replace(record, paused=None).first_due(now) is None:
+        got = {name: text for name in given if (text := record.terms.describe_term(name))}
+        raise ConfigError(
+            f"a schedule must have an instant after now, {iso(now)}, got {', '.join(got.values())}",
+            field=next(iter(got)),
+        )
+
+
+def _refuse_stub(app: Faena, task: Task[Any, Any]) -> None:
+    if app.queues[task.queue].is_remote:
+        raise ConfigError(
+            f"a schedule must be of a task that this program has, got {task!r}: declare it where "
+            f"the handler is",
+            field="task",
+            value=task,
+        )
+
+
+async def _through(app: Faena, queue: str, spec: Spec) -> Spec | None:
+    """What the app's middleware makes of a job that is about to be sent."""
+    ready: list[Spec] = []
+
+    async def send(_queue: str, sent: Spec) -> Any:
+        ready.append(sent)
+        task = app.queues[queue].tasks.get(spec.task)
+        return Receipt(id="", durability="memory", task=task) if task else CREATED
+
+    try:
+        await wrap_enqueue(app.middleware, send)(queue, spec)
+    except FaenaError:
+        raise
+    except Exception as error:  # users' code: it must not end a worker
+        what = f"{type(error).__name__}: {error}"
+        raise FaenaError(f"a middleware has refused the job: {what}", op="fire") from error
+    return ready[0] if ready else None

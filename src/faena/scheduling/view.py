@@ -1,0 +1,139 @@
+"""Schedules as they are shown: how they stand, and when they fire next. Looking writes nothing."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+
+from faena.engine import Engine
+from faena.engine.calls.scheduling import Stored, names_at, read
+from faena.errors import PayloadError
+from faena.scheduling.declare import Declared
+from faena.scheduling.due import Mark, Record, job_id, unpack
+from faena.values.view import View
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class ScheduleView(View, frozen=True, kw_only=True):
+    """A schedule as it stands. Instants are the server's microseconds."""
+
+    name: str
+    queue: str
+    task: str
+    when: str
+    """For people: `0 2 * * * Europe/Madrid`, `every 6h`."""
+    state: str
+    """active, paused, over, or not started: in code, and no worker has written it down."""
+    next_at: int | None
+    last_at: int | None
+    """The last instant that was fired."""
+    last_job: str | None
+    """Its job; `overlap` may have kept it from being made."""
+    fired: int
+    terms: dict[str, Any]
+    """What counts now, as it is stored."""
+    edits: dict[str, Mark]
+    """Terms that were changed at run time, by whom and when."""
+    is_declared: bool
+    """Whether this program's code declares it."""
+    declared_at: int | None
+    """When code declared it last; None when it was created at run time."""
+    since: Mark
+
+    def to_dict(self) -> dict[str, Any]:
+        """Without the payload of its jobs, as ever."""
+        told = View.to_dict(self)
+        told["terms"].pop("payload", None)
+        return told
+
+    paused: Mark | None
+
+
+class Timetable:
+    """All schedules of some queues, those in code among them that nobody has written down yet."""
+
+    def __init__(
+        self, engine: Engine, queues: Sequence[str], declared: Mapping[str, Declared]
+    ) -> None:
+        self._engine = engine
+        self._queues = queues
+        self._declared = declared
+
+    async def all(self) -> list[ScheduleView]:
+        """Those due first first."""
+        found: list[ScheduleView] = []
+        written: set[str] = set()
+        for queue in self._queues:
+            async for names in names_at(self._engine, queue):
+                _, stored = await read(self._engine, queue, names)
+                written.update(stored)
+                for one in stored.values():
+                    with contextlib.suppress(PayloadError):  # written by a later version
+                        found.append(view_of(queue, one, self._declared))
+        found += [
+            view_of(*await self._unwritten(one), self._declared)
+            for one in self._declared.values()
+            if one.name not in written
+        ]
+        return sorted(found, key=lambda one: (one.next_at is None, one.next_at, one.name))
+
+    async def find(self, name: str) -> tuple[str, Stored] | None:
+        """One of them and its queue; first where code has it, then where it may have been."""
+        known = self._declared.get(name)
+        queues = [*([known.queue] if known else []), *self._queues]
+        for queue in queues:
+            _, found = await read(self._engine, queue, [name])
+            if name in found:
+                return queue, found[name]
+        return None if known is None else await self._unwritten(known)
+
+    async def _unwritten(self, known: Declared) -> tuple[str, Stored]:
+        now, _ = await read(self._engine, known.queue, [])
+        return known.queue, known.unwritten(now)
+
+
+def view_of(queue: str, stored: Stored, declared: Mapping[str, Declared]) -> ScheduleView:
+    """A schedule as the server has it; `declared` are those of this program's code."""
+    record, own = unpack(stored.record), declared.get(stored.name)
+    terms = record.terms
+    return ScheduleView(
+        name=stored.name,
+        queue=queue,
+        task=terms.task,
+        when=terms.describe(),
+        state=_state(stored, record),
+        next_at=stored.due,
+        last_at=record.last,
+        last_job=None if record.last is None else job_id(stored.name, record.last),
+        fired=record.fired,
+        terms=msgspec.to_builtins(terms),
+        edits={name: Mark(edit.by, edit.at) for name, edit in record.edits.items()},
+        is_declared=own is not None and own.queue == queue,
+        declared_at=record.declared_at,
+        since=record.since,
+        paused=record.paused,
+    )
+
+
+def _state(stored: Stored, record: Record) -> str:
+    if record.paused is not None:
+        return "paused"
+    if stored.due is None:
+        return "over"
+    return "active" if stored.version else "not started"
+
+
+def coming(stored: Stored, number: int) -> list[datetime]:
+    """The next instants of a schedule, at most so many."""
+    record, due = unpack(stored.record), stored.due
+    terms, instants = record.terms, list[datetime]()
+    left = number if terms.count is None else min(number, terms.count - record.fired)
+    while due is not None and len(instants) < left:
+        instants.append(_EPOCH + timedelta(microseconds=due))
+        due = terms.following(due)
+    return instants

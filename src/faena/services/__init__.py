@@ -1,1 +1,0 @@
-"""Upkeep beside the worker, one charter each."""

@@ -1,0 +1,77 @@
+"""What the parts of a queue's limit owe each other when the number of its shards changes.
+
+A home that has claimed more in a window than its new part allows has used up what is another's
+now. The oldest of those claims are counted there as well, until they leave the window: so no
+window of the whole queue ever holds more claims than its limit, also while it grows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from faena.engine.calls.transfer import Claims
+from faena.errors import ConfigError
+
+
+def part(whole: int, shards: int, shard: int) -> int:
+    """What a shard has of a bound; as the scripts divide it."""
+    return whole // shards + (shard < whole % shards) if shard < shards else 0
+
+
+def check_stays(settings: Mapping[str, str], queue: str) -> None:
+    """Refuse to move tenants whose keys have limits: what a key has used stays where it is."""
+    if settings.get("keyed"):
+        raise ConfigError(
+            f"tenants of queue {queue} must stay where they are while its keys have limits",
+            field="key_limits",
+            value=settings["keyed"],
+        )
+
+
+def check_divisible(settings: Mapping[str, str], shards: int) -> None:
+    """Refuse when a bound on the queue, as it stands on the server, leaves a shard nothing."""
+    if shards > 1 and settings.get("costs"):
+        raise ConfigError(
+            f"shards must be 1 where a limit of the queue is by cost, got {shards}", field="shards"
+        )
+    if shards > 1 and settings.get("keyed"):
+        raise ConfigError(
+            f"shards must be 1 where keys have limits, got {shards}", field="shards", value=shards
+        )
+    bounds = [(name, settings[name]) for name in ("max_running", "hard") if name in settings]
+    limits = settings.get("limits", "").split()
+    bounds += [("limits", limit.partition("/")[0]) for limit in limits]
+    for name, most in bounds:
+        if 0 < float(most) < shards:
+            raise ConfigError(
+                f"{name} must leave each of {shards} shards at least one, got {most}",
+                field="shards",
+                value=shards,
+            )
+
+
+def beyond(claims: Sequence[Claims], most: int) -> list[Claims]:
+    """The oldest claims, as many as there are beyond `most`."""
+    left = sum(one.number for one in claims) - most
+    owed: list[Claims] = []
+    for one in claims:
+        if left <= 0:
+            break
+        owed.append(Claims(one.instant, min(one.number, left)))
+        left -= one.number
+    return owed
+
+
+def share_out(claims: Iterable[Claims], rooms: Mapping[str, int]) -> dict[str, list[Claims]]:
+    """Who counts which claims: nobody more than it has room for, while another has some."""
+    left = dict(rooms)
+    shared: dict[str, list[Claims]] = {home: [] for home in rooms}
+    for one in sorted(claims):
+        number = one.number
+        while number and left:
+            home = max(left, key=lambda name: left[name])
+            taken = min(number, left[home]) if left[home] > 0 else number
+            shared[home].append(Claims(one.instant, taken))
+            left[home] -= taken
+            number -= taken
+    return shared

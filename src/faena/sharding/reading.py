@@ -1,0 +1,142 @@
+"""Reads a queue over all of its shards while tenants move between them, so that no job is missed.
+
+Jobs move one way at a time: out of some shards, through their outboxes, into others. Whoever reads
+the shards in that order, and what is on its way right after the shard it has left, meets each job
+at least once. One that is met twice is the same tenant's job of the same id. The argument holds for
+one epoch: when that has changed meanwhile, the reader begins again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
+
+from faena.engine import Engine
+from faena.engine.calls.deadletter import Place
+from faena.engine.envelope import facts_in
+from faena.sharding.router import Homes
+from faena.sharding.table import MOVING, Table
+
+_TRIES: Final = 50
+"""Reads of one page: each follows another change of the shards."""
+
+T = TypeVar("T")
+
+
+class Sight(NamedTuple):
+    """The shards of a queue, those that jobs leave before those that they come to."""
+
+    shards: tuple[str, ...]
+    epoch: int
+    is_moving: bool
+
+
+class Travelling(NamedTuple):
+    """A job that has left a shard, and may have come to another."""
+
+    place: Place
+    state: str
+    record: bytes
+    """The dead-letter desk's; empty for a job that is not dead."""
+    look: Sequence[Any]
+
+
+class Seen(NamedTuple):
+    """A job that was seen at a shard, or on its way from it."""
+
+    place: Place
+    shard: str
+    is_travelling: bool = False
+
+
+async def in_sight(homes: Homes) -> Sight:
+    """Where the jobs of a queue are now."""
+    table = await homes.look()
+    return Sight(_in_order(homes.queue, table), table.epoch, table.phase == MOVING)
+
+
+def _in_order(queue: str, table: Table) -> tuple[str, ...]:
+    now = [home.name for home in table.homes(queue)]
+    before = [home.name for home in table.former().homes(queue)]
+    left = [name for name in before if name not in now]
+    new = [name for name in now if name not in before]
+    return (*left, *(name for name in now if name in before), *new)
+
+
+async def read_steadily(homes: Sequence[Homes], read: Callable[[list[Sight]], Awaitable[T]]) -> T:
+    """What `read` answers when no shard has come or gone while it read."""
+    sights = [await in_sight(one) for one in homes]
+    for _ in range(_TRIES - 1):
+        answer = await read(sights)
+        again = [await in_sight(one) for one in homes]
+        if [one.epoch for one in again] == [one.epoch for one in sights]:
+            return answer
+        sights = again
+    return await read(sights)
+
+
+def is_behind(place: Place, after: Place, *, is_reverse: bool) -> bool:
+    """Whether a place comes after another, which may be the one before all."""
+    if not after.id:
+        return True
+    return place.key() < after.key() if is_reverse else place.key() > after.key()
+
+
+async def travelling(engine: Engine, shard: str, ids: Sequence[str] = ()) -> list[Travelling]:
+    """The jobs on their way from a shard; what is known of those whose ids are given."""
+    rows = await engine.ask("transit", shard, list(ids))
+    return [
+        Travelling(Place(score.decode(), job.decode()), state.decode(), record, look)
+        for job, state, score, record, look in rows
+    ]
+
+
+async def look_at(
+    engine: Engine, sight: Sight, seen: Sequence[Seen], state: str
+) -> list[Sequence[Any]]:
+    """What is known of jobs that were seen; nothing of one that is in another state by now."""
+    looks: dict[Seen, Sequence[Any]] = {}
+    for shard, some in _by_shard(one for one in seen if not one.is_travelling).items():
+        found = await engine.look(shard, [one.place.id for one in some])
+        looks |= {one: look for one, look in zip(some, found, strict=True) if _is(look, state)}
+    missing = [one for one in seen if one not in looks]
+    if missing and sight.is_moving:
+        looks |= await _look_everywhere(engine, sight, missing, state)
+    return [looks.get(one, ()) for one in seen]
+
+
+async def _look_everywhere(
+    engine: Engine, sight: Sight, missing: Sequence[Seen], state: str
+) -> dict[Seen, Sequence[Any]]:
+    """The same of jobs that have moved on; where a job is counts more than where it was."""
+    ids = list(dict.fromkeys(one.place.id for one in missing))
+    known: dict[tuple[str, str | None], Sequence[Any]] = {}
+    for shard in sight.shards:
+        for job, look in zip(ids, await engine.look(shard, ids), strict=True):
+            if look:
+                known[job, facts_in(look[2]).get("lane")] = look
+        for one in await travelling(engine, shard, ids):
+            if one.look:
+                known.setdefault((one.place.id, facts_in(one.look[2]).get("lane")), one.look)
+    return {
+        one: look
+        for one in missing
+        for (job, _), look in known.items()
+        if job == one.place.id and _is_at(look, state, one.place)
+    }
+
+
+def _by_shard(seen: Iterable[Seen]) -> dict[str, list[Seen]]:
+    by_shard: dict[str, list[Seen]] = {}
+    for one in seen:
+        by_shard.setdefault(one.shard, []).append(one)
+    return by_shard
+
+
+def _is(look: Sequence[Any], state: str) -> bool:
+    return bool(look) and look[0].decode() == state
+
+
+def _is_at(look: Sequence[Any], state: str, place: Place) -> bool:
+    """Whether it is that job; another tenant may have one of the same id."""
+    return _is(look, state) and float(look[1]) == float(place.score)

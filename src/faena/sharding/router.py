@@ -1,0 +1,299 @@
+"""What a program knows of the homes of its queues, and how they are changed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, TypeVar
+
+from faena.engine import Engine
+from faena.engine.scripts import pairs
+from faena.engine.settings import UNSERVED, declaration
+from faena.engine.wire.patience import joined
+from faena.errors import ConfigError, FaenaError, InvalidTransition, StoreUnavailable
+from faena.options import QueueOptions
+from faena.sharding.quota import check_divisible
+from faena.sharding.relocation import Steward, standing
+from faena.sharding.table import ANNOUNCED, Home, Table
+
+_POLL_S: Final = 0.02
+_IMPATIENT_S: Final = 0.5
+"""After which whoever waits for a change to be published carries on with it."""
+_LONGEST_S: Final = 30.0
+_FRESH_S: Final = 1.0
+_LOOKS: Final = 50
+"""At a job that may be on its way, before it is given up."""
+
+T = TypeVar("T")
+
+_log = logging.getLogger("faena.homes")
+
+
+class Homes:
+    """The homes of one queue."""
+
+    def __init__(self, engine: Engine, queue: str, options: QueueOptions | None) -> None:
+        """Without options it is another program's queue: how it is spread is that one's affair."""
+        self._engine = engine
+        self._options = options
+        self.queue = queue
+        self.is_fixed = options is not None and not options.is_fair
+        """Whether it can have none but the first, by this code: lanes are what lives in homes."""
+        self.steward = Steward(engine, queue)
+        self.known: Table | None = self._expected()
+        """The table as it was last seen, or is expected to be: a home knows better and says so."""
+        self._seen_at = 0.0
+        self._looking: asyncio.Task[Table] | None = None
+        self._working: asyncio.Task[None] | None = None
+        self._is_closed = False
+
+    async def table(self) -> Table:
+        """The table, which may have changed since it was seen."""
+        return self.known or await self.look()
+
+    async def look(self) -> Table:
+        """The table as it is now; the first look also grows the queue to what code asks for."""
+        if self.is_fixed:
+            return Table()
+        return await joined(self._looking, self._begin_look, self._engine.patience_s)
+
+    def _begin_look(self) -> asyncio.Task[Table]:
+        if self._looking is None:
+            self._looking = asyncio.create_task(self._look())
+            self._looking.add_done_callback(self._looked)
+        return self._looking
+
+    def _looked(self, task: asyncio.Task[Table]) -> None:
+        self._looking = None
+        if not task.cancelled():
+            task.exception()  # told to those who wait for it
+
+    async def _look(self) -> Table:
+        known, table = self.known, await self.steward.table()
+        is_first = known is None
+        options = self._options
+        if known is not None and table.epoch < known.epoch and options is not None:
+            await self.steward.restore(known)
+            table = await self.steward.table()
+        if is_first and options and table.shards < options.shards and not table.phase:
+            table = await self._grow(table, options.shards)
+        if table.phase == ANNOUNCED:
+            table = await self._published(table)
+        self._learn(table)
+        return table
+
+    async def _grow(self, table: Table, shards: int) -> Table:
+        """Have as many shards as code asks for, unless operators have set bounds too small.
+
+        Before that the first home has its settings, which new ones are given.
+        """
+        await self._engine.declare(self.queue)
+        conf = pairs((await self._engine.overview(self.queue))[3])
+        try:
+            check_divisible({name: value.decode() for name, value in conf.items()}, shards)
+        except ConfigError as error:
+            _log.warning("queue %s keeps %d shards: %s", self.queue, table.shards, error)
+            return table
+        if await self.steward.begin(f"shards {shards}", table, "code"):
+            self.carry_on()
+        return await self.steward.table()
+
+    def _learn(self, table: Table) -> None:
+        """Know how each home is declared, should its settings be gone one day."""
+        is_new = self.known is None or self.known.epoch != table.epoch
+        if is_new and self._options is not None:
+            settings = {**declaration(self._options), **UNSERVED}
+            for home in table.homes(self.queue):
+                if not table.is_single or home.name != self.queue:
+                    self._engine.know(home.name, {**settings, **standing(home.name, table)})
+        self.known, self._seen_at = table, time.monotonic()
+
+    async def refused(self) -> Table:
+        """Look after a home has said that others are there, whatever this program's code says:
+        a newer version of it may run beside this one.
+        """
+        self.is_fixed = False
+        return await self.look()
+
+    async def fresh(self) -> Table:
+        """The table, seen a moment ago."""
+        if self.is_fixed or time.monotonic() - self._seen_at < _FRESH_S:
+            return await self.table()
+        return await self.look()
+
+    async def names(self) -> list[str]:
+        """Every home that may have jobs, the first one first."""
+        return _names(self.queue, await self.look())
+
+    async def serving(self) -> list[Home]:
+        """The homes a worker serves; a change that is under way is carried on with."""
+        table = await self.look()
+        if table.phase:
+            self.carry_on()
+        return _all_homes(self.queue, table)
+
+    async def first(
+        self, ask: Callable[[str], Awaitable[T]], *, is_found: Callable[[T], bool]
+    ) -> T:
+        """The answer of the first home that knows; else the last one's.
+
+        A job that travels is at no home for a moment: while lanes move it is looked for again.
+        """
+        looks = 0
+        while True:
+            answer = await self._ask_each(ask, is_found)
+            looks += 1
+            if is_found(answer) or looks == _LOOKS:
+                return answer
+            before = self.known
+            table = await self.look()
+            if table == before and not table.phase:
+                return answer
+            await asyncio.sleep(_POLL_S)
+
+    async def _ask_each(
+        self, ask: Callable[[str], Awaitable[T]], is_found: Callable[[T], bool]
+    ) -> T:
+        first, *others = _names(self.queue, await self.table())
+        answer = await ask(first)
+        while others and not is_found(answer):
+            answer = await ask(others.pop(0))
+        return answer
+
+    def forget(self) -> None:
+        """Know nothing any more, because the queue is gone."""
+        self.known = self._expected()
+
+    def _expected(self) -> Table | None:
+        """Few queues ever move: nobody looks before the first home says so, or code asks for it."""
+        is_likely = self._options is None or self._options.is_laned
+        return None if is_likely else Table()
+
+    # -- changing -------------------------------------------------------------------------------
+
+    async def change(self, change: str, by: str, wait_s: float = _LONGEST_S) -> None:
+        """Begin a change and see that it is published; `settled` waits for the rest.
+
+        There is one at a time: raises InvalidTransition, with nothing begun, when another has not
+        ended in time.
+        """
+        until = time.monotonic() + wait_s
+        while _changes(table := await self.look(), change):
+            if table.phase:
+                if not await self.settled(until - time.monotonic()):
+                    raise self._busy(table.change)
+            elif await self.steward.begin(change, table, by):
+                await self.look()
+                self.carry_on()
+                return
+
+    def _busy(self, change: str) -> InvalidTransition:
+        return InvalidTransition(
+            f"another change of the homes of queue {self.queue} ({change}) is under way and has "
+            f"not ended in time; nothing was begun: try again when queue.homes() or "
+            f"`faena homes {self.queue}` shows it no more, or with a longer wait",
+            op="move",
+        )
+
+    async def settled(self, timeout_s: float) -> bool:
+        """Wait until no change is under way; whether that is so."""
+        until = time.monotonic() + timeout_s
+        while (await self.look()).phase:
+            self.carry_on()
+            if time.monotonic() >= until:
+                return False
+            await asyncio.sleep(_POLL_S * 5)
+        return True
+
+    async def _published(self, table: Table) -> Table:
+        """Wait until an announced change is published, or see to it oneself."""
+        begun = time.monotonic()
+        while table.phase == ANNOUNCED:
+            if await self.steward.work(until_published=True):
+                table = await self.steward.table()
+                continue
+            if time.monotonic() - begun > _LONGEST_S:
+                raise StoreUnavailable(
+                    f"the homes of queue {self.queue} are being changed and it does not end",
+                    op="enqueue",
+                )
+            await asyncio.sleep(_POLL_S)
+            table = await self.steward.table()
+        return table
+
+    def carry_on(self) -> None:
+        """Work on the change in the background, if this program does not already.
+
+        Not once it is closed: whoever waited for a look may be told of it only then, and nobody
+        would end what it starts.
+        """
+        if not self._is_closed and (self._working is None or self._working.done()):
+            self._working = asyncio.create_task(self._work())
+
+    async def _work(self) -> None:
+        try:
+            while (await self.steward.table()).phase:
+                if not await self.steward.work():
+                    await asyncio.sleep(_IMPATIENT_S)
+        except FaenaError as error:
+            _log.warning("queue %s: moving between homes is interrupted: %s", self.queue, error)
+
+    async def close(self) -> None:
+        """Leave what is under way to others."""
+        self._is_closed = True
+        tasks = [task for task in (self._working, self._looking) if task is not None]
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with contextlib.suppress(asyncio.CancelledError, FaenaError):
+                await task
+
+
+def _all_homes(queue: str, table: Table) -> list[Home]:
+    """While lanes move, the homes they come from as well."""
+    homes = table.homes(queue)
+    return homes + [home for home in table.former().homes(queue) if home not in homes]
+
+
+def _names(queue: str, table: Table) -> list[str]:
+    return [home.name for home in _all_homes(queue, table)]
+
+
+def _changes(table: Table, change: str) -> bool:
+    kind, _, what = change.partition(" ")
+    match kind:
+        case "shards":
+            return table.shards != int(what)
+        case "own":
+            return what not in table.own
+        case _:
+            return what in table.own
+
+
+Queues = Mapping[str, QueueOptions | None]
+"""The queues of a program with their options; None for those that another declares."""
+
+
+class Estate:
+    """The homes of all queues of a program."""
+
+    def __init__(self, engine: Engine, queues: Queues) -> None:
+        self._engine = engine
+        self._queues = queues
+        self._homes: dict[str, Homes] = {}
+
+    def of(self, queue: str) -> Homes:
+        """The homes of a queue; one that code does not declare has its first only."""
+        homes = self._homes.get(queue)
+        if homes is None:
+            options = self._queues.get(queue, QueueOptions(fair=False))
+            homes = self._homes[queue] = Homes(self._engine, queue, options)
+        return homes
+
+    async def close(self) -> None:
+        """Stop working on changes."""
+        for homes in list(self._homes.values()):  # callers that end may still ask for others
+            await homes.close()

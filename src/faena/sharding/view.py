@@ -1,0 +1,82 @@
+"""The homes of a queue, to look at and to change."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from faena.errors import InvalidTransition
+from faena.sharding.quota import check_divisible
+from faena.values.names import check_label
+from faena.values.view import View
+
+if TYPE_CHECKING:
+    from faena.runtime.connections import Runtime
+
+_LIVE = ("ready", "delayed", "blocked", "running")
+
+
+class HomesView(View, frozen=True, kw_only=True):
+    """Where a queue lives."""
+
+    also = ("is_moving",)
+
+    queue: str
+    shards: int
+    dedicated: tuple[str, ...]
+    """Tenants that have a queue of their own; "" stands for the jobs without a tenant."""
+    homes: dict[str, int]
+    """Live jobs by home; the homes that are being left too."""
+    change: str | None
+    """What is under way: `shards 4`, `own @acme` or `shared @acme`."""
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether jobs are still on their way."""
+        return self.change is not None
+
+
+async def view_homes(runtime: Runtime, queue: str) -> HomesView:
+    """How the homes of a queue stand."""
+    homes = runtime.estate.of(queue)
+    table = await homes.look()
+    return HomesView(
+        queue=queue,
+        shards=table.shards,
+        dedicated=table.dedicated,
+        homes={name: await _live(runtime, name) for name in await homes.names()},
+        change=table.change or None,
+    )
+
+
+async def reshard(
+    runtime: Runtime, queue: str, shards: int, *, by: str, wait_s: float
+) -> HomesView:
+    """Change the number of shards, in `wait_s` or in the background."""
+    check_label("by", by)
+    homes, until = runtime.estate.of(queue), time.monotonic() + wait_s
+    await homes.settled(wait_s)
+    check_divisible((await runtime.inspector.overview(queue)).settings, shards)
+    await _check_empty(runtime, queue, shards)
+    await homes.change(f"shards {shards}", by, until - time.monotonic())
+    await homes.settled(until - time.monotonic())
+    return await view_homes(runtime, queue)
+
+
+async def _check_empty(runtime: Runtime, queue: str, shards: int) -> None:
+    """Refuse to give up a shard in which jobs wait or run."""
+    table = await runtime.estate.of(queue).look()
+    for home in table.homes(queue)[shards : table.shards]:
+        live = await _live(runtime, home.name)
+        if live:
+            raise InvalidTransition(
+                f"shards of queue {queue} must stay {table.shards} while jobs are live in those "
+                f"to be given up: {home.name} has {live}; pause producers until they have run",
+                op="reshard",
+            )
+
+
+async def _live(runtime: Runtime, home: str) -> int:
+    counts = (await runtime.engine.overview(home))[1]
+    numbers = dict(zip(counts[::2], counts[1::2], strict=True))
+    return sum(int(numbers[state.encode()]) for state in _LIVE)

@@ -1,0 +1,367 @@
+"""One tenant of a queue: what operators decide for it alone.
+
+    acme = queue.tenant("acme")
+    await acme.configure(limits=[Limit("5/s")], weight=2, lasting="1h", by="ops")
+    await acme.hold("invoice unpaid")
+    await acme.release()
+    await acme.dedicate()
+
+Everything is checked here before anything is sent; the scripts obey at their next call. Settings
+and the hold each have an end of their own, by the server's clock.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
+
+import msgspec
+
+from faena.engine.calls.survey import Survey
+from faena.engine.scripts import pairs
+from faena.engine.settings import limits_text
+from faena.errors import ConfigError, HomesChanged, nearest
+from faena.inspection.explanation import Gate, read_gates
+from faena.limits import Limit, check_stack
+from faena.options import QueueOptions
+from faena.sharding.quota import check_stays
+from faena.sharding.router import Homes
+from faena.sharding.table import Table
+from faena.tenancy.lanes import lane_of, tenant_of
+from faena.values.duration import Duration, to_s, to_us
+from faena.values.names import check_label, check_reason
+from faena.values.numbers import check_real, check_whole
+from faena.values.view import View
+
+if TYPE_CHECKING:
+    from faena.runtime.connections import Runtime
+
+_LEAST_WEIGHT: Final = 0.01
+_MOST_WEIGHT: Final = 1000.0
+_MANY: Final = 1_000_000_000
+_NO_LIMIT: Final = "none"
+"""Read by the scripts as limits, of which it holds not one."""
+_UNTIL_FREED: Final = 1e18
+_LANE_LIVE: Final = 1_000_000
+_LONGEST_S: Final = 30.0
+"""For which homes may change again and again before somebody is told so."""
+
+
+class TenantFields(TypedDict, total=False):
+    """What may be decided for one tenant; None lets the queue decide again."""
+
+    limits: Sequence[Limit] | None
+    """Claims allowed for it instead of the queue's `tenant_limits`; an empty list sets none."""
+    max_running: int | None
+    """Its jobs running at a time, instead of the queue's `tenant_max_running`."""
+    weight: float | None
+    """Its share beside the others, who have 1: from 0.01 to 1000."""
+    size: int | None
+    """Its live jobs from which more are refused, instead of `tenant_hard`; 0 refuses all."""
+
+
+class TenantView(View, frozen=True, kw_only=True):
+    """What is decided for a tenant, and how it stands. Instants are the server's microseconds."""
+
+    also = ("is_held",)
+
+    tenant: str | None
+    """None for the jobs without one, which share a lane."""
+    limits: tuple[Limit, ...] | None
+    """These four are None where the queue decides."""
+    max_running: int | None
+    weight: float | None
+    size: int | None
+    held_until: int | None
+    """None when it is not held, 0 until it is released."""
+    reason: str | None
+    """Of the hold; `rate_limited` when a handler asked for it."""
+    by: str | None
+    """Who decided last, and when."""
+    at: int | None
+    ends_at: int | None
+    """When the four settings end by themselves."""
+    live: int
+    """Its jobs that wait or run."""
+    running: int
+    parked_until: int | None
+    """When it is looked at again at the latest, having ready jobs that may not start now: 0 when
+    that is as soon as it is released or one of its jobs ends; None when nothing is in their way, or
+    not yet seen.
+    """
+
+    gates: tuple[Gate, ...] = ()
+    """What keeps its jobs from starting, as `explain` names it: tenant_moving, tenant_held,
+    tenant_max_running, tenant_limit."""
+
+    is_dedicated: bool = False
+    """Whether it has a queue of its own."""
+    is_moving: bool = False
+    """Whether jobs of it are still where it lived before."""
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it is not served until an instant or until released."""
+        return self.held_until is not None
+
+
+class Tenant:
+    """One tenant of one queue."""
+
+    def __init__(
+        self,
+        runtime: Callable[[], Awaitable[Runtime]],
+        queue: str,
+        tenant: str | None,
+        *,
+        is_movable: bool = True,
+    ) -> None:
+        self._runtime = runtime
+        self._queue = queue
+        self._is_movable = is_movable
+        self.name = None if tenant is None else check_label("tenant", tenant)
+
+    async def view(self) -> TenantView:
+        """What is decided for it, and how many jobs it has."""
+        runtime = await self._runtime()
+        table = await runtime.estate.of(self._queue).look()
+        return await _view(runtime, self._queue, lane_of(self.name), table)
+
+    async def configure(
+        self,
+        *,
+        lasting: Duration | None = None,
+        by: str = "operator",
+        **settings: Unpack[TenantFields],
+    ) -> TenantView:
+        """Decide something for this tenant alone, for a time or until `reset`.
+
+        What is not named stays; every call gives all its settings a new end.
+        """
+        changes = {name: _text(name, value) for name, value in settings.items()}
+        if not changes:
+            raise ConfigError(
+                f"configure must be given a setting, got none; {nearest('', _TEXTS)}",
+                field="settings",
+            )
+        duration_us = None if lasting is None else to_us("lasting", lasting, least_us=1)
+        return await self._change(changes, by=by, duration_us=duration_us)
+
+    async def hold(
+        self, reason: str, *, lasting: Duration | None = None, by: str = "operator"
+    ) -> TenantView:
+        """Serve none of its jobs until `release`, or for a time; running ones go on."""
+        hold = {"held_until": "0"}
+        if lasting is not None:
+            hold = {"held_for": str(to_us("lasting", lasting, least_us=1))}
+        return await self._change({**hold, "reason": check_reason(reason)}, by=by)
+
+    async def release(self, *, by: str = "operator") -> TenantView:
+        """End its hold, whoever asked for it; settings stay."""
+        return await self._change({"held_until": "", "reason": ""}, by=by)
+
+    async def reset(self, *, by: str = "operator") -> TenantView:
+        """Let the queue decide everything again: no setting and no hold is left."""
+        nothing = dict.fromkeys((*SETTINGS, "held_until", "reason"), "")
+        return await self._change(nothing, by=by)
+
+    async def _change(
+        self, changes: Mapping[str, str], *, by: str, duration_us: int | None = None
+    ) -> TenantView:
+        check_label("by", by)
+        runtime, lane = await self._runtime(), lane_of(self.name)
+        homes = runtime.estate.of(self._queue)
+
+        async def change(table: Table) -> TenantView:
+            reply = await runtime.engine.tenant(
+                table.home_of(self._queue, lane),
+                lane,
+                changes,
+                epoch=table.epoch,
+                by=by,
+                duration_us=duration_us,
+            )
+            return _read(lane, reply, is_dedicated=lane in table.own)
+
+        return await _by_table(homes, await homes.fresh(), change)
+
+    async def dedicate(self, *, by: str = "operator", wait: Duration = "30s") -> TenantView:
+        """Give the tenant a queue of its own, with a pool of slots of its own in every worker.
+
+        Its waiting jobs move there in order. Answers when they have, or after `wait`: what is left
+        goes on in the background, here and in every worker. Raises InvalidTransition, with nothing
+        begun, when another change of the queue's homes has not ended by then.
+        """
+        return await self._rehome("own", by=by, wait=wait)
+
+    async def rejoin(self, *, by: str = "operator", wait: Duration = "30s") -> TenantView:
+        """Let the tenant share the queue with the others again; its jobs move back in order."""
+        return await self._rehome("shared", by=by, wait=wait)
+
+    async def _rehome(self, kind: str, *, by: str, wait: Duration) -> TenantView:
+        check_label("by", by)
+        wait_s = to_s("wait", wait)
+        if not self._is_movable:
+            raise ConfigError(
+                f"queue {self._queue} keeps one order for all: no tenant can live elsewhere",
+                field="order",
+            )
+        runtime = await self._runtime()
+        check_stays((await runtime.inspector.overview(self._queue)).settings, self._queue)
+        homes = runtime.estate.of(self._queue)
+        until = time.monotonic() + wait_s
+        await homes.change(f"{kind} {lane_of(self.name)}", by, wait_s)
+        await homes.settled(until - time.monotonic())
+        return await self.view()
+
+    def __repr__(self) -> str:
+        return f"<Tenant {self._queue}/{self.name or ''}>"
+
+
+# -- reading ------------------------------------------------------------------------------------
+
+
+def check_lanes(queue: str, options: QueueOptions, *, is_of_all: bool = False) -> None:
+    """Refuse what is about tenants on a queue that does not keep them apart.
+
+    With `is_of_all` also where jobs without a tenant have a lane only now and then.
+    """
+    if not options.is_fair:
+        raise ConfigError(
+            f"queue {queue} must keep its tenants apart: declare it without fair=False, "
+            f"or with fair=True where the whole queue keeps an order",
+            field="fair",
+        )
+    if is_of_all and not options.is_laned:
+        raise ConfigError(
+            f"queue {queue} must have a lane for jobs without a tenant: declare it with fair=True, "
+            f"tenant_limits=, tenant_max_running=, key_limits= or shards=",
+            field="fair",
+        )
+
+
+async def _by_table(
+    homes: Homes, table: Table, do: Callable[[Table], Awaitable[TenantView]]
+) -> TenantView:
+    """Do something where the table says; again when the homes are others by then."""
+    until = time.monotonic() + _LONGEST_S
+    while True:
+        try:
+            return await do(table)
+        except HomesChanged:
+            if time.monotonic() > until:
+                raise
+            table = await homes.look()  # waits until the new homes are known
+
+
+async def _view(runtime: Runtime, queue: str, lane: str, table: Table) -> TenantView:
+    """What is decided for a lane; while it moves, its jobs at the old home count too."""
+    ask = runtime.engine.tenant
+
+    async def view(table: Table) -> TenantView:
+        home, former = table.home_of(queue, lane), table.former().home_of(queue, lane)
+        reply = await ask(home, lane, epoch=table.epoch)
+        found = _read(lane, reply, is_dedicated=lane in table.own)
+        if former == home:
+            return found
+        left = _read(lane, await ask(former, lane, epoch=table.epoch))
+        live, running = found.live + left.live, found.running + left.running
+        return msgspec.structs.replace(found, is_moving=True, live=live, running=running)
+
+    return await _by_table(runtime.estate.of(queue), table, view)
+
+
+async def busiest(runtime: Runtime, queue: str, number: int) -> list[TenantView]:
+    """The tenants with the most live jobs; those that only have something decided come last."""
+    live: Counter[str] = Counter()
+    homes = runtime.estate.of(queue)
+    for home in await homes.names():
+        survey = Survey(runtime.engine, home)
+        async for page in survey.ids("tenants", is_hash=True):
+            live.update(dict.fromkeys(page, 0))
+        async for counts in survey.numbers("lanes"):
+            live.update({lane: count // _LANE_LIVE for lane, count in counts.items()})
+    first = sorted(live, key=lambda lane: (-live[lane], lane))[:number]
+    views = [await _view(runtime, queue, lane, await homes.fresh()) for lane in first]
+    return [view for view in views if view.live or view.by]  # what was decided may have ended
+
+
+def _read(lane: str, reply: Sequence[Any], *, is_dedicated: bool = False) -> TenantView:
+    fields, live, running, again, gates = reply
+    found = {name: value.decode() for name, value in pairs(fields).items()}
+    numbers = {name: _whole(found.get(name)) for name in _NUMBERS}
+    return TenantView(
+        tenant=tenant_of(lane),
+        limits=_read_limits(found.get("limits")),
+        weight=float(found["weight"]) if "weight" in found else None,
+        reason=found.get("reason"),
+        by=found.get("by"),
+        live=live,
+        running=running,
+        is_dedicated=is_dedicated,
+        is_moving=False,
+        gates=read_gates(gates),
+        parked_until=0 if again and float(again) >= _UNTIL_FREED else _whole(again or None),
+        **numbers,
+    )
+
+
+_NUMBERS: Final = ("max_running", "size", "held_until", "at", "ends_at")
+
+
+def _whole(text: str | bytes | None) -> int | None:
+    return None if text is None else int(float(text))
+
+
+def _read_limits(text: str | None) -> tuple[Limit, ...] | None:
+    if text is None:
+        return None
+    parts = [] if text == _NO_LIMIT else [part.split("/") for part in text.split()]
+    return tuple(Limit(max=int(most), per=timedelta(microseconds=int(us))) for most, us in parts)
+
+
+# -- checking -----------------------------------------------------------------------------------
+
+
+def _text(name: str, value: Any) -> str:
+    """A setting as the scripts read it; nothing where the queue is to decide."""
+    if name not in _TEXTS:
+        raise ConfigError(
+            f"setting of a tenant must be a known one, got {name!r}; {nearest(name, _TEXTS)}",
+            field=name,
+            value=value,
+        )
+    return "" if value is None else _TEXTS[name](value)
+
+
+def _limits(value: Any) -> str:
+    if isinstance(value, list | tuple) and all(isinstance(one, Limit) for one in value):
+        for one in value:
+            if one.cost is not None:
+                raise ConfigError(
+                    f"limits of one tenant must be on claims, got {one}: those by cost are the "
+                    f"queue's to say for all tenants, with tenant_limits",
+                    field="limits",
+                    value=value,
+                )
+        return limits_text(check_stack(value)) or _NO_LIMIT
+    raise ConfigError(
+        f"limits must be a list of limits such as [Limit('10/min')], got {value!r}",
+        field="limits",
+        value=value,
+    )
+
+
+_TEXTS: Final[Mapping[str, Callable[[Any], str]]] = {
+    "limits": _limits,
+    "max_running": lambda value: str(check_whole("max_running", value, least=1, most=_MANY)),
+    "weight": lambda value: repr(
+        check_real("weight", value, least=_LEAST_WEIGHT, most=_MOST_WEIGHT)
+    ),
+    "size": lambda value: str(check_whole("size", value, least=0, most=_MANY)),
+}
+
+SETTINGS: Final = tuple(_TEXTS)

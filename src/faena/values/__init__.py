@@ -1,0 +1,1 @@
+"""Durations, names, numbers, ids: the values that everything else is made of."""

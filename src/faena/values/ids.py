@@ -1,0 +1,230 @@
+"""Job ids and idempotency keys: the texts by which the same thing is known to be the same.
+
+A job id is 20 characters: 48 bits of milliseconds, then 72 random bits, in an alphabet whose order
+is that of ASCII, so ids sort by the time they were made wherever texts are compared as bytes. Ids
+are made by the producer, which is why a repeated call after a lost reply names the same job.
+
+An idempotency key says what a piece of work is about, so that doing it twice can be noticed:
+
+    idem_org123_invoice_inv456_cae_1701234567     tenant, entity, its id, action, stamp
+    idem_org123_pdf_inv456_v2                     the same without a stamp
+    webhook_mp_98765_payment                      source, the sender's own id
+
+Parts are divided by `_`. An `_` inside a part is written `%5F` and a `%` is written `%25`, so keys
+of ordinary parts look as above and every key can be read back; the sender's id of a webhook comes
+last and stands as it is. A key has at most 128 characters (two UUIDs and their words need more than
+64), and one that was not built here has at least 16, since a short text of somebody's own is seldom
+unique.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, Final, Self, TypeAlias, TypeVar
+from uuid import UUID
+
+from faena.errors import ConfigError
+from faena.values.names import check_label
+from faena.values.numbers import check_whole
+
+ID_ALPHABET: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~"
+"""64 characters in ASCII order, safe in URLs and never a leading '-' on a command line."""
+
+_BASE64: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+_IN_ORDER: Final = bytes.maketrans(_BASE64, ID_ALPHABET.encode())
+_RANDOM_BITS: Final = 72
+_ID_LENGTH: Final = 20
+_LEAP_MASK: Final = (1 << 40) - 1
+_TAIL: Final = 64 * 64
+_TAILS: Final = tuple(high + low for high in ID_ALPHABET for low in ID_ALPHABET)
+
+K = TypeVar("K")
+
+_SHORTEST_KEY: Final = 16
+_STAMP_MOST: Final = 10**15
+
+
+class IdFactory:
+    """Makes ids that only ever increase within one process, whatever its clock does.
+
+    Each call draws fresh randomness, so a forked child that inherits the last id does not repeat
+    its parent's. Ids of one call follow each other closely, which is what makes a batch cheap.
+    """
+
+    def __init__(self, clock_ms: Callable[[], int], entropy: Callable[[int], bytes]) -> None:
+        self._clock_ms = clock_ms
+        self._entropy = entropy
+        self._last = 0
+        self._lock = Lock()
+
+    def new_id(self) -> str:
+        """One id."""
+        return _encode(self._reserve(1))
+
+    def new_ids(self, count: int) -> list[str]:
+        """So many ids, in increasing order."""
+        number = self._reserve(check_whole("count", count, least=0, most=1_000_000))
+        ids: list[str] = []
+        while len(ids) < count:
+            head, low = _encode(number)[:-2], number % _TAIL
+            tails = _TAILS[low : low + count - len(ids)]
+            ids += [head + tail for tail in tails]
+            number += len(tails)
+        return ids
+
+    def _reserve(self, count: int) -> int:
+        """The first of `count` successive numbers above every number given out before."""
+        chance = int.from_bytes(self._entropy(9), "big")
+        with self._lock:
+            first = (self._clock_ms() << _RANDOM_BITS) | chance
+            if first <= self._last:  # the same millisecond, or a clock set back
+                first = self._last + 1 + (chance & _LEAP_MASK)
+            self._last = first + count
+        return first
+
+
+def _encode(number: int) -> str:
+    return b64encode(number.to_bytes(15, "big")).translate(_IN_ORDER).decode()
+
+
+def made_at_us(job_id: str) -> int | None:
+    """When an id was made, by the clock of the program that did; None for a text that is no id."""
+    if len(job_id) != _ID_LENGTH or not set(job_id) <= set(ID_ALPHABET):
+        return None
+    number = 0
+    for letter in job_id[:8]:
+        number = number * 64 + ID_ALPHABET.index(letter)
+    return number * 1000
+
+
+Part: TypeAlias = str | int | UUID
+"""What a part of a key may be given as; it is kept as text."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class IdempotencyKey:
+    """One action on one entity of a tenant; `str()` is the key."""
+
+    tenant: str
+    entity: str
+    id: str
+    action: str
+
+    stamp: int | None = None
+    """What tells two rounds of the same action apart: unix seconds, a number; None for one only."""
+
+    def __init__(
+        self,
+        tenant: Part,
+        entity: Part,
+        id: Part,  # noqa: A002 - the field's own name
+        action: Part,
+        stamp: int | None = None,
+    ) -> None:
+        parts = {"tenant": tenant, "entity": entity, "id": id, "action": action}
+        for what, part in parts.items():
+            object.__setattr__(self, what, _as_part(f"idempotency {what}", part))
+        if stamp is not None:
+            check_whole("idempotency stamp", stamp, least=0, most=_STAMP_MOST)
+        object.__setattr__(self, "stamp", stamp)
+        check_label("idempotency key", str(self))
+
+    def __str__(self) -> str:
+        parts = [_escape(part) for part in (self.tenant, self.entity, self.id, self.action)]
+        if self.stamp is not None:
+            parts.append(str(self.stamp))
+        return "_".join(["idem", *parts])
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The key that `str()` wrote; raises ConfigError for a text that is none."""
+        return _parsed(cls, text, "idem_<tenant>_<entity>_<id>_<action>")
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class WebhookKey:
+    """One message of an outside sender, known by the sender's own id; `str()` is the key."""
+
+    source: str
+    external_id: str
+
+    def __init__(self, source: Part, external_id: Part) -> None:
+        object.__setattr__(self, "source", _as_part("webhook source", source))
+        object.__setattr__(self, "external_id", _as_part("webhook external_id", external_id))
+        check_label("idempotency key", str(self))
+
+    def __str__(self) -> str:
+        return f"webhook_{_escape(self.source)}_{self.external_id}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The key that `str()` wrote; raises ConfigError for a text that is none."""
+        return _parsed(cls, text, "webhook_<source>_<id>")
+
+
+BuiltKey: TypeAlias = IdempotencyKey | WebhookKey
+
+Label: TypeAlias = Part | BuiltKey
+"""What a job's id, a key or a tenant may be given as; it is kept as text."""
+
+
+def as_label(what: str, value: Any) -> str:
+    """The text of an id, a key or a tenant."""
+    is_built = isinstance(value, IdempotencyKey | WebhookKey)
+    return str(value) if is_built else _as_part(what, value)
+
+
+def _as_part(what: str, value: Any) -> str:
+    is_plain = isinstance(value, int | UUID) and not isinstance(value, bool)
+    return str(value) if is_plain else check_label(what, value)
+
+
+def parse_key(text: str) -> BuiltKey | None:
+    """The parts of a key built here, or None for a text that no builder writes."""
+    try:
+        key = _parse(text)
+    except ConfigError:
+        return None
+    return key if key is not None and str(key) == text else None
+
+
+def check_key(what: str, value: Any) -> str:
+    """Return `value` when it may stand as an idempotency key, whoever made it."""
+    text = check_label(what, value)
+    if len(text) >= _SHORTEST_KEY or parse_key(text) is not None:
+        return text
+    raise ConfigError(
+        f"{what} must be a built key or have at least {_SHORTEST_KEY} characters, got {value!r}",
+        field=what,
+        value=value,
+    )
+
+
+def _parse(text: str) -> BuiltKey | None:
+    kind, _, rest = check_label("idempotency key", text).partition("_")
+    parts = rest.split("_")
+    if kind == "webhook":
+        source, _, external_id = rest.partition("_")
+        return WebhookKey(_unescape(source), external_id)
+    if kind != "idem" or len(parts) not in {4, 5} or (len(parts) == 5 and not parts[4].isdecimal()):
+        return None
+    tenant, entity, name, action = map(_unescape, parts[:4])
+    return IdempotencyKey(tenant, entity, name, action, int(parts[4]) if parts[4:] else None)
+
+
+def _parsed(kind: type[K], text: str, form: str) -> K:
+    key = parse_key(text)
+    if not isinstance(key, kind):
+        raise ConfigError(f"key must have the form {form}, got {text!r}", field="key", value=text)
+    return key
+
+
+def _escape(part: str) -> str:
+    return part.replace("%", "%25").replace("_", "%5F")
+
+
+def _unescape(part: str) -> str:
+    return part.replace("%5F", "_").replace("%25", "%")

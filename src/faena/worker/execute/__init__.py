@@ -1,0 +1,1 @@
+"""Running claimed jobs: attempts, batches, threads, processes."""

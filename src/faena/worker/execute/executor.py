@@ -1,0 +1,299 @@
+"""Runs claimed jobs: spec → handler → payload → call → outcome.
+
+Whatever a job does ends in exactly one outcome under its lease, or in none when the lease is lost.
+Nothing a handler raises, BaseException included, leaves this module.
+
+Jobs are run by tasks that take the next one when theirs is over. Before a task starts a job it sees
+to it that another task stands ready for the rest, so a handler that waits holds nobody up; handlers
+that never wait share one task and cost no scheduling at all. A task whose job was stopped, or left
+its mark on the context variables, takes no other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextvars import copy_context
+from typing import Any, Protocol
+
+import msgspec
+
+from faena.declaring.handler import Handler
+from faena.engine import envelope
+from faena.engine.scripts import Claim
+from faena.errors import PayloadError
+from faena.job import Job, Notes, Spec
+from faena.middleware import Middleware, wrap_execute
+from faena.options import DeadLetters
+from faena.outcomes import Completed, Outcome, Snoozed
+from faena.worker.execute.attempt import Attempt, Stop
+from faena.worker.execute.judge import Judge
+from faena.worker.execute.log_lines import tell_end
+from faena.worker.execute.parking import Parking
+
+_STUCK_AFTER_S = 5.0
+"""How long a handler that was told to stop may go on before its job is settled without it."""
+
+_TURN_S = 0.005
+"""How long one task may run job after job before the event loop gets a turn."""
+
+_log = logging.getLogger("faena.worker")
+_spec_decoder = msgspec.json.Decoder(Spec)
+
+Done = Callable[[Claim, Outcome | None, Attempt | None], None]
+
+
+class Place(Protocol):
+    """Somewhere that runs plain functions: threads, processes, or both for many jobs at once."""
+
+    def call(self, attempt: Attempt, /) -> tuple[asyncio.Future[Any], Callable[[], object]]:
+        """Start the handler; returns its future and what interrupts it."""
+        ...
+
+
+class Executor:
+    """Runs the jobs of one queue."""
+
+    def __init__(  # noqa: PLR0913 - its parts, given by name
+        self,
+        queue: str,
+        handlers: Mapping[str, Handler],
+        *,
+        places: Mapping[str, Place],
+        notes: Notes,
+        middleware: Sequence[Middleware],
+        worker: str,
+        on_done: Done,
+        on_free: Callable[[], None],
+        dead_letters: DeadLetters | None = None,
+    ) -> None:
+        self._queue = queue
+        self._handlers = handlers
+        self._places = places
+        self._notes = notes
+        self._middleware = middleware
+        self._worker = worker
+        self._on_done = on_done
+        self._on_free = on_free
+        self._parking = Parking(queue, handlers)
+        self._judge = Judge(queue, worker, dead_letters or DeadLetters())
+        self._running: dict[str, Attempt] = {}
+        self._pending: deque[Attempt] = deque()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_runner_due = False
+        self._has_batches = any(handler.batch for handler in handlers.values())
+
+    @property
+    def tasks(self) -> frozenset[asyncio.Task[None]]:
+        """The tasks that run handlers, those of abandoned jobs among them."""
+        return frozenset(self._tasks)
+
+    @property
+    def running(self) -> Mapping[str, Attempt]:
+        """Attempts under way, by job id."""
+        return self._running
+
+    def start(self, claims: Sequence[Claim], now: int) -> None:
+        """Begin an attempt for each claim; outcomes arrive through `on_done`."""
+        self._judge.now = now
+        begun = [attempt for claim in claims if (attempt := self._begin(claim))]
+        if self._has_batches:
+            begun = self._set_apart(begun)
+        if begun:
+            self._pending += begun
+            self._call_runner()
+            asyncio.get_running_loop().call_soon(self._arm, begun)
+
+    def stop(self, job_id: str, why: Stop, lease: str | None = None) -> None:
+        """Tell a running job to stop; with a lease, only the attempt that runs under it."""
+        attempt = self._running.get(job_id)
+        if attempt is None or lease not in {None, attempt.claim.lease}:
+            return
+        if why is Stop.LOST:
+            attempt.job.detach()
+        if attempt.end_early(why):  # a reason that is repeated grants no more time
+            self.expect_end(attempt)
+
+    def restart(self, attempt: Attempt, timeout_s: float) -> None:
+        """Its call begins now: what went before was waiting for others."""
+        attempt.disarm()
+        attempt.started, attempt.timeout_s = time.monotonic(), timeout_s
+        self._arm([attempt])
+
+    def expect_end(self, attempt: Attempt) -> None:
+        """A handler that ignores its end does not keep its job: it is settled without it."""
+        if self._running.get(attempt.claim.id) is attempt:
+            attempt.disarm()
+            loop = asyncio.get_running_loop()
+            attempt.timer = loop.call_later(_STUCK_AFTER_S, self._abandon, attempt)
+
+    # -- before the handler -------------------------------------------------------------------
+
+    def _begin(self, claim: Claim) -> Attempt | None:
+        if claim.expires_at and (late := self._judge.too_late(claim)):
+            return self._refuse(claim, late)
+        try:
+            attempt = self._prepare(claim)
+        except Exception as error:  # noqa: BLE001 - whatever a spec or a codec does
+            return self._refuse(claim, self._judge.unreadable(claim, error))
+        if isinstance(attempt, Snoozed):
+            return self._refuse(claim, attempt)
+        self._running[claim.id] = attempt
+        return attempt
+
+    def _refuse(self, claim: Claim, outcome: Outcome) -> None:
+        self._settle(claim, outcome, None)
+        self._on_free()
+
+    def _prepare(self, claim: Claim) -> Attempt | Snoozed:
+        """Put off when this worker does not know the task, or only an older version of it."""
+        if claim.spec is None:
+            raise PayloadError("the job has lost its spec")
+        spec = _spec_decoder.decode(envelope.body_of(claim.spec))
+        handler = self._handlers.get(spec.task)
+        if handler is None or spec.version > handler.version:
+            return self._parking.park(spec)
+        job = Job(self._queue, claim.id, spec, attempt=claim.attempts + 1)
+        job.losses = claim.losses
+        job.origin = claim.origin or claim.id
+        job.worker = self._worker
+        job.attach(self._notes)
+        priority = claim.priority or envelope.priority_of(claim.spec)
+        timeout_s = handler.timeout_of(spec.timeout_us, priority) / 1e6
+        worth = priority * handler.age_step_us
+        retry = handler.retry_of(spec.attempts, spec.retry)
+        job.max_attempts = retry.attempts
+        job.enqueued_us = claim.enqueued_at or _taken_in(claim.score, claim.spec, worth)
+        job.started_us = self._judge.now
+        attempt = Attempt(claim, handler, job, timeout_s, retry)
+        if claim.expires_at:
+            attempt.expires_s = (claim.expires_at - self._judge.now) / 1e6
+        if handler.place == "process":
+            attempt.payload = bytes(spec.payload)
+            if handler.payload is not None:
+                handler.payload.decode(attempt.payload)
+        elif handler.payload is not None:
+            attempt.payload = handler.payload.decode(spec.payload)
+        return attempt
+
+    def _arm(self, begun: Sequence[Attempt]) -> None:
+        """Time limits are set only for what did not end at once: short jobs need no timer."""
+        loop = asyncio.get_running_loop()
+        for attempt in begun:
+            if attempt.claim.id in self._running:
+                attempt.timer = loop.call_later(attempt.timeout_s, self._expire, attempt)
+
+    def _expire(self, attempt: Attempt) -> None:
+        attempt.timer = None
+        self.stop(attempt.claim.id, Stop.TIMEOUT, attempt.claim.lease)
+
+    def _abandon(self, attempt: Attempt) -> None:
+        _log.error(
+            "job %s (%s) goes on after it was told to stop; its slot stays taken until it ends",
+            attempt.claim.id,
+            attempt.handler.name,
+        )
+        attempt.job.detach()
+        self._end(attempt, self._judge.raised(attempt, asyncio.CancelledError()), is_abandoned=True)
+
+    # -- the handler ----------------------------------------------------------------------------
+
+    def _call_runner(self) -> None:
+        """See that a task is about to look at what is pending."""
+        if not self._is_runner_due:
+            self._is_runner_due = True
+            self._spawn(self._serve_pending())
+
+    def _spawn(self, running: Coroutine[Any, Any, None]) -> None:
+        # Made by hand, for an eager task factory would run it here and now, job inside job.
+        task = asyncio.Task(running, loop=asyncio.get_running_loop())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _set_apart(self, begun: Sequence[Attempt]) -> list[Attempt]:
+        """Start those of batches, each in a task of its own, for they wait for one another.
+
+        Until their call begins, their time has the wait for others in it. Returns the rest.
+        """
+        apart = [attempt for attempt in begun if attempt.handler.batch]
+        for attempt in apart:
+            attempt.timeout_s += attempt.handler.wait_s
+            self._spawn(self._run_apart(attempt))
+        self._arm(apart)
+        return [attempt for attempt in begun if not attempt.handler.batch]
+
+    async def _run_apart(self, attempt: Attempt) -> None:
+        attempt.task = asyncio.current_task()
+        await self._run(attempt)
+
+    async def _serve_pending(self) -> None:
+        self._is_runner_due = False
+        task, clean = asyncio.current_task(), copy_context()
+        until = time.monotonic() + _TURN_S
+        while self._pending:
+            attempt = self._pending.popleft()
+            if self._pending:
+                self._call_runner()
+            attempt.task = task
+            await self._run(attempt)
+            is_marked = attempt.stop is not None or copy_context() != clean
+            if is_marked or (task and task.cancelling()) or time.monotonic() > until:
+                break
+        if self._pending:
+            self._call_runner()
+
+    async def _run(self, attempt: Attempt) -> None:
+        try:
+            attempt.begin()
+            value = await self._call(attempt)
+            is_encoded = attempt.handler.place == "process" and not self._middleware
+            outcome = self._judge.returned(attempt, value, is_encoded=is_encoded)
+        except BaseException as error:  # noqa: BLE001 - the border: a handler may raise anything
+            outcome = self._judge.raised(attempt, error)
+        self._end(attempt, outcome)
+
+    async def _call(self, attempt: Attempt) -> Any:
+        if not self._middleware:
+            return await self._invoke(attempt)
+
+        async def innermost(_job: Job) -> Any:
+            value, handler = await self._invoke(attempt), attempt.handler
+            is_encoded = handler.place == "process" and isinstance(value, bytes)
+            return handler.result.decode(value) if is_encoded else value
+
+        return await wrap_execute(self._middleware, innermost)(attempt.job)
+
+    async def _invoke(self, attempt: Attempt) -> Any:
+        handler = attempt.handler
+        if handler.place == "async":
+            return await handler.function(*handler.arguments(attempt.payload, attempt.job))
+        future, attempt.interrupt = self._places[handler.place].call(attempt)
+        if attempt.stop is not None:
+            attempt.interrupt()
+        return await future
+
+    # -- after the handler ----------------------------------------------------------------------
+
+    def _end(
+        self, attempt: Attempt, outcome: Outcome | None, *, is_abandoned: bool = False
+    ) -> None:
+        """Settle once; the slot is free only when the handler has really ended."""
+        attempt.disarm()
+        if self._running.get(attempt.claim.id) is attempt:
+            del self._running[attempt.claim.id]
+            self._settle(attempt.claim, outcome, attempt)
+        if not is_abandoned:
+            self._on_free()
+
+    def _settle(self, claim: Claim, outcome: Outcome | None, attempt: Attempt | None) -> None:
+        if type(outcome) is not Completed:
+            tell_end(self._queue, claim, outcome, attempt)
+        self._on_done(claim, outcome, attempt)
+
+
+def _taken_in(score: float, spec: bytes, worth: int) -> int:
+    """When a job that never left its place was taken in: its score without its priority's worth."""
+    return int(score) if envelope.is_chained(spec) else int(score) - worth

@@ -1,0 +1,161 @@
+"""Turns any ending of an attempt into one outcome.
+
+Whatever a user's exception, policy or result does here, an outcome comes of it: the slot must come
+back.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from typing import Any
+
+from faena.deadletter.death_note import death_note
+from faena.declaring.handler import Unfit
+from faena.engine.scripts import Claim
+from faena.errors import PayloadError
+from faena.job import Job
+from faena.options import DeadLetters
+from faena.outcomes import (
+    Buried,
+    Cancelled,
+    Completed,
+    Discard,
+    ErrorRecord,
+    Expired,
+    Limited,
+    Outcome,
+    RateLimited,
+    Released,
+    Retried,
+    Snooze,
+    Snoozed,
+)
+from faena.values.names import as_words
+from faena.worker.execute.attempt import Attempt, Stop
+from faena.worker.execute.failure import SnoozedTooOften, TimedOut, WorkerDied, record_of
+
+_log = logging.getLogger("faena.worker")
+
+
+class Judge:
+    """Judges the attempts of one queue."""
+
+    def __init__(self, queue: str, worker: str, dead_letters: DeadLetters) -> None:
+        self._queue = queue
+        self._worker = worker
+        self._dead_letters = dead_letters
+        self._dropped: set[str] = set()
+        """Tasks of which it was told that their results are dropped."""
+        self.now = 0
+        """The server's instant, as last heard."""
+
+    def returned(self, attempt: Attempt, value: Any, *, is_encoded: bool) -> Outcome | None:
+        """The handler returned a value, or what a child process has encoded already."""
+        if attempt.stop is Stop.LOST:
+            return None
+        if value is None:
+            return Completed()
+        is_ready = is_encoded or isinstance(value, Unfit)
+        result = value if is_ready else attempt.handler.encoded(value)
+        if isinstance(result, Unfit):
+            self._drop(attempt, result)
+            return Completed(dropped=result.reason)
+        return Completed(result)
+
+    def _drop(self, attempt: Attempt, unfit: Unfit) -> None:
+        """The work is done, and would be done twice if its result were a reason to fail."""
+        attempt.job.log(f"its result was dropped: {unfit.reason}")
+        task = attempt.handler.name
+        if task not in self._dropped:
+            self._dropped.add(task)
+            _log.warning(
+                "queue %s: results of task %s are dropped, its jobs complete without: "
+                "it returned %s; %s",
+                self._queue,
+                task,
+                unfit.kind,
+                unfit.reason,
+                extra={"queue": self._queue, "task": task, "job_id": attempt.claim.id},
+            )
+
+    def raised(self, attempt: Attempt, error: BaseException) -> Outcome | None:
+        """The judgement, or, should it fail over a user's exception or policy, a plain burial."""
+        try:
+            return self._judge(attempt, error)
+        except Exception:  # noqa: BLE001 - whatever a user's code does here, the slot must come back
+            _log.exception("the end of job %s could not be judged", attempt.claim.id)
+            words = "its failure could not be read; see the worker's log"
+            return Buried(ErrorRecord(name="Unreadable", message=words, at=self.now))
+
+    def too_late(self, claim: Claim) -> Expired | None:
+        """What a job ends with that has expired since it was claimed: the answer was late."""
+        if claim.expires_at > self.now:
+            return None
+        words = "it expired before it was started"
+        return Expired(ErrorRecord("Expired", words, "EXPIRED", worker=self._worker, at=self.now))
+
+    def unreadable(self, claim: Claim, error: BaseException) -> Buried:
+        """The job could not be handed to its handler, and never can."""
+        if isinstance(error, PayloadError):
+            error = error.with_traceback(None)  # which says only where faena reads payloads
+        return self._bury(claim, error, None, has_run=False)
+
+    def _judge(  # noqa: PLR0911 - the one place where endings become outcomes
+        self, attempt: Attempt, error: BaseException
+    ) -> Outcome | None:
+        """Turn any ending but a plain return into one outcome."""
+        retry, claim = attempt.retry, attempt.claim
+        match attempt.stop, error:
+            case Stop.LOST, _:
+                return None
+            case Stop.SHUTDOWN, _:
+                return Released()
+            case Stop.CANCEL, _:
+                return Cancelled(self._record(claim, error, attempt.job))
+            case Stop.TIMEOUT, _:
+                late = TimedOut(f"ran longer than {attempt.timeout_s:g} s")
+                return self._fail(attempt, late.with_traceback(error.__traceback__))
+            case _, Snooze():
+                return self._snooze(attempt, error)
+            case _, Discard():
+                return self._bury(claim, error, attempt.job)
+            case _, RateLimited():
+                delay_us = retry.promised_us(error.retry_after_us, random=random.random)
+                return Limited(delay_us, error.scope)
+            case _:
+                return self._fail(attempt, error)
+
+    def _snooze(self, attempt: Attempt, error: Snooze) -> Outcome:
+        claim, most = attempt.claim, error.most
+        if most is not None and claim.snoozes >= most:
+            reason = f", the last time because: {error.reason}" if error.reason else ""
+            late = SnoozedTooOften(f"snoozed {claim.snoozes} times, and may {most} times{reason}")
+            return self._bury(claim, late.with_traceback(error.__traceback__), attempt.job)
+        return Snoozed(error.delay_us, as_words(error.reason))
+
+    def _fail(self, attempt: Attempt, error: BaseException) -> Outcome:
+        retry, number = attempt.retry, attempt.job.attempt
+        is_poison = isinstance(error, WorkerDied) and number >= attempt.handler.max_deliveries
+        if is_poison or retry.gives_up(error) or retry.exhausted(number):
+            return self._bury(attempt.claim, error, attempt.job)
+        delay = retry.delay(number, error, random=random.random)
+        if delay.fault:
+            _log.warning("retry policy of task %s: %s", attempt.handler.name, delay.fault)
+        return Retried(delay.us, self._record(attempt.claim, error, attempt.job))
+
+    def _bury(
+        self, claim: Claim, error: BaseException, job: Job | None, *, has_run: bool = True
+    ) -> Buried:
+        record = self._record(claim, error, job)
+        note = death_note(record, error, job, self._dead_letters)
+        return Buried(record, has_run, note)
+
+    def _record(self, claim: Claim, error: BaseException, job: Job | None) -> ErrorRecord:
+        return record_of(
+            error,
+            attempt=claim.attempts + 1,
+            worker=self._worker,
+            at=self.now,
+            started_at=job.started_us if job else 0,
+        )

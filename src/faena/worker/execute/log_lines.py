@@ -1,0 +1,96 @@
+"""What a worker's log says of attempts that failed and of jobs that died. Never the payload."""
+
+from __future__ import annotations
+
+import logging
+
+import msgspec
+
+from faena.engine import envelope
+from faena.engine.scripts import Claim, Exchanged
+from faena.job import Spec
+from faena.outcomes import Buried, ErrorRecord, Outcome, Retried
+from faena.values.duration import describe
+from faena.worker.execute.attempt import Attempt
+
+_spec_decoder = msgspec.json.Decoder(Spec)
+_log = logging.getLogger("faena.worker")
+
+
+def tell_end(queue: str, claim: Claim, outcome: Outcome | None, attempt: Attempt | None) -> None:
+    """One record, with the traceback, of an attempt that failed, or of which the job died."""
+    if isinstance(outcome, Retried):
+        next_in = describe(max(10_000, round(outcome.delay_us, -4)))
+        words, level = f"failed; the next one is in {next_in}", logging.WARNING
+    elif isinstance(outcome, Buried):
+        words, level = "failed, and the job is dead", logging.ERROR
+    else:
+        return
+    task, tenant = _named(claim, attempt)
+    most = attempt.retry.attempts if attempt else 0
+    _log.log(
+        level,
+        "%s: %s %s: %s",
+        _whose(queue, task or "", claim.id, tenant or ""),
+        f"attempt {claim.attempts + 1} of {most}" if attempt else "reading it",
+        words,
+        _told(outcome.error),
+        extra={
+            "queue": queue,
+            "task": task,
+            "job_id": claim.id,
+            "tenant": tenant,
+            "attempt": claim.attempts + 1,
+            "max_attempts": most,
+            "error": outcome.error.name,
+            "code": outcome.error.code,
+        },
+    )
+
+
+def _named(claim: Claim, attempt: Attempt | None) -> tuple[str | None, str | None]:
+    """Task and tenant, also of a job whose payload cannot be read, if its spec can."""
+    if attempt:
+        return attempt.job.task, attempt.job.tenant
+    try:
+        spec = _spec_decoder.decode(envelope.body_of(claim.spec or b""))
+    except (msgspec.MsgspecError, ValueError, IndexError):
+        return None, None
+    return spec.task, spec.tenant
+
+
+def tell_losses(queue: str, exchanged: Exchanged) -> None:
+    """Of leases that this worker has lost, and of jobs that the server buried, since each was
+    delivered too often to workers that died.
+    """
+    if exchanged.lost:
+        _log.warning(
+            "queue %s: %d leases were lost before they could be settled: %s",
+            queue,
+            len(exchanged.lost),
+            " ".join(exchanged.lost[:10]),
+        )
+    for loss in exchanged.buried:
+        _log.error(
+            "%s is dead: it was delivered %d times to workers that died or froze with it",
+            _whose(queue, loss.task, loss.id, loss.tenant),
+            loss.number,
+            extra={
+                "queue": queue,
+                "task": loss.task or None,
+                "job_id": loss.id,
+                "tenant": loss.tenant or None,
+                "code": "WORKER_LOST",
+            },
+        )
+
+
+def _whose(queue: str, task: str, job_id: str, tenant: str) -> str:
+    of = f" of tenant {tenant}" if tenant else ""
+    return f"queue {queue}: job {job_id}{f' ({task})' if task else ''}{of}"
+
+
+def _told(error: ErrorRecord) -> str:
+    code = f" [{error.code}]" if error.code else ""
+    head = f"{error.name}{code}: {error.message}"
+    return f"{head}\n{error.stack.rstrip()}" if error.stack else head

@@ -1,0 +1,55 @@
+"""Jobs that this worker cannot run, but another might: put off with the reason, and told once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Final
+
+from faena.declaring.handler import Handler
+from faena.errors import nearest
+from faena.job import Spec
+from faena.outcomes import Snoozed
+from faena.values.names import as_words
+
+_PARK_US: Final = 15_000_000
+"""How long a job of an unknown task waits for a worker that knows it."""
+_MOST_TOLD: Final = 1000
+"""Producers choose the names, so there is no end to them."""
+
+_log = logging.getLogger("faena.worker")
+
+
+class Parking:
+    """Parks jobs of tasks, or of versions of them, that are unknown to the workers of one queue."""
+
+    def __init__(self, queue: str, handlers: Mapping[str, Handler]) -> None:
+        self._queue = queue
+        self._handlers = handlers
+        self._told: set[tuple[str, int]] = set()
+
+    def park(self, spec: Spec) -> Snoozed:
+        """Put a job off; the first of its kind is a line in the log."""
+        known = self._handlers.get(spec.task)
+        what = f"version {spec.version} of task {spec.task!r}" if known else f"task {spec.task!r}"
+        kind = spec.task, spec.version if known else 0
+        if kind not in self._told and len(self._told) < _MOST_TOLD:
+            self._told.add(kind)
+            self._tell(spec, as_words(what))
+        return Snoozed(_PARK_US, as_words(f"no worker here knows {what}"), is_parked=True)
+
+    def _tell(self, spec: Spec, what: str) -> None:
+        known = self._handlers.get(spec.task)
+        hint = (
+            f"this worker has version {known.version}"
+            if known
+            else nearest(spec.task, self._handlers)
+        )
+        _log.warning(
+            "queue %s: this worker does not know %s (%s): its jobs are put off until one does; "
+            "start a worker that has it, or cancel them and enqueue them under the right name",
+            self._queue,
+            what,
+            hint,
+            extra={"queue": self._queue, "task": spec.task},
+        )

@@ -1,0 +1,39 @@
+"""Tracebacks as their reader wants them: the user's own frames, without what led there.
+
+Frames of faena and of asyncio are left out, except the one that raised. Values of variables are
+never among them.
+"""
+
+from __future__ import annotations
+
+import traceback
+from asyncio import tasks
+from pathlib import Path
+from typing import Final
+
+_READ: Final = 200
+"""Innermost frames that are looked at: an endless recursion has thousands."""
+_KEPT: Final = 12
+
+_HIDDEN: Final = (f"{Path(__file__).parents[2]}/", f"{Path(tasks.__file__).parent}/")
+
+
+def stack_of(error: BaseException) -> str | None:
+    """The traceback of an exception and of what caused it; None when it was never raised."""
+    if error.__traceback__ is None:
+        return None
+    try:
+        told = traceback.TracebackException.from_exception(error, limit=-_READ)
+        _trim(told, depth=0)
+        return "".join(told.format())
+    except Exception:  # noqa: BLE001 - formatting asks the user's __str__
+        return "".join(traceback.format_tb(error.__traceback__, limit=-_KEPT))
+
+
+def _trim(told: traceback.TracebackException, depth: int) -> None:
+    kept = [one for one in told.stack[:-1] if not one.filename.startswith(_HIDDEN)]
+    told.stack[:] = [*kept, *told.stack[-1:]][-_KEPT:]
+    if depth < _KEPT:
+        for other in (told.__cause__, told.__context__, *(told.exceptions or ())):
+            if other is not None:
+                _trim(other, depth + 1)

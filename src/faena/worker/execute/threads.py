@@ -1,0 +1,145 @@
+"""Handlers that are plain functions run here, in threads.
+
+A thread cannot be killed. One that is told to stop sees `job.cancelled`, and an exception is raised
+in it at its next step in Python; a handler that waits inside C code ends when that returns. The
+threads are daemons, for the interpreter waits at its end for every other one, even a stuck one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import threading
+from collections.abc import Callable
+from contextvars import Context, copy_context
+from queue import Empty, SimpleQueue
+from typing import Any, NamedTuple
+
+from faena.worker.execute.attempt import Call
+
+
+class Interrupted(BaseException):
+    """Raised inside a handler's thread to stop it; no Exception, so handlers rarely catch it."""
+
+
+class _Call:
+    """One function call that another thread may interrupt, but only while it runs."""
+
+    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        self._function = function
+        self._arguments = arguments
+        self._lock = threading.Lock()
+        self._thread: int | None = None
+        self._is_unwanted = False
+
+    def run(self) -> Any:
+        with self._lock:
+            if self._is_unwanted:
+                raise Interrupted
+            self._thread = threading.get_ident()
+        try:
+            return self._function(*self._arguments)
+        except StopIteration as error:  # no future can carry one
+            raise RuntimeError("the handler raised StopIteration") from error
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        """Close the door before the thread serves another job: a late exception is taken back."""
+        while True:
+            try:
+                with self._lock:
+                    thread, self._thread = self._thread, None
+                    if thread is not None:
+                        _raise_in(thread, None)
+            except Interrupted:
+                continue
+            return
+
+    def interrupt(self) -> None:
+        with self._lock:
+            self._is_unwanted = True
+            if self._thread is not None:
+                _raise_in(self._thread, Interrupted)
+
+
+def _raise_in(thread: int, error: type[BaseException] | None) -> None:
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+        ctypes.c_ulong(thread), ctypes.py_object(error) if error else None
+    )
+
+
+class _Errand(NamedTuple):
+    """A call on its way to a thread, and who waits for it."""
+
+    call: _Call
+    context: Context
+    result: asyncio.Future[Any]
+
+    def perform(self) -> tuple[Any, BaseException | None]:
+        try:
+            return self.context.run(self.call.run), None
+        except BaseException as error:  # noqa: BLE001 - whatever the handler raised
+            return None, error
+
+
+class Threads:
+    """Threads for handlers: started as calls need them, kept for later ones.
+
+    Used by one event loop, which alone counts the calls under way.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._started = 0
+        self._busy = 0
+        self._errands: SimpleQueue[_Errand | None] = SimpleQueue()
+
+    def allow(self, size: int) -> None:
+        """Let there be so many; those that have been started stay."""
+        self._size = size
+
+    def call(self, call: Call) -> tuple[asyncio.Future[Any], Callable[[], None]]:
+        """Start the handler; returns its future and what interrupts it."""
+        handler = call.handler
+        under_way = _Call(handler.function, handler.arguments(call.payload, call.job))
+        result: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        if self._started <= self._busy and self._started < self._size:
+            self._start()
+        self._busy += 1
+        self._errands.put(_Errand(under_way, copy_context(), result))
+        return result, under_way.interrupt
+
+    def _start(self) -> None:
+        name = f"faena-job-{self._started}"
+        threading.Thread(target=self._serve, name=name, daemon=True).start()
+        self._started += 1
+
+    def _serve(self) -> None:
+        while (errand := self._errands.get()) is not None:
+            ending = errand.perform()
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                errand.result.get_loop().call_soon_threadsafe(
+                    self._hand_over, errand.result, *ending
+                )
+            del errand, ending  # an idle thread keeps nothing of its last job
+
+    def _hand_over(
+        self, result: asyncio.Future[Any], value: Any, error: BaseException | None
+    ) -> None:
+        self._busy -= 1
+        if result.done():
+            return
+        if error is None:
+            result.set_result(value)
+        else:
+            result.set_exception(error)
+
+    def close(self) -> None:
+        """Let idle threads go; one that is stuck must not keep the process."""
+        with contextlib.suppress(Empty):
+            while (errand := self._errands.get_nowait()) is not None:
+                errand.result.cancel()
+        for _ in range(self._started):
+            self._errands.put(None)

@@ -1,0 +1,1 @@
+"""Waiting for work, claiming it and settling it."""

@@ -1,0 +1,62 @@
+"""The waker of a worker with a single home to serve: it sends the next claim ahead of the work.
+
+The claim lies on the server behind a wait for the home's wake marker and runs the moment the wait
+ends, so that a job reaches an idle worker in one trip. Its slots are reserved while it waits. A
+claim whose fate is unknown (the connection broke, or the worker stops) is asked for again under its
+name: either it ran, and this is its answer, or it runs now.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+from faena.engine import Engine
+from faena.engine.scripts import Turn
+from faena.producing.batcher import CallIds
+from faena.worker.fetch.fetcher import Fetcher
+
+_BLOCK_S = 2.0
+_BACK_OFF_S = 0.5
+
+
+class Lookout:
+    """Waits for work on behalf of one fetcher."""
+
+    def __init__(self, engine: Engine, fetcher: Fetcher, worker: str, calls: CallIds) -> None:
+        self._engine = engine
+        self._fetcher = fetcher
+        self._worker = worker
+        self._caller = calls()
+        self._idle = asyncio.Event()
+        self._pause_s = 0.0
+
+    def idle_changed(self) -> None:
+        """The fetcher has nothing left to claim."""
+        self._idle.set()
+
+    async def run(self) -> None:
+        """Wait and claim until cancelled."""
+        while True:
+            await self._idle.wait()
+            self._idle.clear()
+            while (turn := self._fetcher.spare_turn()) is not None:
+                await self._wait(turn)
+                pause_s, self._pause_s = self._pause_s, 0.0
+                # even without a pause: what was claimed begins before the next claim is written
+                await asyncio.sleep(pause_s * (1 + random.random()))
+
+    async def _wait(self, turn: Turn) -> None:
+        fetcher = self._fetcher
+        try:
+            exchanged = await self._engine.exchange_when_woken(
+                fetcher.home, self._caller, self._worker, turn, _BLOCK_S
+            )
+            if exchanged is None:
+                exchanged = await fetcher.ask(self._caller, turn)
+                self._pause_s = _BACK_OFF_S  # waiting does not work now: do not try it in a loop
+        except asyncio.CancelledError:
+            # If it has not run yet it claims nothing now; if it has, its jobs are not stranded.
+            fetcher.take_in(turn, await fetcher.ask(self._caller, turn._replace(want=0)))
+            raise
+        fetcher.start_first(turn, exchanged)

@@ -1,0 +1,371 @@
+"""Keeps a home's slots full: settles what has ended and claims what comes next, in one call.
+
+A home is what the engine takes for a queue: the queue itself, a shard of it, a tenant's own.
+
+While a call is in flight ended jobs pile up for the next one, so batches grow with the load by
+themselves. A home with many slots has two calls in flight, each for half of them: the server works
+on one while this process runs the jobs of the other. Never is more claimed than there are slots.
+
+A turn that is not answered is sent again under its name until it is: no settlement is dropped, and
+no claim is stranded until its lease runs out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from faena.engine import Engine, envelope
+from faena.engine.scripts import Claim, Exchanged, Settlement, Turn
+from faena.options import Order, QueueOptions
+from faena.outcomes import Completed, Outcome, Snoozed
+from faena.producing.batcher import CallIds
+from faena.worker.execute.attempt import Attempt, Stop
+from faena.worker.execute.executor import Executor
+from faena.worker.execute.log_lines import tell_losses
+from faena.worker.execute.notes import QueueNotes
+from faena.worker.fetch.exchanger import Asker
+from faena.worker.fetch.pace import Pace
+from faena.worker.fetch.samples import Samples
+from faena.worker.fetch.slots import Slots
+from faena.worker.leases import Leases
+from faena.worker.presence import about_this_process
+
+BATCH = 100
+"""Settlements, and claims, in one exchange: more would be no faster, and keep others waiting."""
+
+_FAILURE = 3
+"""How many completed jobs one that failed counts for: it has an error to store."""
+
+_LARGEST = 8 * 1024 * 1024
+"""Bytes of results in one exchange, after which the rest waits for the next."""
+
+_TWO_CHANNELS_FROM = 20
+_SAMPLES_EVERY_S = 1.0
+_GRACE_S = 10.0
+_EARLY_S = 0.01
+"""Timers may be this much early; a sweep that just misses its time would need another call."""
+
+_log = logging.getLogger("faena.worker")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """What all fetchers of a worker have in common."""
+
+    engine: Engine
+    worker: str
+    slots: Slots
+    leases: Leases
+    calls: CallIds
+    pace: Pace
+    sweep_s: Callable[[], float]
+    """How long until the next sweep: the longer, the more homes there are to sweep."""
+    least_lease_us: int
+    """Three beats: a lease shortened at run time must still outlive the heartbeat's pace."""
+    about: str = field(default_factory=about_this_process)
+    """What the worker says of itself."""
+
+
+class Fetcher:
+    """The exchange loop of one home."""
+
+    def __init__(self, shared: Shared, home: str, options: QueueOptions, notes: QueueNotes) -> None:
+        self.home = home
+        self._queue = queue_of(home)
+        self._options = options
+        self._notes = notes
+        self.ask = Asker(shared.engine, shared.worker, home, shared.calls).ask
+        """Ask for a turn until there is an answer."""
+        self._slots = shared.slots
+        self._leases = shared.leases
+        self._calls = shared.calls
+        self._pace = shared.pace
+        self._sweep_s, self._about = shared.sweep_s, shared.about
+        self._least_lease_us = shared.least_lease_us
+        self._channels = 2 if options.concurrency >= _TWO_CHANNELS_FROM else 1
+        self._share = -(-options.concurrency // self._channels)
+        # A job of a chain costs the server three times what another does.
+        self._batch = BATCH if options.order is Order.NONE else BATCH // 3
+        self._settled: deque[Settlement] = deque()
+        self._samples = Samples()
+        self._samples_sent = 0.0
+        self._news = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
+        self._must_look = True
+        """Somebody asked for an exchange even if nothing can be claimed."""
+        self._sweep_at = 0.0
+        self._in_flight = 0
+        self._spare: set[str] = set()
+        """Claims sent ahead and not answered yet, by the names of their calls."""
+        self._flushing: set[asyncio.Task[None]] = set()
+        self.is_hungry = True
+        """Whether work is believed to wait: until a claim comes back short."""
+        self.is_closing = False
+        """Whether it claims nothing more, and ends when everything is settled."""
+        self._is_over = False
+        self.answered_at = time.monotonic()
+        """When an exchange was last answered; the watchdog watches it."""
+        self.on_idle: Callable[[], None] = lambda: None
+        self.on_mail: Callable[[str], None] = lambda _: None
+        """Told of the home when something waits there to be carried to others."""
+        self.executor: Executor
+
+    # -- told by others -------------------------------------------------------------------------
+
+    def poke(self) -> None:
+        """Something may have changed on the server: look now, whatever the slots say."""
+        self.is_hungry = True
+        self._must_look = True
+        self._news.set()
+
+    def close(self) -> None:
+        """Claim nothing more; end when everything is settled."""
+        self.is_closing = True
+        self._slots.want(self.home, is_hungry=False)
+        self._news.set()
+
+    def reopen(self) -> bool:
+        """Claim again after all; False when it is too late, for everything is settled."""
+        if not self._is_over:
+            self.is_closing = False
+            self.poke()
+        return not self._is_over
+
+    def done(self, claim: Claim, outcome: Outcome | None, attempt: Attempt | None) -> None:
+        """An attempt ended; without an outcome its lease was lost and there is nothing to say."""
+        if attempt is not None:
+            self._samples.ran(int((time.monotonic() - attempt.started) * 1e6))
+        elif isinstance(outcome, Snoozed):
+            self._samples.parked += 1
+        if outcome is None:
+            self._leases.end(self.home, claim.id, claim.lease)
+        elif self._notes.has(claim.id):
+            flushing = asyncio.create_task(self._settle_after_notes(claim, outcome))
+            self._flushing.add(flushing)
+            flushing.add_done_callback(self._flushing.discard)
+        else:
+            self._settle(claim, outcome)
+
+    def slot_freed(self) -> None:
+        """A handler has really ended."""
+        self._slots.give(self.home)
+        self._news.set()
+
+    def keep(self, attempt: Attempt) -> None:
+        """Hold the lease of an attempt whose time counts anew."""
+        until = attempt.started + attempt.timeout_s + _GRACE_S
+        self._leases.take(self.home, attempt.claim.id, attempt.claim.lease, until)
+
+    def room_made(self) -> None:
+        """There may be slots again after a refusal."""
+        self._news.set()
+
+    def _settle(self, claim: Claim, outcome: Outcome) -> None:
+        self._settled.append(Settlement(claim.id, claim.lease, outcome))
+        self._news.set()
+
+    async def _settle_after_notes(self, claim: Claim, outcome: Outcome) -> None:
+        try:
+            await self._notes.flush(claim.id)
+        finally:
+            self._settle(claim, outcome)
+
+    # -- the loop -------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Serve the home until it is closed and everything is settled."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._channels):
+                group.create_task(self._serve(self._calls()))
+
+    async def _serve(self, caller: str) -> None:
+        while not self._is_finished():
+            turn = self._next_turn()
+            if turn is None:
+                self._news.clear()
+                self._tell_idle()
+                await self._news.wait()
+                continue
+            self._in_flight += 1
+            try:
+                exchanged = await self.ask(caller, turn)
+            finally:
+                self._in_flight -= 1
+            self.take_in(turn, exchanged)
+        self._news.set()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _is_finished(self) -> bool:
+        """Once it is, it stays so: of two channels none may go on alone."""
+        self._is_over = self._is_over or (
+            self.is_closing
+            and not self._settled
+            and not self._flushing
+            and not self.executor.running
+            and not self._in_flight
+            and not self._spare
+        )
+        return self._is_over
+
+    def _tell_idle(self) -> None:
+        if not self.is_hungry:
+            self.on_idle()
+
+    def _next_turn(self) -> Turn | None:
+        """What to ask for now; None when there is nothing to say."""
+        want = self._reserve()
+        if not want and not self._settled and not self._must_look:
+            return None
+        self._must_look = False
+        return self._turn(want, self._settlements())
+
+    def _settlements(self) -> list[Settlement]:
+        """What one call may carry: so much work for the server, and so many bytes."""
+        taken: list[Settlement] = []
+        work = size = 0
+        while self._settled and work < self._batch and size < _LARGEST:
+            taken.append(self._settled.popleft())
+            outcome = taken[-1].outcome
+            if isinstance(outcome, Completed):
+                work, size = work + 1, size + len(outcome.result)
+            else:
+                work += _FAILURE
+        return taken
+
+    def spare_turn(self) -> Turn | None:
+        """A claim for slots that nothing needs now, to be sent ahead of the work; None for none."""
+        if self.is_closing or self.is_hungry or self._settled:
+            return None
+        want = self._take(self._share)
+        if not want:
+            return None
+        turn = self._turn(want, ())
+        self._spare.add(turn.call)
+        return turn
+
+    def _turn(self, want: int, settled: Sequence[Settlement]) -> Turn:
+        now = time.monotonic()
+        is_sweep = now >= self._sweep_at - _EARLY_S
+        if is_sweep:
+            self._sweep_at = now + self._sweep_s()
+        samples = self._take_samples(now) if settled or is_sweep else None
+        sweep_us = round((self._sweep_at - now) * 1e6)
+        sweep = (is_sweep, self._least_lease_us, sweep_us, self._about)
+        return Turn(self._calls(), want, settled, samples, *sweep)
+
+    def _reserve(self) -> int:
+        """Slots for the next claim: half of them where two calls share the work."""
+        if self.is_closing or not (self.is_hungry or self._settled):
+            return 0
+        if self._channels > 1 and self._in_flight and not self._is_worth_it():
+            return 0
+        return self._take(self._share)
+
+    def _take(self, most: int) -> int:
+        want = self._slots.take(self.home, min(most, self._batch, self._pace.room()))
+        self._pace.reserve(want)
+        return want
+
+    def _is_worth_it(self) -> bool:
+        """Whether a second call would carry enough; little things wait for the first to return."""
+        return self._slots.free(self.home) * 4 >= self._options.concurrency
+
+    def _take_samples(self, now: float) -> dict[str, int] | None:
+        """Once a second; what was parked is told with the settlement that parks it."""
+        if now - self._samples_sent < _SAMPLES_EVERY_S and not self._samples.parked:
+            return None
+        self._samples_sent = now
+        return self._samples.take()
+
+    # -- the answer -----------------------------------------------------------------------------
+
+    def take_in(self, turn: Turn, exchanged: Exchanged) -> None:
+        """Note what the answer says of the queue, and start what was claimed."""
+        self._note(turn, exchanged)
+        self._start(exchanged)
+
+    def start_first(self, turn: Turn, exchanged: Exchanged) -> None:
+        """The same for a claim that settled nothing: what is noted can wait for the handlers."""
+        self._start(exchanged)
+        asyncio.get_running_loop().call_soon(self._note, turn, exchanged)
+
+    def _note(self, turn: Turn, exchanged: Exchanged) -> None:
+        self.answered_at = time.monotonic()
+        for settlement in turn.settled:
+            self._leases.end(self.home, settlement.id, settlement.lease)
+        tell_losses(self._queue, exchanged)
+        claimed = exchanged.claimed
+        if len(claimed) < turn.want:
+            self._slots.give_back(self.home, turn.want - len(claimed))
+        self._pace.settle(turn.want, len(claimed))
+        self._spare.discard(turn.call)
+        self.is_hungry = exchanged.more or (turn.want > 0 and len(claimed) == turn.want)
+        self._slots.want(self.home, is_hungry=self.is_hungry and not self.is_closing)
+        self._schedule(exchanged)
+        if exchanged.has_mail:
+            self.on_mail(self.home)
+        for claim in claimed:
+            self._samples.waited(self._wait_us(claim, exchanged.now, self._options))
+        self._news.set()
+
+    def _start(self, exchanged: Exchanged) -> None:
+        """Begin what was claimed, and hold its leases: handlers write under them."""
+        if not exchanged.claimed:
+            return
+        started = time.monotonic()
+        self._part_with(exchanged.claimed)
+        self.executor.start(exchanged.claimed, exchanged.now)
+        for claim in exchanged.claimed:
+            attempt = self.executor.running.get(claim.id)
+            if attempt is not None:
+                until = started + attempt.timeout_s + _GRACE_S
+                self._leases.take(self.home, claim.id, claim.lease, until)
+
+    def _part_with(self, claimed: list[Claim]) -> None:
+        """A job claimed again while this worker still held it was lost: the old attempt must end.
+
+        The worker froze past its lease, and claims before its heartbeat hears of the loss.
+        """
+        for claim in claimed:
+            former = self._leases.lease_of(self.home, claim.id)
+            if former is not None:
+                self.stop_job(claim.id, Stop.LOST, former)
+
+    @staticmethod
+    def _wait_us(claim: Claim, now: int, options: QueueOptions) -> int:
+        """How long the job was ready: its score without what priority and attempts are worth."""
+        if claim.spec and envelope.is_chained(claim.spec):
+            return max(0, int(now - claim.score))
+        priority = claim.priority or (envelope.priority_of(claim.spec) if claim.spec else 0)
+        steps = priority - options.retry_boost * claim.attempts
+        return max(0, int(now - (claim.score - steps * options.age_step_us)))
+
+    def _schedule(self, exchanged: Exchanged) -> None:
+        """Look again when something can change by itself, and at every sweep in any case."""
+        delay_s = max(0.0, self._sweep_at - time.monotonic())
+        if not self._pace.room():
+            delay_s = min(delay_s, max(0.001, self._pace.wait_s()))
+        if exchanged.next_at:
+            delay_s = min(delay_s, max(0.001, (exchanged.next_at - exchanged.now) / 1e6))
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(delay_s, self.poke)
+
+    def stop_job(self, job_id: str, why: Stop, lease: str | None = None) -> None:
+        """Tell a running job to stop; with a lease, only the attempt that runs under it."""
+        self.executor.stop(job_id, why, lease)
+        if why is Stop.LOST and lease is not None:
+            if self._leases.lease_of(self.home, job_id) == lease:
+                self._notes.drop(job_id)
+            self._leases.end(self.home, job_id, lease)
+
+
+def queue_of(home: str) -> str:
+    """The queue that a home belongs to, which is what handlers and logs know."""
+    return home.partition("/")[0]

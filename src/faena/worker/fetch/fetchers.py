@@ -1,0 +1,152 @@
+"""The fetchers of a worker, one for each home that it serves.
+
+    opened → serving → closed (claims nothing more) → everything settled → gone
+                 ↑         │
+                 └─────────┘ its home came back
+
+A home that is closed keeps its leases, its slots and its channel for messages until the last of its
+jobs is settled. One that comes back in the very moment of its end gets a new fetcher.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from faena.errors import InternalError
+from faena.sharding.table import Home
+from faena.worker.execute.attempt import Attempt, Stop
+from faena.worker.fetch.fetcher import Fetcher, queue_of
+
+
+class Household:
+    """Opens and closes fetchers as homes come and go."""
+
+    def __init__(
+        self,
+        move_in: Callable[[Home], Fetcher],
+        move_out: Callable[[Fetcher], None],
+        on_change: Callable[[], None],
+    ) -> None:
+        """`move_in` makes the fetcher of a home, `move_out` ends what it had of others."""
+        self._move_in = move_in
+        self._move_out = move_out
+        self._on_change = on_change
+        self._wanted: dict[str, Home] = {}
+        self._fetchers: dict[str, Fetcher] = {}
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._leftovers: set[asyncio.Task[None]] = set()
+        self._failed = asyncio.Event()
+        self._failure: BaseException | None = None
+        self._is_started = False
+        self._is_leaving = False
+
+    def attempts(self) -> list[Attempt]:
+        """Those under way; may be asked in any thread."""
+        fetchers = [*self._fetchers.values()]  # at once: the loop adds and removes them
+        return [one for each in fetchers for one in [*each.executor.running.values()]]
+
+    @property
+    def fetchers(self) -> Mapping[str, Fetcher]:
+        """By home, those that are closed but not settled among them; a live view."""
+        return self._fetchers
+
+    def settle(self, queue: str, homes: Sequence[Home]) -> None:
+        """Serve these homes of a queue and no others."""
+        if self._is_leaving:
+            return
+        wanted = {home.name: home for home in homes}
+        for name in [name for name in self._wanted if queue_of(name) == queue]:
+            if name not in wanted:
+                del self._wanted[name]
+                self._close(name)
+        self._wanted |= wanted
+        for home in homes:
+            self._open(home)
+
+    def _open(self, home: Home) -> None:
+        fetcher = self._fetchers.get(home.name)
+        if fetcher is None:
+            self._fetchers[home.name] = self._move_in(home)
+            if self._is_started:
+                self._run(home.name)
+        elif not fetcher.is_closing or not fetcher.reopen():
+            return  # served already, or about to end: `_ended` opens it again
+        self._on_change()
+
+    def start(self) -> None:
+        """Begin to serve, now and as homes are opened."""
+        self._is_started = True
+        for name in self._fetchers:
+            self._run(name)
+
+    def _run(self, name: str) -> None:
+        running = self._running[name] = asyncio.create_task(self._fetchers[name].run())
+        running.add_done_callback(partial(self._ended, name))
+
+    def _close(self, name: str) -> None:
+        self._fetchers[name].close()
+        self._fetchers[name].poke()  # a marker popped for it is another worker's: looking arms it
+        self._on_change()
+
+    def _ended(self, name: str, running: asyncio.Task[None]) -> None:
+        """A fetcher that failed stays: its handlers are still to be ended, by the worker."""
+        if running.cancelled():
+            return
+        if error := running.exception():
+            self._failure = self._failure or error
+            self._failed.set()
+            return
+        del self._running[name]
+        fetcher = self._fetchers.pop(name)
+        for task in fetcher.executor.tasks:
+            self._leftovers.add(task)
+            task.add_done_callback(self._leftovers.discard)
+        self._move_out(fetcher)
+        if name in self._wanted and not self._is_leaving:
+            self._open(self._wanted[name])
+        else:
+            self._on_change()
+
+    async def run(self) -> None:
+        """Serve until cancelled; raises what a fetcher failed of."""
+        await self._failed.wait()
+        raise self._failure or InternalError("a fetcher failed of nothing")
+
+    # -- the end --------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Claim nothing more anywhere, and open nothing."""
+        self._is_leaving = True
+        for fetcher in self._fetchers.values():
+            fetcher.close()
+
+    def poke(self) -> None:
+        """Have every fetcher look."""
+        for fetcher in self._fetchers.values():
+            fetcher.poke()
+
+    def ending(self) -> asyncio.Future[list[None]]:
+        """Done once everything is settled."""
+        return asyncio.gather(*self._running.values())
+
+    def hand_back(self) -> None:
+        """Tell every handler to stop; its job uses no attempt."""
+        for fetcher in self._fetchers.values():
+            for job_id in list(fetcher.executor.running):
+                fetcher.stop_job(job_id, Stop.SHUTDOWN)
+
+    async def cancel(self) -> None:
+        """End the fetchers, settled or not."""
+        running = [*self._running.values()]
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    async def end_handlers(self, within_s: float) -> None:
+        """No handler goes on in a worker that has ended, unless it ignores every word."""
+        self.hand_back()
+        tasks = {task for each in self._fetchers.values() for task in each.executor.tasks}
+        if tasks | self._leftovers:
+            await asyncio.wait(tasks | self._leftovers, timeout=within_s)

@@ -1,0 +1,88 @@
+"""Tells every home of a queue what a provider said to a job in one of them.
+
+The home where the job ran holds itself with the job's ending; a provider's "not before" is meant
+for the whole queue. A home that is told holds for at least as long; a longer hold stays. Whoever
+cannot be told is not waited for: its own jobs will hear the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from faena.engine import Engine
+from faena.engine.scripts import Claim
+from faena.errors import FaenaError
+from faena.outcomes import Limited, Outcome
+from faena.sharding.table import Home
+from faena.worker.execute.attempt import Attempt
+from faena.worker.execute.executor import Done
+from faena.worker.fetch.fetcher import queue_of
+
+_REASON = "rate_limited"
+
+_log = logging.getLogger("faena.worker")
+
+Ask = Callable[[], Awaitable[Sequence[Home]]]
+
+
+class Herald:
+    """One round of a queue's homes at a time; what it hears meanwhile makes one more."""
+
+    def __init__(self, engine: Engine, queues: Mapping[str, Ask | None]) -> None:
+        """A queue without a question has but one home, which knows."""
+        self._engine = engine
+        self._queues = queues
+        self._ends: dict[str, float] = {}
+        """When the longest hold ends that a round under way has heard of. It is forgotten with the
+        round: the next hold is told even if it is shorter, for this one may have been released."""
+        self._rounds: dict[str, asyncio.Task[None]] = {}
+
+    def listening(self, home: str, done: Done) -> Done:
+        """Hear of every ending in a home that is told to `done`."""
+        queue = queue_of(home)
+        ask = self._queues[queue]
+        if ask is None:
+            return done
+
+        def heard(claim: Claim, outcome: Outcome | None, attempt: Attempt | None) -> None:
+            if isinstance(outcome, Limited) and outcome.scope == "queue":
+                self._hear(queue, ask, outcome.delay_us)
+            done(claim, outcome, attempt)
+
+        return heard
+
+    def _hear(self, queue: str, ask: Ask, delay_us: int) -> None:
+        end = time.monotonic() + delay_us / 1e6
+        self._ends[queue] = max(end, self._ends.get(queue, 0.0))
+        if queue not in self._rounds:
+            self._rounds[queue] = asyncio.create_task(self._go_round(queue, ask))
+
+    async def _go_round(self, queue: str, ask: Ask) -> None:
+        told = 0.0
+        try:
+            while told < self._ends[queue]:
+                told = self._ends[queue]
+                homes = await ask()
+                for home in homes if len(homes) > 1 else ():
+                    await self._hold(home.name, told)
+        except FaenaError as error:
+            _log.warning("queue %s: homes could not be told to wait: %s", queue, error)
+        finally:
+            del self._rounds[queue], self._ends[queue]
+
+    async def _hold(self, home: str, until: float) -> None:
+        left_us = round((until - time.monotonic()) * 1e6)
+        if left_us > 0:
+            await self._engine.ask("hold", home, [_REASON, left_us, "handler", "1"])
+
+    async def finish(self, within_s: float) -> None:
+        """End the rounds that are under way, or give them up."""
+        rounds = [*self._rounds.values()]
+        if rounds:
+            await asyncio.wait(rounds, timeout=within_s)
+        for task in rounds:
+            task.cancel()
+        await asyncio.gather(*rounds, return_exceptions=True)

@@ -1,0 +1,118 @@
+"""Knows where the queues of a worker live: asks at the start, every few seconds, and when told.
+
+Queues are asked for one after the other, so that many of them cost the server no more commands than
+a few. A look that fails changes nothing: homes are given up because somebody says so, never because
+nobody answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from faena.engine import Engine
+from faena.errors import FaenaError
+from faena.sharding.table import Home
+from faena.worker.fetch.fetcher import queue_of
+
+_LOOK_S = 5.0
+_LEAST_S = 4.0
+"""Between two looks at whatever queues: a quarter of a command a second in all."""
+_JITTER = 0.2
+
+Ask = Callable[[], Awaitable[Sequence[Home]]]
+
+_log = logging.getLogger("faena.worker")
+
+
+class Census:
+    """Where the queues of one worker live."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        queues: Mapping[str, Ask | None],
+        *,
+        serves: str,
+        on_homes: Callable[[str, Sequence[Home]], None],
+    ) -> None:
+        """`on_homes` hears which homes of a queue are to be served; a queue without a question
+        lives in the one home of its name.
+        """
+        self._engine = engine
+        self._queues = queues
+        self._serves = serves
+        self._on_homes = on_homes
+        self._turns = deque(queue for queue, ask in queues.items() if ask is not None)
+        self._urgent: set[str] = set()
+        self._told = asyncio.Event()
+        self._looking = asyncio.Lock()
+        self._known: dict[str, set[str]] = {queue: set() for queue in queues}
+        self._answered_at = 0.0
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether any queue may move at all."""
+        return bool(self._turns)
+
+    @property
+    def answered_at(self) -> float:
+        """When a look was last answered; where one was enough, this very moment."""
+        is_known = self._answered_at and not self.is_needed
+        return time.monotonic() if is_known else self._answered_at
+
+    def tell(self, home: str, _job: str = "") -> None:
+        """Homes of this one's queue have changed."""
+        queue = queue_of(home)
+        if self._queues.get(queue) is not None:
+            self._urgent.add(queue)
+            self._told.set()
+
+    async def look_everywhere(self) -> None:
+        """Find the homes of every queue; raises where one cannot be asked for."""
+        for queue in self._queues:
+            await self._look(queue)
+
+    async def run(self) -> None:
+        """Look again and again until cancelled."""
+        while self._turns:
+            queue = await self._next()
+            try:
+                await self._look(queue)
+            except FaenaError as error:
+                if self._engine.wire.is_closed:
+                    raise  # by this program: nobody will open it again
+                _log.warning("homes of queue %s could not be looked up: %s", queue, error)
+
+    async def _next(self) -> str:
+        """The queue to look at: one that has changed at once, the others in turn."""
+        if not self._urgent:
+            self._told.clear()
+            pause_s = max(_LOOK_S / len(self._turns), _LEAST_S) * (1 + _JITTER * random.random())
+            try:
+                await asyncio.wait_for(self._told.wait(), pause_s)
+            except TimeoutError:
+                self._turns.rotate(-1)
+                return self._turns[-1]
+        return self._urgent.pop()
+
+    async def _look(self, queue: str) -> None:
+        """One look at a time: an older answer must not undo a newer one."""
+        ask = self._queues[queue]
+        async with self._looking:
+            homes = [Home(queue, queue)] if ask is None else await ask()
+            served = [home for home in homes if self._is_served(queue, home)]
+            for home in served:
+                if home.name not in self._known[queue]:
+                    await self._engine.declare(home.name, serves=True)
+            self._known[queue] = {home.name for home in served}
+            self._answered_at = time.monotonic()
+            self._on_homes(queue, served)
+
+    def _is_served(self, queue: str, home: Home) -> bool:
+        is_shared = home.pool == queue
+        return self._serves == "all" or is_shared == (self._serves == "shared")

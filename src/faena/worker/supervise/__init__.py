@@ -1,0 +1,1 @@
+"""Worker processes and the parent that keeps them running."""

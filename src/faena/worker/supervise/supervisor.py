@@ -1,0 +1,177 @@
+"""The parent of worker processes. It runs no user code, so nothing a job does can reach it.
+
+    start   one worker → it serves → as many more as wanted
+    death   another is started, later and later when they die young
+    SIGHUP  each worker in turn is relieved by a new one
+    stop    every worker is told to finish; what does not end in time is killed
+
+The first worker goes ahead alone: a mistake in the program is told once, and ends the supervisor
+with the worker's own exit code. After that nothing but a signal ends it. Should it die anyhow,
+its workers see their lifelines end, and finish.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from faena.worker.supervise.signals import Handlers, handling
+from faena.worker.supervise.worker_process import Ward
+from faena.worker.supervise.worker_slot import Post, PostOptions
+
+_log = logging.getLogger("faena.supervisor")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SupervisorOptions:
+    """How worker processes are kept."""
+
+    instances: int | None = None
+    """How many; None for as many as the first one says its pool wants."""
+
+    silent_s: float = 60.0
+    """A worker that serves and says nothing for so long is frozen for good, and killed."""
+
+    reloads_on_hangup: bool = True
+    """Whether SIGHUP relieves the workers; else, as when a terminal closes, it stops them."""
+
+    post: PostOptions = field(default_factory=PostOptions)
+
+
+class Supervisor:
+    """Keeps worker processes alive, and ends after the last of them."""
+
+    def __init__(self, argv: Sequence[str], options: SupervisorOptions | None = None) -> None:
+        """`argv` starts one worker, which must hold its `Lifeline`."""
+        self._argv = tuple(argv)
+        self._options = options or SupervisorOptions()
+        self._posts: list[Post] = []
+        self._keeping: set[asyncio.Task[None]] = set()
+        self._reloading: asyncio.Task[None] | None = None
+        self._must_reload = False
+        self.is_stopping = False
+        """Whether it was told to stop; a run that ends otherwise could not start."""
+        self.has_served = False
+        """Whether any of its workers has begun to serve."""
+        self._has_killed = False
+
+    @property
+    def restarts(self) -> int:
+        """Processes started in the place of one that died."""
+        return sum(post.restarts for post in self._posts)
+
+    @property
+    def instances(self) -> int:
+        """Processes it keeps."""
+        return len(self._posts)
+
+    async def run(self) -> int:
+        """Serve until stopped.
+
+        0 when every worker ended well, the first one's code when that could not start, else 1.
+        """
+        with handling(self._handlers()):
+            watching = asyncio.create_task(self._watch())
+            try:
+                self._open()
+                while self._keeping:
+                    await self._one_kept()
+                if self._reloading is not None:
+                    await self._reloading
+            finally:
+                watching.cancel()
+        codes = [post.code for post in self._posts if post.code]
+        return codes[0] if codes else int(self._has_killed)
+
+    async def _one_kept(self) -> None:
+        """Posts are opened while this waits, so each turn looks at them anew."""
+        done, _ = await asyncio.wait(self._keeping, return_when=asyncio.FIRST_COMPLETED)
+        self._keeping -= done
+        for task in done:
+            task.result()
+
+    # -- told by signals --------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Stop every worker gracefully; a second call hurries them."""
+        loop, limits = asyncio.get_running_loop(), self._options.post
+        if self.is_stopping:
+            _log.warning("stopping at once: running jobs are handed back")
+            for ward in self._wards():
+                ward.hurry()
+            loop.call_later(limits.margin_s, self._kill)
+            return
+        self.is_stopping = True
+        if any(ward.serving.is_set() for ward in self._wards()):
+            _log.info("stopping: running jobs have %.0f s to end", limits.grace_s)
+        else:
+            _log.info("stopping: no worker serves yet")
+        for post in self._posts:
+            post.close()
+        loop.call_later(limits.grace_s + limits.margin_s, self._kill)
+
+    def reload(self) -> None:
+        """Relieve the workers one after another; asked again meanwhile, once more afterwards."""
+        self._must_reload = True
+        for post in self._posts:
+            post.rouse()
+        if self._reloading is None or self._reloading.done():
+            self._reloading = asyncio.create_task(self._relieve_all())
+
+    async def _relieve_all(self) -> None:
+        while self._must_reload and not self.is_stopping:
+            self._must_reload = False
+            for post in list(self._posts):
+                if self.is_stopping or not await post.relieve():
+                    break
+            else:
+                _log.info("every worker has been relieved")
+                continue
+            if not self.is_stopping:
+                _log.error("relief given up: the workers that are left go on as they are")
+
+    def _handlers(self) -> Handlers:
+        hangup = self.reload if self._options.reloads_on_hangup else self.stop
+        return {signal.SIGTERM: self.stop, signal.SIGINT: self.stop, signal.SIGHUP: hangup}
+
+    # -- its workers ------------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        post = Post(self._hire, self._options.post, may_give_up=lambda: not self.has_served)
+        self._posts.append(post)
+        self._keeping.add(asyncio.create_task(post.keep()))
+
+    async def _hire(self) -> Ward:
+        ward = await Ward.start(self._argv, on_serving=self._on_serving)
+        _log.debug("worker %d starts", ward.pid)
+        return ward
+
+    def _on_serving(self, wanted: int) -> None:
+        if self.has_served or self.is_stopping:
+            return
+        self.has_served = True
+        for _ in range((self._options.instances or wanted) - 1):
+            self._open()
+
+    async def _watch(self) -> None:
+        """Two looks in a row must find a worker silent: we may have been frozen ourselves."""
+        suspects: set[Ward] = set()
+        while True:
+            await asyncio.sleep(self._options.silent_s / 6)
+            silent = {one for one in self._wards() if one.silent_s > self._options.silent_s}
+            for ward in silent & suspects:
+                _log.error("worker %d is frozen: killing it", ward.pid)
+                ward.kill()
+            suspects = silent
+
+    def _wards(self) -> list[Ward]:
+        return [ward for post in self._posts for ward in post.wards]
+
+    def _kill(self) -> None:
+        for ward in self._wards():
+            _log.error("worker %d does not end: killing it", ward.pid)
+            self._has_killed = True
+            ward.kill()

@@ -1,0 +1,181 @@
+"""One place of a supervisor's, manned by one worker process after another.
+
+    man → the process ends → pause → man …         a death, however it came
+    man another → it serves → the old one leaves   a relief, without a gap in service
+
+Whoever starts a process holds `_changing`: a death and a relief at one time start one, not two.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from faena.worker.supervise.worker_process import OVER_MEMORY, Ward, describe
+
+_ENDED_WELL: Final = frozenset({0, OVER_MEMORY, -signal.SIGTERM})
+"""Codes of a process that was told to stop; SIGTERM kills one that had nothing to hand back yet."""
+
+_EXPLAINED: Final = frozenset({1, 2})
+"""Codes of a command that has said on standard error what is wrong."""
+
+_log = logging.getLogger("faena.supervisor")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostOptions:
+    """Patience with a process; seconds."""
+
+    grace_s: float = 30.0
+    """How long its jobs may go on after it was told to stop."""
+
+    margin_s: float = 20.0
+    """What it may take beyond that, for its last words, before it is killed."""
+
+    serving_s: float = 60.0
+    """How long the process of a relief may take until it serves."""
+
+    pause_s: float = 0.1
+    """Before a process that died young is replaced; doubles with every one that follows."""
+
+    longest_pause_s: float = 30.0
+
+    young_s: float = 60.0
+    """What lived longer than this is replaced after the first pause again."""
+
+
+class Post:
+    """Keeps one worker process alive."""
+
+    def __init__(
+        self,
+        hire: Callable[[], Awaitable[Ward]],
+        options: PostOptions,
+        *,
+        may_give_up: Callable[[], bool],
+    ) -> None:
+        """`may_give_up` tells whether a start that explained its failure is worth no other."""
+        self._hire = hire
+        self._options = options
+        self._may_give_up = may_give_up
+        self._changing = asyncio.Lock()
+        self._closing = asyncio.Event()
+        self._roused = asyncio.Event()
+        self._pause_s = options.pause_s
+        self._ward: Ward | None = None
+        self.wards: set[Ward] = set()
+        """Its processes that have not ended."""
+        self.restarts = 0
+        self.code = 0
+        """Not 0 when a process did not end as it should."""
+
+    async def keep(self) -> None:
+        """Man the post until it is closed, or until its first start failed for a stated reason."""
+        self._ward = await self._man()
+        while self._ward is not None:
+            ward = self._ward
+            code = await ward.ended()
+            self.wards.discard(ward)
+            async with self._changing:
+                if self._ward is ward:
+                    self._ward = await self._succeed(ward, code)
+
+    def close(self) -> None:
+        """Start no more processes, and tell those there are to finish."""
+        self._closing.set()
+        self._roused.set()
+        for ward in self.wards:
+            ward.stop()
+
+    def rouse(self) -> None:
+        """Cut a pause short."""
+        self._roused.set()
+
+    # -- one after another ----------------------------------------------------------------------
+
+    async def _succeed(self, ward: Ward, code: int) -> Ward | None:
+        """The process that follows one that has ended; None when none shall."""
+        if self._closing.is_set():
+            self.code = self.code or (0 if code in _ENDED_WELL else 1)
+            _log.info("worker %d %s", ward.pid, describe(code))
+            return None
+        if code in _EXPLAINED and not ward.serving.is_set() and self._may_give_up():
+            self.code = code
+            return None
+        pause_s = self._pause_after(ward, code)
+        level = logging.INFO if code in _ENDED_WELL else logging.WARNING
+        _log.log(
+            level,
+            "worker %d %s after %.1f s; starting another in %.1f s",
+            ward.pid,
+            describe(code),
+            ward.lived_s,
+            pause_s,
+        )
+        await self._rest(pause_s)
+        follower = await self._man()
+        self.restarts += follower is not None
+        return follower
+
+    def _pause_after(self, ward: Ward, code: int) -> float:
+        """Deaths that follow each other quickly come from something that haste does not mend."""
+        if ward.lived_s >= self._options.young_s:
+            self._pause_s = self._options.pause_s
+        if code == OVER_MEMORY and self._pause_s == self._options.pause_s:
+            self._pause_s *= 2
+            return 0.0
+        pause_s = self._pause_s
+        self._pause_s = min(pause_s * 2, self._options.longest_pause_s)
+        return pause_s
+
+    async def _rest(self, pause_s: float) -> None:
+        """Whoever roused the post before the pause began must not wait for it either."""
+        if not self._closing.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._roused.wait(), pause_s)
+            self._roused.clear()
+
+    async def _man(self) -> Ward | None:
+        """A new process; tried until the system grants one, or the post is closed."""
+        while not self._closing.is_set():
+            try:
+                ward = await self._hire()
+            except OSError as error:
+                _log.error("no worker could be started: %s", error)
+                await self._rest(self._options.longest_pause_s)
+                continue
+            self.wards.add(ward)
+            if self._closing.is_set():
+                ward.stop()
+            return ward
+        return None
+
+    # -- relief -----------------------------------------------------------------------------------
+
+    async def relieve(self) -> bool:
+        """Put a new process in the place of the old one; False leaves the old one where it is."""
+        async with self._changing:
+            newcomer = await self._man()
+            if newcomer is None or not await newcomer.served_within(self._options.serving_s):
+                await self._dismiss(newcomer)
+                return False
+            old, self._ward = self._ward, newcomer
+        if old is not None:
+            old.stop()
+            if not await old.ended_within(self._options.grace_s + self._options.margin_s):
+                _log.error("worker %d does not end: killing it", old.pid)
+                old.kill()
+                await old.ended()
+        return True
+
+    async def _dismiss(self, newcomer: Ward | None) -> None:
+        if newcomer is not None:
+            newcomer.kill()
+            code = await newcomer.ended()
+            self.wards.discard(newcomer)
+            _log.error("new worker %d never served: it %s", newcomer.pid, describe(code))
