@@ -103,7 +103,10 @@ class Job:
         "worker",
     )
 
-    def __init__(self, queue: str, job_id: str, spec: Spec, *, attempt: int = 1) -> None:
+    def __init__(
+        self, queue: str, job_id: str, spec: Spec, *, attempt: int = 1, notes: Notes | None = None
+    ) -> None:
+        """`notes` is where it writes to."""
         self.queue = queue
         self.id = job_id
         self.origin = job_id
@@ -127,7 +130,7 @@ class Job:
         self.worker = ""
         self.cancelled = False
         """True once somebody asked for the job to stop, its time is over or its lease is lost."""
-        self._notes: Notes | None = None
+        self._notes = notes
 
     @property
     def enqueued_at(self) -> datetime:

@@ -146,6 +146,10 @@ class Completed(msgspec.Struct, frozen=True):
     """Why the value could not be kept, when it could not."""
 
 
+COMPLETED: Final = Completed()
+"""The ending of most jobs."""
+
+
 class Retried(msgspec.Struct, frozen=True):
     """The attempt failed and another follows after `delay_us`."""
 

@@ -124,7 +124,7 @@ async def test_leases_are_renewed_beside_one_that_cannot_be(
         on_stuck=lambda _: None,
     )
     for job in ("a", "bad", "b"):
-        leases.take("q", job, lease, time.monotonic() + 60)
+        leases.take("q", lease, [(job, time.monotonic() + 60)])
     await heart._renew_all(rig.engine)
     ends = dict((await rig.dump())["running"])
     assert ends == {"a": T0 + 5 * SECOND + LEASE, "bad": T0 + LEASE, "b": T0 + 5 * SECOND + LEASE}

@@ -68,6 +68,13 @@ def seal(priority: int, facts: Facts, body: bytes) -> bytes:
     return f"{priority:03d} {line}\n".encode() + body
 
 
+def opened(spec: bytes) -> tuple[int, bool, bytes]:
+    """The priority, whether the job is chained, and the producer's bytes."""
+    if spec[3] == 10:
+        return int(spec[:3]), False, spec[4:]
+    return priority_of(spec), is_chained(spec), body_of(spec)
+
+
 def priority_of(spec: bytes) -> int:
     """The priority the job was enqueued with."""
     return int(spec[:3])

@@ -56,16 +56,16 @@ class Turn(NamedTuple):
     """What the worker says of itself with a sweep: pid, version and host."""
 
 
-class Claim(NamedTuple):
+class Claim(msgspec.Struct, frozen=True, gc=False):
     """A job leased to this worker."""
 
     id: str
     lease: str
     spec: bytes | None
     score: float
-    attempts: int
-    losses: int
-    priority: int
+    attempts: int = 0
+    losses: int = 0
+    priority: int = 0
     """What it was changed to; 0 when it has the one it was enqueued with."""
     origin: str = ""
     """The first job of its line of retries; empty when that is this one."""
@@ -182,9 +182,10 @@ def read_exchange(reply: Sequence[Any], lease: str) -> Exchanged:
         facts[i]: (*facts[i + 1 : i + 4], facts[i + 4].decode(), *facts[i + 5 : i + 8])
         for i in range(0, len(facts), 8)
     }
-    nothing = (0, 0, 0, "", 0, 0, 0)
     claimed = [
-        Claim(job.decode(), lease, spec, float(score), *history.get(job, nothing))
+        Claim(job.decode(), lease, spec, float(score), *history[job])
+        if job in history
+        else Claim(job.decode(), lease, spec, float(score))
         for job, score, spec in zip(popped[::2], popped[1::2], specs, strict=True)
     ]
     return Exchanged(

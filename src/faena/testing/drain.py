@@ -224,13 +224,11 @@ class _Line:
             await self._notes.flush(one.id)
         turn = Turn(self._calls(), want, settled)
         answer = await self._engine.exchange(self._home, self._caller, WORKER, turn)
-        for one in settled:
-            self._leases.end(self._home, one.id, one.lease)
+        self._leases.settled(self._home, settled)
         for late in answer.expired:
             self._on_ran(await self._not_run(late, answer.now))
         until = time.monotonic() + _LEASE_S
-        for claim in answer.claimed:
-            self._leases.take(self._home, claim.id, claim.lease, until)
+        self._leases.take(self._home, turn.call, [(one.id, until) for one in answer.claimed])
         self.next_at = answer.next_at
         self.executor.start(answer.claimed, answer.now)
         return answer

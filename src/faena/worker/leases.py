@@ -4,7 +4,10 @@ thread, which renews them. Single dict operations are atomic, so neither needs a
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import NamedTuple
+
+from faena.engine.scripts import Settlement
 
 
 class Held(NamedTuple):
@@ -20,9 +23,15 @@ class Leases:
     def __init__(self) -> None:
         self._held: dict[str, dict[str, Held]] = {}
 
-    def take(self, home: str, job_id: str, lease: str, until: float) -> None:
-        """Hold a lease until it ends, or its handler's time is so long over that it is stuck."""
-        self._held.setdefault(home, {})[job_id] = Held(lease, until)
+    def take(self, home: str, lease: str, jobs: Iterable[tuple[str, float]]) -> None:
+        """Hold a lease on jobs, each until it ends, or its handler's time is so long over that it
+        is stuck: (id, until) pairs."""
+        mine = self._held.setdefault(home, {})
+        held = Held(lease, 0.0)
+        for job_id, until in jobs:
+            if held.until != until:
+                held = Held(lease, until)
+            mine[job_id] = held
 
     def end(self, home: str, job_id: str, lease: str) -> None:
         """Forget a lease that was settled or lost; a newer one on the same job stays."""
@@ -30,6 +39,19 @@ class Leases:
         held = jobs.get(job_id)
         if held is not None and held.lease == lease:
             del jobs[job_id]
+
+    def settled(self, home: str, settlements: Iterable[Settlement]) -> None:
+        """End the leases of jobs that are settled."""
+        jobs = self._held.get(home, {})
+        for job_id, lease, _ in settlements:
+            held = jobs.get(job_id)
+            if held is not None and held.lease == lease:
+                del jobs[job_id]
+
+    def held(self, home: str, ids: Iterable[str]) -> list[tuple[str, str]]:
+        """Those of the jobs on which a lease is held, each with its lease."""
+        jobs = self._held.get(home)
+        return [(job, jobs[job].lease) for job in ids if job in jobs] if jobs else []
 
     def lease_of(self, home: str, job_id: str) -> str | None:
         """The lease held on a job, if any."""

@@ -52,7 +52,13 @@ class Attempt:
     )
 
     def __init__(
-        self, claim: Claim, handler: Handler, job: Job, timeout_s: float, retry: Retry | None = None
+        self,
+        claim: Claim,
+        handler: Handler,
+        job: Job,
+        timeout_s: float,
+        retry: Retry | None = None,
+        started: float | None = None,
     ) -> None:
         self.claim = claim
         self.handler = handler
@@ -62,7 +68,7 @@ class Attempt:
         self.payload: Any = None
         self.expires_s: float | None = None
         """How long from now on it may wait for its call; None for any time."""
-        self.started = time.monotonic()
+        self.started = time.monotonic() if started is None else started
         self.stop: Stop | None = None
         """Set once, by whoever was first to end it early."""
         self.task: asyncio.Task[Any] | None = None
@@ -71,11 +77,6 @@ class Attempt:
         self.interrupt: Callable[[], object] | None = None
         """How a thread or a process is stopped; None for a coroutine, whose task is cancelled.
         False is its answer when the function goes on for other jobs."""
-
-    def begin(self) -> None:
-        """Called at its first step; raises when it was told to stop before."""
-        if self.stop is not None:
-            raise asyncio.CancelledError
 
     def end_early(self, why: Stop) -> bool:
         """Tell the handler to stop, and whether that is to end it. The first reason stands."""

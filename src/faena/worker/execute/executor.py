@@ -15,7 +15,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextvars import copy_context
 from typing import Any, Protocol
 
@@ -28,7 +28,7 @@ from faena.errors import PayloadError
 from faena.job import Job, Notes, Spec
 from faena.middleware import Middleware, wrap_execute
 from faena.options import DeadLetters
-from faena.outcomes import Completed, Outcome, Snoozed
+from faena.outcomes import COMPLETED, Completed, Outcome
 from faena.worker.execute.attempt import Attempt, Stop
 from faena.worker.execute.judge import Judge
 from faena.worker.execute.log_lines import tell_end
@@ -99,7 +99,7 @@ class Executor:
     def start(self, claims: Sequence[Claim], now: int) -> None:
         """Begin an attempt for each claim; outcomes arrive through `on_done`."""
         self._judge.now = now
-        begun = [attempt for claim in claims if (attempt := self._begin(claim))]
+        begun = self._begin(claims)
         if self._has_batches:
             begun = self._set_apart(begun)
         if begun:
@@ -132,51 +132,52 @@ class Executor:
 
     # -- before the handler -------------------------------------------------------------------
 
-    def _begin(self, claim: Claim) -> Attempt | None:
+    def _begin(self, claims: Sequence[Claim]) -> list[Attempt]:
+        begun: list[Attempt] = []
+        started = time.monotonic()
+        for claim in claims:
+            try:
+                attempt = self._prepare(claim, started)
+            except Exception as error:  # noqa: BLE001 - whatever a spec or a codec does
+                attempt = self._judge.unreadable(claim, error)
+            if isinstance(attempt, Attempt):
+                self._running[claim.id] = attempt
+                begun.append(attempt)
+            else:
+                self._settle(claim, attempt, None)
+                self._on_free()
+        return begun
+
+    def _prepare(self, claim: Claim, started: float) -> Attempt | Outcome:
+        """An outcome when it is too late, or is put off since this worker does not know the task,
+        or only an older version of it."""
         if claim.expires_at and (late := self._judge.too_late(claim)):
-            return self._refuse(claim, late)
-        try:
-            attempt = self._prepare(claim)
-        except Exception as error:  # noqa: BLE001 - whatever a spec or a codec does
-            return self._refuse(claim, self._judge.unreadable(claim, error))
-        if isinstance(attempt, Snoozed):
-            return self._refuse(claim, attempt)
-        self._running[claim.id] = attempt
-        return attempt
-
-    def _refuse(self, claim: Claim, outcome: Outcome) -> None:
-        self._settle(claim, outcome, None)
-        self._on_free()
-
-    def _prepare(self, claim: Claim) -> Attempt | Snoozed:
-        """Put off when this worker does not know the task, or only an older version of it."""
+            return late
         if claim.spec is None:
             raise PayloadError("the job has lost its spec")
-        spec = _spec_decoder.decode(envelope.body_of(claim.spec))
+        priority, is_chained, body = envelope.opened(claim.spec)
+        spec = _spec_decoder.decode(body)
         handler = self._handlers.get(spec.task)
         if handler is None or spec.version > handler.version:
             return self._parking.park(spec)
-        job = Job(self._queue, claim.id, spec, attempt=claim.attempts + 1)
+        priority = claim.priority or priority
+        worth = 0 if is_chained else priority * handler.age_step_us
+        retry = handler.retry_of(spec.attempts, spec.retry)
+        job = Job(self._queue, claim.id, spec, attempt=claim.attempts + 1, notes=self._notes)
         job.losses = claim.losses
         job.origin = claim.origin or claim.id
         job.worker = self._worker
-        job.attach(self._notes)
-        priority = claim.priority or envelope.priority_of(claim.spec)
-        timeout_s = handler.timeout_of(spec.timeout_us, priority) / 1e6
-        worth = priority * handler.age_step_us
-        retry = handler.retry_of(spec.attempts, spec.retry)
         job.max_attempts = retry.attempts
-        job.enqueued_us = claim.enqueued_at or _taken_in(claim.score, claim.spec, worth)
+        job.enqueued_us = claim.enqueued_at or int(claim.score) - worth
         job.started_us = self._judge.now
-        attempt = Attempt(claim, handler, job, timeout_s, retry)
+        timeout_s = handler.timeout_of(spec.timeout_us, priority) / 1e6
+        attempt = Attempt(claim, handler, job, timeout_s, retry, started)
         if claim.expires_at:
             attempt.expires_s = (claim.expires_at - self._judge.now) / 1e6
+        if handler.payload is not None:
+            attempt.payload = handler.payload.decode(spec.payload)
         if handler.place == "process":
             attempt.payload = bytes(spec.payload)
-            if handler.payload is not None:
-                handler.payload.decode(attempt.payload)
-        elif handler.payload is not None:
-            attempt.payload = handler.payload.decode(spec.payload)
         return attempt
 
     def _arm(self, begun: Sequence[Attempt]) -> None:
@@ -235,7 +236,7 @@ class Executor:
         until = time.monotonic() + _TURN_S
         while self._pending:
             attempt = self._pending.popleft()
-            if self._pending:
+            if self._pending and not self._is_runner_due:
                 self._call_runner()
             attempt.task = task
             await self._run(attempt)
@@ -247,26 +248,33 @@ class Executor:
 
     async def _run(self, attempt: Attempt) -> None:
         try:
-            attempt.begin()
-            value = await self._call(attempt)
-            is_encoded = attempt.handler.place == "process" and not self._middleware
-            outcome = self._judge.returned(attempt, value, is_encoded=is_encoded)
+            if attempt.stop is not None:
+                raise asyncio.CancelledError  # noqa: TRY301 - told to stop before its first step
+            handler = attempt.handler
+            if self._middleware:
+                value = await self._wrapped(attempt)
+            elif handler.place == "async":
+                value = await handler.function(*handler.arguments(attempt.payload, attempt.job))
+            else:
+                value = await self._call(attempt)
+            if value is None and attempt.stop is None:
+                outcome = COMPLETED
+            else:
+                is_encoded = handler.place == "process" and not self._middleware
+                outcome = self._judge.returned(attempt, value, is_encoded=is_encoded)
         except BaseException as error:  # noqa: BLE001 - the border: a handler may raise anything
             outcome = self._judge.raised(attempt, error)
         self._end(attempt, outcome)
 
-    async def _call(self, attempt: Attempt) -> Any:
-        if not self._middleware:
-            return await self._invoke(attempt)
-
+    def _wrapped(self, attempt: Attempt) -> Awaitable[Any]:
         async def innermost(_job: Job) -> Any:
-            value, handler = await self._invoke(attempt), attempt.handler
+            value, handler = await self._call(attempt), attempt.handler
             is_encoded = handler.place == "process" and isinstance(value, bytes)
             return handler.result.decode(value) if is_encoded else value
 
-        return await wrap_execute(self._middleware, innermost)(attempt.job)
+        return wrap_execute(self._middleware, innermost)(attempt.job)
 
-    async def _invoke(self, attempt: Attempt) -> Any:
+    async def _call(self, attempt: Attempt) -> Any:
         handler = attempt.handler
         if handler.place == "async":
             return await handler.function(*handler.arguments(attempt.payload, attempt.job))
@@ -281,10 +289,12 @@ class Executor:
         self, attempt: Attempt, outcome: Outcome | None, *, is_abandoned: bool = False
     ) -> None:
         """Settle once; the slot is free only when the handler has really ended."""
-        attempt.disarm()
-        if self._running.get(attempt.claim.id) is attempt:
-            del self._running[attempt.claim.id]
-            self._settle(attempt.claim, outcome, attempt)
+        if attempt.timer is not None:
+            attempt.disarm()
+        claim = attempt.claim
+        if self._running.get(claim.id) is attempt:
+            del self._running[claim.id]
+            self._settle(claim, outcome, attempt)
         if not is_abandoned:
             self._on_free()
 
@@ -292,8 +302,3 @@ class Executor:
         if type(outcome) is not Completed:
             tell_end(self._queue, claim, outcome, attempt)
         self._on_done(claim, outcome, attempt)
-
-
-def _taken_in(score: float, spec: bytes, worth: int) -> int:
-    """When a job that never left its place was taken in: its score without its priority's worth."""
-    return int(score) if envelope.is_chained(spec) else int(score) - worth

@@ -17,6 +17,7 @@ from faena.errors import PayloadError
 from faena.job import Job
 from faena.options import DeadLetters
 from faena.outcomes import (
+    COMPLETED,
     Buried,
     Cancelled,
     Completed,
@@ -55,7 +56,7 @@ class Judge:
         if attempt.stop is Stop.LOST:
             return None
         if value is None:
-            return Completed()
+            return COMPLETED
         is_ready = is_encoded or isinstance(value, Unfit)
         result = value if is_ready else attempt.handler.encoded(value)
         if isinstance(result, Unfit):

@@ -159,7 +159,7 @@ class Fetcher:
     def keep(self, attempt: Attempt) -> None:
         """Hold the lease of an attempt whose time counts anew."""
         until = attempt.started + attempt.timeout_s + _GRACE_S
-        self._leases.take(self.home, attempt.claim.id, attempt.claim.lease, until)
+        self._leases.take(self.home, attempt.claim.lease, [(attempt.claim.id, until)])
 
     def room_made(self) -> None:
         """There may be slots again after a refusal."""
@@ -297,8 +297,7 @@ class Fetcher:
 
     def _note(self, turn: Turn, exchanged: Exchanged) -> None:
         self.answered_at = time.monotonic()
-        for settlement in turn.settled:
-            self._leases.end(self.home, settlement.id, settlement.lease)
+        self._leases.settled(self.home, turn.settled)
         tell_losses(self._queue, exchanged)
         claimed = exchanged.claimed
         if len(claimed) < turn.want:
@@ -310,41 +309,29 @@ class Fetcher:
         self._schedule(exchanged)
         if exchanged.has_mail:
             self.on_mail(self.home)
-        for claim in claimed:
-            self._samples.waited(self._wait_us(claim, exchanged.now, self._options))
+        self._samples.waited(_waits_us(exchanged, self._options))
         self._news.set()
 
     def _start(self, exchanged: Exchanged) -> None:
         """Begin what was claimed, and hold its leases: handlers write under them."""
-        if not exchanged.claimed:
+        claimed = exchanged.claimed
+        if not claimed:
             return
-        started = time.monotonic()
-        self._part_with(exchanged.claimed)
-        self.executor.start(exchanged.claimed, exchanged.now)
-        for claim in exchanged.claimed:
-            attempt = self.executor.running.get(claim.id)
-            if attempt is not None:
-                until = started + attempt.timeout_s + _GRACE_S
-                self._leases.take(self.home, claim.id, claim.lease, until)
+        over = time.monotonic() + _GRACE_S
+        self._part_with(claimed)
+        self.executor.start(claimed, exchanged.now)
+        running = self.executor.running
+        begun = [attempt for claim in claimed if (attempt := running.get(claim.id))]
+        held = [(attempt.claim.id, over + attempt.timeout_s) for attempt in begun]
+        self._leases.take(self.home, claimed[0].lease, held)
 
     def _part_with(self, claimed: list[Claim]) -> None:
         """A job claimed again while this worker still held it was lost: the old attempt must end.
 
         The worker froze past its lease, and claims before its heartbeat hears of the loss.
         """
-        for claim in claimed:
-            former = self._leases.lease_of(self.home, claim.id)
-            if former is not None:
-                self.stop_job(claim.id, Stop.LOST, former)
-
-    @staticmethod
-    def _wait_us(claim: Claim, now: int, options: QueueOptions) -> int:
-        """How long the job was ready: its score without what priority and attempts are worth."""
-        if claim.spec and envelope.is_chained(claim.spec):
-            return max(0, int(now - claim.score))
-        priority = claim.priority or (envelope.priority_of(claim.spec) if claim.spec else 0)
-        steps = priority - options.retry_boost * claim.attempts
-        return max(0, int(now - (claim.score - steps * options.age_step_us)))
+        for job_id, former in self._leases.held(self.home, [claim.id for claim in claimed]):
+            self.stop_job(job_id, Stop.LOST, former)
 
     def _schedule(self, exchanged: Exchanged) -> None:
         """Look again when something can change by itself, and at every sweep in any case."""
@@ -369,3 +356,21 @@ class Fetcher:
 def queue_of(home: str) -> str:
     """The queue that a home belongs to, which is what handlers and logs know."""
     return home.partition("/")[0]
+
+
+def _waits_us(exchanged: Exchanged, options: QueueOptions) -> list[int]:
+    """How long each job was ready: its score without what priority and attempts are worth."""
+    now, step_us = exchanged.now, options.age_step_us
+    return [
+        max(0, now - int(claim.score - _steps(claim, options) * step_us))
+        for claim in exchanged.claimed
+    ]
+
+
+def _steps(claim: Claim, options: QueueOptions) -> int:
+    """What a job's score has for its priority and its attempts."""
+    spec = claim.spec or b"000\n"
+    if spec[3] != 10 and envelope.is_chained(spec):
+        return 0
+    priority = claim.priority or envelope.priority_of(spec)
+    return priority - options.retry_boost * claim.attempts

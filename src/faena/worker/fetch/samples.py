@@ -5,6 +5,8 @@ Times are counted in buckets of powers of two microseconds.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 _BUCKETS = 64
 
 
@@ -17,9 +19,11 @@ class Samples:
         self._waits = [0] * _BUCKETS
         self._runs = [0] * _BUCKETS
 
-    def waited(self, us: int) -> None:
-        """A job was ready for so long before it was claimed."""
-        self._waits[us.bit_length()] += 1
+    def waited(self, waits: Iterable[int]) -> None:
+        """Jobs were ready for so long before they were claimed."""
+        counts = self._waits
+        for us in waits:
+            counts[us.bit_length()] += 1
 
     def ran(self, us: int) -> None:
         """An attempt took so long."""

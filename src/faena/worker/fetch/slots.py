@@ -145,11 +145,14 @@ class Slots:
     def give(self, home: str, number: int = 1) -> None:
         """Free slots whose jobs have ended."""
         share = self._shares[home]
+        pool = share.pool
         share.used -= number
-        share.pool.used -= number
+        pool.used -= number
         self._used -= number
-        self._tell(share.pool)
-        self._forget_if_over(home, share)
+        if self._total is not None or len(pool.homes) > 1:
+            self._tell(pool)
+        if share.is_gone:
+            self._forget_if_over(home, share)
 
     def give_back(self, home: str, number: int) -> None:
         """Free slots that were never used; they cost the home no turn."""
