@@ -11,7 +11,7 @@ import asyncio
 import itertools
 from collections import defaultdict
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from faena import Limit
@@ -195,6 +195,11 @@ class Shop:
     stack=st.sampled_from(STACKS[:3]),
     keys=st.lists(st.integers(0, 3), min_size=6, max_size=16),
     steps=st.lists(STEPS, min_size=5, max_size=40),
+)
+@example(  # one that is set aside goes before another that went back
+    stack=STACKS[0],
+    keys=[0, 0, 0, 1, 1, 1],
+    steps=[("add", 1), ("claim", 6), ("edit", 1), ("claim", 1), ("hurry", 1)],
 )
 def test_each_key_starts_what_its_windows_have_room_for_and_no_more(
     valkey: Server, stack: tuple[Limit, ...], keys: list[int], steps: list[tuple[str, int]]

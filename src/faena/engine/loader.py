@@ -26,14 +26,16 @@ from typing import NamedTuple
 _INCLUDE = re.compile(r"^--@include (.+)$", re.MULTILINE)
 _EACH = re.compile(r"^--@each (.+)$", re.MULTILINE)
 _SURE = re.compile(r"^--@sure$", re.MULTILINE)
-_ARRIVALS = re.compile(r"^--@arrivals( claimed)?$", re.MULTILINE)
+_ARRIVALS = re.compile(r"^--@arrivals( itself)?$", re.MULTILINE)
 _FLAGS = re.compile(r"^--@flags (.+)$", re.MULTILINE)
 _DECLARED = re.compile(r"^local (?:function (\w+)|([\w, ]+))", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_TAKE_IN = """arrived = 0
-local is_more = call('XLEN', KEYS[1] .. 'arrivals') > 0
-while is_more do
-  arrived, is_more = arrive()
+_TAKE_IN = """local function take_in()
+  arrived = 0
+  local is_more = call('XLEN', KEYS[1] .. 'arrivals') > 0
+  while is_more do
+    arrived, is_more = arrive()
+  end
 end"""
 _WAKE = "if arrived == 1 then call('ZADD', KEYS[1] .. 'wake', 0, 'work') end"
 _SLOT = "faena_0"
@@ -92,9 +94,10 @@ class _Piece(NamedTuple):
     flags: list[str]
     is_guarded: bool
     """Whether it is taken back when it fails; one that writes and is not says `--@sure`."""
+    is_door: bool
+    """Whether it takes in what arrived before it: it says `--@arrivals`."""
     before: list[str]
-    """What it begins with: where it says `--@arrivals`, what arrived before it is taken in, and a
-    worker woken for it unless the script claims."""
+    """What it begins with: to take that in, and wake a worker for it, unless it does so `itself`."""
 
 
 def _read(root: Traversable, name: str) -> _Piece:
@@ -105,9 +108,10 @@ def _read(root: Traversable, name: str) -> _Piece:
     codes = [_code(part) for part in parts]
     is_guarded = "no-writes" not in flags and not _SURE.search(body)
     arrivals = _ARRIVALS.search(body)
-    before = [] if arrivals is None else [_TAKE_IN] if arrivals.group(1) else [_TAKE_IN, _WAKE]
+    is_door = arrivals is not None
+    before = ["take_in()", _WAKE] if arrivals is not None and not arrivals.group(1) else []
     nested = _nested(codes, [*each, _code(body)])
-    return _Piece(nested, each, _code(body), flags, is_guarded, before)
+    return _Piece(nested, each, _code(body), flags, is_guarded, is_door, before)
 
 
 def _nested(parts: list[str], rest: list[str]) -> list[str]:
@@ -170,7 +174,7 @@ def _alone(piece: _Piece) -> str:
     """As a script. Its body is a function too: a chunk may have 200 local variables and no more."""
     flags = f" flags={','.join(piece.flags)}" if piece.flags else ""
     head = [_journal(), "local call = noted"] if piece.is_guarded else ["local call = redis.call"]
-    if piece.before:
+    if piece.is_door:
         head.append(_arrive())
     run = "return guarded(run)" if piece.is_guarded else "return run()"
     body = ["local function run()", *piece.before, piece.body, "end", run]
@@ -184,7 +188,7 @@ def _arrive() -> str:
     each = [line for part in parts for line in _EACH.findall(part)]
     function = ["arrive = function()", *each, "return take_in_arrivals()", "end"]
     nested = _nested([_code(part) for part in parts], [*each, "take_in_arrivals"])
-    return "\n".join(["local arrive, arrived", "do", *nested, *function, "end"])
+    return "\n".join(["local arrive, arrived", "do", *nested, *function, "end", _TAKE_IN])
 
 
 def _journal() -> str:

@@ -55,6 +55,7 @@ elseif state == 'ready' and not chain then
   call('ZADD', key('ready'), score, id)
   if name and call('ZSCORE', key('aside:' .. name), id) then
     call('ZADD', key('aside:' .. name), score, id)
+    call('ZADD', key('aside'), now, name)   -- it may go before those that went back
   elseif lane then
     call('ZADD', key('lane:' .. lane), score, id)
   end

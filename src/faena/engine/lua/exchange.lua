@@ -14,19 +14,21 @@
 -- refuses  UNCONFIGURED · OVERTAKEN
 --@flags allow-oom
 --@sure
---@arrivals claimed
---@include now, check, conf, replay, tally, mark, settle, gate, claim, late, key_limit, wake, turn, letter, presence, quiet, repeat_answer
+--@arrivals itself
+--@include now, hand_over, check, conf, replay, tally, mark, settle, gate, claim, late, key_limit, wake, turn, letter, presence, quiet, repeat_answer
 local PRESENCE_US = 30000000   -- a worker signs in at every sweep, whatever its leases
 local PRUNED = 50               -- beyond as many as end, so that a backlog of finished jobs shrinks
 local CLAIMED_WHEN_BUSY = 50    -- when the call has brought many jobs back as well
 
 local now, caller, lease, worker = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
-local want, sweep_us, plain = size_of(5), nil, size_of(9)
+local want, sweep_us, plain = size_of(5), sweep_of(6), size_of(9)
 local kept, least_us, samples = size_of(10 + 2 * plain), instant_of(8), ARGV[7] ~= '' and unpacked(ARGV[7]) or {}
 check(caller and is_word(lease) and is_word(worker), 'caller, call and worker')
-if ARGV[6] ~= '' then
-  sweep_us = number_in(string.match(ARGV[6], '^%d+'))
-  check(sweep_us and sweep_us <= LATEST, 'a sweep')
+local handed, is_empty = hand_over(caller, lease, worker, now, least_us)
+if handed then
+  return handed
+elseif not is_empty then
+  take_in()
 end
 local answered, overtaken = replayed(caller, lease)
 if answered then

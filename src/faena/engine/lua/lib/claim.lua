@@ -1,6 +1,6 @@
 --- Take ready jobs in order of score and lease them to a worker.
 -- The lease id is the call's id: a job is claimed at most once in a call, so (job, lease) is unique.
---@include key, tally, mark, score, share, facts_of, fact, lane, place, specs, cost, key_limit, fair, straggler, late, quiet
+--@include key, tally, mark, score, share, facts_of, fact, lane, place, specs, cost, key_limit, fair, straggler, late, lease, quiet
 
 --- A lease names the chain of its job, which is in its spec.
 local function note_chains(records, specs)
@@ -12,10 +12,8 @@ local function note_chains(records, specs)
   end
 end
 
--- Small hashes with values of up to 64 bytes are listpacks, where each access is O(n): records are
--- made longer than that.
 local function lease_all(taken, specs, lease, worker, now, deadline)
-  local shared = string.format('%-49s ', lease .. ' ' .. whole(now) .. ' ' .. worker)
+  local shared = lease_stem(lease, now, worker)
   local ids, popped, endings = taken.ids, taken.popped, taken.endings
   local records, running, until_at = {}, {}, whole(deadline)
   for number = 1, #ids do

@@ -2,30 +2,45 @@
 -- `enqueue` would do for it, without the tables of an intake, which cost more than its commands.
 --@include read, check, key, conf, replay, tally, score
 
---- Returns the answer and the settings, or nil with nothing written when there is more to say: the queue is
--- bounded, moved or unknown, the job's id is known, it must take turns with tenants' jobs, or the call was made before.
-local function take_in_lone(id, spec, caller, id_of_call, epoch, now)
+--- The settings and the next stamp and number of a queue that takes in any ordinary job, and where none must take
+-- turns with tenants' jobs; or nil.
+local function lone_terms(now, epoch)
   local clock = call('HMGET', key('clock'), 'digest', 'stamp', 'enqueued', 'laned')
   local conf = conf_of(clock[1])
   if not conf.version or conf.soft or conf.hard or conf.epoch and conf.epoch > (tonumber(epoch) or 0)
     or count_in(clock[4], 0) > 0 then
     return nil
   end
-  check(string.find(spec, '^%d%d%d'), 'a priority')
-  local stamp, enqueued = math.max(number_in(clock[2], 0), now) + 1, count_in(clock[3], 0) + 1
-  local score = score_of(conf, stamp, tonumber(string.sub(spec, 1, 3)), 0)
+  return conf, math.max(number_in(clock[2], 0), now) + 1, count_in(clock[3], 0) + 1
+end
+
+--- Keep a spec and its caller's record; or neither, when the id is known or the call was made before.
+local function keep_lone(id, spec, caller, id_of_call, answers)
   if call('HSETNX', key('specs'), id, spec) == 0 then
-    return nil
+    return false
   end
-  local answers = { now }
   local last = exchange_record(caller, id_of_call, cmsgpack.pack(answers))
   if last and not is_after(last, id_of_call) then
     restore_record(caller, last)
     call('HDEL', key('specs'), id)
+    return false
+  end
+  return true, last
+end
+
+--- Returns the answer and the settings, or nil with nothing written when there is more to say.
+local function take_in_lone(id, spec, caller, id_of_call, epoch, now)
+  local conf, stamp, enqueued = lone_terms(now, epoch)
+  if not conf then
+    return nil
+  end
+  check(string.find(spec, '^%d%d%d'), 'a priority')
+  local score, answers = score_of(conf, stamp, tonumber(string.sub(spec, 1, 3)), 0), { now }
+  if not keep_lone(id, spec, caller, id_of_call, answers) then
     return nil
   end
   call('ZADD', key('ready'), score, id)
   call('HSET', key('clock'), 'stamp', stamp, 'enqueued', enqueued)
-  tell_one('enqueued', id, now, conf.events_kept)
+  tell_one('enqueued', id, now, conf.events_kept, '')
   return answers, conf
 end

@@ -1,7 +1,14 @@
 --- Which workers are there: `workers` by when they are presumed gone, and `about`, what each says of itself.
 --   about   worker -> since · pid · version · host
---@include key
+--@include key, read, check
 local GONE_OF_CALL = 100
+
+--- In how many microseconds the worker sweeps again, of an argument that says it; nil where it is empty.
+local function sweep_of(at)
+  local sweep_us = ARGV[at] ~= '' and number_in(string.match(ARGV[at], '^%d+'))
+  check(ARGV[at] == '' or sweep_us and sweep_us <= LATEST, 'a sweep')
+  return sweep_us or nil
+end
 
 --- A worker is there until an instant, unless it comes again; `sweep` is what it said with its call.
 local function sign_in(worker, until_at, sweep, now)

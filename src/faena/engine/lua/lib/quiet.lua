@@ -4,6 +4,11 @@
 --@each is_quiet = false
 local is_quiet
 
+--- Whether there is nothing at all.
+local function is_idle()
+  return call('EXISTS', key('ready'), key('running'), key('delayed'), key('holds'), key('heads'), key('marks')) == 0
+end
+
 local function look_if_quiet(number)
   is_quiet = number <= 1
     and call('EXISTS', key('running'), key('delayed'), key('holds'), key('heads'), key('marks')) == 0

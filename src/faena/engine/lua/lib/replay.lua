@@ -62,5 +62,9 @@ local function exchange_record(caller, id, answer)
 end
 
 local function restore_record(caller, record)
-  call('SET', key('call:' .. caller), record, 'EX', REPLAY_TTL_S)
+  if record then
+    call('SET', key('call:' .. caller), record, 'EX', REPLAY_TTL_S)
+  else
+    call('DEL', key('call:' .. caller))
+  end
 end

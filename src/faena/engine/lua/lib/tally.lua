@@ -44,13 +44,13 @@ local function minute_of(now)
 end
 
 --- The whole of it, for a call that has done one thing to one job.
-local function tell_one(name, id, now, kept)
+local function tell_one(name, id, now, kept, worker)
   local minute = minute_of(now)
   if bump(minute, name, 1) == 1 then
     call('EXPIRE', minute, STATS_TTL_S)
   end
   if kept and kept > 0 then
-    call('XADD', key('events'), 'MAXLEN', '~', kept, '*', 'at', now, 'worker', '', name, id)
+    call('XADD', key('events'), 'MAXLEN', '~', kept, '*', 'at', now, 'worker', worker, name, id)
   end
 end
 
