@@ -18,6 +18,7 @@ from faena.outcomes import Completed, Snoozed
 from tests._support.rig import SECOND, T0, Rig
 
 STEM = "0123456789ab"
+LINES = ("001", "100", "010 lane=@acme", "010 key=k/1/a/x", "x", "010 at=5")
 Step = Callable[[Rig], Awaitable[Any]]
 
 
@@ -148,9 +149,7 @@ ASKED: dict[str, Step] = {
 
 @pytest.mark.parametrize("want", [1, 10])
 @pytest.mark.parametrize("before", [*HANDED, *ASKED])
-async def test_nobody_can_tell_it_from_a_claim(
-    rig: Rig, twin: Rig, before: str, want: int
-) -> None:
+async def test_nobody_can_tell_it_from_a_claim(rig: Rig, twin: Rig, before: str, want: int) -> None:
     for one in (rig, twin):
         await (HANDED | ASKED)[before](one)
         await leave(one, "job", 2)
@@ -163,7 +162,7 @@ async def test_nobody_can_tell_it_from_a_claim(
     assert was_handed or before not in HANDED
 
 
-@pytest.mark.parametrize("line", ["001", "100", "010 lane=@acme", "010 key=k/1/a/x", "x", "010 at=5"])
+@pytest.mark.parametrize("line", LINES)
 async def test_of_other_lines_as_well(rig: Rig, twin: Rig, line: str) -> None:
     for one in (rig, twin):
         await one.declare()
@@ -183,7 +182,7 @@ async def test_a_call_that_is_sent_again_gets_the_same_job(rig: Rig) -> None:
 
 
 async def test_a_call_that_is_over_takes_no_other_job(rig: Rig) -> None:
-    """Its answer was lost, and the job that it got is settled: the next one is for the next call."""
+    """Its answer was lost and its job is settled: the next job is for the next call."""
     await rig.declare(retain=Retain(completed_count=0))
     await leave(rig, "job", 1)
     await rig.turn(5, call="call0900")
