@@ -97,7 +97,7 @@ class _Piece(NamedTuple):
     is_door: bool
     """Whether it takes in what arrived before it: it says `--@arrivals`."""
     before: list[str]
-    """What it begins with: to take that in, and wake a worker for it, unless it does so `itself`."""
+    """What it begins with: to take that in and wake a worker, unless it does so `itself`."""
 
 
 def _read(root: Traversable, name: str) -> _Piece:
