@@ -30,7 +30,7 @@ class Gate:
 
     async def arrival(self) -> asyncio.StreamWriter:
         """The next handler that has come to the gate."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             writer = await self._arrived.get()
         self._gone.append(writer)
         return writer

@@ -53,5 +53,5 @@ async def working(app: Faena, **options: Any) -> AsyncIterator[Worker]:
 
 async def results(receipts: Sequence[Any]) -> list[Any]:
     """What became of each job, its result or its error."""
-    waiting = [receipt.handle.result(timeout="20s") for receipt in receipts]
+    waiting = [receipt.handle.result(timeout="60s") for receipt in receipts]
     return await asyncio.gather(*waiting, return_exceptions=True)

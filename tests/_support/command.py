@@ -11,17 +11,18 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
-import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import psutil
 
-ROOT = Path(__file__).parents[2]
+from faena.cli import main
+from tests._support.eventually import PATIENCE_S
+from tests._support.forked import ROOT, Forked
+
 _OURS = ("FAENA_", "WORKER_", "REDIS_", "LOG_LEVEL")
 
 
@@ -38,51 +39,28 @@ class Ran(NamedTuple):
         return json.loads(self.out)
 
 
-def run(*args: str, cwd: Path = ROOT, said: str = "", **environ: str) -> Ran:
-    """Run the command to its end; `said` is typed into it."""
-    done = subprocess.run(
-        _argv(*args),
-        cwd=cwd,
-        env=_environ(environ),
-        input=said,
-        capture_output=True,
-        text=True,
-        timeout=25,
-        check=False,
-    )
-    return Ran(done.returncode, done.stdout, done.stderr)
+def run(*args: str, cwd: Path = ROOT, **environ: str) -> Ran:
+    """Run the command to its end."""
+    with TemporaryDirectory(prefix="faena-") as where:
+        out, err = Path(where) / "out", Path(where) / "err"
+        process = Forked(main, args, log=err, out=out, cwd=cwd, environ=_environ(environ))
+        try:
+            code = process.wait(PATIENCE_S)
+        finally:
+            process.kill()
+        return Ran(code, out.read_text(), err.read_text())
 
 
-class Service:
+class Service(Forked):
     """A command that runs until it is told to stop."""
 
     def __init__(self, *args: str, log: Path, cwd: Path = ROOT, **environ: str) -> None:
-        self._log = log
-        with log.open("ab") as file:
-            self._process = subprocess.Popen(
-                _argv(*args),
-                cwd=cwd,
-                env=_environ(environ),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=file,
-                text=True,
-                start_new_session=True,
-            )
-        self._guard = subprocess.Popen(
-            ["/bin/sh", "-c", 'read -r _; kill -9 "$0"', str(self._process.pid)],
-            stdin=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
+        self._log, self._out = log, log.with_name(f"{log.name}.out")
+        super().__init__(main, args, log=log, out=self._out, cwd=cwd, environ=_environ(environ))
 
     @property
     def is_alive(self) -> bool:
-        return self._process.poll() is None
+        return self.code is None
 
     def children(self) -> list[int]:
         """Its worker processes, oldest first."""
@@ -90,9 +68,6 @@ class Service:
             found = [one for one in psutil.Process(self.pid).children() if _lives(one)]
             return [one.pid for one in sorted(found, key=lambda one: one.create_time())]
         return []
-
-    def send(self, number: signal.Signals) -> None:
-        self._process.send_signal(number)
 
     def log(self) -> str:
         """What it and its children wrote to standard error."""
@@ -102,15 +77,10 @@ class Service:
         """How often a worker has said that it serves."""
         return self.log().count(" serves ")
 
-    async def ended(self, *, within: float = 20.0) -> tuple[int, str]:
+    async def ended(self) -> tuple[int, str]:
         """Exit code and standard output, once it has ended."""
-        out, _ = await asyncio.to_thread(self._process.communicate, None, within)
-        return self._process.returncode, out
-
-    def kill(self) -> None:
-        """kill -9 of the parent alone."""
-        self._process.kill()
-        self._process.wait()
+        code = await asyncio.to_thread(self.wait, PATIENCE_S)
+        return code, self._out.read_text()
 
     def __enter__(self) -> Self:
         return self
@@ -124,10 +94,7 @@ class Service:
         family: list[psutil.Process] = []
         with suppress(psutil.Error):
             family = psutil.Process(self.pid).children(recursive=True)
-        self._guard.kill()
-        self._guard.communicate()
-        self._process.kill()
-        self._process.communicate()
+        self.kill()
         for one in family:
             with suppress(psutil.Error):
                 one.kill()
@@ -145,10 +112,6 @@ def _lives(process: psutil.Process) -> bool:
     with suppress(psutil.NoSuchProcess):
         return process.status() != psutil.STATUS_ZOMBIE
     return False
-
-
-def _argv(*args: str) -> list[str]:
-    return [sys.executable, "-P", "-m", "faena.cli", *args]
 
 
 def _environ(given: dict[str, str]) -> dict[str, str]:

@@ -5,90 +5,59 @@
         worker, other = crew.hire(2)
         crew.kill(worker)
 
-Every worker runs `tests._support.hand`, which builds the plan's app (`shop`). None outlives the
-test process: a shell that blocks on a pipe held only by that process kills it, even frozen.
+Every worker runs `hand.main`, which builds the plan's app (`shop`). None outlives the test process.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
-import subprocess
-import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import msgspec
 
+from tests._support.eventually import PATIENCE_S
+from tests._support.forked import Forked
+from tests._support.hand import main
 from tests._support.ledger import Ledger
 from tests._support.shop import Plan
 
-_ROOT = Path(__file__).parents[2]
-_HAND = "tests._support.hand"
 
-
-class Hand:
+class Hand(Forked):
     """One worker process."""
 
-    def __init__(self, plan: msgspec.Struct, log: Path, module: str = _HAND) -> None:
-        with log.open("ab") as file:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", module, msgspec.json.encode(plan).decode()],
-                cwd=_ROOT,
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=file,
-                start_new_session=True,
-            )
-        self._guard = subprocess.Popen(
-            ["/bin/sh", "-c", 'read -r _; kill -9 "$0"', str(self._process.pid)],
-            stdin=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
+    def __init__(self, serve: Callable[[Any], object], plan: msgspec.Struct, log: Path) -> None:
+        super().__init__(serve, plan, log=log)
 
     @property
     def is_alive(self) -> bool:
-        return self._process.poll() is None
-
-    def kill(self) -> None:
-        """kill -9; returns when it is gone."""
-        self._dismiss_guard()
-        self._process.kill()
-        self._process.wait()
+        return self.code is None
 
     def freeze(self) -> None:
         """SIGSTOP: it holds its leases and sockets, and does nothing."""
-        os.kill(self.pid, signal.SIGSTOP)
+        self.send(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        os.kill(self.pid, signal.SIGCONT)
+        self.send(signal.SIGCONT)
 
     def terminate(self) -> None:
         """SIGTERM: it is to finish and leave."""
-        self._process.terminate()
+        self.send(signal.SIGTERM)
 
-    async def ended(self, *, within: float = 15.0) -> int:
+    async def ended(self) -> int:
         """Its exit code, once it has left."""
-        return await asyncio.to_thread(self._process.wait, within)
-
-    def _dismiss_guard(self) -> None:
-        # Before the process is reaped: until then its pid cannot be another's.
-        if self._guard.poll() is None:
-            self._guard.kill()
-            self._guard.communicate()
+        return await asyncio.to_thread(self.wait, PATIENCE_S)
 
 
 class Crew:
     """The workers of one test."""
+
+    serve: Callable[[Any], object] = staticmethod(main)
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -98,7 +67,7 @@ class Crew:
 
     def hire(self, number: int = 1, plan: Plan | None = None) -> list[Hand]:
         """Start more workers; they are up a moment later."""
-        hired = [Hand(plan or self.plan, self._log) for _ in range(number)]
+        hired = [Hand(self.serve, plan or self.plan, self._log) for _ in range(number)]
         self.hands += hired
         return hired
 

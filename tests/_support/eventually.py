@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+PATIENCE_S = 60.0
+"""How long a test waits for what must happen, however slow the machine is."""
+
 
 async def eventually(
-    check: Callable[[], Awaitable[object]] | Callable[[], object], *, within: float = 60.0
+    check: Callable[[], Awaitable[object]] | Callable[[], object], *, within: float = PATIENCE_S
 ) -> None:
     """Return once `check` answers something true; fail the test when it never does."""
     try:

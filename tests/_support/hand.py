@@ -6,11 +6,9 @@ Claims are written to the ledger with the server's own instant of each, which is
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import msgspec
 import uvloop
 
 from faena.engine import Engine
@@ -51,6 +49,6 @@ def _recorded(exchange: Exchange, ledger: Ledger) -> Exchange:
     return recorded
 
 
-if __name__ == "__main__":
+def main(plan: Plan) -> None:
     logging.basicConfig(level=logging.INFO, format="%(process)d %(asctime)s %(message)s")
-    uvloop.run(serve(msgspec.json.decode(sys.argv[1], type=Plan)))
+    uvloop.run(serve(plan))

@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import subprocess
-import sys
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
-import msgspec
 import uvloop
 
 from faena import Faena, Limit, RateLimited, Retain, Retry
@@ -24,12 +20,11 @@ from faena.job import Job
 from faena.worker.supervise.signals import handling, stopping
 from faena.worker.worker import WorkerOptions
 from tests._support.crew import Crew, Hand
-from tests._support.eventually import eventually
+from tests._support.eventually import PATIENCE_S, eventually
 from tests._support.hand import record_claims
 from tests._support.ledger import Ledger
 from tests._support.shop import Plan, Work, task_of
 
-_ROOT = Path(__file__).parents[2]
 QUEUE = "q"
 
 
@@ -52,39 +47,12 @@ class LaneWork(Work, omit_defaults=True):
     limited_ms: int = 0
 
 
-class LaneHand(Hand):
-    """A worker process of a laned shop."""
-
-    def __init__(self, plan: Plan, log: Path) -> None:
-        with log.open("ab") as file:
-            self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "tests._support.lane_shop",
-                    msgspec.json.encode(plan).decode(),
-                ],
-                cwd=_ROOT,
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=file,
-                start_new_session=True,
-            )
-        self._guard = subprocess.Popen(
-            ["/bin/sh", "-c", 'read -r _; kill -9 "$0"', str(self._process.pid)],
-            stdin=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-
-
 class LaneCrew(Crew):
     """The workers of one test of lanes."""
 
-    def hire(self, number: int = 1, plan: Plan | None = None) -> list[Hand]:
-        hired: list[Hand] = [LaneHand(plan or self.plan, self._log) for _ in range(number)]
-        self.hands += hired
-        return hired
+    @staticmethod
+    def serve(plan: LanePlan) -> None:
+        main(plan)
 
     async def lose(self, *numbers: int) -> None:
         """kill -9 of the busiest worker each time so many attempts have begun, and a new one."""
@@ -165,7 +133,7 @@ def _place(one: str) -> dict[str, Any]:
     return {"tenant": tenant, "key": key}
 
 
-async def all_ended(app: Faena, *, within: float = 20.0, **expected: int) -> None:
+async def all_ended(app: Faena, *, within: float = PATIENCE_S, **expected: int) -> None:
     """The queue holds finished jobs only, so many in each state, and its keys add up."""
 
     async def is_done() -> bool:
@@ -189,10 +157,6 @@ async def serve(plan: LanePlan) -> None:
     ledger.write("down")
 
 
-def main(arguments: Sequence[str]) -> None:
+def main(plan: LanePlan) -> None:
     logging.basicConfig(level=logging.INFO, format="%(process)d %(asctime)s %(message)s")
-    uvloop.run(serve(msgspec.json.decode(arguments[0], type=LanePlan)))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+    uvloop.run(serve(plan))

@@ -12,7 +12,7 @@ import msgspec
 
 from faena import Death, Faena, Limit, Queue, Retain, Retry, Task
 from faena.job import Job
-from tests._support.eventually import eventually
+from tests._support.eventually import PATIENCE_S, eventually
 from tests._support.ledger import Ledger
 
 _STEP_S = 0.005
@@ -138,7 +138,7 @@ async def enqueue(
 
 
 async def all_completed(
-    app: Faena, accepted: set[str], *, queue: str = "q", within: float = 20.0
+    app: Faena, accepted: set[str], *, queue: str = "q", within: float = PATIENCE_S
 ) -> None:
     """Every accepted job is completed, no other job is there, and no lease is left."""
 

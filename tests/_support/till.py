@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import sys
 
 import msgspec
 import uvloop
@@ -75,6 +74,6 @@ async def serve(plan: TillPlan) -> None:
             await worker.run()
 
 
-if __name__ == "__main__":
+def main(plan: TillPlan) -> None:
     logging.basicConfig(level=logging.INFO, format="%(process)d %(asctime)s %(message)s")
-    uvloop.run(serve(msgspec.json.decode(sys.argv[1], type=TillPlan)))
+    uvloop.run(serve(plan))

@@ -10,7 +10,6 @@ import asyncio
 import logging
 import os
 import struct
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +107,6 @@ async def keep_time(plan: MonthPlan) -> None:
         await scheduler.run()
 
 
-if __name__ == "__main__":
+def main(plan: MonthPlan) -> None:
     logging.basicConfig(level=logging.ERROR)
-    asyncio.run(keep_time(msgspec.json.decode(sys.argv[1], type=MonthPlan)))
+    asyncio.run(keep_time(plan))

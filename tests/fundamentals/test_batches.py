@@ -17,7 +17,7 @@ async def test_a_handler_is_called_once_for_many_jobs(app: Faena, working: Worki
 
     receipts = await send.enqueue_many([f"user-{number}" for number in range(10)])
     async with working():
-        assert await receipts[7].handle.result(timeout="10s") == "sent to user-7"
+        assert await receipts[7].handle.result(timeout="60s") == "sent to user-7"
     assert [len(call) for call in calls] == [10]
 
 

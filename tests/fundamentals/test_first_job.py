@@ -24,7 +24,7 @@ async def test_a_task_is_enqueued_here_run_by_a_worker_and_its_result_read_here(
     assert receipt.status == "created"
     assert await receipt.handle.state() is State.READY
     async with working():
-        assert await receipt.handle.result(timeout="10s") == "hola, Ana"
+        assert await receipt.handle.result(timeout="60s") == "hola, Ana"
     assert await receipt.handle.state() is State.COMPLETED
 
 
@@ -35,7 +35,7 @@ async def test_a_handler_may_ask_about_its_job(app: Faena, working: Working) -> 
 
     receipt = await describe.enqueue(tenant="org-1", key="invoice-9")
     async with working():
-        told = await receipt.handle.result(timeout="10s")
+        told = await receipt.handle.result(timeout="60s")
     assert told == {"task": "describe", "tenant": "org-1", "key": "invoice-9", "attempt": 1}
 
 
@@ -46,8 +46,8 @@ async def test_many_jobs_travel_together(app: Faena, working: Working) -> None:
 
     receipts = await double.enqueue_many(range(1500))
     async with working():
-        assert await receipts[-1].handle.result(timeout="10s") == 2998
-        assert await receipts[0].handle.result(timeout="10s") == 0
+        assert await receipts[-1].handle.result(timeout="60s") == 2998
+        assert await receipts[0].handle.result(timeout="60s") == 0
 
 
 async def test_a_task_can_still_be_called_as_the_function_it_is(app: Faena) -> None:

@@ -97,7 +97,7 @@ async def test_max_running_bounds_all_workers_together(app: Faena, working: Work
     receipts = await call.enqueue_many(range(12))
     async with working(), working():
         for receipt in receipts:
-            await receipt.handle.result(timeout="10s")
+            await receipt.handle.result(timeout="60s")
     assert peak == 2
 
 

@@ -21,7 +21,7 @@ async def test_progress_and_log_lines_of_a_finished_job_are_kept(
 
     receipt = await export.enqueue(4)
     async with working():
-        assert await receipt.handle.result(timeout="10s") == 4
+        assert await receipt.handle.result(timeout="60s") == 4
     view = await receipt.handle.view()
     assert view is not None
     assert view.progress == 100
@@ -45,7 +45,7 @@ async def test_progress_is_seen_while_the_job_runs(app: Faena, working: Working)
     async with working():
         await eventually(is_told)
         go_on.set()
-        await receipt.handle.result(timeout="10s")
+        await receipt.handle.result(timeout="60s")
 
 
 async def test_a_thread_may_tell_its_progress_too(app: Faena, working: Working) -> None:
@@ -56,7 +56,7 @@ async def test_a_thread_may_tell_its_progress_too(app: Faena, working: Working) 
 
     receipt = await export.enqueue()
     async with working():
-        await receipt.handle.result(timeout="10s")
+        await receipt.handle.result(timeout="60s")
     view = await receipt.handle.view()
     assert view is not None
     assert (view.log, view.progress) == (("from a thread",), 50)

@@ -73,7 +73,7 @@ async def test_jobs_that_are_too_few_are_called_when_the_first_has_waited(app: F
     async with working(app):
         assert await results(receipts) == ["a", "b", "c"]
         (later,) = await bulk.task.enqueue_many([*"d"])
-        assert await later.handle.result(timeout="20s") == "d"
+        assert await later.handle.result(timeout="60s") == "d"
     assert bulk.calls == [["a", "b", "c"], ["d"]]
 
 
@@ -297,7 +297,7 @@ async def test_a_payload_that_does_not_fit_fails_its_own_job_alone(
     async with other:
         receipts = await loose.enqueue_many([1, "two", 3, 4])
         async with working(app):
-            good = [add.handle(receipts[at].id).result(timeout="20s") for at in (0, 2, 3)]
+            good = [add.handle(receipts[at].id).result(timeout="60s") for at in (0, 2, 3)]
             assert await asyncio.gather(*good) == [1, 3, 4]
         bad = await receipts[1].handle.view()
     assert calls == [[1, 3, 4]]

@@ -70,7 +70,7 @@ async def test_a_job_that_is_cancelled_while_it_waits_is_left_out(app: Faena) ->
         await until_it_has(worker, 2)
         assert await first.handle.cancel() == "asked"
         with pytest.raises(JobCancelled):
-            await first.handle.result(timeout="20s")
+            await first.handle.result(timeout="60s")
         others = await bulk.task.enqueue_many([*"cd"])
         assert await results([second, *others]) == ["b", "c", "d"]
     assert bulk.calls == [["b", "c", "d"]]
@@ -272,7 +272,7 @@ async def test_a_job_is_stopped_in_the_middleware_that_goes_on_after_the_call(
             await ended.wait()
             await receipt.handle.cancel()
             with pytest.raises(JobCancelled):
-                await receipt.handle.result(timeout="20s")
+                await receipt.handle.result(timeout="60s")
         await bulk.queue.obliterate(force=True)
 
 
@@ -287,7 +287,7 @@ async def test_a_job_whose_middleware_gives_up_is_left_out(valkey: Server, names
         async with working(app):
             hasty = await bulk.task.enqueue("a", key="hasty")
             with pytest.raises(JobFailed, match="TimeoutError"):
-                await hasty.handle.result(timeout="20s")
+                await hasty.handle.result(timeout="60s")
             assert await results(await bulk.task.enqueue_many([*"bcd"])) == ["b", "c", "d"]
         await bulk.queue.obliterate(force=True)
     assert bulk.calls == [["b", "c", "d"]]

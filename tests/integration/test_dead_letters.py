@@ -165,7 +165,7 @@ async def test_a_redrive_that_is_over_does_not_wait_for_its_rate(
 ) -> None:
     async with shop(valkey, namespace) as one:
         await one.bury(1)
-        async with one.working(), asyncio.timeout(30):
+        async with one.working(), asyncio.timeout(60):
             view = await one.desk.redrive("mail", rate="1/h", canary=canary)
         assert (view.state, view.moved) == (state, 1)
 
@@ -185,7 +185,7 @@ async def test_a_redrive_is_seen_and_stopped_while_a_tenant_moves(
             await eventually(lambda: 99 in one.begun)
             await one.mail.tenant("slow").dedicate(wait="100ms")
             assert (await one.mail.homes()).is_moving
-            async with asyncio.timeout(20):  # a decision about jobs would wait for the move
+            async with asyncio.timeout(60):  # a decision about jobs would wait for the move
                 assert [each.id for each in await one.desk.redrives("mail")] == [seen[0].id]
                 assert (await one.desk.stop_redrive("mail", seen[0].id)).state == "stopped"
             one.gate.set()

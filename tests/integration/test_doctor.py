@@ -163,7 +163,7 @@ async def test_a_replica_is_no_place_for_jobs(shared: Server) -> None:
 
 async def test_every_node_of_a_cluster_is_examined() -> None:
     with Clustered() as fleet:
-        await eventually(fleet.is_ready, within=20)
+        await eventually(fleet.is_ready)
         wire = Wire(Address.parse(fleet.url))
         findings = await examine(wire)
         await wire.close()

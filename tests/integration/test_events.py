@@ -41,7 +41,7 @@ def sending(app: Faena, **options: Any) -> tuple[Queue, Any]:
 async def take(events: AsyncGenerator[Event], number: int) -> list[Event]:
     """So many of them, after which the reader ends."""
     taken: list[Event] = []
-    async with aclosing(events), asyncio.timeout(20):
+    async with aclosing(events), asyncio.timeout(60):
         async for event in events:
             taken.append(event)
             if len(taken) == number:
@@ -71,7 +71,7 @@ async def test_what_comes_is_told_and_nothing_from_before(app: Faena) -> None:
     _, send = sending(app)
     before, after = await send.enqueue(1), list[str]()
     events = app.events()
-    async with aclosing(events), asyncio.timeout(20):
+    async with aclosing(events), asyncio.timeout(60):
         waiting = asyncio.ensure_future(anext(events))
         while not waiting.done():  # whenever it has begun
             after.append((await send.enqueue(2)).id)
@@ -178,7 +178,7 @@ async def test_all_shards_are_read_also_those_that_come_later(app: Faena) -> Non
     tenants = [f"t{number}" for number in range(8)]
     seen: set[str | None] = set()
     events = app.events("mail", since="start", kinds=["enqueued"])
-    async with aclosing(events), asyncio.timeout(25):
+    async with aclosing(events), asyncio.timeout(60):
         wanted = {(await send.enqueue(1, tenant=tenant)).id for tenant in tenants}
         while seen != wanted:
             seen.add((await anext(events)).job)
@@ -194,7 +194,7 @@ async def test_all_shards_are_read_also_those_that_come_later(app: Faena) -> Non
 async def test_a_reader_survives_lost_connections(app: Faena, valkey: Server) -> None:
     _, send = sending(app)
     events = app.events("mail", since="start")
-    async with aclosing(events), asyncio.timeout(25):
+    async with aclosing(events), asyncio.timeout(60):
         for _ in range(4):
             receipt = await send.enqueue(1)
             assert (await anext(events)).job == receipt.id

@@ -50,7 +50,7 @@ async def test_whoever_shares_a_failed_first_use_is_told_why_and_the_next_one_co
     with Server("appendonly no", "maxmemory-policy allkeys-lru", unix=True) as server:
         app = Faena("shop", server.url)
         task = task_on(app)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             failed = await at_once(3, task)
         assert [type(one) for one in failed] == [ConfigError] * 3
         with server.client() as client:

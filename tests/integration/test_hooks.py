@@ -128,7 +128,7 @@ async def test_a_job_in_a_process_of_its_own_has_one_hook(valkey: Server, namesp
         try:
             receipts = await work.enqueue_many(["no such word", "exit"])
             async with working(shop):
-                await eventually(lambda: rang(apart, "work.on_dead", times=2), within=20)
+                await eventually(lambda: rang(apart, "work.on_dead", times=2))
             assert await rang(apart, "work.on_dead", times=2)
         finally:
             await apart.obliterate(force=True)

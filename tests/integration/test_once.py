@@ -182,7 +182,7 @@ async def test_an_attempt_that_is_stopped_gives_its_work_up(till: Queue, ending:
     if ending == "cancel":
         await receipt.handle.cancel()
         with pytest.raises(JobCancelled):
-            await receipt.handle.result("10s")
+            await receipt.handle.result("60s")
     elif ending == "timeout":
 
         async def has_failed() -> bool:

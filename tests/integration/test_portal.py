@@ -47,7 +47,7 @@ def test_every_operation_has_a_form_without_an_event_loop(app: Faena) -> None:
     assert app.sync.state(late.handle) == "delayed"
     assert app.sync.cancel(late.handle) == "cancelled"
     app.sync.run(_work(app))
-    assert app.sync.result(receipt.handle, timeout="5s") == "HOLA"
+    assert app.sync.result(receipt.handle, timeout="60s") == "HOLA"
     with pytest.raises(JobCancelled):
         app.sync.result(late.handle)
     with pytest.raises(PayloadError, match="expected str, got int"):
@@ -126,7 +126,7 @@ async def test_a_handler_in_a_thread_may_use_the_portal(app: Faena) -> None:
         receipt = await parent.enqueue(4)
         worker = await app.worker()
         serving = asyncio.create_task(worker.run())
-        assert await receipt.handle.result(timeout="10s") == 41
+        assert await receipt.handle.result(timeout="60s") == 41
         worker.stop()
         await serving
 
@@ -153,7 +153,7 @@ def test_closing_tells_those_who_still_wait(app: Faena) -> None:
         app.sync.run(_until_awaited(app, receipt.id))
         app.sync.close()
         with pytest.raises(StoreUnavailable, match="closed"):
-            waiting.result(5)
+            waiting.result(60)
 
 
 async def _until_awaited(app: Faena, job_id: str) -> None:
@@ -351,7 +351,7 @@ def test_ctrl_c_at_any_moment_neither_hangs_nor_leaves_anything_behind(program: 
                 ended += 1
 
         async def left():
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while tasks := {task for task in asyncio.all_tasks() - {asyncio.current_task()}
                                 if "faena/task.py" in repr(task)}:
                     await asyncio.sleep(0)
@@ -422,14 +422,14 @@ def test_the_coroutine_of_an_interrupted_wait_is_cancelled(
             ended.set()
 
     def interrupted(_call: object) -> None:
-        assert began.wait(20)
+        assert began.wait(60)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr(door._Call, "wait", interrupted)
         with pytest.raises(KeyboardInterrupt):
             app.sync.run(work())
-    assert ended.wait(20)
+    assert ended.wait(60)
 
 
 def test_a_forked_child_begins_no_call_of_its_parent(app: Faena) -> None:

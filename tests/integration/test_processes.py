@@ -99,7 +99,7 @@ async def test_all_jobs_that_hold_a_slot_run_at_the_same_time(worker: None, gate
     arrived = [await gate.arrival() for _ in range(6)]
     for handler in arrived:
         handler.write(b".")
-    pids = {await receipt.handle.result("20s") for receipt in receipts}
+    pids = {await receipt.handle.result("60s") for receipt in receipts}
     assert len(pids) == 6
     views = [await receipt.handle.view() for receipt in receipts]
     assert [len(view.errors) for view in views if view] == [0] * 6
@@ -143,12 +143,12 @@ async def test_progress_that_cannot_be_told_is_refused_in_the_handler(
     worker: None, kind: str, told: str
 ) -> None:
     receipt = await apart.report.enqueue(kind)
-    assert told in await receipt.handle.result("20s")
+    assert told in await receipt.handle.result("60s")
 
 
 async def test_long_lines_and_odd_characters_reach_the_log(worker: None) -> None:
     receipt = await apart.chat.enqueue()
-    await receipt.handle.result("20s")
+    await receipt.handle.result("60s")
     view = await receipt.handle.view()
     assert view is not None
     assert view.log == ("\N{GRINNING FACE}" * 4096, "\\udc80 alone")
@@ -202,22 +202,22 @@ async def test_an_interrupted_call_ends_at_once_and_the_next_one_has_another_pro
 
 
 async def test_an_idle_process_that_dies_is_replaced(worker: None) -> None:
-    pid = await (await apart.here.enqueue()).handle.result("20s")
+    pid = await (await apart.here.enqueue()).handle.result("60s")
     os.kill(pid, signal.SIGKILL)
-    assert await (await apart.here.enqueue()).handle.result("20s") != pid
+    assert await (await apart.here.enqueue()).handle.result("60s") != pid
 
 
 async def test_a_batch_runs_in_one_process_and_each_job_has_its_own_ending(worker: None) -> None:
     receipts = await apart.pack.enqueue_many(["abc", "bad", "off"])
-    assert await receipts[0].handle.result("20s") == "ABC"
+    assert await receipts[0].handle.result("60s") == "ABC"
     with pytest.raises(JobFailed, match="Discard: off"):
-        await receipts[2].handle.result("20s")
+        await receipts[2].handle.result("60s")
     views = [await receipt.handle.view() for receipt in receipts]
     lines = [view.log[0].split(" in ") for view in views if view]
     assert [word for word, _ in lines] == ["abc", "bad", "off"]
     assert len({pid for _, pid in lines}) == 1
     more = await apart.pack.enqueue_many(["odd", "def"])  # with "bad", which comes again
-    assert await more[1].handle.result("20s") == "DEF"
+    assert await more[1].handle.result("60s") == "DEF"
     odd = await more[0].handle.view()
     assert odd is not None
     assert (odd.state, odd.result, odd.errors) == ("completed", None, ())
@@ -228,7 +228,7 @@ async def test_a_process_that_dies_fails_every_job_of_its_batch(worker: None) ->
     receipts = await apart.pack.enqueue_many(["abc", "def", "die"])
     for receipt in receipts:
         with pytest.raises(JobFailed, match="its process ended with code 3"):
-            await receipt.handle.result("20s")
+            await receipt.handle.result("60s")
 
 
 async def test_the_process_of_a_batch_is_killed_when_all_its_jobs_are_cancelled(
@@ -240,4 +240,4 @@ async def test_the_process_of_a_batch_is_killed_when_all_its_jobs_are_cancelled(
         assert await receipt.handle.cancel() == "asked"
     for receipt in receipts:
         with pytest.raises(JobCancelled):
-            await receipt.handle.result("20s")
+            await receipt.handle.result("60s")

@@ -66,15 +66,15 @@ async def test_another_worker_carries_on_when_the_one_that_drives_is_killed(
                 async def is_at_it() -> bool:
                     return (await state(redrive))[1] > 40
 
-                await eventually(is_at_it, within=30)
+                await eventually(is_at_it)
                 os.kill(worker.children()[0], signal.SIGKILL)
                 assert (await state(redrive))[1] < NUMBER
 
                 async def is_done() -> bool:
                     return await state(redrive) == ("done", NUMBER)
 
-                await eventually(is_done, within=40)
-                await eventually(lambda: has_completed(NUMBER), within=20)  # lease and sweep
+                await eventually(is_done)
+                await eventually(lambda: has_completed(NUMBER))  # lease and sweep
             made = Counter([view.retry_of for view in await every("completed")])
             assert made == Counter(dead)
             at = await instants(NUMBER)
@@ -168,7 +168,7 @@ async def test_ctrl_c_says_that_workers_carry_on_and_how_to_stop_them(
             await fill((await app.runtime()).engine, 30)
             words = [*command, TARGET, "mail", "--rate", "1/s"]
             with Service(*words, log=tmp_path / "log", FAENA_URL=server.url) as service:
-                await eventually(_has_begun, within=20)
+                await eventually(_has_begun)
                 service.send(signal.SIGINT)
                 code, _ = await service.ended()
             (view,) = await app.dead_letters.redrives("mail")

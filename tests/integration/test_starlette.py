@@ -107,7 +107,7 @@ async def test_a_fastapi_program_can_work_in_its_own_process(shop: Shop) -> None
     @web.get("/shout/{word}")
     async def order(word: str) -> str:
         receipt = await shop.shout.enqueue(word)
-        return await receipt.handle.result(timeout="10s")
+        return await receipt.handle.result(timeout="60s")
 
     async with Host(web).up() as client:
         assert (await client.get("/shout/hola")).json() == "HOLA"
@@ -145,7 +145,7 @@ async def test_a_running_job_ends_before_the_shutdown_does(shop: Shop) -> None:
     shop.go_on.set()
     assert (await stopping)["type"] == "lifespan.shutdown.complete"
     await host.ended()
-    assert await receipt.handle.result(timeout="5s") == "attempt 1"
+    assert await receipt.handle.result(timeout="60s") == "attempt 1"
 
 
 async def test_a_job_that_does_not_end_in_time_goes_back_with_its_attempts(shop: Shop) -> None:
@@ -166,7 +166,7 @@ async def test_only_the_named_queues_are_served(shop: Shop) -> None:
     async with Host(web).up():
         await shop.wait.enqueue()
         receipt = await shop.shout.enqueue("hola")
-        assert await receipt.handle.result(timeout="10s") == "HOLA"
+        assert await receipt.handle.result(timeout="60s") == "HOLA"
         assert (await shop.slow.counts())["ready"] == 1
 
 

@@ -37,7 +37,7 @@ async def test_a_worker_inside_a_program_of_its_own_only_says_that_it_is_stuck(
     async with app:
         worker = asyncio.create_task(app.run_worker(stuck_s=0.1, grace_s=1.0))
         receipt = await block.enqueue()
-        await receipt.handle.result(timeout="10s")
+        await receipt.handle.result(timeout="60s")
         worker.cancel()
         await asyncio.wait({worker})
         await queue.obliterate(force=True)

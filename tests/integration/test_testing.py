@@ -262,7 +262,7 @@ async def test_a_handler_may_wait_for_another_job_when_several_run_at_once(shop:
     @shop.bills.task
     async def total(cents: list[int]) -> int:
         receipts = await shop.charge.enqueue_many(cents)
-        return sum([await one.handle.result(timeout="5s") for one in receipts])
+        return sum([await one.handle.result(timeout="60s") for one in receipts])
 
     async with harness(shop.app) as h:
         receipt = await total.enqueue([1, 2, 3])

@@ -89,7 +89,7 @@ async def test_batches_and_plain_tasks_are_drained_together(app: Faena) -> None:
     @queue.task
     async def order(numbers: list[int]) -> int:
         receipts = await bulk.task.enqueue_many([*numbers])
-        return sum([await one.handle.result(timeout="5s") for one in receipts])
+        return sum([await one.handle.result(timeout="60s") for one in receipts])
 
     async with harness(app) as h:
         receipt = await order.enqueue([1, 2, 3])

@@ -40,7 +40,7 @@ async def test_a_result_is_waited_for_through_an_outage_longer_than_the_patience
         return word.upper()
 
     handle = (await shout.enqueue("hola", durability="fsynced")).handle
-    waiting = asyncio.create_task(handle.result(timeout="25s"))
+    waiting = asyncio.create_task(handle.result(timeout="60s"))
     await eventually(_has_asked(app, server))
     await lose_patience(app)
     server.stop()

@@ -20,7 +20,7 @@ from tests._support.valkey import Server
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Clustered]:
     with Clustered() as fleet:
-        asyncio.run(eventually(fleet.is_ready, within=20))
+        asyncio.run(eventually(fleet.is_ready))
         yield fleet
 
 
@@ -133,7 +133,7 @@ async def test_a_dead_node_fails_its_own_slots_and_comes_back(fleet: Clustered, 
     waiting = asyncio.create_task(wire.run(READ, [f"{tags[lost.port]}:k"], [], patience_s=20))
     await asyncio.to_thread(lost.start)
     assert await waiting == b"1"
-    await eventually(fleet.is_ready, within=20)
+    await eventually(fleet.is_ready)
 
 
 async def test_any_node_may_be_the_seed_and_dead_seeds_are_passed_over(fleet: Clustered) -> None:

@@ -27,7 +27,7 @@ def quiet() -> Iterator[Watched]:
 @pytest.fixture
 async def fleet() -> AsyncIterator[Watched]:
     with Watched() as fleet:
-        await eventually(fleet.is_ready, within=20)
+        await eventually(fleet.is_ready)
         yield fleet
 
 
@@ -81,7 +81,7 @@ async def test_a_switched_primary_is_followed_by_connections_that_were_open(
         return [node.port for node in await wire.nodes()] == [fleet.replica.port]
 
     # The old primary takes writes for ten more seconds: the sentinels' word must come first.
-    await eventually(is_on_the_other, within=8)
+    await eventually(is_on_the_other)
     with pytest.raises(StoreUnavailable):
         await asyncio.wait_for(blocked, 1)
 

@@ -54,7 +54,7 @@ async def test_a_worker_whose_app_is_closed_ends_with_an_error(app: Faena) -> No
 
     async with working(app) as task:
         receipt = await nothing.enqueue()
-        await receipt.handle.result(timeout="10s")
+        await receipt.handle.result(timeout="60s")
         await app.close()
         with pytest.raises(StoreUnavailable, match="closed by this program"):
             await asyncio.wait_for(asyncio.shield(task), 10)
@@ -93,7 +93,7 @@ async def test_an_end_that_cannot_be_read_is_a_burial_and_costs_no_slot(app: Fae
     async with app, working(app):
         bad = [await task.enqueue() for task in (bristle, mumble, misplan)]
         good = await calm.enqueue()
-        assert await good.handle.result(timeout="10s") == "ran"
+        assert await good.handle.result(timeout="60s") == "ran"
         assert [await one.handle.state() for one in bad] == [State.DEAD] * 3
 
 
@@ -187,7 +187,7 @@ async def test_a_lease_shortened_at_run_time_outlives_the_pace_of_the_heartbeat(
         await queue.configure(lease="100ms")
         async with working(app):
             receipt = await slow.enqueue()
-            await receipt.handle.result(timeout="10s")
+            await receipt.handle.result(timeout="60s")
     assert starts == [1]
 
 

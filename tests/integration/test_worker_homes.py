@@ -280,7 +280,7 @@ async def test_shards_take_turns_where_there_are_fewer_slots(settle: Settle) -> 
 
 async def test_a_tenant_of_its_own_has_slots_and_threads_of_its_own(settle: Settle) -> None:
     estate = settle(MAIN, OWN, concurrency=1)
-    both = threading.Barrier(2, timeout=20)
+    both = threading.Barrier(2, timeout=60)
 
     def meet(home: str) -> None:
         both.wait()

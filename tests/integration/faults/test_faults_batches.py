@@ -69,7 +69,7 @@ async def test_a_batch_of_a_frozen_worker_is_settled_by_another_alone(
     await eventually(lambda: set(crew.ledger.jobs("start")) == accepted)
     frozen.freeze()
     crew.hire()
-    await eventually(lambda: len(crew.ledger.entries("start")) == 20, within=20)
+    await eventually(lambda: len(crew.ledger.entries("start")) == 20)
     frozen.thaw()
     await all_completed(app, accepted)
     assert set(await _results(app, accepted)) == {b'"1/1"'}

@@ -112,7 +112,7 @@ async def test_whoever_serves_the_queue_carries_on_for_whoever_began_and_died(
                 assert not table.phase
                 assert await homes.steward.begin(change, table, "somebody")  # and is gone
                 crew.replace_busiest()
-                await eventually(lambda: _has_no_phase(homes), within=40)
+                await eventually(lambda: _has_no_phase(homes))
         assert (await homes.steward.table()).shards == 5
         await all_ended(app, completed=len(accepted))
         judge(crew, accepted, "tenant")
@@ -140,7 +140,7 @@ async def test_jobs_move_while_the_broker_is_killed_again_and_again(
         for shards in (2, 3, 4):
             await _persist(lambda shards=shards: queue.reshard(shards))
         await dying
-        await eventually(lambda: is_settled(app), within=20)
+        await eventually(lambda: is_settled(app))
         await all_ended(app, within=30, completed=len(accepted))
         assert (await queue.homes()).shards == 4
         judge(crew, accepted, "tenant")
@@ -159,7 +159,7 @@ async def _persist(work: Callable[[], Any]) -> None:
 
 async def test_shards_live_on_several_nodes_of_a_cluster(tmp_path: Path) -> None:
     with Clustered() as cluster:
-        await eventually(cluster.is_ready, within=20)
+        await eventually(cluster.is_ready)
         queues = {QUEUE: QueuePlan(retry_wait="60ms")}
         plan = LanePlan(
             url=cluster.url,

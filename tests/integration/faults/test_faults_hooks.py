@@ -37,7 +37,7 @@ async def test_each_death_has_one_hook_while_workers_are_killed_over_and_over(
             counts[state] for state in ("ready", "running", "delayed")
         )
 
-    await eventually(is_over, within=25)
+    await eventually(is_over)
     told, deaths = await _hooks(app), await _jobs(app, State.DEAD)
     dead = {view.id for view in deaths if view.task == "work"}
     assert dead == accepted

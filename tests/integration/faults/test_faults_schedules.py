@@ -24,6 +24,7 @@ from faena.outcomes import Completed
 from faena.producing.batcher import CallIds
 from faena.scheduling.due import job_id
 from faena.scheduling.terms import Terms
+from tests._support import timekeeper
 from tests._support.crew import Hand
 from tests._support.eventually import eventually
 from tests._support.ledger import Ledger
@@ -71,7 +72,7 @@ class Month:
 
     def hire(self) -> Hand:
         log = Path(self.plan.ledger).with_suffix(".log")
-        hand = Hand(self.plan, log, "tests._support.timekeeper")
+        hand = Hand(timekeeper.main, self.plan, log)
         self.hands.append(hand)
         return hand
 
@@ -162,7 +163,7 @@ async def spring(plan: MonthPlan) -> AsyncGenerator[Month]:
         try:
             for _ in range(SCHEDULERS):
                 month.hire()
-            await eventually(month.is_up_to_date, within=30)
+            await eventually(month.is_up_to_date)
             yield month
         finally:
             month.dismiss()
@@ -227,7 +228,7 @@ async def test_every_instant_of_a_month_is_fired_once(plan: MonthPlan) -> None:
             faults.thaw()
             growing.cancel()
             await asyncio.gather(growing, return_exceptions=True)
-        await eventually(month.is_up_to_date, within=60)
+        await eventually(month.is_up_to_date)
         until = month.clock()
         month.dismiss()
         month.clock.set(until + DAY)  # what was put off comes too

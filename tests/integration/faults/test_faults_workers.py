@@ -238,7 +238,7 @@ async def _producing(app: Faena, *, ms: int = 10) -> AsyncIterator[set[str]]:
     async def produce() -> None:
         while not is_over.is_set():
             accepted.update(await enqueue(app, [Work(ms=ms) for _ in range(20)]))
-            await eventually(lambda: _is_short(app), within=20)
+            await eventually(lambda: _is_short(app))
 
     async with asyncio.TaskGroup() as group:
         group.create_task(produce())

@@ -123,7 +123,7 @@ async def test_a_group_counts_every_member_and_calls_back_once(app: Faena, crew:
             view = await group.view()
             return set(view.callbacks.values()) == {"completed"}
 
-        await eventually(are_called, within=60)
+        await eventually(are_called)
     view = await group.view()
     assert (view.total, view.completed) == (MEMBERS, MEMBERS)
     assert killed

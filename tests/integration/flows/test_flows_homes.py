@@ -59,7 +59,7 @@ class Spread:
         view = await flow.wait("20s")
         assert view.state == "completed", [(n.name, n.state, n.words) for n in view.nodes]
         await group.wait("20s")
-        await eventually(lambda: self.done.count("go_on end") == 2, within=20)
+        await eventually(lambda: self.done.count("go_on end") == 2)
         for tenant in TENANTS:
             assert self.done.count(f"begin {tenant}") == 1
             assert self.done.count(f"go_on {tenant}") == 6
@@ -81,7 +81,7 @@ async def test_homes_change_while_flows_run(app: Faena, working: Working) -> Non
 async def test_queues_are_on_several_nodes_of_a_cluster(
     cluster: Clustered, working: Working
 ) -> None:
-    await eventually(cluster.is_ready, within=20)
+    await eventually(cluster.is_ready)
     async with Faena("flows", cluster.url) as app:
         spread = Spread(app)
         async with working(app):

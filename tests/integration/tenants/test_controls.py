@@ -37,13 +37,13 @@ async def test_a_held_tenant_waits_while_the_others_are_served(
     waiting = [await send.enqueue("acme", tenant="acme") for _ in range(3)]
     async with working(), working():
         for _ in range(5):
-            await (await send.enqueue("zen", tenant="zen")).handle.result("10s")
+            await (await send.enqueue("zen", tenant="zen")).handle.result("60s")
         assert started == ["zen"] * 5
         view = await acme.view()
         assert (view.live, view.running, view.parked_until) == (3, 0, 0)
         assert not (await acme.release()).is_held
         for receipt in waiting:
-            await receipt.handle.result("10s")
+            await receipt.handle.result("60s")
     assert started == ["zen"] * 5 + ["acme"] * 3
 
 
@@ -58,7 +58,7 @@ async def test_an_idle_worker_serves_a_tenant_when_its_hold_is_over(
     held = await queue.tenant("acme").hold("a moment", lasting="300ms")
     receipt = await send.enqueue(tenant="acme")
     async with working():
-        await receipt.handle.result("10s")
+        await receipt.handle.result("60s")
     view = await receipt.handle.view()
     assert view is not None
     assert view.finished_at is not None
@@ -80,7 +80,7 @@ async def test_jobs_that_run_go_on_under_a_hold(app: Faena, working: Working) ->
         await begun.wait()
         assert (await queue.tenant("acme").hold("stop")).running == 1
         gate.set()
-        assert await receipt.handle.result("10s") == "sent"
+        assert await receipt.handle.result("60s") == "sent"
 
 
 async def test_a_hold_and_the_settings_end_each_at_its_own_time(app: Faena, h: Harness) -> None:
@@ -155,7 +155,7 @@ async def test_a_tenant_s_own_maximum_bounds_all_workers_together(
     ]
     async with working(), working():
         for receipt in receipts:
-            await receipt.handle.result("10s")
+            await receipt.handle.result("60s")
     assert peak["acme"] == 2
     assert peak["zen"] > 2
 
@@ -305,7 +305,7 @@ async def test_a_provider_s_wait_holds_the_tenant_for_every_worker(
         tries = len(attempts)
         assert tries <= 2  # each of two workers may have begun one
         for _ in range(10):
-            await (await call.enqueue("zen", tenant="zen")).handle.result("10s")
+            await (await call.enqueue("zen", tenant="zen")).handle.result("60s")
         assert Counter(name for name, _ in attempts) == {"acme": tries, "zen": 10}
         view = await tenant.view()
         assert (view.reason, view.by, view.live) == ("rate_limited", "handler", 10)
@@ -315,7 +315,7 @@ async def test_a_provider_s_wait_holds_the_tenant_for_every_worker(
         is_limited = False
         await tenant.release()
         for receipt in acme:
-            await receipt.handle.result("10s")
+            await receipt.handle.result("60s")
     assert {attempt for _, attempt in attempts} == {1}  # none was used up by the wait
 
 

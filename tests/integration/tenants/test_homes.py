@@ -71,9 +71,9 @@ async def test_a_queue_of_shards_is_one_queue(app: Faena, working: Working) -> N
     assert (await receipts[49].handle.explain()).gates[0].name == "delayed"
     assert {view.tenant for view in await queue.tenants()} == set(TENANTS)
     async with working(), working():
-        assert await receipts[50].handle.result("10s") == 4
+        assert await receipts[50].handle.result("60s") == 4
         for receipt in receipts[1:48]:
-            await receipt.handle.result("10s")
+            await receipt.handle.result("60s")
     assert Counter(seen).most_common(1)[0][1] == 1
     assert sum((await queue.shares())[-1].given.values()) + sum(
         (await queue.shares())[0].given.values()
@@ -111,7 +111,7 @@ async def test_a_paused_queue_is_paused_in_every_home_and_in_new_ones(
         assert (await queue.counts())["ready"] == len(TENANTS)
         assert await queue.resume(reason="repairs")
         for receipt in receipts:
-            assert await receipt.handle.result("10s") == 1
+            assert await receipt.handle.result("60s") == 1
 
 
 async def test_limits_of_the_queue_are_divided_between_its_shards(
@@ -207,7 +207,7 @@ async def test_a_queue_grows_while_it_runs_and_nothing_is_lost_or_out_of_order(
             await asyncio.sleep(0.1)
             assert not (await queue.reshard(5)).is_moving
         for receipt in receipts:
-            await receipt.handle.result("20s")
+            await receipt.handle.result("60s")
     assert sum(map(len, seen.values())) == len(receipts)
     if order is not Order.NONE:
         for numbers in seen.values():
@@ -298,7 +298,7 @@ async def test_a_server_that_lost_everything_is_told_where_the_queue_lived(
     async with working():
         receipts = [await send.enqueue(1, tenant=tenant) for tenant in TENANTS]
         for receipt in receipts:
-            assert await receipt.handle.result("10s") == 1
+            assert await receipt.handle.result("60s") == 1
     view = await queue.homes()
     assert (view.shards, view.dedicated) == (3, ("t1",))
 
@@ -370,7 +370,7 @@ async def test_a_dedicated_tenant_takes_its_jobs_along_and_brings_them_back(
     assert await late.handle.state() == "delayed"
     async with working():
         for receipt in [*first, *more]:
-            await receipt.handle.result("10s")
+            await receipt.handle.result("60s")
     assert seen == list(range(130))
     view = await acme.rejoin(by="ops")
     assert (view.is_dedicated, view.live, view.weight) == (False, 1, 3)
@@ -378,7 +378,7 @@ async def test_a_dedicated_tenant_takes_its_jobs_along_and_brings_them_back(
     assert await first[0].handle.state() == "completed"
     await late.handle.promote()
     async with working():
-        assert await late.handle.result("10s") == 900
+        assert await late.handle.result("60s") == 900
     await sound(app, "mail")
 
 
@@ -408,8 +408,8 @@ async def test_ids_and_claims_count_while_a_tenant_moves_and_after(app: Faena) -
     assert (await send.enqueue(3, tenant="acme", unique=claim)).id == waits.id
     gate.set()
     await queue.resume()
-    assert await runs.handle.result("10s") == 1
-    assert await waits.handle.result("10s") == 2
+    assert await runs.handle.result("60s") == 1
+    assert await waits.handle.result("60s") == 2
     await eventually(lambda: is_still(queue))
     assert (await send.enqueue(1, tenant="acme", id="runs")).state == "completed"
     assert (await queue.tenant("acme").view()).is_moving is False

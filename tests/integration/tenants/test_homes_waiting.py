@@ -39,7 +39,7 @@ async def test_a_provider_that_asks_to_wait_is_heard_in_every_home(
         assert (await queue.counts())["completed"] == 0
         assert await queue.resume(reason="rate_limited")
         for receipt in receipts:
-            assert await receipt.handle.result("10s") == 1
+            assert await receipt.handle.result("60s") == 1
 
 
 async def is_held(runtime: Runtime, home: str) -> bool:
@@ -62,7 +62,7 @@ async def test_a_change_waits_for_another_no_longer_than_it_is_told_to(
     async with working():
         await eventually(lambda: is_running(receipt.handle))
         assert (await acme.dedicate(wait="50ms")).is_moving
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             with pytest.raises(InvalidTransition, match=r"own @acme\) is under way.* nothing was"):
                 await queue.reshard(2, wait="50ms")
             with pytest.raises(InvalidTransition, match="own @acme"):

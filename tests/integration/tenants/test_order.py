@@ -55,7 +55,7 @@ async def test_jobs_of_an_order_start_as_they_came_and_never_overlap(
     ]
     async with working(), working():
         for receipt in receipts:
-            await receipt.handle.result("15s")
+            await receipt.handle.result("60s")
     assert sum(map(len, seen.values())) == 36
     assert len(seen) == {Order.TENANT: 3, Order.KEY: 6, Order.QUEUE: 1}[order]
     assert all(numbers == sorted(numbers) for numbers in seen.values())
@@ -207,7 +207,7 @@ async def test_an_idle_tenant_saves_nothing_up(app: Faena, working: Working) -> 
 
     async with working():
         for receipt in await send.enqueue_many(["busy"] * 50, tenant="busy"):
-            await receipt.handle.result("10s")
+            await receipt.handle.result("60s")
         await queue.pause()
         for tenant in ("idle", "busy"):
             await send.enqueue_many([tenant] * 20, tenant=tenant)
