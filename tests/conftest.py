@@ -14,16 +14,16 @@ import signal
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import core, settings
 
 from faena.engine import Address, Wire
 from tests._support.rig import Rig
+from tests._support.search import IS_FULL, SEED, searching
 from tests._support.valkey import Server
 
 _numbers = itertools.count(1)
 
-# How long an example takes is the machine's affair.
-settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("suite", searching(100))
 settings.load_profile("suite")
 
 
@@ -31,6 +31,13 @@ def pytest_configure() -> None:
     """A shell starts what runs in its background with SIGINT ignored, and children inherit that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if IS_FULL:
+        core.global_force_seed = SEED
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if IS_FULL:  # a full search takes hours
+        item.add_marker(pytest.mark.timeout(0))
 
 
 @pytest.fixture(scope="session")

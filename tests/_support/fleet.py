@@ -73,7 +73,7 @@ class Clustered(Fleet):
 
     def __enter__(self) -> Self:
         try:
-            rules = ("cluster-enabled yes", "cluster-node-timeout 1000")
+            rules = ("cluster-enabled yes", "cluster-node-timeout 5000")
             self.servers = [self._start(*rules) for _ in range(3)]
             self._introduce()
         except BaseException:

@@ -21,7 +21,7 @@ _STEP_S = 0.005
 class QueuePlan(msgspec.Struct, omit_defaults=True):
     """The options of a queue, short enough for quick faults."""
 
-    lease: str = "1s"
+    lease: str = "2s"
     concurrency: int = 10
     limits: list[str] = []
     costs: list[str] = []

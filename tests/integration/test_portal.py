@@ -228,7 +228,7 @@ class Program:
     def ending(process: subprocess.Popen[str]) -> tuple[str, str]:
         """What it says until it ends; one that does not end is killed, with its children."""
         try:
-            return process.communicate(timeout=20)
+            return process.communicate(timeout=60)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             raise

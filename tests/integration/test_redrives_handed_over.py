@@ -29,6 +29,7 @@ from tests._support.valkey import Server
 HOMES = ("mail", "mail/1")
 TENANTS = ("t0", "t1", "t2", "t3")
 LEASE_S, NAP_S = 0.05, 0.01
+"""Nobody alive is relieved: a lease as short as this only ends the wait for those who are not."""
 MOST_CALLS = 60
 
 

@@ -27,11 +27,11 @@ async def test_a_worker_inside_a_program_of_its_own_only_says_that_it_is_stuck(
     valkey: Server, namespace: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     app = Faena("shop", valkey.url, namespace=namespace)
-    queue = app.queue("mail", lease="300ms", timeout="100ms")
+    queue = app.queue("mail", lease="2s", timeout="100ms")
 
     @queue.task
     async def block() -> str:
-        threading.Event().wait(1.0)
+        threading.Event().wait(4.0)
         return "still here"
 
     async with app:

@@ -72,10 +72,10 @@ async def test_a_stop_lets_running_jobs_end_and_hands_back_the_rest_unspent(
     yard: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
 ) -> None:
     with Service(
-        "worker", TARGET, "--grace", "2s", "--json", log=tmp_path / "log", **environ
+        "worker", TARGET, "--grace", "8s", "--json", log=tmp_path / "log", **environ
     ) as service:
         await serves(service, 1)
-        short = [await yard.take.enqueue(0.7) for _ in range(2)]
+        short = [await yard.take.enqueue(0.2) for _ in range(2)]
         long = [await yard.take.enqueue(60.0) for _ in range(4)]
         await eventually(lambda: len(ledger.entries("start")) == 4)
         service.send(signal.SIGTERM)
@@ -229,7 +229,7 @@ async def test_a_worker_frozen_for_good_is_killed_and_replaced(
     from faena.worker.supervise.supervisor import Supervisor, SupervisorOptions
     from faena.worker.supervise.worker_slot import PostOptions
 
-    options = SupervisorOptions(silent_s=6.0, post=PostOptions(grace_s=1))
+    options = SupervisorOptions(silent_s=30.0, post=PostOptions(grace_s=1))
     supervisor = Supervisor(command(TARGET), options)
     running = asyncio.create_task(supervisor.run())
     receipt = await yard.freeze.enqueue(0.0)

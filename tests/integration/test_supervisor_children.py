@@ -61,7 +61,7 @@ class Yard:
 
 
 def options(*, instances: int | None = None, **patience: float) -> SupervisorOptions:
-    quick = {"grace_s": 2.0, "margin_s": 0.3, "pause_s": 0.02, "longest_pause_s": 0.2}
+    quick = {"grace_s": 60.0, "margin_s": 0.3, "pause_s": 0.02, "longest_pause_s": 0.2}
     return SupervisorOptions(instances=instances, post=PostOptions(**{**quick, **patience}))
 
 
@@ -122,11 +122,11 @@ async def test_after_a_long_life_the_next_pause_is_short_again(yard: Yard) -> No
 
 
 async def test_a_worker_over_its_memory_is_replaced_at_once_but_not_endlessly(yard: Yard) -> None:
-    supervisor = yard.supervisor("leave", options(pause_s=30.0, longest_pause_s=60.0))
+    supervisor = yard.supervisor("leave", options(pause_s=60.0, longest_pause_s=60.0))
     async with running(supervisor):
         await eventually(lambda: len(yard.starts()) == 2)
         began = time.monotonic()
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
     assert len(yard.starts()) == 2
 
 

@@ -421,7 +421,6 @@ def test_the_fixtures_work_in_a_users_own_suite_and_leave_no_server(suite: Path)
         env={**os.environ, **places},
         capture_output=True,
         text=True,
-        timeout=30,
         check=False,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr

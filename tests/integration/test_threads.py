@@ -145,7 +145,6 @@ async def test_calls_that_still_wait_when_the_pool_closes_are_cancelled() -> Non
     assert second.cancelled()
 
 
-@pytest.mark.timeout(60)
 async def test_a_handler_stuck_in_c_code_does_not_keep_the_process(valkey: Server) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", STUCK, valkey.url, stdout=asyncio.subprocess.PIPE

@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 import pydantic
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from faena import Discard, Faena, Job, Middleware, Retry
@@ -24,6 +24,7 @@ from faena.producing.handle import Handle
 from faena.testing import Harness, harness
 from tests._support.deployed import deployed
 from tests._support.eventually import eventually
+from tests._support.search import searching
 from tests._support.valkey import Server
 
 URL = "redis://localhost"  # never dialled: the harness takes its place
@@ -352,11 +353,7 @@ class Journey:
         return [state for state, _ in self.stations]
 
 
-FUZZ = settings(
-    max_examples=120,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+FUZZ = searching(120)
 
 
 def test_a_payload_is_the_same_to_the_byte_through_two_deaths() -> None:

@@ -57,7 +57,7 @@ async def test_a_worker_whose_app_is_closed_ends_with_an_error(app: Faena) -> No
         await receipt.handle.result(timeout="60s")
         await app.close()
         with pytest.raises(StoreUnavailable, match="closed by this program"):
-            await asyncio.wait_for(asyncio.shield(task), 10)
+            await asyncio.wait_for(asyncio.shield(task), 60)
 
 
 class Bristling(Exception):
@@ -102,7 +102,7 @@ async def test_a_repeated_cancellation_grants_no_more_time(
 ) -> None:
     """The heartbeat repeats it at every beat; a deaf handler is settled without, all the same."""
     monkeypatch.setattr(executor, "_STUCK_AFTER_S", 1.0)
-    queue = app.queue("q", lease="1s")
+    queue = app.queue("q", lease="2s")
     started, release = asyncio.Event(), asyncio.Event()
 
     @queue.task
@@ -175,16 +175,16 @@ async def test_a_stop_strands_nothing_that_was_claimed_ahead(app: Faena) -> None
 
 
 async def test_a_lease_shortened_at_run_time_outlives_the_pace_of_the_heartbeat(app: Faena) -> None:
-    queue = app.queue("q", lease="3s")
+    queue = app.queue("q", lease="30s")
     starts: list[int] = []
 
     @queue.task
     async def slow() -> None:
         starts.append(1)
-        await asyncio.sleep(0.7)
+        await asyncio.sleep(4)
 
     async with app:
-        await queue.configure(lease="100ms")
+        await queue.configure(lease="2s")
         async with working(app):
             receipt = await slow.enqueue()
             await receipt.handle.result(timeout="60s")

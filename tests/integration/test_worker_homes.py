@@ -112,7 +112,7 @@ async def test_a_home_is_found_without_a_word(settle: Settle) -> None:
 
 @pytest.mark.usefixtures("rarely")
 async def test_a_home_that_vanishes_keeps_what_runs_and_claims_no_more(settle: Settle) -> None:
-    estate = settle(MAIN, SHARD, concurrency=2, lease="1s")
+    estate = settle(MAIN, SHARD, concurrency=2, lease="2s")
     await estate.put(SHARD, 3, waits=True)
     async with estate.working() as worker:
         await eventually(lambda: estate.running["q/1"] == 2)

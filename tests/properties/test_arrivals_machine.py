@@ -10,12 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import os
 from collections.abc import Awaitable, Iterator
 from typing import Any, NamedTuple
 
-import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -23,7 +20,6 @@ from hypothesis.stateful import (
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 from faena.engine import Address, Engine, Wire
@@ -32,9 +28,9 @@ from faena.engine.settings import declaration
 from faena.inspection.audit import audit
 from faena.options import QueueOptions, Retain
 from faena.outcomes import Completed
+from tests._support.search import IS_FULL, run_machine, searching
 from tests._support.valkey import Server
 
-IS_LONG = os.environ.get("FAENA_HYPOTHESIS") == "long"
 QUEUE = "q"
 KEPT_NONE = Retain(completed_count=0, cancelled_count=0, dead_count=0)
 
@@ -195,15 +191,6 @@ class ArrivalsMachine(RuleBasedStateMachine):
         self.loop.close()
 
 
-@pytest.mark.timeout(7200 if IS_LONG else 300)
 def test_every_job_is_taken_in_once_and_in_order(valkey: Server) -> None:
-    ArrivalsMachine.server = valkey
-    run_state_machine_as_test(
-        ArrivalsMachine,
-        settings=settings(
-            max_examples=1_000 if IS_LONG else 60,
-            stateful_step_count=60 if IS_LONG else 30,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    options = searching(60, stateful_step_count=60 if IS_FULL else 30)
+    run_machine(ArrivalsMachine, valkey, 0, options)

@@ -11,7 +11,7 @@ import itertools
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from faena import Limit
@@ -25,6 +25,7 @@ from faena.errors import LeaseLost
 from faena.options import QueueOptions
 from faena.outcomes import Completed, Released
 from tests._support.rig import SECOND, Clock
+from tests._support.search import searching
 from tests._support.valkey import Server
 
 NUMBERS = itertools.count()
@@ -139,7 +140,7 @@ class Shop:
                 entry[1], more = entry[1] - back, more + back
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@searching(120)
 @given(
     limit=st.sampled_from([Limit("100/10s", cost="tokens"), Limit("101/10s", cost="tokens")]),
     costs=st.lists(st.integers(1, 60), min_size=8, max_size=20),

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from faena.engine import Address, Wire
@@ -17,6 +17,7 @@ from faena.engine.scripts import Settlement, Turn
 from faena.outcomes import Buried, ErrorRecord
 from tests._support.morgue import Morgue, new_redrive, note
 from tests._support.rig import Rig
+from tests._support.search import searching
 from tests._support.valkey import Server
 
 _numbers = itertools.count()
@@ -37,11 +38,7 @@ messages = st.text(max_size=80)
 ways = st.lists(st.sampled_from(["retry", "redrive"]), min_size=1, max_size=3)
 
 
-@settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@searching(60)
 @given(
     body=bodies,
     place=places,

@@ -11,9 +11,9 @@ import itertools
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import Phase
 from hypothesis import strategies as st
-from hypothesis.stateful import precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import precondition, rule
 
 from faena.engine.calls.deadletter import Decision, DeskCalls
 from faena.engine.scripts import Settlement, Turn
@@ -22,10 +22,11 @@ from faena.outcomes import Buried, DeathNote, ErrorRecord
 from tests._support.faulty import Fault
 from tests._support.morgue import new_redrive
 from tests._support.rig import SECOND
+from tests._support.search import run_machine, searching
 from tests._support.valkey import Server
 from tests.properties.lane_driver import QUEUE
 from tests.properties.strategies import faults
-from tests.properties.test_lanes_machine import IS_LONG, LanesMachine
+from tests.properties.test_lanes_machine import LanesMachine
 
 notes = st.builds(
     DeathNote,
@@ -117,18 +118,9 @@ class DeskMachine(LanesMachine):
         super().teardown()
 
 
-@pytest.mark.timeout(7200 if IS_LONG else 300)
 @pytest.mark.parametrize("part", range(2))
 def test_the_desk_agrees_with_the_dead(valkey: Server, part: int) -> None:
-    DeskMachine.server = valkey
-    run_state_machine_as_test(
-        DeskMachine,
-        settings=settings(
-            max_examples=1000 if IS_LONG else 25,
-            stateful_step_count=40,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-            # to shrink forty steps takes longer than a suite may
-            phases=[Phase.explicit, Phase.reuse, Phase.generate],
-        ),
-    )
+    # to shrink forty steps takes longer than a suite may
+    phases = [Phase.explicit, Phase.reuse, Phase.generate]
+    options = searching(25, stateful_step_count=40, phases=phases)
+    run_machine(DeskMachine, valkey, part, options)

@@ -5,17 +5,13 @@ One example is one queue on the session's server, driven by three workers and tw
 follow the rules of real ones: a caller has one call in flight and repeats it until it is answered.
 Old leases are settled again at any time, copies of old requests arrive late, and the clock jumps,
 also backwards. After each step all keys are compared with the model and audited.
-
-FAENA_HYPOTHESIS=long runs many more examples.
 """
 
 from __future__ import annotations
 
 import itertools
-import os
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -23,7 +19,6 @@ from hypothesis.stateful import (
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 from faena.engine.scripts import Settlement, Turn, pairs
@@ -32,6 +27,7 @@ from faena.options import QueueOptions
 from faena.outcomes import Outcome
 from tests._support.faulty import Fault
 from tests._support.rig import SECOND
+from tests._support.search import run_machine, searching
 from tests._support.valkey import Server
 from tests.properties import desk
 from tests.properties.driver import QUEUE, Driver, Step
@@ -49,8 +45,6 @@ from tests.properties.lane_strategies import (
 )
 from tests.properties.model import FINISHED, WAITING
 from tests.properties.strategies import IDS, changes, faults, queue_options
-
-IS_LONG = os.environ.get("FAENA_HYPOTHESIS") == "long"
 
 producers = st.sampled_from(["p1", "p2"])
 workers = st.sampled_from(["w1", "w2", "w3"])
@@ -362,17 +356,7 @@ class EngineMachine(RuleBasedStateMachine):
         return [Settlement(*pair, data.draw(lane_outcomes)) for pair in self.some_leases(data)]
 
 
-@pytest.mark.timeout(7200 if IS_LONG else 300)
 @pytest.mark.parametrize("part", range(4))
 def test_the_engine_agrees_with_the_model(valkey: Server, part: int) -> None:
-    """In parts, so that they run beside each other; each is random on its own."""
-    EngineMachine.server = valkey
-    run_state_machine_as_test(
-        EngineMachine,
-        settings=settings(
-            max_examples=1000 if IS_LONG else 20,
-            stateful_step_count=50,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    """In parts, so that they run beside each other."""
+    run_machine(EngineMachine, valkey, part, searching(20, stateful_step_count=50))

@@ -10,13 +10,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import os
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from faena import Faena, Retain
@@ -33,16 +32,14 @@ from faena.sharding.router import Estate
 from faena.task import Draft
 from tests._support.gate import GatedWire, Stepped
 from tests._support.rig import SECOND, T0, Clock
+from tests._support.search import searching
 from tests._support.valkey import Server
 from tests.properties.strategies import ERROR
 
-EXAMPLES = 400 if os.environ.get("FAENA_HYPOTHESIS") == "long" else 25
 QUEUES = ("first", "second")
 RULES = ("fail", "fail", "continue", "ignore")
 _numbers = itertools.count()
 _MOST_ROUNDS = 50
-
-pytestmark = pytest.mark.timeout(600 if EXAMPLES > 25 else 60)
 
 
 @pytest.fixture(scope="module")
@@ -201,11 +198,7 @@ async def step(world: World, data: st.DataObject, carriers: list[Carrier]) -> No
         await carrier.step(is_doubled=data.draw(st.booleans(), label="doubled"))
 
 
-@settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+@searching(25, full=400)
 @given(data=st.data())
 def test_every_node_ends_as_the_plan_says_and_comes_once(
     server: Server, data: st.DataObject
@@ -263,11 +256,7 @@ async def _mend(world: World, data: st.DataObject, flow: Flow, plan: Plan) -> No
     assert world.came - before == Counter({*came, *(job(plan, at) for at in mended)})
 
 
-@settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+@searching(25, full=400)
 @given(data=st.data())
 def test_a_flow_that_is_called_off_ends_and_can_be_taken_up(
     server: Server, data: st.DataObject
@@ -303,11 +292,7 @@ async def _cancel(url: str, data: st.DataObject) -> None:
         await world.close()
 
 
-@settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+@searching(25, full=400)
 @given(data=st.data())
 def test_a_group_counts_each_member_and_calls_back_once(
     server: Server, data: st.DataObject

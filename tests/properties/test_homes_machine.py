@@ -7,18 +7,15 @@ any two calls. Their lock is defeated: it saves work, and nothing may depend on 
 from __future__ import annotations
 
 import itertools
-import os
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 from faena.engine.calls import transfer as moving
@@ -28,11 +25,10 @@ from faena.options import Order, QueueOptions
 from faena.outcomes import Buried, Completed, Limited, Outcome, Released, Retried, Snoozed
 from faena.sharding import relocation as steward
 from tests._support.rig import SECOND
+from tests._support.search import IS_FULL, run_machine, searching
 from tests._support.valkey import Server
 from tests.properties.homes_driver import HOMES, OWN, HomesDriver
 from tests.properties.strategies import ERROR
-
-IS_LONG = os.environ.get("FAENA_HYPOTHESIS") == "long"
 
 LANES = ["@a", "@a", "@b", "@b", "@b", "@c", "@e"]
 """Of these @a stays in the first shard, the others go to others as soon as there are more."""
@@ -256,18 +252,9 @@ def _small_and_unlocked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(steward, "_PAUSE_S", 0)
 
 
-@pytest.mark.timeout(7200 if IS_LONG else 300)
 @pytest.mark.usefixtures("_small_and_unlocked")
 @pytest.mark.parametrize("part", range(2))
 def test_lanes_keep_their_promises_while_they_move(valkey: Server, part: int) -> None:
-    """In parts, so that they run beside each other; each is random on its own."""
-    HomesMachine.server = valkey
-    run_state_machine_as_test(
-        HomesMachine,
-        settings=settings(
-            max_examples=1000 if IS_LONG else 12,
-            stateful_step_count=40 if IS_LONG else 30,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    """In parts, so that they run beside each other."""
+    options = searching(12, stateful_step_count=40 if IS_FULL else 30)
+    run_machine(HomesMachine, valkey, part, options)

@@ -11,7 +11,7 @@ import asyncio
 import itertools
 from collections import defaultdict
 
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from faena import Limit
@@ -24,6 +24,7 @@ from faena.inspection.audit import audit
 from faena.options import QueueOptions
 from faena.outcomes import Completed, Released
 from tests._support.rig import SECOND, Clock
+from tests._support.search import searching
 from tests._support.valkey import Server
 
 NUMBERS = itertools.count()
@@ -190,7 +191,7 @@ class Shop:
         assert {*self.running} | self.gone == {*self.keys}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@searching(60)
 @given(
     stack=st.sampled_from(STACKS[:3]),
     keys=st.lists(st.integers(0, 3), min_size=6, max_size=16),

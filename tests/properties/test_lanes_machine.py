@@ -8,24 +8,22 @@ is lifted, and all jobs that are left must come up.
 from __future__ import annotations
 
 import itertools
-import os
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 from faena.engine.scripts import Settlement, Turn
 from faena.outcomes import Outcome
 from tests._support.faulty import Fault
 from tests._support.rig import SECOND
+from tests._support.search import run_machine, searching
 from tests._support.valkey import Server
 from tests.properties.lane_driver import LaneDriver
 from tests.properties.lane_strategies import (
@@ -39,8 +37,6 @@ from tests.properties.lane_strategies import (
 )
 from tests.properties.model import FINISHED, WAITING
 from tests.properties.strategies import IDS, faults
-
-IS_LONG = os.environ.get("FAENA_HYPOTHESIS") == "long"
 
 producers = st.sampled_from(["p1", "p2"])
 workers = st.sampled_from(["w1", "w2"])
@@ -210,17 +206,7 @@ class LanesMachine(RuleBasedStateMachine):
             self.driver.close()
 
 
-@pytest.mark.timeout(7200 if IS_LONG else 300)
 @pytest.mark.parametrize("part", range(2))
 def test_lanes_and_chains_keep_their_promises(valkey: Server, part: int) -> None:
-    """In parts, so that they run beside each other; each is random on its own."""
-    LanesMachine.server = valkey
-    run_state_machine_as_test(
-        LanesMachine,
-        settings=settings(
-            max_examples=1000 if IS_LONG else 25,
-            stateful_step_count=40,
-            deadline=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    """In parts, so that they run beside each other."""
+    run_machine(LanesMachine, valkey, part, searching(25, stateful_step_count=40))

@@ -1,33 +1,28 @@
 """G18: a script that fails has changed nothing, whatever it was given and whatever it finds stored.
 
 Every script is called with arguments that were valid before they were spoilt, on a queue that has
-something of everything and was spoilt as well. FAENA_HYPOTHESIS=long runs many more examples.
+something of everything and was spoilt as well. FAENA_SEARCH=full runs many more.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 import pytest
 import redis
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from faena.engine import loader
+from tests._support.search import searching
 from tests._support.shapes import SHAPES
 from tests._support.stage import Stage
 from tests._support.valkey import Server
 
-IS_LONG = os.environ.get("FAENA_HYPOTHESIS") == "long"
-bounded = settings(
-    max_examples=1_000 if IS_LONG else 8,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-many = settings(bounded, max_examples=20_000 if IS_LONG else 80)
+bounded = searching(8)
+many = searching(80, full=20_000)
 
 FIELDS = [
     *"alipcumnobxdwtszefrkvqy",

@@ -19,7 +19,7 @@ LONG = Work(ms=60_000)
 
 @pytest.fixture
 def queues() -> dict[str, QueuePlan]:
-    return {"q": QueuePlan(lease="20s"), "brisk": QueuePlan(lease="1s")}
+    return {"q": QueuePlan(lease="20s"), "brisk": QueuePlan(lease="2s")}
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,6 @@ from tests._support.valkey import Server
 TENANTS = [f"t{number}" for number in range(8)]
 NAMING = {"tenant": tenant_of, "key": key_of}
 
-pytestmark = pytest.mark.timeout(180)  # whoever moves and is killed is missed for ten seconds
-
 
 @pytest.fixture
 def server() -> Iterator[Server]:

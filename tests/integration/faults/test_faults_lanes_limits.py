@@ -4,7 +4,6 @@ server's own instants, and nothing is lost.
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Callable
 
@@ -31,15 +30,14 @@ from tests._support.lane_shop import (
     job_id,
     line_up,
 )
+from tests._support.search import IS_FULL
 from tests._support.shop import QueuePlan, task_of
 
 LIMITS = {5: 300_000, 12: 1_000_000}
 TEXTS = ("5/300ms", "12/1s")
 TENANTS = ("acme", "bolt", "corp")
 
-is_long = pytest.mark.skipif(
-    os.environ.get("FAENA_CHAOS") != "long", reason="runs with FAENA_CHAOS=long"
-)
+is_long = pytest.mark.skipif(not IS_FULL, reason="runs with FAENA_SEARCH=full")
 
 
 def claims_by_tenant(crew: LaneCrew) -> dict[str, list[int]]:
@@ -177,7 +175,6 @@ def _at_once(found: list[Delivery], tenant: str) -> list[int]:
 
 
 @is_long
-@pytest.mark.timeout(3600)
 async def test_a_million_claims_keep_every_order_and_every_window(
     lane_plan_for: Callable[..., LanePlan],
 ) -> None:

@@ -31,8 +31,6 @@ from tests._support.ledger import Ledger
 from tests._support.timekeeper import PLAIN, SPREAD, FileClock, MonthPlan, open_month
 from tests._support.valkey import Server
 
-pytestmark = pytest.mark.timeout(180)
-
 START = datetime(2026, 3, 1, tzinfo=UTC)
 END = datetime(2026, 4, 6, tzinfo=UTC)
 DAY = 86_400 * 10**6

@@ -41,9 +41,9 @@ from tests._support.shop import (
 )
 from tests._support.valkey import Server
 
-LEASE_S = 1.0
+LEASE_S = 2.0
 SWEEP_S = 5.0
-RUNNABLE_WITHIN_S = LEASE_S + 2 * SWEEP_S + 0.5
+RUNNABLE_WITHIN_S = LEASE_S + 2 * SWEEP_S + 30
 
 
 async def test_every_job_finishes_while_workers_are_killed_over_and_over(
@@ -113,11 +113,11 @@ async def _has_rescued_for(app: Faena, number: int) -> bool:
 
 
 async def test_a_stale_lease_is_refused_ten_thousand_times(rig: Rig) -> None:
-    await rig.declare(lease="500ms", max_deliveries=100)
+    await rig.declare(lease="2s", max_deliveries=100)
     jobs = [f"job{number:04d}" for number in range(1000)]
     await rig.add(*jobs)
     stale = await rig.claim(1000, worker="zombie")
-    rig.clock.go(1)
+    rig.clock.go(3)
     await eventually(lambda: _has_rescued(rig, 1000))
     fresh = await rig.claim(1000, worker="heir")
     refused = 0

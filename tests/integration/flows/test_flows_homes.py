@@ -66,7 +66,6 @@ class Spread:
         assert len(self.done) == 7 * len(TENANTS) + 2
 
 
-@pytest.mark.timeout(60)
 async def test_homes_change_while_flows_run(app: Faena, working: Working) -> None:
     spread = Spread(app)
     async with working(app):
@@ -77,7 +76,6 @@ async def test_homes_change_while_flows_run(app: Faena, working: Working) -> Non
         await spread.finish(flow, group)
 
 
-@pytest.mark.timeout(90)
 async def test_queues_are_on_several_nodes_of_a_cluster(
     cluster: Clustered, working: Working
 ) -> None:
