@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import itertools
+import os
 import signal
 from collections.abc import AsyncIterator, Iterator
 
@@ -17,6 +18,7 @@ import pytest
 from hypothesis import core, settings
 
 from faena.engine import Address, Wire
+from tests._support.order import longest_first
 from tests._support.rig import Rig
 from tests._support.search import IS_FULL, SEED, searching
 from tests._support.valkey import Server
@@ -33,6 +35,12 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if IS_FULL:
         core.global_force_seed = SEED
+
+
+@pytest.hookimpl(trylast=True)  # when they have been shuffled
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    items[:] = longest_first(items, processes)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

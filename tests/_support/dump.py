@@ -59,7 +59,7 @@ class Dump(dict[str, Any]):
 async def dump(engine: Engine, queue: str) -> Dump:
     """All keys of a queue, decoded."""
     prefix = Keys(engine.namespace, queue).prefix
-    reply = await engine.wire.run(READ_ALL, [prefix], [], patience_s=5)
+    reply = await engine.wire.run(READ_ALL, [prefix], [], patience_s=60)
     return read_dump(reply)
 
 

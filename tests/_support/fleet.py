@@ -97,6 +97,12 @@ class Clustered(Fleet):
             client.response_callbacks.clear()  # the replies as they come
             return client.execute_command(*words)
 
+    def hand_over(self, slot: int, server: Server) -> None:
+        """Make a node the owner of a slot whatever others still tell each other of it."""
+        for each in (server, *(one for one in self.servers if one is not server)):
+            self.command(each, "CLUSTER", "SETSLOT", slot, "NODE", self.node_id(server))
+        self.command(server, "CLUSTER", "BUMPEPOCH")
+
     def node_id(self, server: Server) -> str:
         return str(self.command(server, "CLUSTER", "MYID"))
 

@@ -76,7 +76,7 @@ class LaneCrew(Crew):
 
 def open_lanes(plan: LanePlan, ledger: Ledger) -> Faena:
     """The app of a plan; its queue has the one task `work`."""
-    app = Faena("lanes", plan.url)
+    app = Faena("lanes", plan.url, patience="60s")
     options = plan.queues[QUEUE]
     queue = app.queue(
         QUEUE,

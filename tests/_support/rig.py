@@ -49,7 +49,7 @@ class Rig:
 
     def __init__(self, wire: Wire, namespace: str, queue: str = "q") -> None:
         self.clock = Clock()
-        self.engine = Engine(wire, namespace=namespace, clock=self.clock, patience_s=5)
+        self.engine = Engine(wire, namespace=namespace, clock=self.clock, patience_s=60)
         self.queue = queue
         self._calls = 0
         self._seen = Dump()

@@ -62,7 +62,7 @@ class Work(msgspec.Struct, omit_defaults=True):
 
 def open_shop(plan: Plan, ledger: Ledger, *, name: str = "shop") -> Faena:
     """The app of a plan: `work` is a coroutine, `grind` a thread, `pack` for batches of five."""
-    app = Faena(name, plan.url, namespace="shop")
+    app = Faena(name, plan.url, namespace="shop", patience="60s")
     for queue, options in plan.queues.items():
         made = app.queue(
             queue,

@@ -32,7 +32,7 @@ class TillPlan(msgspec.Struct, frozen=True):
 
 
 def open_till(plan: TillPlan, ledger: Ledger) -> tuple[Faena, Task[str, str]]:
-    app = Faena("till", plan.url)
+    app = Faena("till", plan.url, patience="60s")
     till = app.queue(
         "till", lease="2s", max_deliveries=plan.deliveries, retry=Retry.never(), concurrency=1
     )

@@ -52,7 +52,7 @@ class FileClock:
 
 def open_month(plan: MonthPlan, clock: FileClock) -> Faena:
     """Schedules of every kind, on a queue with one home and on one that will have several."""
-    app = Faena("month", plan.url, namespace=NAMESPACE, clock=clock)
+    app = Faena("month", plan.url, namespace=NAMESPACE, clock=clock, patience="60s")
     retain = Retain(completed_count=0)
     plain = app.queue(PLAIN, retain=retain)
     spread = app.queue(SPREAD, retain=retain, fair=True)

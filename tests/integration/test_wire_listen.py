@@ -37,7 +37,7 @@ class Inbox:
 
     async def hears(self, message: str) -> None:
         async def publish() -> bool:
-            await self._wire.call("PUBLISH", "news", message, patience_s=5)
+            await self._wire.call("PUBLISH", "news", message, patience_s=60)
             return message.encode() in self.heard
 
         await eventually(publish)

@@ -44,7 +44,7 @@ class Driver:
         self.loop = asyncio.new_event_loop()
         self.wire = FaultyWire(Address.parse(server.url))
         self.clock = Clock()
-        self.engine = Engine(self.wire, namespace=namespace, clock=self.clock, patience_s=5)
+        self.engine = Engine(self.wire, namespace=namespace, clock=self.clock, patience_s=60)
         self.world = World({}, T0)
         self.settings: dict[str, str] = {}
         self.leases: list[tuple[str, str]] = []

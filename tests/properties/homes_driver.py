@@ -128,7 +128,7 @@ class HomesDriver:
 
     def new_engine(self) -> Engine:
         """A program's own; it knows what code declares."""
-        engine = Engine(self.wire, namespace=self.namespace, clock=self.clock, patience_s=5)
+        engine = Engine(self.wire, namespace=self.namespace, clock=self.clock, patience_s=60)
         engine.know(QUEUE, self.settings)
         return engine
 
@@ -143,7 +143,7 @@ class HomesDriver:
         return answer
 
     def look(self) -> None:
-        reply = self.wait(self.wire.run(READ_ALL, [self._stem], [], patience_s=5))
+        reply = self.wait(self.wire.run(READ_ALL, [self._stem], [], patience_s=60))
         if reply == self._seen:  # a call that only read
             return
         self._seen = reply
@@ -352,6 +352,6 @@ async def _read_all(wire: Wire, reply: list[Any]) -> dict[str, Dump]:
     for taken in dumps.values():
         for to, packed in taken.get("outbox", {}).items():
             number, _, batch = packed.partition(b" ")
-            jobs = await wire.run(READ_BATCH, [QUEUE], [batch], patience_s=5)
+            jobs = await wire.run(READ_BATCH, [QUEUE], [batch], patience_s=60)
             taken["outbox"][to] = int(number), [(a.decode(), b.decode()) for a, b in jobs]
     return dumps

@@ -15,7 +15,7 @@ class Hired(Stepped):
 
     def __init__(self, wire: GatedWire, namespace: str, clock: Clock) -> None:
         super().__init__(wire)
-        self._engine = Engine(wire, namespace=namespace, clock=clock, patience_s=5)
+        self._engine = Engine(wire, namespace=namespace, clock=clock, patience_s=60)
 
     async def begin(self, queue: str, settings: Mapping[str, str]) -> None:
         """Have it come to its first call."""

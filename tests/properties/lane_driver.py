@@ -32,7 +32,7 @@ class LaneDriver:
         self.loop = asyncio.new_event_loop()
         self.wire = FaultyWire(Address.parse(server.url))
         self.clock = Clock()
-        self.engine = Engine(self.wire, namespace=namespace, clock=self.clock, patience_s=5)
+        self.engine = Engine(self.wire, namespace=namespace, clock=self.clock, patience_s=60)
         self.watch = Watch()
         self.leases: list[tuple[str, str]] = []
         self.unanswered: dict[str, Send] = {}

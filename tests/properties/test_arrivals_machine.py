@@ -69,7 +69,7 @@ class ArrivalsMachine(RuleBasedStateMachine):
         self.loop = asyncio.new_event_loop()
         self.wire = Wire(Address.parse(self.server.url))
         namespace = f"arrivals{next(self.numbers)}"
-        self.engine = Engine(self.wire, namespace=namespace, patience_s=5)
+        self.engine = Engine(self.wire, namespace=namespace, patience_s=60)
         self.turns: dict[str, Iterator[int]] = {}
         self.waiting: list[str] = []
         """Jobs that were accepted and have not started, in order."""

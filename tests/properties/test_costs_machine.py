@@ -151,7 +151,7 @@ def test_no_claim_is_granted_beyond_a_limit_by_cost(
 ) -> None:
     async def play() -> None:
         wire, clock = Wire(Address.parse(valkey.url)), Clock()
-        engine = Engine(wire, namespace=f"costs{next(NUMBERS)}", clock=clock, patience_s=5)
+        engine = Engine(wire, namespace=f"costs{next(NUMBERS)}", clock=clock, patience_s=60)
         engine.know("q", declaration(QueueOptions(limits=[limit], lease="1h")))
         shop = Shop(engine, clock, limit)
         try:

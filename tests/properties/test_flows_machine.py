@@ -83,7 +83,7 @@ class World:
         self._calls = itertools.count()
 
     def new_engine(self, wire: Wire) -> Engine:
-        engine = Engine(wire, namespace=self.namespace, clock=self.clock, patience_s=5)
+        engine = Engine(wire, namespace=self.namespace, clock=self.clock, patience_s=60)
         for name, queue in self.app.queues.items():
             engine.know(name, declaration(queue.options))
         return engine

@@ -207,7 +207,7 @@ def test_each_key_starts_what_its_windows_have_room_for_and_no_more(
 ) -> None:
     async def play() -> None:
         wire, clock = Wire(Address.parse(valkey.url)), Clock()
-        engine = Engine(wire, namespace=f"keys{next(NUMBERS)}", clock=clock, patience_s=5)
+        engine = Engine(wire, namespace=f"keys{next(NUMBERS)}", clock=clock, patience_s=60)
         engine.know("q", declaration(QueueOptions(key_limits=stack, lease="1h")))
         shop = Shop(engine, clock, stack)
         try:

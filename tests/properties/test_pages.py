@@ -29,6 +29,7 @@ from faena.sharding.table import Table
 from faena.states import State
 from tests._support.gate import GatedWire, Stepped
 from tests._support.rig import BOOM, Rig
+from tests._support.search import IS_FULL
 from tests._support.valkey import Server
 from tests.properties.homes_steward import Hired
 
@@ -207,7 +208,7 @@ READS = {
 }
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(20 if IS_FULL else 1))
 @pytest.mark.parametrize("is_newest_first", [False, True])
 @pytest.mark.parametrize("what", READS)
 async def test_whoever_reads_all_pages_sees_each_job_once(

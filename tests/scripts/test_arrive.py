@@ -304,7 +304,7 @@ async def test_a_user_who_may_not_write_takes_nothing_in_and_spoils_nothing(
         client.execute_command("ACL", "SETUSER", "reader", "+@all", "-zadd")
     wire = Wire(Address.parse(valkey.url.replace("unix://", "unix://reader:pw@", 1)))
     try:
-        reader = Engine(wire, namespace=rig.engine.namespace, patience_s=5)
+        reader = Engine(wire, namespace=rig.engine.namespace, patience_s=60)
         assert not await reader.take_in(rig.queue)
     finally:
         await wire.close()

@@ -45,8 +45,13 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def queues() -> dict[str, QueuePlan]:
-    return {"q": QueuePlan(concurrency=2)}
+def lease() -> str:
+    return "2s"
+
+
+@pytest.fixture
+def queues(lease: str) -> dict[str, QueuePlan]:
+    return {"q": QueuePlan(lease=lease, concurrency=2)}
 
 
 @pytest.mark.parametrize(
@@ -130,6 +135,7 @@ async def test_workers_resume_after_the_broker_was_frozen(
     assert crew.ledger.unexplained() == []
 
 
+@pytest.mark.parametrize("lease", ["1h"])
 async def test_scripts_and_functions_may_vanish_at_any_moment(
     app: Faena, crew: Crew, server: Server
 ) -> None:

@@ -47,7 +47,7 @@ async def test_a_worker_that_looks_for_homes_is_no_louder(server: Server) -> Non
 
     async def ask_the_server() -> Sequence[Home]:
         await (await estate.app.runtime()).engine.wire.run(
-            load("overview"), ["estate:{q}:"], [""], patience_s=5
+            load("overview"), ["estate:{q}:"], [""], patience_s=60
         )
         return await Estate.ask(estate)
 

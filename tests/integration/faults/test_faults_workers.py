@@ -72,7 +72,7 @@ async def test_a_frozen_worker_can_neither_settle_nor_go_on_after_its_lease(
     await eventually(crew.are_up)
     heir.freeze()
     short = await enqueue(app, [Work(ms=500) for _ in range(5)])
-    long = await enqueue(app, [Work(ms=4000, note="on my way") for _ in range(5)])
+    long = await enqueue(app, [Work(ms=15_000, note="on my way") for _ in range(5)])
     await eventually(lambda: len(crew.ledger.entries("start")) == 10)
     frozen.freeze()
     heir.thaw()
@@ -93,8 +93,8 @@ async def test_a_frozen_worker_that_gets_its_own_job_back_stops_the_old_attempt(
     app: Faena, crew: Crew
 ) -> None:
     (frozen,) = crew.hire()
-    accepted = await enqueue(app, [Work(ms=2500)], name="work")
-    accepted |= await enqueue(app, [Work(ms=2500)], name="grind")
+    accepted = await enqueue(app, [Work(ms=12_000)], name="work")
+    accepted |= await enqueue(app, [Work(ms=12_000)], name="grind")
     await eventually(lambda: len(crew.ledger.entries("start")) == 2)
     frozen.freeze()
     await eventually(lambda: _has_rescued_for(app, 2))

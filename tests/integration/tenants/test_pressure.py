@@ -217,7 +217,7 @@ async def test_a_claim_never_fails_because_a_tenant_of_small_weight_had_much(rig
     shares = f"{rig.engine.namespace}:{{q}}:shares:{rig.clock() // MINUTE_US}"
     much = struct.pack(">4d", 1e13, 0, 0, 0)
     for command in (("HSET", shares, "@a", much), ("EXPIRE", shares, 60)):
-        await rig.engine.wire.call(*command, key=shares, patience_s=5)
+        await rig.engine.wire.call(*command, key=shares, patience_s=60)
     await rig.add("a1", "a2", lane="@a")
     lease = await rig.claim(2)
     await rig.turn(0, ("a1", lease, Completed()), ("a2", lease, Completed()))
