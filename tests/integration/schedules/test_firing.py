@@ -10,7 +10,7 @@ import pytest
 from faena import Backpressure, Faena, Job, Middleware
 from faena.errors import ConfigError, PayloadError
 from faena.job import Spec
-from faena.services import scheduler
+from faena.scheduling import scheduler
 from faena.testing import Harness, harness
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
