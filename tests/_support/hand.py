@@ -6,7 +6,6 @@ Claims are written to the ledger with the server's own instant of each, which is
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import uvloop
@@ -17,8 +16,6 @@ from faena.worker.supervise.signals import handling, stopping
 from faena.worker.worker import WorkerOptions
 from tests._support.ledger import Ledger
 from tests._support.shop import Plan, open_shop
-
-Exchange = Callable[..., Awaitable[Any]]
 
 
 async def serve(plan: Plan) -> None:
@@ -35,18 +32,27 @@ async def serve(plan: Plan) -> None:
 
 
 def record_claims(engine: Engine, ledger: Ledger) -> None:
-    engine.exchange = _recorded(engine.exchange, ledger)
-    engine.exchange_when_woken = _recorded(engine.exchange_when_woken, ledger)
+    exchange, when_woken = engine.exchange, engine.exchange_when_woken
 
-
-def _recorded(exchange: Exchange, ledger: Ledger) -> Exchange:
-    async def recorded(*args: Any) -> Exchanged | None:
-        exchanged = await exchange(*args)
-        for claim in exchanged.claimed if exchanged else ():
+    def record(exchanged: Exchanged) -> None:
+        for claim in exchanged.claimed:
             ledger.write("claim", claim.id, claim.attempts + 1, claim.losses, exchanged.now)
+
+    async def recorded(*args: Any) -> Exchanged:
+        exchanged = await exchange(*args)
+        record(exchanged)
         return exchanged
 
-    return recorded
+    async def recorded_when_woken(*args: Any) -> None:
+        def told(exchanged: Exchanged) -> None:
+            record(exchanged)
+            on_answer(exchanged)
+
+        *asked, on_answer = args
+        await when_woken(*asked, told)
+
+    engine.exchange = recorded
+    engine.exchange_when_woken = recorded_when_woken
 
 
 def main(plan: Plan) -> None:

@@ -119,9 +119,11 @@ async def test_a_wait_that_is_refused_is_told_though_its_command_ran(server: Ser
         )
         client.function_load(COUNT.library)
     wire = Wire(Address.parse(f"redis://restless:sesame@127.0.0.1:{server.port}"))
+    heard: list[object] = []
     try:
         with pytest.raises(StoreRejected, match="lacks a permission"):
-            await wire.block_then_run("wake", 5, COUNT, ["counted"], [])
+            await wire.block_then_run("wake", 5, COUNT, ["counted"], [], heard.append)
+        assert not heard
         assert await wire.call("GET", "counted") == b"1"
     finally:
         await wire.close()

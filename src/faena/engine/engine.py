@@ -139,22 +139,28 @@ class Engine:  # size: one short method for each operation of the broker
         return scripts.read_exchange(await self.ask_declared("exchange", queue, args), turn.call)
 
     async def exchange_when_woken(
-        self, queue: str, caller: str, worker: str, turn: Turn, block_s: float
-    ) -> Exchanged | None:
-        """Exchange as soon as work arrives, or when `block_s` has passed, in one trip; None when it
-        is unknown whether it happened: `exchange` the same turn then.
+        self,
+        queue: str,
+        caller: str,
+        worker: str,
+        turn: Turn,
+        block_s: float,
+        on_answer: Callable[[Exchanged], None],
+    ) -> None:
+        """Exchange as soon as work arrives, or when `block_s` has passed, in one trip; `on_answer`
+        is told the moment it has happened. When it was not, nobody knows: `exchange` the same turn.
         """
         args = [self._now(), *scripts.exchange_args(caller, worker, turn)]
         keys = self._keys_of(queue)
-        try:
-            reply = await self.wire.block_then_run(
-                keys("wake"), block_s, load("exchange"), [keys.prefix], args
+
+        def read(reply: Any) -> None:
+            if not _is_unconfigured(reply):
+                on_answer(scripts.read_exchange(reply, turn.call))
+
+        with contextlib.suppress(StoreError):
+            await self.wire.block_then_run(
+                keys("wake"), block_s, load("exchange"), [keys.prefix], args, read
             )
-            if _is_unconfigured(reply):
-                return None
-        except StoreError:
-            return None
-        return scripts.read_exchange(reply, turn.call)
 
     # -- tenants --------------------------------------------------------------------------------
 

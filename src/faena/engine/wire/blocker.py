@@ -10,7 +10,7 @@ member popped at the same moment. Waits are timed to end together, and are then 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import hiredis
@@ -68,8 +68,11 @@ class Blocker:
                 begun = self._begin(keys, until - loop.time())  # earlier waits ended before ours
         return popped
 
-    async def pop_then(self, key: str, block_s: float, command: bytes) -> Any:
-        """Wait for a member of one set, or for the time to pass; then the reply to `command`.
+    async def pop_then(
+        self, key: str, block_s: float, command: bytes, on_reply: Callable[[Any], None]
+    ) -> None:
+        """Wait for a member of one set, or for the time to pass; `on_reply` is given the reply to
+        `command` the moment it comes.
 
         The command lies on the server while the wait lasts, so it runs at the very moment the
         wait ends, without a further trip. A redirection, a missing script or a refused wait is
@@ -79,10 +82,14 @@ class Blocker:
             raise ConnectionError("the wire has been closed by this program")
         node = await self._locate(key)
         wait = pack(("BZPOPMIN", key, block_s))
-        reply = await self._ask(node, [wait, command], block_s)
+
+        def heard(replies: list[Any]) -> None:
+            if _refusal(replies) is None:
+                on_reply(replies[-1])
+
+        reply = await self._ask(node, [wait, command], block_s, heard)
         if isinstance(reply, hiredis.ReplyError):
             raise reply
-        return reply
 
     async def close(self) -> None:
         """End every wait for good."""
@@ -144,20 +151,26 @@ class Blocker:
                 self._topology.move(slot, node)
         raise ConnectionError("the nodes disagree about who serves the keys")
 
-    async def _ask(self, node: Node, commands: list[bytes], block_s: float) -> Any:
+    async def _ask(
+        self,
+        node: Node,
+        commands: list[bytes],
+        block_s: float,
+        on_replies: Callable[[list[Any]], None] | None = None,
+    ) -> Any:
         """The last reply, or the first refusal: behind a wait that is refused nothing waits."""
         try:
             link = await self._take(node)
             self._busy.add(link)
             try:
                 data = b"".join(commands)
-                replies = await link.ask(data, len(commands), block_s + _GRACE_S)
+                replies = await link.ask(data, len(commands), block_s + _GRACE_S, on_replies)
             finally:
                 self._busy.discard(link)
         except (OSError, hiredis.ReplyError):
             self._doubted = node
             raise
-        refusal = next((each for each in replies if isinstance(each, hiredis.ReplyError)), None)
+        refusal = _refusal(replies)
         if refusal is not None:
             self._doubted = node
             link.close()
@@ -191,3 +204,10 @@ class Blocker:
         for key in keys:
             by_slot.setdefault(slot_of(key), []).append(key)
         return [tuple(group) for group in by_slot.values()]
+
+
+def _refusal(replies: Sequence[Any]) -> hiredis.ReplyError | None:
+    for reply in replies:
+        if isinstance(reply, hiredis.ReplyError):
+            return reply
+    return None

@@ -42,6 +42,7 @@ class Link(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._waiter: asyncio.Future[list[Any]] | None = None
         self._replies: list[Any] = []
+        self._on_replies: Callable[[list[Any]], None] | None = None
         self._wanted = 0
         self._timer: asyncio.TimerHandle | None = None
         self._checks_at = 0.0  # when the timer runs out
@@ -54,13 +55,24 @@ class Link(asyncio.Protocol):
     def is_open(self) -> bool:
         return self._transport is not None
 
-    async def ask(self, data: bytes, wanted: int, timeout_s: float) -> list[Any]:
-        """Send packed commands and return their `wanted` replies; `timeout_s` is of silence."""
+    async def ask(
+        self,
+        data: bytes,
+        wanted: int,
+        timeout_s: float,
+        on_replies: Callable[[list[Any]], None] | None = None,
+    ) -> list[Any]:
+        """Send packed commands and return their `wanted` replies; `timeout_s` is of silence.
+
+        `on_replies` is given them the moment they are whole, a turn of the loop before the caller;
+        what it raises is raised here.
+        """
         if self._transport is None or self._replies:  # it ended, or spoke out of turn
             self.close()
             raise self._loss()
         waiter = self._waiter = self._loop.create_future()
         self._wanted, self._unsent, self._timeout_s = wanted, len(data), timeout_s
+        self._on_replies = on_replies
         self._moved_at = self._loop.time()
         if self._timer is None or self._moved_at + timeout_s < self._checks_at:
             self._check_in(timeout_s)
@@ -119,7 +131,16 @@ class Link(asyncio.Protocol):
             waiter, self._waiter = self._waiter, None
             replies, self._replies = self._replies, []
             if not waiter.done():
-                waiter.set_result(replies)
+                self._answer(waiter, replies)
+
+    def _answer(self, waiter: asyncio.Future[list[Any]], replies: list[Any]) -> None:
+        if self._on_replies is not None:
+            try:
+                self._on_replies(replies)
+            except Exception as error:  # noqa: BLE001 - the caller's own, and told to it
+                waiter.set_exception(error)
+                return
+        waiter.set_result(replies)
 
     def _check_in(self, delay_s: float) -> None:
         if self._timer is not None:

@@ -185,15 +185,17 @@ class Wire:
         script: Script,
         keys: Sequence[Key],
         args: Sequence[Argument],
-    ) -> Any:
-        """Wait as `block_pop` does for one key, and run a script the moment the wait ends.
+        on_reply: Callable[[Any], None],
+    ) -> None:
+        """Wait as `block_pop` does for one key, and run a script the moment the wait ends; its
+        reply is handed over the moment it comes.
 
-        Failures are raised at once. Whether the script ran is then unknown: run it again under
-        the same call id.
+        Failures are raised at once. Whether the script ran is unknown when there was no reply: run
+        it again under the same call id.
         """
         command = pack((*self._dialect.call(script), len(keys), *keys, *args))
         try:
-            return await self._blocker.pop_then(key, block_s, command)
+            await self._blocker.pop_then(key, block_s, command, on_reply)
         except (OSError, hiredis.ReplyError) as failure:
             raise faults.translated(failure, where=self.address, op=script.name) from failure
 

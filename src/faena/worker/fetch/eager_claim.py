@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import random
+from functools import partial
 
 from faena.engine import Engine
-from faena.engine.scripts import Turn
+from faena.engine.scripts import Exchanged, Turn
 from faena.producing.batcher import CallIds
 from faena.worker.fetch.fetcher import Fetcher
 
@@ -30,6 +31,7 @@ class Lookout:
         self._caller = calls()
         self._idle = asyncio.Event()
         self._pause_s = 0.0
+        self._is_answered = False
 
     def idle_changed(self) -> None:
         """The fetcher has nothing left to claim."""
@@ -43,20 +45,25 @@ class Lookout:
             while (turn := self._fetcher.spare_turn()) is not None:
                 await self._wait(turn)
                 pause_s, self._pause_s = self._pause_s, 0.0
-                # even without a pause: what was claimed begins before the next claim is written
-                await asyncio.sleep(pause_s * (1 + random.random()))
+                if pause_s:
+                    await asyncio.sleep(pause_s * (1 + random.random()))
 
     async def _wait(self, turn: Turn) -> None:
-        fetcher = self._fetcher
+        fetcher, self._is_answered = self._fetcher, False
         try:
-            exchanged = await self._engine.exchange_when_woken(
-                fetcher.home, self._caller, self._worker, turn, _BLOCK_S
+            await self._engine.exchange_when_woken(
+                fetcher.home, self._caller, self._worker, turn, _BLOCK_S, partial(self._begin, turn)
             )
-            if exchanged is None:
-                exchanged = await fetcher.ask(self._caller, turn)
+            if not self._is_answered:
+                self._begin(turn, await fetcher.ask(self._caller, turn))
                 self._pause_s = _BACK_OFF_S  # waiting does not work now: do not try it in a loop
         except asyncio.CancelledError:
             # If it has not run yet it claims nothing now; if it has, its jobs are not stranded.
-            fetcher.take_in(turn, await fetcher.ask(self._caller, turn._replace(want=0)))
+            if not self._is_answered:
+                fetcher.take_in(turn, await fetcher.ask(self._caller, turn._replace(want=0)))
             raise
-        fetcher.start_first(turn, exchanged)
+
+    def _begin(self, turn: Turn, exchanged: Exchanged) -> None:
+        """Called the moment the answer is here: handlers start before this task has its turn."""
+        self._is_answered = True
+        self._fetcher.start_first(turn, exchanged)
