@@ -65,7 +65,7 @@ async def test_leases_are_renewed_while_the_event_loop_stands_still(
 
     await rig.add("a")
     leases = Leases()
-    leases.take("q", "a", await rig.claim(), time.monotonic() + 3600)
+    leases.take("q", await rig.claim(), [("a", time.monotonic() + 3600)])
     later = rig.clock.go(10)
     heartbeat = Heartbeat(
         connect,
