@@ -37,6 +37,7 @@ from faena.errors import (
 )
 
 Clock = Callable[[], int]
+Told = Callable[[Exchanged], None]
 T = TypeVar("T")
 
 _MOST = 100
@@ -139,28 +140,20 @@ class Engine:  # size: one short method for each operation of the broker
         return scripts.read_exchange(await self.ask_declared("exchange", queue, args), turn.call)
 
     async def exchange_when_woken(
-        self,
-        queue: str,
-        caller: str,
-        worker: str,
-        turn: Turn,
-        block_s: float,
-        on_answer: Callable[[Exchanged], None],
+        self, queue: str, caller: str, worker: str, turn: Turn, block_s: float, told: Told
     ) -> None:
-        """Exchange as soon as work arrives, or when `block_s` has passed, in one trip; `on_answer`
-        is told the moment it has happened. When it was not, nobody knows: `exchange` the same turn.
+        """Exchange as soon as work arrives, or when `block_s` has passed, in one trip; `told` hears
+        of it at that moment, or nobody knows whether it happened: `exchange` the same turn then.
         """
-        args = [self._now(), *scripts.exchange_args(caller, worker, turn)]
-        keys = self._keys_of(queue)
 
         def read(reply: Any) -> None:
             if not _is_unconfigured(reply):
-                on_answer(scripts.read_exchange(reply, turn.call))
+                told(scripts.read_exchange(reply, turn.call))
 
+        args = [self._now(), *scripts.exchange_args(caller, worker, turn)]
+        keys, script = self._keys_of(queue), load("exchange")
         with contextlib.suppress(StoreError):
-            await self.wire.block_then_run(
-                keys("wake"), block_s, load("exchange"), [keys.prefix], args, read
-            )
+            await self.wire.block_then_run(keys("wake"), block_s, script, [keys.prefix], args, read)
 
     # -- tenants --------------------------------------------------------------------------------
 
