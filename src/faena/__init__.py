@@ -1,39 +1,94 @@
-"""Background jobs for multi-tenant services: durable, fair, fast."""
+"""Background jobs for multi-tenant services: durable, fair, fast.
 
-from faena.app import Faena
-from faena.deadletter.redrive_view import RedriveView
-from faena.deadletter.views import DeadGroup, DeadLetter, DeadPage, DeadStats
-from faena.declaring.hooks import Death, Failure
-from faena.errors import FaenaError
-from faena.flows import Flow, FlowView, Group, GroupView, NodeView, Plan
-from faena.job import Job, JobView
-from faena.limits import Limit
-from faena.middleware import Middleware
-from faena.options import (
-    Backpressure,
-    DeadLetters,
-    Durability,
-    Order,
-    Priority,
-    Retain,
-    Settings,
-    Unique,
-)
-from faena.outcomes import Discard, RateLimited, Snooze
-from faena.pool import Pool
-from faena.producing.handle import Handle
-from faena.producing.receipt import Receipt
-from faena.queue import Queue
-from faena.remote import RemoteQueue, Stub
-from faena.retry import Retry
-from faena.scheduling.view import ScheduleView
-from faena.states import State
-from faena.task import Draft, Task
-from faena.telemetry.events import Event
-from faena.tenancy.shares import Shares, Waits
-from faena.tenancy.tenants import Tenant, TenantView
-from faena.values.ids import IdempotencyKey, WebhookKey
-from faena.worker.worker import Worker, WorkerOptions
+Names are imported when they are first used: `faena --help` and `import faena.errors` are quick.
+"""
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from faena.app import Faena
+    from faena.deadletter.redrive_view import RedriveView
+    from faena.deadletter.views import DeadGroup, DeadLetter, DeadPage, DeadStats
+    from faena.declaring.hooks import Death, Failure
+    from faena.errors import FaenaError
+    from faena.flows import Flow, FlowView, Group, GroupView, NodeView, Plan
+    from faena.job import Job, JobView
+    from faena.limits import Limit
+    from faena.middleware import Middleware
+    from faena.options import (
+        Backpressure,
+        DeadLetters,
+        Durability,
+        Order,
+        Priority,
+        Retain,
+        Settings,
+        Unique,
+    )
+    from faena.outcomes import Discard, RateLimited, Snooze
+    from faena.pool import Pool
+    from faena.producing.handle import Handle
+    from faena.producing.receipt import Receipt
+    from faena.queue import Queue
+    from faena.remote import RemoteQueue, Stub
+    from faena.retry import Retry
+    from faena.scheduling.view import ScheduleView
+    from faena.states import State
+    from faena.task import Draft, Task
+    from faena.telemetry.events import Event
+    from faena.tenancy.shares import Shares, Waits
+    from faena.tenancy.tenants import Tenant, TenantView
+    from faena.values.ids import IdempotencyKey, WebhookKey
+    from faena.worker.worker import Worker, WorkerOptions
+
+_NAMES = {
+    "faena.app": "Faena",
+    "faena.deadletter.redrive_view": "RedriveView",
+    "faena.deadletter.views": "DeadGroup DeadLetter DeadPage DeadStats",
+    "faena.declaring.hooks": "Death Failure",
+    "faena.errors": "FaenaError",
+    "faena.flows": "Flow FlowView Group GroupView NodeView Plan",
+    "faena.job": "Job JobView",
+    "faena.limits": "Limit",
+    "faena.middleware": "Middleware",
+    "faena.options": "Backpressure DeadLetters Durability Order Priority Retain Settings Unique",
+    "faena.outcomes": "Discard RateLimited Snooze",
+    "faena.pool": "Pool",
+    "faena.producing.handle": "Handle",
+    "faena.producing.receipt": "Receipt",
+    "faena.queue": "Queue",
+    "faena.remote": "RemoteQueue Stub",
+    "faena.retry": "Retry",
+    "faena.scheduling.view": "ScheduleView",
+    "faena.states": "State",
+    "faena.task": "Draft Task",
+    "faena.telemetry.events": "Event",
+    "faena.tenancy.shares": "Shares Waits",
+    "faena.tenancy.tenants": "Tenant TenantView",
+    "faena.values.ids": "IdempotencyKey WebhookKey",
+    "faena.worker.worker": "Worker WorkerOptions",
+}
+"""The same for those who run it: names by the module that has them."""
+
+_PLACES = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PLACES:
+        value = getattr(import_module(_PLACES[name]), name)
+    elif not name.startswith("_") and find_spec(f"faena.{name}"):
+        value = import_module(f"faena.{name}")
+    else:
+        raise AttributeError(f"module 'faena' has no attribute {name!r}", name=name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
 
 __all__ = [
     "Backpressure",

@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from faena.deadletter.desk import Desk
 from faena.deadletter.redrive import Redrives
@@ -36,7 +36,9 @@ from faena.values.duration import Duration, to_s
 from faena.values.ids import IdFactory
 from faena.values.names import check_name
 from faena.worker.beside import Beside
-from faena.worker.worker import Served, Worker, WorkerOptions
+
+if TYPE_CHECKING:  # whoever only enqueues does not load what runs jobs
+    from faena.worker.worker import Served, Worker, WorkerOptions
 
 
 class Faena(Roster):
@@ -191,6 +193,8 @@ class Faena(Roster):
         options: WorkerOptions | None = None,
     ) -> Worker:
         """A worker for some queues, or for all; `run()` it."""
+        from faena.worker.worker import Worker  # noqa: PLC0415 - see above
+
         own = [name for name, queue in self.queues.items() if not queue.is_remote]
         names = [queue.name for queue in self.served_here(own if queues is None else queues)]
         if not names:
@@ -224,6 +228,8 @@ class Faena(Roster):
 
         Cancelled, it hands its running jobs back at once, no attempt used.
         """
+        from faena.worker.worker import WorkerOptions  # noqa: PLC0415 - see above
+
         await self.await_broker()
         worker = await self.worker(queues, build(WorkerOptions, "worker", options))
         await worker.run()
@@ -251,6 +257,8 @@ def _served(queue: Queue, runtime: Runtime) -> Served:
     """What a worker needs of a queue; who runs a task says which hooks and which costs it has, and
     which not.
     """
+    from faena.worker.worker import Served  # noqa: PLC0415 - see above
+
     for end, task in itertools.product(ENDS, queue.tasks):
         queue.options.hooks.setdefault((end, task), "")
     for task in queue.tasks if queue.options.units else ():

@@ -118,9 +118,9 @@ class DeskMachine(LanesMachine):
         super().teardown()
 
 
-@pytest.mark.parametrize("part", range(2))
+@pytest.mark.parametrize("part", range(4))
 def test_the_desk_agrees_with_the_dead(valkey: Server, part: int) -> None:
     # to shrink forty steps takes longer than a suite may
     phases = [Phase.explicit, Phase.reuse, Phase.generate]
-    options = searching(25, stateful_step_count=40, phases=phases)
+    options = searching(12, stateful_step_count=40, phases=phases)
     run_machine(DeskMachine, valkey, part, options)

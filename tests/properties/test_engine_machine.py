@@ -356,7 +356,7 @@ class EngineMachine(RuleBasedStateMachine):
         return [Settlement(*pair, data.draw(lane_outcomes)) for pair in self.some_leases(data)]
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", range(8))
 def test_the_engine_agrees_with_the_model(valkey: Server, part: int) -> None:
     """In parts, so that they run beside each other."""
-    run_machine(EngineMachine, valkey, part, searching(20, stateful_step_count=50))
+    run_machine(EngineMachine, valkey, part, searching(10, stateful_step_count=50))

@@ -253,8 +253,8 @@ def _small_and_unlocked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_small_and_unlocked")
-@pytest.mark.parametrize("part", range(2))
+@pytest.mark.parametrize("part", range(4))
 def test_lanes_keep_their_promises_while_they_move(valkey: Server, part: int) -> None:
     """In parts, so that they run beside each other."""
-    options = searching(12, stateful_step_count=40 if IS_FULL else 30)
+    options = searching(6, stateful_step_count=40 if IS_FULL else 30)
     run_machine(HomesMachine, valkey, part, options)

@@ -206,7 +206,7 @@ class LanesMachine(RuleBasedStateMachine):
             self.driver.close()
 
 
-@pytest.mark.parametrize("part", range(2))
+@pytest.mark.parametrize("part", range(4))
 def test_lanes_and_chains_keep_their_promises(valkey: Server, part: int) -> None:
     """In parts, so that they run beside each other."""
-    run_machine(LanesMachine, valkey, part, searching(25, stateful_step_count=40))
+    run_machine(LanesMachine, valkey, part, searching(12, stateful_step_count=40))

@@ -20,7 +20,6 @@ import click
 from faena.cli.output import Output
 from faena.errors import ConfigError, nearest
 from faena.limits import Limit
-from faena.pool import read_size
 from faena.values.duration import to_us
 from faena.values.names import check_label
 
@@ -90,7 +89,15 @@ INSTANT = _Read("instant", _INSTANTS, _instant)
 EXPIRY = _Read("expiry", f"{_DURATIONS}, or {_INSTANTS}", _expiry)
 SECONDS = _Read("duration", _DURATIONS, lambda text: to_us("duration", text) / 1e6)
 _SIZES = "a size of at least 16Mi, such as 512Mi or 1Gi"
-SIZE = _Read("size", _SIZES, lambda text: read_size("size", text))
+
+
+def _size(text: str) -> int:
+    from faena.pool import read_size  # noqa: PLC0415 - no help text needs it
+
+    return read_size("size", text)
+
+
+SIZE = _Read("size", _SIZES, _size)
 NUMBER = _Read("number", "a number such as 2 or 0.5", float)
 _RATES = "jobs per time such as 10/s, 100/min or 500/30s; --no-limits sets none"
 RATE = _Read("rate", _RATES, Limit)

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
 
 import msgspec
 
@@ -128,5 +127,7 @@ def instant(us: int | None, zone: str = "UTC") -> str | None:
     """A server's instant, readable, in a zone that is named."""
     if us is None:
         return None
+    from zoneinfo import ZoneInfo  # noqa: PLC0415 - as above
+
     at = datetime.fromtimestamp(us / 1e6, ZoneInfo(zone))
     return f"{at:%Y-%m-%d %H:%M:%S} {zone}"

@@ -19,8 +19,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
-from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import NamedTuple
 
 _INCLUDE = re.compile(r"^--@include (.+)$", re.MULTILINE)
@@ -100,7 +99,7 @@ class _Piece(NamedTuple):
     """What it begins with: to take that in and wake a worker, unless it does so `itself`."""
 
 
-def _read(root: Traversable, name: str) -> _Piece:
+def _read(root: Path, name: str) -> _Piece:
     body = (root / f"{name}.lua").read_text("utf-8")
     parts = list(_parts(root, body, set()))
     each = [line for part in parts for line in _EACH.findall(part)]
@@ -196,7 +195,7 @@ def _journal() -> str:
     return _nest(_code((_root() / "lib" / "journal.lua").read_text("utf-8")), {"noted", "guarded"})
 
 
-def _parts(root: Traversable, body: str, seen: set[str]) -> Iterator[str]:
+def _parts(root: Path, body: str, seen: set[str]) -> Iterator[str]:
     for line in _INCLUDE.findall(body):
         for name in (text.strip() for text in line.split(",")):
             if name not in seen:
@@ -206,8 +205,8 @@ def _parts(root: Traversable, body: str, seen: set[str]) -> Iterator[str]:
                 yield text
 
 
-def _root() -> Traversable:
-    return resources.files("faena.engine") / "lua"
+def _root() -> Path:
+    return Path(__file__).parent / "lua"
 
 
 def _code(text: str) -> str:

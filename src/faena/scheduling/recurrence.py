@@ -16,13 +16,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import Any, Final, Protocol
-from zoneinfo import ZoneInfo, available_timezones
-
-from cronsim import CronSim, CronSimError
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from faena.errors import ConfigError, nearest
 from faena.values.duration import Duration, describe, to_us
+
+if TYPE_CHECKING:  # slow to load, and for programs with schedules only
+    from zoneinfo import ZoneInfo
 
 _SECOND_US: Final = 1_000_000
 _LEAST_INTERVAL_US: Final = _SECOND_US
@@ -58,12 +58,20 @@ def check_zone(value: Any) -> ZoneInfo:
             field="tz",
             value=value,
         )
-    return ZoneInfo(value)
+    return _zone(value)
+
+
+def _zone(name: str) -> ZoneInfo:
+    from zoneinfo import ZoneInfo  # noqa: PLC0415 - see above
+
+    return ZoneInfo(name)
 
 
 @cache
 def _zones() -> frozenset[str]:
     """Read once: looking through the database takes as long as a thousand expressions."""
+    from zoneinfo import available_timezones  # noqa: PLC0415 - see above
+
     return frozenset(available_timezones())
 
 
@@ -75,6 +83,8 @@ class Cron:
     tz: str = "UTC"
 
     def __post_init__(self) -> None:
+        from cronsim import CronSim, CronSimError  # noqa: PLC0415 - see above
+
         check_zone(self.tz)
         given: Any = self.text
         fields = given.split() if isinstance(given, str) else []
@@ -105,7 +115,9 @@ class Cron:
 
     def following(self, after: int) -> int | None:
         """The first instant later than `after`."""
-        zone = ZoneInfo(self.tz)
+        from cronsim import CronSim  # noqa: PLC0415 - see above
+
+        zone = _zone(self.tz)
         local = _at(after).astimezone(zone)
         if self._six.split()[2] == "*":
             return _first(map(_to_us, CronSim(self._six, local)), after)

@@ -7,7 +7,6 @@ import contextlib
 import os
 import socket
 from collections.abc import Iterable
-from importlib.metadata import PackageNotFoundError, version
 
 from faena.engine import Engine
 
@@ -17,6 +16,8 @@ _LONGEST_S = 1.0
 
 def about_this_process() -> str:
     """Pid, version and host, as `sign_in` in lua/lib/presence.lua keeps them."""
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - slow to load
+
     try:
         release = version("faena")
     except PackageNotFoundError:  # run from its source

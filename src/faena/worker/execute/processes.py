@@ -18,8 +18,6 @@ import tempfile
 import threading
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, cast
 
@@ -183,6 +181,8 @@ def _items(call: Call, inbox: _Inbox) -> list[child.Item]:
 
 
 def _open(path: str) -> Any:
+    from multiprocessing import get_context  # noqa: PLC0415 - slow to load
+
     try:
         from pebble import ProcessPool  # noqa: PLC0415 - optional: the `process` extra
     except ImportError:
@@ -213,6 +213,8 @@ def _read(reply: Any) -> Any:
 
 
 def _settle(done: Future[Any], result: asyncio.Future[Any]) -> None:
+    from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415 - slow to load
+
     from pebble import ProcessExpired  # noqa: PLC0415 - optional: the `process` extra
 
     if result.done():
