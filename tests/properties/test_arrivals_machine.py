@@ -2,9 +2,7 @@
 packets that come twice or late: every job is taken in once, in the order in which they came.
 
 A producer has one call in flight, and repeats it by the script until it is answered. What is over
-is not kept, so that nothing but the record of a call can tell that its job was there.
-FAENA_HYPOTHESIS=long runs many more examples.
-"""
+is not kept, so that nothing but the record of a call can tell that its job was there."""
 
 from __future__ import annotations
 
