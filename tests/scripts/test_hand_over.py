@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from faena import Limit
+from faena.engine.scripts import Turn
+from faena.engine.settings import UNSERVED, declaration
 from faena.errors import InternalError
-from faena.options import Retain
+from faena.options import QueueOptions, Retain
 from faena.outcomes import Completed, Snoozed
 from tests._support.rig import SECOND, T0, Rig
 
@@ -160,6 +162,61 @@ async def test_nobody_can_tell_it_from_a_claim(rig: Rig, twin: Rig, before: str,
     assert handed == await twin.turn(want)
     assert await look(rig) == await look(twin)
     assert was_handed or before not in HANDED
+
+
+CALLS: dict[str, Step] = {
+    "a sweep": lambda rig: rig.turn(5, is_sweep=True, about="1 0.1 host"),
+    "samples": lambda rig: rig.turn(5, samples={"waited": 7}),
+    "a lost settlement": lambda rig: rig.turn(5, ("gone", "call0000", Completed())),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+async def test_a_call_that_says_more_is_heard_out(rig: Rig, twin: Rig, call: str) -> None:
+    for one in (rig, twin):
+        await one.declare()
+        await leave(one, "job", 2)
+    await twin.engine.take_in(twin.queue)
+    assert await CALLS[call](rig) == await CALLS[call](twin)
+    assert await look(rig) == await look(twin)
+
+
+async def test_the_lease_lasts_as_long_as_its_worker_needs(rig: Rig) -> None:
+    await rig.declare(lease="30s")
+    await leave(rig, "job", 1)
+    turn = Turn("call0900", 5, least_lease_us=300 * SECOND)
+    assert (await rig.engine.exchange(rig.queue, "w", "w", turn)).claimed
+    assert (await rig.dump())["running"] == [("job", float(rig.clock.now + 300 * SECOND))]
+
+
+async def test_a_queue_that_nobody_has_served_is_declared_first(rig: Rig) -> None:
+    """Who left the job may not know the handlers, nor their hooks and costs."""
+    rig.engine.know(rig.queue, {**declaration(QueueOptions()), **UNSERVED})
+    await rig.engine.declare(rig.queue)
+    await leave(rig, "job", 1)
+    claim = rig.clock.now, "w", "call0900", "w", 5, "", "", 0, 0, 0
+    answer = await rig.engine._send("exchange", rig.queue, claim)  # pyright: ignore[reportPrivateUsage]
+    assert answer == [b"UNCONFIGURED"]
+    assert await rig.states() == {"job": "ready"}
+
+
+async def test_what_a_job_costs_is_taken_from_its_limit(rig: Rig, twin: Rig) -> None:
+    for one in (rig, twin):
+        await one.declare(limits=(Limit("1/min", cost="tokens"),))
+        for turn in (1, 2):
+            await leave(one, f"job{turn}", turn, line="010")
+            if one is twin:
+                await one.engine.take_in(one.queue)
+            await one.turn(5)
+    assert await look(rig) == await look(twin)
+
+
+async def test_a_call_without_a_number_is_no_call(rig: Rig) -> None:
+    await rig.declare()
+    fields = "job", "010\n{}", f"{STEM}1", f"{STEM}z"
+    await rig.engine.command("XADD", rig.queue, "arrivals", "*", *fields)
+    assert (await rig.turn(5)).claimed == []
+    assert await rig.states() == {}
 
 
 @pytest.mark.parametrize("line", LINES)

@@ -3,7 +3,7 @@
 --@include read, check, key, replay, tally, score, lone, lease, quiet
 
 local function is_free(conf)
-  return not (conf.unserved or conf.max_running or conf.limits or conf.costs or conf.epoch) and is_idle()
+  return not (conf.unserved or conf.max_running or conf.limits or conf.costs) and is_idle()
 end
 
 --- Hand over the job of an entry; the answer of the exchange, or nil with nothing written where there is more to do.
