@@ -6,7 +6,7 @@ Every function here is pure. `Engine` sends; tests can read and write these shap
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -27,6 +27,11 @@ from faena.outcomes import (
 UNCONFIGURED = b"UNCONFIGURED"
 OVERTAKEN = b"OVERTAKEN"
 MOVED = b"MOVED"
+
+_Known = tuple[int, int, int, str, int, int, int]
+"""What is told of a marked job, in the order of a claim's fields."""
+
+_NO_HISTORY: Final[Mapping[bytes, _Known]] = {}
 
 _json = msgspec.json.Encoder()
 _msgpack = msgspec.msgpack.Encoder()
@@ -177,28 +182,32 @@ def _noted(note: DeathNote | None, error: bytes) -> bytes:
 
 def read_exchange(reply: Sequence[Any], lease: str) -> Exchanged:
     """Pair ids, scores and specs; only marked jobs have more to tell."""
-    now, next_at, gate, more, lost, popped, specs, facts, *news = reply
-    history: dict[bytes, tuple[int, int, int, str, int, int, int]] = {
+    now, next_at, gate, more, lost, popped, specs, facts = reply[:8]
+    history = _history(facts) if facts else _NO_HISTORY
+    claimed: list[Claim] = []
+    for job, score, spec in zip(popped[::2], popped[1::2], specs, strict=True):
+        if job in history:
+            claimed.append(Claim(job.decode(), lease, spec, float(score), *history[job]))
+        else:
+            claimed.append(Claim(job.decode(), lease, spec, float(score)))
+    exchanged = Exchanged(
+        now, next_at, gate.decode(), bool(more & 1), bool(more & 2), texts(lost), claimed
+    )
+    return _with_news(exchanged, reply[8:]) if len(reply) > 8 else exchanged
+
+
+def _history(facts: Sequence[Any]) -> dict[bytes, _Known]:
+    return {
         facts[i]: (*facts[i + 1 : i + 4], facts[i + 4].decode(), *facts[i + 5 : i + 8])
         for i in range(0, len(facts), 8)
     }
-    claimed = [
-        Claim(job.decode(), lease, spec, float(score), *history[job])
-        if job in history
-        else Claim(job.decode(), lease, spec, float(score))
-        for job, score, spec in zip(popped[::2], popped[1::2], specs, strict=True)
-    ]
-    return Exchanged(
-        now,
-        next_at,
-        gate.decode(),
-        bool(more & 1),
-        bool(more & 2),
-        texts(lost),
-        claimed,
-        [_loss(*flat) for flat in news[0]] if news else (),
-        [Late(job.decode(), attempts) for job, attempts in news[1]] if len(news) > 1 else (),
-    )
+
+
+def _with_news(exchanged: Exchanged, news: Sequence[Any]) -> Exchanged:
+    buried = [_loss(*flat) for flat in news[0]]
+    late = news[1] if len(news) > 1 else ()
+    expired = [Late(job.decode(), attempts) for job, attempts in late]
+    return exchanged._replace(buried=buried, expired=expired)
 
 
 def _loss(job: bytes, task: bytes, tenant: bytes, number: int) -> Loss:

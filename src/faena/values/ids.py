@@ -19,7 +19,7 @@ unique.
 
 from __future__ import annotations
 
-from base64 import b64encode
+from binascii import b2a_base64
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
@@ -35,7 +35,8 @@ ID_ALPHABET: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstu
 
 _BASE64: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _IN_ORDER: Final = bytes.maketrans(_BASE64, ID_ALPHABET.encode())
-_RANDOM_BITS: Final = 72
+_BYTES: Final = 15
+_RANDOM_BYTES: Final = 9
 _ID_LENGTH: Final = 20
 _LEAP_MASK: Final = (1 << 40) - 1
 _TAIL: Final = 64 * 64
@@ -57,19 +58,22 @@ class IdFactory:
     def __init__(self, clock_ms: Callable[[], int], entropy: Callable[[int], bytes]) -> None:
         self._clock_ms = clock_ms
         self._entropy = entropy
-        self._last = 0
+        self._last = b""
         self._lock = Lock()
 
     def new_id(self) -> str:
         """One id."""
-        return _encode(self._reserve(1))
+        chance = self._entropy(_RANDOM_BYTES)
+        with self._lock:
+            raw = self._last = self._next(chance)
+        return _encode(raw)
 
     def new_ids(self, count: int) -> list[str]:
         """So many ids, in increasing order."""
         number = self._reserve(check_whole("count", count, least=0, most=1_000_000))
         ids: list[str] = []
         while len(ids) < count:
-            head, low = _encode(number)[:-2], number % _TAIL
+            head, low = _encode(number.to_bytes(_BYTES, "big"))[:-2], number % _TAIL
             tails = _TAILS[low : low + count - len(ids)]
             ids += [head + tail for tail in tails]
             number += len(tails)
@@ -77,17 +81,24 @@ class IdFactory:
 
     def _reserve(self, count: int) -> int:
         """The first of `count` successive numbers above every number given out before."""
-        chance = int.from_bytes(self._entropy(9), "big")
+        chance = self._entropy(_RANDOM_BYTES)
         with self._lock:
-            first = (self._clock_ms() << _RANDOM_BITS) | chance
-            if first <= self._last:  # the same millisecond, or a clock set back
-                first = self._last + 1 + (chance & _LEAP_MASK)
-            self._last = first + count
+            first = int.from_bytes(self._next(chance), "big")
+            self._last = (first + count).to_bytes(_BYTES, "big")
         return first
 
+    def _next(self, chance: bytes) -> bytes:
+        """A number of now, made of time and chance, above every number given out before."""
+        raw = self._clock_ms().to_bytes(_BYTES - len(chance), "big") + chance
+        if raw > self._last:
+            return raw
+        # the same millisecond, or a clock set back
+        leap = 1 + (int.from_bytes(chance, "big") & _LEAP_MASK)
+        return (int.from_bytes(self._last, "big") + leap).to_bytes(_BYTES, "big")
 
-def _encode(number: int) -> str:
-    return b64encode(number.to_bytes(15, "big")).translate(_IN_ORDER).decode()
+
+def _encode(raw: bytes) -> str:
+    return b2a_base64(raw, newline=False).translate(_IN_ORDER).decode()
 
 
 def made_at_us(job_id: str) -> int | None:
