@@ -7,6 +7,8 @@ import itertools
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
+import msgspec
+
 from faena.engine import Address, Engine
 from faena.engine.scripts import Exchanged, Turn
 from faena.errors import InternalError, LeaseLost, StoreUnavailable
@@ -228,4 +230,5 @@ def _without_instants(answer: Any) -> Any:
     """When a job was taken in is not in the model; tests/scripts/test_expiry.py looks at it."""
     if not isinstance(answer, Exchanged):
         return answer
-    return answer._replace(claimed=[one._replace(enqueued_at=0) for one in answer.claimed])
+    claimed = [msgspec.structs.replace(one, enqueued_at=0) for one in answer.claimed]
+    return answer._replace(claimed=claimed)
