@@ -35,9 +35,11 @@ class Entry(NamedTuple):
 class Ledger:
     """A file of entries."""
 
-    def __init__(self, path: Path | str) -> None:
+    def __init__(self, path: Path | str, *, is_synced: bool = False) -> None:
+        """`is_synced`: a line is on the disk when `write` returns."""
         self.path = Path(path)
-        self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | (os.O_DSYNC if is_synced else 0)
+        self._file = os.open(self.path, flags, 0o600)
 
     def close(self) -> None:
         os.close(self._file)
@@ -67,7 +69,7 @@ class Ledger:
     def entries(self, *kinds: str, since_ns: int = 0) -> list[Entry]:
         """In the order they were written; a line that is just being written is left out."""
         lines = self.path.read_text().split("\n")[:-1]
-        found = [_entry(line) for line in lines]
+        found = [entry_of(line) for line in lines]
         return [one for one in found if (not kinds or one.kind in kinds) and one.at_ns >= since_ns]
 
     def jobs(self, kind: str, *, since_ns: int = 0) -> Counter[str]:
@@ -95,6 +97,6 @@ class Ledger:
         return most
 
 
-def _entry(line: str) -> Entry:
+def entry_of(line: str) -> Entry:
     kind, job, attempt, losses, pid, at_ns, detail = line.split(" ")
     return Entry(kind, job, int(attempt), int(losses), int(pid), int(at_ns), detail)
