@@ -19,7 +19,7 @@ from tests._support.ledger import Ledger
 
 LEASE_S = 5
 ATTEMPTS = 4
-RATE, RATE_US = 40, 1_000_000
+RATE, RATE_US = 12, 1_000_000
 MAX_RUNNING = 3
 QUEUES: dict[str, dict[str, Any]] = {
     "plain": {"concurrency": 8, "shards": 2},
