@@ -6,12 +6,15 @@ import asyncio
 import contextlib
 import os
 import socket
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
 
-from faena import Faena, Retry, State
+from faena import Faena, Job, Retry, State
+from faena.engine import Engine
+from faena.engine.scripts import Turn
 from faena.errors import PayloadError, StoreUnavailable
 from faena.worker.execute import executor
 from faena.worker.fetch.fetcher import Fetcher
@@ -19,6 +22,7 @@ from tests._support.eventually import eventually
 from tests._support.valkey import Server
 
 ONCE = Retry.never()
+HOUR = 3_600_000_000
 
 
 @pytest.fixture(scope="module")
@@ -247,3 +251,35 @@ async def test_an_idle_worker_starts_a_job_before_it_notes_what_else_was_answere
     worker.stop()
     await running
     assert done == ["_start", "_note"]
+
+
+async def test_a_claim_whose_lease_is_lost_before_its_answer_is_seen_is_not_started(
+    app: Faena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a process that was frozen while it waited for work."""
+    ran: list[int] = []
+
+    @app.queue("q", concurrency=1).task
+    async def note(job: Job) -> None:
+        ran.append(job.losses)
+
+    worker = await app.worker()
+    engine = (await app.runtime()).patient_engine
+    in_an_hour = time.time_ns() // 1000 + HOUR
+    later = Engine(engine.wire, namespace=engine.namespace, clock=lambda: in_an_hour)
+    later.know("q", engine._settings["q"])
+    renew = engine.renew
+
+    async def lose_first(*args: Any) -> Any:
+        await later.exchange("q", "other", "other", Turn(call="rescue", want=0))
+        return await renew(*args)
+
+    monkeypatch.setattr(engine, "renew", lose_first)
+    running = asyncio.create_task(worker.run())
+    await eventually(lambda: any(one._spare for one in worker._fetchers.values()))
+    (fetching,) = worker._fetchers.values()
+    fetching._least_lease_us = 0  # every answer comes too late
+    await (await note.enqueue()).handle.result(timeout="30s")
+    worker.stop()
+    await running
+    assert ran == [1]

@@ -5,6 +5,7 @@ Every function here is pure. `Engine` sends; tests can read and write these shap
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -59,6 +60,8 @@ class Turn(NamedTuple):
     """How long until the next sweep, with one: the worker is known at least twice as long."""
     about: str = ""
     """What the worker says of itself with a sweep: pid, version and host."""
+    asked_at: float = math.inf
+    """When this process first asked, by its own clock: no claim is older. Not sent."""
 
 
 class Claim(msgspec.Struct, frozen=True, gc=False):

@@ -16,11 +16,13 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from faena.engine import Engine, envelope
 from faena.engine.scripts import Claim, Exchanged, Settlement, Turn
+from faena.errors import FaenaError
 from faena.options import Order, QueueOptions
 from faena.outcomes import Completed, Outcome, Snoozed
 from faena.producing.batcher import CallIds
@@ -45,7 +47,6 @@ _LARGEST = 8 * 1024 * 1024
 """Bytes of results in one exchange, after which the rest waits for the next."""
 
 _TWO_CHANNELS_FROM = 20
-_SAMPLES_EVERY_S = 1.0
 _GRACE_S = 10.0
 _EARLY_S = 0.01
 """Timers may be this much early; a sweep that just misses its time would need another call."""
@@ -86,14 +87,13 @@ class Fetcher:
         self._calls = shared.calls
         self._pace = shared.pace
         self._sweep_s, self._about = shared.sweep_s, shared.about
-        self._least_lease_us = shared.least_lease_us
+        self._renew, self._least_lease_us = shared.engine.renew, shared.least_lease_us
         self._channels = 2 if options.concurrency >= _TWO_CHANNELS_FROM else 1
         self._share = -(-options.concurrency // self._channels)
         # A job of a chain costs the server three times what another does.
         self._batch = BATCH if options.order is Order.NONE else BATCH // 3
         self._settled: deque[Settlement] = deque()
         self._samples = Samples()
-        self._samples_sent = 0.0
         self._news = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._must_look = True
@@ -102,7 +102,7 @@ class Fetcher:
         self._in_flight = 0
         self._spare: set[str] = set()
         """Claims sent ahead and not answered yet, by the names of their calls."""
-        self._flushing: set[asyncio.Task[None]] = set()
+        self._background: set[asyncio.Task[None]] = set()
         self.is_hungry = True
         """Whether work is believed to wait: until a claim comes back short."""
         self.is_closing = False
@@ -145,9 +145,7 @@ class Fetcher:
         if outcome is None:
             self._leases.end(self.home, claim.id, claim.lease)
         elif self._notes.has(claim.id):
-            flushing = asyncio.create_task(self._settle_after_notes(claim, outcome))
-            self._flushing.add(flushing)
-            flushing.add_done_callback(self._flushing.discard)
+            self._in_background(self._settle_after_notes(claim, outcome))
         else:
             self._settle(claim, outcome)
 
@@ -174,6 +172,11 @@ class Fetcher:
             await self._notes.flush(claim.id)
         finally:
             self._settle(claim, outcome)
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        """The fetcher ends after it."""
+        self._background.add(task := asyncio.create_task(work))
+        task.add_done_callback(self._background.discard)
 
     # -- the loop -------------------------------------------------------------------------------
 
@@ -206,7 +209,7 @@ class Fetcher:
         self._is_over = self._is_over or (
             self.is_closing
             and not self._settled
-            and not self._flushing
+            and not self._background
             and not self.executor.running
             and not self._in_flight
             and not self._spare
@@ -254,10 +257,10 @@ class Fetcher:
         is_sweep = now >= self._sweep_at - _EARLY_S
         if is_sweep:
             self._sweep_at = now + self._sweep_s()
-        samples = self._take_samples(now) if settled or is_sweep else None
+        samples = self._samples.take(now) if settled or is_sweep else None
         sweep_us = round((self._sweep_at - now) * 1e6)
         sweep = (is_sweep, self._least_lease_us, sweep_us, self._about)
-        return Turn(self._calls(), want, settled, samples, *sweep)
+        return Turn(self._calls(), want, settled, samples, *sweep, asked_at=now)
 
     def _reserve(self) -> int:
         """Slots for the next claim: half of them where two calls share the work."""
@@ -276,23 +279,16 @@ class Fetcher:
         """Whether a second call would carry enough; little things wait for the first to return."""
         return self._slots.free(self.home) * 4 >= self._options.concurrency
 
-    def _take_samples(self, now: float) -> dict[str, int] | None:
-        """Once a second; what was parked is told with the settlement that parks it."""
-        if now - self._samples_sent < _SAMPLES_EVERY_S and not self._samples.parked:
-            return None
-        self._samples_sent = now
-        return self._samples.take()
-
     # -- the answer -----------------------------------------------------------------------------
 
     def take_in(self, turn: Turn, exchanged: Exchanged) -> None:
         """Note what the answer says of the queue, and start what was claimed."""
         self._note(turn, exchanged)
-        self._start(exchanged)
+        self._start(turn, exchanged)
 
     def start_first(self, turn: Turn, exchanged: Exchanged) -> None:
         """The same for a claim that settled nothing: what is noted can wait for the handlers."""
-        self._start(exchanged)
+        self._start(turn, exchanged)
         asyncio.get_running_loop().call_soon(self._note, turn, exchanged)
 
     def _note(self, turn: Turn, exchanged: Exchanged) -> None:
@@ -312,14 +308,34 @@ class Fetcher:
         self._samples.waited(_waits_us(exchanged, self._options))
         self._news.set()
 
-    def _start(self, exchanged: Exchanged) -> None:
-        """Begin what was claimed, and hold its leases: handlers write under them."""
-        claimed = exchanged.claimed
-        if not claimed:
+    def _start(self, turn: Turn, exchanged: Exchanged) -> None:
+        """Begin what was claimed, unless this process has slept for as long as a lease lasts."""
+        if not exchanged.claimed:
             return
+        if (time.monotonic() - turn.asked_at) * 1e6 < self._least_lease_us:
+            self._begin(exchanged.claimed, exchanged.now)
+        else:
+            self._in_background(self._begin_if_held(exchanged))
+
+    async def _begin_if_held(self, exchanged: Exchanged) -> None:
+        """What another has by now would run beside it, or out of order."""
+        leases = {claim.id: claim.lease for claim in exchanged.claimed}
+        try:
+            lost, _ = await self._renew(self.home, [*leases.items()], self._least_lease_us)
+        except FaenaError as error:
+            _log.warning("queue %s: jobs claimed long ago are left: %s", self._queue, error)
+            lost = [*leases]
+        kept = [claim for claim in exchanged.claimed if claim.id not in lost]
+        if kept:
+            self._begin(kept, exchanged.now)
+        for _ in lost:
+            self.slot_freed()
+
+    def _begin(self, claimed: list[Claim], claimed_at: int) -> None:
+        """Start handlers, and hold their leases, under which they write."""
         over = time.monotonic() + _GRACE_S
         self._part_with(claimed)
-        self.executor.start(claimed, exchanged.now)
+        self.executor.start(claimed, claimed_at)
         running = self.executor.running
         begun = [attempt for claim in claimed if (attempt := running.get(claim.id))]
         held = [(attempt.claim.id, over + attempt.timeout_s) for attempt in begun]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 _BUCKETS = 64
+_EVERY_S = 1.0
 
 
 class Samples:
@@ -18,6 +19,7 @@ class Samples:
         """Jobs put off because no handler here knows their task, or only an older version of it."""
         self._waits = [0] * _BUCKETS
         self._runs = [0] * _BUCKETS
+        self._taken_at = 0.0
 
     def waited(self, waits: Iterable[int]) -> None:
         """Jobs were ready for so long before they were claimed."""
@@ -29,8 +31,14 @@ class Samples:
         """An attempt took so long."""
         self._runs[us.bit_length()] += 1
 
-    def take(self) -> dict[str, int]:
-        """What was gathered, by counter name (`wait:17`, `run:4`, `parked`), and start anew."""
+    def take(self, now: float) -> dict[str, int] | None:
+        """What was gathered, by counter name (`wait:17`, `run:4`, `parked`), and start anew.
+
+        Once a second; what was parked is told with the settlement that parks it.
+        """
+        if now - self._taken_at < _EVERY_S and not self.parked:
+            return None
+        self._taken_at = now
         taken = {
             f"{name}:{bucket}": number
             for name, counts in (("wait", self._waits), ("run", self._runs))
