@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from faena.deadletter.desk import Desk
+from faena.deadletter.queues import DeskQueues
 from faena.deadletter.redrive import Redrives
-from faena.deadletter.redrive_takeover import Carrier
-from faena.deadletter.shards import Reach
+from faena.deadletter.redrive_takeover import RedriveTakeover
 from faena.deadletter.upkeep import Upkeep
 from faena.declaring.hooks import ENDS
 from faena.engine import Engine
@@ -25,11 +25,11 @@ from faena.middleware import Middleware
 from faena.options import DeadLetters, build
 from faena.options.fields import check_is
 from faena.queue import Queue
-from faena.registry import Roster
+from faena.registry import Registry
 from faena.runtime.connections import Connection, Runtime
 from faena.scheduling.decorators import MISSING, Recurring, RecurringFields, TimedFields, check_task
 from faena.scheduling.schedules import Schedules
-from faena.sharding.router import Estate
+from faena.sharding.router import Routers
 from faena.task import Draft, Task
 from faena.telemetry.events import Event, follow, read_kinds, read_since
 from faena.values.duration import Duration, to_s
@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # whoever only enqueues does not load what runs jobs
     from faena.worker.worker import Served, Worker, WorkerOptions
 
 
-class Faena(Roster):
+class Faena(Registry):
     """An application's queues, tasks and connection to one broker."""
 
     def __init__(  # noqa: PLR0913 - each by its name, and all but the first may be left out
@@ -79,7 +79,7 @@ class Faena(Roster):
         self.middleware = _layers(middleware)
         self.schedules = Schedules(self)
         self.dead_letter_options = _checked(dead_letters or DeadLetters())
-        self._reach = Reach(self._connected, lambda: self.queues, self.new_ids)
+        self._desk_queues = DeskQueues(self._connected, lambda: self.queues, self.new_ids)
         self._renew_ids()
 
     # -- jobs that belong together ----------------------------------------------------------------
@@ -142,14 +142,14 @@ class Faena(Roster):
         check_task(name, task)
         self.schedules.add(name, task, payload, terms)
 
-    async def _connected(self) -> tuple[Engine, Estate]:
+    async def _connected(self) -> tuple[Engine, Routers]:
         runtime = await self.runtime()
-        return runtime.engine, runtime.estate
+        return runtime.engine, runtime.routers
 
     @property
     def dead_letters(self) -> Desk:
         """The dead-letter desk: dead jobs of all queues, to look at, retry and deal with."""
-        return Desk(self._reach)
+        return Desk(self._desk_queues)
 
     def events(
         self,
@@ -167,7 +167,7 @@ class Faena(Roster):
         check_is("details", details, bool)
         return follow(
             self._connected,
-            self._reach.chosen(queue),
+            self._desk_queues.chosen(queue),
             read_since(since),
             kinds=read_kinds(kinds),
             has_details=details,
@@ -201,7 +201,7 @@ class Faena(Roster):
             raise ConfigError("a worker must have at least one queue, got none", field="queues")
         runtime = await self.runtime()
         dead_letters = self.dead_letter_options.settled(os.environ)
-        carrier = Carrier(Redrives(self._reach), names)
+        takeover = RedriveTakeover(Redrives(self._desk_queues), names)
         scheduler = await self.schedules.scheduler(names)
         served = {name: _served(self.queues[name], runtime) for name in names}
         return Worker(
@@ -213,13 +213,13 @@ class Faena(Roster):
             dead_letters=dead_letters,
             beside=Beside(
                 services=[
-                    runtime.postman.run,
-                    Upkeep(self._reach, dead_letters, names).run,
-                    carrier.run,
+                    runtime.relay.run,
+                    Upkeep(self._desk_queues, dead_letters, names).run,
+                    takeover.run,
                     scheduler.run,
                 ],
-                on_mail=runtime.postman.tell,
-                hears={"schedules": scheduler.tell, "redrives": carrier.tell},
+                on_outbox=runtime.relay.tell,
+                hears={"schedules": scheduler.tell, "redrives": takeover.tell},
             ),
         )
 
@@ -264,6 +264,6 @@ def _served(queue: Queue, runtime: Runtime) -> Served:
     for task in queue.tasks if queue.options.units else ():
         queue.options.costs.setdefault(task, {})
     runtime.engine.know(queue.name, declaration(queue.options))
-    homes = runtime.estate.of(queue.name)
-    provider = None if homes.is_fixed else homes.serving
-    return Served(options=queue.options, handlers=queue.handlers, homes=provider)
+    router = runtime.routers.of(queue.name)
+    provider = None if router.is_fixed else router.serving
+    return Served(options=queue.options, handlers=queue.handlers, shards=provider)

@@ -8,7 +8,7 @@
     │   ├── StoreUnavailable    cannot be reached now; trying again is right
     │   ├── StoreRejected       it answered no: out of memory, read-only, no permission
     │   ├── NotDeclared         no program has declared the queue on this server yet
-    │   ├── HomesChanged        a queue's jobs live elsewhere now; the client asks again by itself
+    │   ├── ShardsChanged        a queue's jobs live elsewhere now; the client asks again by itself
     │   └── ScriptError         a script failed in a way no code path expects
     ├── PayloadError            cannot be encoded, decoded or validated, or is too large
     ├── BatchError              a batch handler returned no list with an entry for each payload
@@ -109,8 +109,8 @@ class NotDeclared(StoreError):
         )
 
 
-class HomesChanged(StoreError):
-    """The homes of a queue are of a later epoch than the caller's; nothing has been written."""
+class ShardsChanged(StoreError):
+    """The shards of a queue are of a later epoch than the caller's; nothing has been written."""
 
 
 class ScriptError(StoreError):

@@ -12,7 +12,7 @@ from faena.values.names import check_name
 from faena.values.numbers import check_whole
 
 SERVES = ("all", "shared", "dedicated")
-"""What workers may serve of a queue that lives in several homes."""
+"""What workers may serve of a queue that lives in several shards."""
 
 _SIZE = re.compile(r"([0-9]{1,9})\s*(Ki|Mi|Gi|KB|MB|GB)")
 _LEAST = 16 << 20
@@ -48,7 +48,7 @@ class Pool:
     None: no limit."""
 
     serves: str = "all"
-    """Which homes of the queues: "all", "shared" (without those that tenants have of their own) or
+    """Which shards of the queues: "all", "shared" (without those that tenants have of their own) or
     "dedicated" (only those)."""
 
     memory_bytes: int | None = field(init=False, repr=False, compare=False)

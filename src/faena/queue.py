@@ -12,7 +12,7 @@ from faena.declaring.hooks import as_hook, check_hook, word_of
 from faena.declaring.registrar import BatchFields, BatchRegistrar, Registrar
 from faena.engine import Engine
 from faena.engine.behalf import on_behalf
-from faena.engine.calls.transfer import Moving
+from faena.engine.calls.transfer import TransferCalls
 from faena.engine.settings import WRITTEN, read_settings, written
 from faena.errors import ConfigError
 from faena.idempotency import Idempotency
@@ -39,7 +39,7 @@ from faena.options.settings import (
 )
 from faena.producing.handle import Handle
 from faena.retry import Retry
-from faena.sharding.view import HomesView, reshard, view_homes
+from faena.sharding.view import ShardsView, reshard, view_shards
 from faena.states import FINISHED, State, state_of
 from faena.task import Task
 from faena.tenancy.shares import Shares, shares_of
@@ -235,9 +235,9 @@ class Queue:
         check_lanes(self.name, self.options)
         check_whole("minutes", minutes, least=0, most=59)
         runtime = await self._app.runtime()
-        homes = await runtime.estate.of(self.name).names()
-        gone = await Moving(runtime.engine).left(self.name)
-        return await shares_of(runtime.engine, [*dict.fromkeys([*homes, *gone])], minutes)
+        router = await runtime.routers.of(self.name).names()
+        gone = await TransferCalls(runtime.engine).left(self.name)
+        return await shares_of(runtime.engine, [*dict.fromkeys([*router, *gone])], minutes)
 
     # -- serving --------------------------------------------------------------------------------
 
@@ -253,12 +253,12 @@ class Queue:
         check_reason(reason)
         check_label("by", by)
         wait_us = _length_us(duration, lasting)
-        return any(await self._everywhere(lambda one, home: one.hold(home, reason, wait_us, by)))
+        return any(await self._everywhere(lambda one, shard: one.hold(shard, reason, wait_us, by)))
 
     async def resume(self, *, reason: str = "pause", by: str = "operator") -> bool:
         """End a hold; others with other reasons stay."""
         with on_behalf(by):
-            return any(await self._everywhere(lambda engine, home: engine.release(home, reason)))
+            return any(await self._everywhere(lambda engine, shard: engine.release(shard, reason)))
 
     async def settings(self) -> Settings:
         """What is in force, in the words of `app.queue()`, and which of it was changed."""
@@ -290,7 +290,7 @@ class Queue:
         edit = written(wanted, changes)
         if edit:
             with on_behalf(by):
-                await self._everywhere(lambda engine, home: engine.configure(home, edit))
+                await self._everywhere(lambda engine, shard: engine.configure(shard, edit))
         return await self.settings()
 
     async def reset(self, *names: str, by: str = "operator") -> Settings:
@@ -298,32 +298,32 @@ class Queue:
         chosen = check_changeable(names or CHANGEABLE)
         settings = [one for name in chosen for one in WRITTEN[name]]
         with on_behalf(by):
-            await self._everywhere(lambda engine, home: engine.reset(home, settings))
+            await self._everywhere(lambda engine, shard: engine.reset(shard, settings))
         return await self.settings()
 
     async def _everywhere(self, do: Callable[[Engine, str], Awaitable[T]]) -> list[T]:
-        """What each home of the queue answers, the first one first.
+        """What each shard of the queue answers, the first one first.
 
-        A home that comes meanwhile may have been given what the first one had before: it is told
+        A shard that comes meanwhile may have been given what the first one had before: it is told
         as well.
         """
         runtime = await self._app.runtime()
-        homes, answers = runtime.estate.of(self.name), dict[str, T]()
-        while untold := [home for home in await homes.names() if home not in answers]:
-            for home in untold:
-                answers[home] = await do(runtime.engine, home)
+        router, answers = runtime.routers.of(self.name), dict[str, T]()
+        while untold := [shard for shard in await router.names() if shard not in answers]:
+            for shard in untold:
+                answers[shard] = await do(runtime.engine, shard)
         return list(answers.values())
 
-    # -- homes ----------------------------------------------------------------------------------
+    # -- shards ----------------------------------------------------------------------------------
 
-    async def homes(self) -> HomesView:
-        """How many shards there are, which tenants have a home of their own, and what moves."""
-        return await view_homes(await self._app.runtime(), self.name)
+    async def shards(self) -> ShardsView:
+        """How many shards there are, which tenants have a shard of their own, and what moves."""
+        return await view_shards(await self._app.runtime(), self.name)
 
     async def reshard(
         self, shards: int, *, by: str = "operator", wait: Duration = "30s"
-    ) -> HomesView:
-        """Spread the queue over more homes while it runs, or over fewer when no job waits there.
+    ) -> ShardsView:
+        """Spread the queue over more shards while it runs, or over fewer when no job waits there.
 
         Answers when all jobs have moved, or after `wait`: what is left goes on in the background,
         here and in every worker.
@@ -379,7 +379,7 @@ class Queue:
         """
         _log.info("queue %s is obliterated by %s", self.name, check_label("by", by))
         runtime = await self._app.runtime()
-        await runtime.client.obliterate(self.name, force=force, carry=runtime.postman.try_to_carry)
+        await runtime.client.obliterate(self.name, force=force, carry=runtime.relay.try_to_carry)
 
     @property
     def idempotency(self) -> Idempotency:

@@ -31,7 +31,7 @@ class _Queues(dict[str, Queue]):
         )
 
 
-class Roster(Connected):
+class Registry(Connected):
     """The queues and pools of an app, by name."""
 
     def __init__(self, name: str, connection: Connection, on_fork: Callable[[], None]) -> None:
@@ -85,7 +85,7 @@ class Roster(Connected):
         serves: str = "all",
     ) -> Pool:
         """Declare a worker pool: which queues, how many processes, how large, and whether it serves
-        all homes of the queues, the "shared" ones, or those "dedicated" to one tenant.
+        all shards of the queues, the "shared" ones, or those "dedicated" to one tenant.
         """
         names = tuple(queue.name for queue in self.served_here(queues))
         if name in self.pools:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from faena.deadletter.redrive_lock import Baton
+from faena.deadletter.redrive_lock import RedriveLock
 from faena.engine.calls.deadletter import DeskCalls
-from faena.engine.calls.flows import Mail
-from faena.engine.calls.scheduling import Change, Shot, fire, write
-from faena.engine.calls.transfer import Moving
+from faena.engine.calls.flows import FlowCalls
+from faena.engine.calls.scheduling import Change, Firing, fire, write
+from faena.engine.calls.transfer import TransferCalls
 from faena.limits import Limit
 from faena.outcomes import Buried, Completed, DeathNote, Limited, Retried
 from tests._support.morgue import new_redrive
@@ -67,21 +67,21 @@ async def furnish_lanes(rig: Rig) -> None:
     await rig.engine.hold(rig.queue, "pause", None, "ops")
 
 
-async def furnish_homes(rig: Rig) -> None:
-    """`@g` has left its home, and a change is under way: of `@e` `slow` runs and `sent` is sent."""
-    moving = Moving(rig.engine)
+async def furnish_shards(rig: Rig) -> None:
+    """`@g` has left its shard, and a change goes on: of `@e` `slow` runs and `sent` is sent."""
+    moving = TransferCalls(rig.engine)
     await rig.engine.release(rig.queue, "pause")
     await moving.decide(rig.queue, "begin", 0, "shared @g", "ops")
     await moving.decide(rig.queue, "publish", 0)
     await moving.decide(rig.queue, "finish", 1, f"{rig.queue}/@g")
     await moving.decide(rig.queue, "begin", 1, "shards 2", "ops")
     assert await moving.lock(rig.queue, "steward")
-    assert await Baton(DeskCalls(rig.engine), rig.queue, "redrive", owner="somebody").take()
+    assert await RedriveLock(DeskCalls(rig.engine), rig.queue, "redrive", owner="somebody").take()
     await rig.add("slow", lane="@e")
     await rig.turn(10)
     await rig.add("sent", lane="@e")
     await rig.add("next", lane="@f")
-    await moving.depart(rig.queue, 1, ["@e"])
+    await moving.freeze_out(rig.queue, 1, ["@e"])
     batch = await moving.take_out(rig.queue, f"{rig.queue}/1", 0, ["slow", "sent"])
     await moving.take_in(rig.queue, f"{rig.queue}/2", batch._replace(jobs=NO_JOBS))
     await rig.engine.hold(rig.queue, "pause", None, "ops")
@@ -89,7 +89,7 @@ async def furnish_homes(rig: Rig) -> None:
 
 async def furnish_flows(rig: Rig) -> None:
     """A flow that is done and one that is not, a group, and letters."""
-    mail = Mail(rig.engine)
+    mail = FlowCalls(rig.engine)
     await rig.engine.release(rig.queue, "pause")
     for name in ("over", "live"):
         node = msgspec.msgpack.encode([rig.queue, f"{name}.1", "only", "noop"])
@@ -103,15 +103,15 @@ async def furnish_flows(rig: Rig) -> None:
     await rig.turn(10, call=lease)
     await rig.add("waiting", lane="@f")
     await rig.turn(0, ("over.1", lease, Completed(b"1")))
-    await mail.receive(rig.queue, rig.queue, await mail.letters(rig.queue, rig.queue))
+    await mail.receive(rig.queue, rig.queue, await mail.messages(rig.queue, rig.queue))
     await rig.engine.hold(rig.queue, "pause", None, "ops")
 
 
 async def furnish_schedules(rig: Rig) -> None:
-    """A schedule, and one of another home that has been fired here."""
+    """A schedule, and one of another shard that has been fired here."""
     due = rig.clock.now + SECOND
     assert await write(rig.engine, rig.queue, "nightly", Change.of("", b"{}", due))
-    wanted = Shot("hourly", rig.clock.now, "hourly@1", b"010\n{}")
+    wanted = Firing("hourly", rig.clock.now, "hourly@1", b"010\n{}")
     await fire(rig.engine, rig.queue, wanted, None, epoch=9)
 
 

@@ -142,8 +142,8 @@ async def all_ended(app: Faena, *, within: float = PATIENCE_S, **expected: int) 
 
     await eventually(is_done, within=within)
     runtime = await app.runtime()
-    for home in await runtime.estate.of(QUEUE).names():
-        assert await audit(runtime.engine, home) == []
+    for shard in await runtime.routers.of(QUEUE).names():
+        assert await audit(runtime.engine, shard) == []
 
 
 async def serve(plan: LanePlan) -> None:

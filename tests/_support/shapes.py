@@ -7,14 +7,14 @@ from typing import Any
 
 import msgspec
 
-from faena.engine.calls.flows import Mail
+from faena.engine.calls.flows import FlowCalls
 from tests._support.furnish import (
     furnish,
     furnish_arrivals,
     furnish_flows,
-    furnish_homes,
     furnish_lanes,
     furnish_schedules,
+    furnish_shards,
     run_one,
 )
 from tests._support.morgue import new_redrive
@@ -212,9 +212,9 @@ async def furnish_all(rig: Rig) -> None:
     await run_one(rig)
     await furnish_lanes(rig)
     await furnish_schedules(rig)
-    await furnish_homes(rig)
+    await furnish_shards(rig)
     await rig.add("stays", lane="@e")
-    await Mail(rig.engine).flow("q", "written", "put", 1, "v:1", NODE, "s:1", "waiting 0 0")
+    await FlowCalls(rig.engine).flow("q", "written", "put", 1, "v:1", NODE, "s:1", "waiting 0 0")
     await rig.engine.release(rig.queue, "pause")
     command = rig.engine.command
     for job in await command("HKEYS", "q", "leases"):

@@ -51,7 +51,7 @@ class FileClock:
 
 
 def open_month(plan: MonthPlan, clock: FileClock) -> Faena:
-    """Schedules of every kind, on a queue with one home and on one that will have several."""
+    """Schedules of every kind, on a queue with one shard and on one that will have several."""
     app = Faena("month", plan.url, namespace=NAMESPACE, clock=clock, patience="60s")
     retain = Retain(completed_count=0)
     plain = app.queue(PLAIN, retain=retain)
@@ -88,10 +88,10 @@ def record_shots(ledger: Ledger) -> None:
     """Write down every job that this process has made."""
     fire = firing.fire
 
-    async def recorded(engine: Any, home: str, shot: Any, *args: Any, **options: Any) -> Fired:
-        fired = await fire(engine, home, shot, *args, **options)
-        if shot.spec:
-            ledger.write(fired.outcome, shot.id, detail=home)
+    async def recorded(engine: Any, shard: str, firing: Any, *args: Any, **options: Any) -> Fired:
+        fired = await fire(engine, shard, firing, *args, **options)
+        if firing.spec:
+            ledger.write(fired.outcome, firing.id, detail=shard)
         return fired
 
     firing.fire = recorded

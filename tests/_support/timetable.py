@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from faena.engine.calls.scheduling import Change, Fired, Shot, fire, read, write
+from faena.engine.calls.scheduling import Change, Fired, Firing, fire, read, write
 from faena.engine.envelope import seal
 from tests._support.rig import T0, Rig
 
 OLD, NEW = "0000000000000001", "0000000000000002"
 
 
-def shot(instant: int = T0, *, job: str = "s@1", body: bytes = b"{}", **facts: object) -> Shot:
+def firing(instant: int = T0, *, job: str = "s@1", body: bytes = b"{}", **facts: object) -> Firing:
     """A job of the schedule `s`."""
-    return Shot("s", instant, job, seal(10, facts, body))
+    return Firing("s", instant, job, seal(10, facts, body))
 
 
 async def plant(rig: Rig, due: int | None = T0, name: str = "s", version: str = OLD) -> None:
@@ -22,7 +22,7 @@ async def plant(rig: Rig, due: int | None = T0, name: str = "s", version: str = 
 
 
 async def shoot(
-    rig: Rig, wanted: Shot, change: Change | None, *, epoch: int = 0, **more: Any
+    rig: Rig, wanted: Firing, change: Change | None, *, epoch: int = 0, **more: Any
 ) -> Fired:
     return await fire(rig.engine, rig.queue, wanted, change, epoch=epoch, **more)
 

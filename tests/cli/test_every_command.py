@@ -78,7 +78,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "tenants release": ("mail", "acme"),
     "tenants reset": ("mail", "acme"),
     "shares": ("mail",),
-    "homes": (),
+    "shards": (),
     "reshard": ("mail", "2"),
     "schedules list": (),
     "schedules show": ("tidy",),
@@ -121,7 +121,7 @@ SERVICES = {"worker", "dev"}
 """Those that run until they are told to stop: see their own tests."""
 
 LISTS = {
-    *("queues", "workers", "tasks", "pause", "resume", "clean", "tenants show", "shares", "homes"),
+    *("queues", "workers", "tasks", "pause", "resume", "clean", "tenants show", "shares", "shards"),
     *("schedules list", "jobs", "cancel", "retry", "change", "remove", "dlq list", "dlq groups"),
     *("dlq retry", "dlq discard", "dlq resolve", "dlq redrives", "retry-failed", "flow list"),
     *("groups", "audit", "doctor"),

@@ -1,4 +1,4 @@
-"""`faena homes`, `faena reshard`, `faena tenants dedicate`: where a queue lives."""
+"""`faena shards`, `faena reshard`, `faena tenants dedicate`: where a queue lives."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def test_a_queue_is_spread_and_shown(cli: Cli) -> None:
     fill()
     code, out, _ = cli("reshard", "mail", "3", "--by", "ana")
     assert (code, out) == (0, "mail has 3 shards and has moved\n")
-    (view,) = document(cli, "homes", "mail")
+    (view,) = document(cli, "shards", "mail")
     assert (view["shards"], view["change"]) == (3, None)
-    assert set(view["homes"]) == {"mail", "mail/1", "mail/2"}
-    assert sum(view["homes"].values()) == 120
-    code, out, _ = cli("homes")
+    assert set(view["jobs"]) == {"mail", "mail/1", "mail/2"}
+    assert sum(view["jobs"].values()) == 120
+    code, out, _ = cli("shards")
     assert code == 0
     assert [line.split()[1] for line in out.splitlines()[2:]] == [
         "mail",
@@ -67,9 +67,9 @@ def test_a_tenant_is_given_a_queue_of_its_own_and_comes_back(cli: Cli) -> None:
     code, out, _ = cli("tenants", "mail", "t3")
     assert code == 0
     assert "of its own" in out
-    (seen,) = document(cli, "homes", "mail")
+    (seen,) = document(cli, "shards", "mail")
     assert seen["dedicated"] == ["t3"]
-    assert seen["homes"] == {"mail": 110, "mail/@t3": 10}
+    assert seen["jobs"] == {"mail": 110, "mail/@t3": 10}
     view = document(cli, "tenants", "rejoin", "mail", "t3")
     assert (view["is_dedicated"], view["live"]) == (False, 10)
 
@@ -86,7 +86,7 @@ def test_a_change_that_meets_another_says_where_to_see_it(cli: Cli) -> None:
     code, _, err = cli("tenants", "dedicate", "mail", "t4", "--wait", "50ms")
     assert code == 1
     assert "(own @t3) is under way" in err
-    assert err.endswith("; `faena homes` shows what is under way\n")
+    assert err.endswith("; `faena shards` shows what is under way\n")
     code, _, err = cli("reshard", "mail", "2", "--wait", "1500ms")
     assert code == 1
     assert err.startswith("own @t3: mail 1, mail/@t3 0\n")  # it waits, and says for what
@@ -96,14 +96,14 @@ def test_a_change_that_meets_another_says_where_to_see_it(cli: Cli) -> None:
 def test_what_cannot_be_done_is_said_and_changes_nothing(cli: Cli) -> None:
     fill()
     assert cli("reshard", "mail", "4")[0] == 0
-    before = document(cli, "homes", "mail")
+    before = document(cli, "shards", "mail")
     code, out, err = cli("reshard", "mail", "2")
     assert (code, out) == (1, "")
     assert "must stay 4 while jobs are live" in err
-    assert err.endswith("; `faena homes` shows how many there are\n")
+    assert err.endswith("; `faena shards` shows how many there are\n")
     assert cli("reshard", "mail", "many")[0] == 2
     assert cli("reshard", "mail", "0")[0] == 2
     code, _, err = cli("reshard", "plain", "2")
     assert code == 2
     assert "must have a lane for jobs without a tenant" in err
-    assert document(cli, "homes", "mail") == before
+    assert document(cli, "shards", "mail") == before

@@ -93,7 +93,7 @@ def test_options_go_before_the_pool(planned: Planned) -> None:
     assert plan.options.grace_s == 60.0
 
 
-def test_the_pool_or_an_option_says_which_homes_are_served(planned: Planned) -> None:
+def test_the_pool_or_an_option_says_which_shards_are_served(planned: Planned) -> None:
     assert planned().options.serves == "all"
     assert planned("--pool", "own").options.serves == "dedicated"
     assert planned("--pool", "own", "--serves", "shared").options.serves == "shared"

@@ -205,7 +205,7 @@ async def test_passing_errors_are_retried_by_themselves_twice(
 ) -> None:
     await send.enqueue(7)
     await h.drain()
-    upkeep = Upkeep(app._reach, DeadLetters().settled({}), ["mail"])
+    upkeep = Upkeep(app._desk_queues, DeadLetters().settled({}), ["mail"])
     assert await upkeep.look_after("mail") == []  # an hour must pass
     lives = 0
     for _ in range(5):
@@ -232,7 +232,7 @@ async def test_operators_are_told_of_all_queues_together_once_an_hour(
     await charge.enqueue_many(range(6))
     await h.drain()
     options = DeadLetters().settled({})
-    mail, bills = (Upkeep(app._reach, options, [queue]) for queue in ("mail", "bills"))
+    mail, bills = (Upkeep(app._desk_queues, options, [queue]) for queue in ("mail", "bills"))
     assert await mail.tell() == ["dead_surge"]  # twelve, where ten may be
     assert await bills.tell() == []
     h.clock.advance("24h")

@@ -58,7 +58,7 @@ async def views_of(app: Faena, h: Harness) -> dict[str, Any]:  # size: a line a 
         "letters": await app.dead_letters.list(),
         "stats": await app.dead_letters.stats(),
         "schedule": await app.schedules.get("remind"),
-        "homes": await queue.homes(),
+        "shards": await queue.shards(),
         "tenant": await queue.tenant("acme").configure(limits=[Limit("5/min")], weight=2),
         "shares": (await queue.shares())[-1],
         "settings": await queue.configure(limits=[Limit("9/min")], backpressure=PRESSED),

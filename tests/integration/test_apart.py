@@ -10,14 +10,14 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from faena import Faena, Job
-from faena.engine.calls.flows import Mail
+from faena.engine.calls.flows import FlowCalls
 from faena.engine.scripts import Settlement, Turn
-from faena.flows.relay import Postman
+from faena.flows.relay import Relay
 from faena.inspection.audit import audit
 from faena.outcomes import Completed
 from faena.producing.client import Client
-from faena.sharding.router import Estate
-from faena.worker.fetch.exchanger import Asker
+from faena.sharding.router import Routers
+from faena.worker.fetch.exchanger import Exchanger
 from faena.worker.heartbeat import Heartbeat
 from faena.worker.leases import Leases
 from tests._support.eventually import eventually
@@ -131,13 +131,13 @@ async def test_leases_are_renewed_beside_one_that_cannot_be(
 
 
 async def test_letters_are_read_beside_one_that_nobody_can_read(rig: Rig) -> None:
-    mail = Mail(rig.engine)
+    mail = FlowCalls(rig.engine)
     await mail.open_group("q", "g", {})
     for job in ("a", "b"):
         await rig.run(job, Completed(), tells="g:q:g:")
         await rig.engine.command("XADD", "q", "letters:q", "*", "is", b"\xc1garbage")
     await rig.engine.command("ZADD", "q", "errands", 1, "nonsense")
-    await Postman(rig.engine, Client(rig.engine, Estate(rig.engine, {}))).carry("q")
+    await Relay(rig.engine, Client(rig.engine, Routers(rig.engine, {}))).carry("q")
     assert (await mail.group("q", "g"))["completed"] == b"2"
     dumped = await rig.dump()
     assert dumped["letters:q"] == []
@@ -150,13 +150,13 @@ async def test_a_turn_that_was_settled_apart_tells_of_lost_leases_and_claims_wha
     await rig.add("bad", "lost", "good", "next")
     lease = await rig.claim(3)
     plant(monkeypatch, "exchange", FAILS.format(""))
-    asker = Asker(rig.engine, "worker", "q", rig.next_call)
+    exchanger = Exchanger(rig.engine, "worker", "q", rig.next_call)
     endings = [
         Settlement("bad", lease, Completed()),
         Settlement("lost", "another", Completed()),
         Settlement("good", lease, Completed()),
     ]
-    exchanged = await asker.ask("worker", Turn(rig.next_call(), 1, endings))
+    exchanged = await exchanger.ask("worker", Turn(rig.next_call(), 1, endings))
     assert exchanged.lost == ["lost"]
     assert [claim.id for claim in exchanged.claimed] == ["next"]
     assert (await rig.states())["good"] == "completed"

@@ -103,7 +103,7 @@ async def test_a_job_whose_lease_is_lost_while_it_waits_is_left_out(app: Faena) 
 
 def _lose(worker: Worker, job_id: str) -> None:
     """As the heartbeat tells it."""
-    fetcher = worker._fetchers["q"]
+    fetcher = worker._by_shard["q"]
     lease = fetcher.executor.running[job_id].claim.lease
     worker._stop_job("q", job_id, Stop.LOST, lease)
 
@@ -244,7 +244,7 @@ async def test_a_call_has_the_longest_time_that_one_of_its_jobs_has(app: Faena, 
             await bulk.task.enqueue("b", timeout="1h"),
         ]
         await gate.entered.wait()
-        attempts = worker._fetchers["q"].executor.running.values()
+        attempts = worker._by_shard["q"].executor.running.values()
         assert {attempt.timeout_s for attempt in attempts} == {3600}
         kept = [held.until for held in worker._leases._held["q"].values()]
         assert min(kept) > time.monotonic() + 1800, "the lease of the first is kept as long"

@@ -1,4 +1,4 @@
-"""The dead-letter desk with real workers: canaries, homes, automatic retries, alerts."""
+"""The dead-letter desk with real workers: canaries, shards, automatic retries, alerts."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ async def test_a_redrive_that_somebody_stops_ends_for_its_driver_too(
             await one.desk.stop_redrive("mail", "never")
 
 
-async def test_the_rate_of_a_redrive_is_that_of_all_homes_together(
+async def test_the_rate_of_a_redrive_is_that_of_all_shards_together(
     valkey: Server, namespace: str
 ) -> None:
     async with shop(valkey, namespace, shards=4) as one:
@@ -184,7 +184,7 @@ async def test_a_redrive_is_seen_and_stopped_while_a_tenant_moves(
         async with one.working():
             await eventually(lambda: 99 in one.begun)
             await one.mail.tenant("slow").dedicate(wait="100ms")
-            assert (await one.mail.homes()).is_moving
+            assert (await one.mail.shards()).is_moving
             async with asyncio.timeout(60):  # a decision about jobs would wait for the move
                 assert [each.id for each in await one.desk.redrives("mail")] == [seen[0].id]
                 assert (await one.desk.stop_redrive("mail", seen[0].id)).state == "stopped"
@@ -247,7 +247,7 @@ async def test_workers_retry_what_may_have_passed_and_tell_of_a_surge(
     dead = DeadLetters(retry_after="1ms", most_retries=2, alert_new=2, alert_age="1ms")
     async with shop(valkey, namespace, dead=dead) as one:
         await one.bury(7, 8, 9)
-        upkeep = Upkeep(one.app._reach, dead.settled({}), ["mail"], every_s=0.01)
+        upkeep = Upkeep(one.app._desk_queues, dead.settled({}), ["mail"], every_s=0.01)
         looking = asyncio.create_task(upkeep.run())
         async with one.working():
 
@@ -279,7 +279,7 @@ async def test_automatic_retries_can_be_switched_off_and_on_again(
         await one.bury(7)
 
         async def look() -> list[str]:
-            upkeep = Upkeep(one.app._reach, dead.settled(os.environ), ["mail"])
+            upkeep = Upkeep(one.app._desk_queues, dead.settled(os.environ), ["mail"])
             return await upkeep.look_after("mail")
 
         assert await look() == []

@@ -9,7 +9,7 @@ import pytest
 
 from faena.engine.scripts import Exchanged, Turn
 from faena.producing.batcher import CallIds
-from faena.worker.fetch.eager_claim import Lookout
+from faena.worker.fetch.eager_claim import EagerClaim
 from faena.worker.fetch.fetcher import Fetcher
 from tests._support.eventually import eventually
 from tests._support.rig import Rig
@@ -18,7 +18,7 @@ from tests._support.rig import Rig
 class Fetching:
     """Asks for one claim, and writes down what becomes of it."""
 
-    home = "q"
+    shard = "q"
 
     def __init__(self, rig: Rig) -> None:
         self.rig = rig
@@ -40,11 +40,11 @@ class Fetching:
 
     async def ask(self, caller: str, turn: Turn) -> Exchanged:
         self.asked_again += 1
-        return await self.rig.engine.exchange(self.home, caller, "worker", turn)
+        return await self.rig.engine.exchange(self.shard, caller, "worker", turn)
 
 
 def look_out(rig: Rig, fetching: Fetching) -> asyncio.Task[None]:
-    lookout = Lookout(rig.engine, cast("Fetcher", fetching), "worker", CallIds())
+    lookout = EagerClaim(rig.engine, cast("Fetcher", fetching), "worker", CallIds())
     lookout.idle_changed()
     fetching.waiting = asyncio.create_task(lookout.run())
     return fetching.waiting

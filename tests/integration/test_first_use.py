@@ -30,7 +30,7 @@ async def at_once(number: int, task: Task[None, None], **options: Any) -> list[A
 
 
 @pytest.fixture
-def home() -> Iterator[Path]:
+def shard() -> Iterator[Path]:
     """Short, unlike pytest's own temporary directories, so that the socket fits."""
     base = Path(tempfile.mkdtemp(prefix="fae-")).resolve()
     yield base / ".faena"
@@ -79,13 +79,13 @@ def _openings(app: Faena) -> list[asyncio.Future[None]]:
 
 
 async def test_first_uses_at_once_join_the_embedded_server_once(
-    home: Path, nowhere: pytest.MonkeyPatch
+    shard: Path, nowhere: pytest.MonkeyPatch
 ) -> None:
-    app = Faena("shop", directory=home)
+    app = Faena("shop", directory=shard)
     receipts = await at_once(8, task_on(app))
     assert [receipt.status for receipt in receipts] == ["created"] * 8
     await app.close()
-    assert not is_held(home / "server.lock"), "a second membership keeps the server"
+    assert not is_held(shard / "server.lock"), "a second membership keeps the server"
 
 
 async def test_first_fsynced_enqueues_at_once_share_their_calls() -> None:
@@ -121,12 +121,12 @@ async def test_a_broker_in_words_shows_no_password() -> None:
 
 
 async def test_an_embedded_server_that_nobody_asked_for_is_told_once_and_loudly(
-    home: Path, nowhere: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    shard: Path, nowhere: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    app = Faena("shop", directory=home)
+    app = Faena("shop", directory=shard)
     await app.connect()
     await app.connect()
-    said = f"an embedded Valkey in {home}"
+    said = f"an embedded Valkey in {shard}"
     assert await app.broker() == f"{said}, namespace shop"
     await app.close()
     (line,) = [record for record in caplog.records if record.name == "faena"]
@@ -138,14 +138,14 @@ async def test_an_embedded_server_that_nobody_asked_for_is_told_once_and_loudly(
 
 @pytest.mark.parametrize("where", ["production", "staging"])
 async def test_in_production_an_app_without_an_address_is_refused_and_starts_nothing(
-    home: Path, nowhere: pytest.MonkeyPatch, where: str
+    shard: Path, nowhere: pytest.MonkeyPatch, where: str
 ) -> None:
     nowhere.setenv("FAENA_ENV", where)
-    app = Faena("shop", directory=home)
+    app = Faena("shop", directory=shard)
     with pytest.raises(ConfigError, match=f"FAENA_ENV={where} an app must have a broker") as error:
         await app.connect()
     assert error.value.field == "FAENA_URL"
-    assert not home.exists()  # noqa: ASYNC240 - nothing else runs in this loop
+    assert not shard.exists()  # noqa: ASYNC240 - nothing else runs in this loop
     nowhere.setenv("FAENA_ENV", "development")
     await app.connect()
     await app.close()

@@ -69,7 +69,7 @@ async def test_a_redrive_goes_on_where_it_was_killed_and_loses_and_doubles_nothi
 
 
 async def find_the_needle(url: str, client: redis.Redis) -> None:
-    """A page of a filter that one job fits costs a call for each home and one for its jobs."""
+    """A page of a filter that one job fits costs a call for each shard and one for its jobs."""
     with app.override(url=url):
         async with app:
             await app.dead_letters.stats()

@@ -16,8 +16,8 @@ import pytest
 
 from faena.deadletter.redrive import Redrives
 from faena.deadletter.redrive_driver import Driver
-from faena.deadletter.redrive_lock import Baton
-from faena.deadletter.redrive_takeover import Carrier
+from faena.deadletter.redrive_lock import RedriveLock
+from faena.deadletter.redrive_takeover import RedriveTakeover
 from faena.engine.calls.deadletter import DeskCalls
 from faena.errors import JobNotFound
 from tests._support.command import Service
@@ -95,10 +95,10 @@ async def test_a_redrive_is_stopped_and_goes_on_without_anybody_who_watches(serv
         async with app:
             await fill((await app.runtime()).engine, 60)
             desk = app.dead_letters
-            carrier = Carrier(Redrives(app._reach), ["mail"], soon_s=0.05)
-            carrying = asyncio.create_task(carrier.run())
+            takeover = RedriveTakeover(Redrives(app._desk_queues), ["mail"], soon_s=0.05)
+            carrying = asyncio.create_task(takeover.run())
             redrive = await desk.start_redrive("mail", rate="20/s")
-            carrier.tell("mail", redrive)
+            takeover.tell("mail", redrive)
 
             async def has_begun() -> bool:
                 return (await state(redrive))[1] > 0
@@ -107,7 +107,7 @@ async def test_a_redrive_is_stopped_and_goes_on_without_anybody_who_watches(serv
             assert (await desk.stop_redrive("mail", redrive)).state == "stopped"
             view = await desk.resume_redrive("mail", redrive, watch=False)
             assert view.state == "running"
-            carrier.tell("mail", redrive)
+            takeover.tell("mail", redrive)
 
             async def is_done() -> bool:
                 return await state(redrive) == ("done", 60)
@@ -123,7 +123,7 @@ async def test_one_drives_at_a_time_and_who_was_relieved_lets_go(server: Server)
     with app.override(url=server.url):
         async with app:
             calls = DeskCalls((await app.runtime()).engine)
-            first, second = (Baton(calls, "mail", "r", owner=name) for name in ("a", "b"))
+            first, second = (RedriveLock(calls, "mail", "r", owner=name) for name in ("a", "b"))
             assert await first.take()
             assert await first.take()
             assert not await second.take()
@@ -139,7 +139,7 @@ async def test_who_watches_sees_what_a_worker_does(server: Server) -> None:
     with app.override(url=server.url):
         async with app:
             await fill((await app.runtime()).engine, 30)
-            redrives = Redrives(app._reach, lease_s=60)
+            redrives = Redrives(app._desk_queues, lease_s=60)
             redrive = await app.dead_letters.start_redrive("mail", rate="20/s")
             driving = asyncio.create_task(redrives.carry_on("mail", redrive))
 
@@ -186,7 +186,7 @@ async def test_who_takes_a_redrive_over_waits_until_the_rate_allows_more(server:
         async with app:
             await fill((await app.runtime()).engine, 3)
             redrive = await app.dead_letters.start_redrive("mail", rate="1/h")
-            first = asyncio.create_task(Redrives(app._reach).carry_on("mail", redrive))
+            first = asyncio.create_task(Redrives(app._desk_queues).carry_on("mail", redrive))
 
             async def has_begun() -> bool:
                 return (await app.dead_letters.redrive_state("mail", redrive)).moved == 1
@@ -194,6 +194,6 @@ async def test_who_takes_a_redrive_over_waits_until_the_rate_allows_more(server:
             await eventually(has_begun)
             first.cancel()
             await asyncio.wait({first})
-            second = Driver(app._reach, "mail", redrive, None)
+            second = Driver(app._desk_queues, "mail", redrive, None)
             await second.check()
             assert second._free_at - time.monotonic() > 1_800

@@ -13,16 +13,16 @@ import pytest
 
 from faena import Faena, RedriveView, Retain
 from faena.deadletter import redrive_driver as driver
+from faena.deadletter.queues import DeskQueues
 from faena.deadletter.redrive import Plan, Redrives
-from faena.deadletter.redrive_takeover import Carrier
-from faena.deadletter.shards import Reach
+from faena.deadletter.redrive_takeover import RedriveTakeover
 from faena.engine import Engine
 from faena.engine.calls.deadletter import DeskCalls
 from faena.engine.scripts import Settlement, Turn
 from faena.errors import StoreUnavailable
 from faena.outcomes import Buried, Completed, DeathNote, ErrorRecord
 from faena.producing.batcher import CallIds
-from faena.sharding.router import Estate
+from faena.sharding.router import Routers
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
 
@@ -65,10 +65,10 @@ class Yard:
     workers.
     """
 
-    def __init__(self, app: Faena, engine: Engine, estate: Estate) -> None:
+    def __init__(self, app: Faena, engine: Engine, routers: Routers) -> None:
         self.app = app
         self.engine = engine
-        self.estate = estate
+        self.routers = routers
         self.done: Counter[str] = Counter()
         self._calls = CallIds()
 
@@ -88,16 +88,16 @@ class Yard:
 
     async def _settle(self, outcome: Any) -> list[str]:
         ids: list[str] = []
-        for home in HOMES:
-            answer = await self._exchange(home, 100)
+        for shard in HOMES:
+            answer = await self._exchange(shard, 100)
             ids += [one.id for one in answer.claimed]
             endings = [Settlement(one.id, one.lease, outcome) for one in answer.claimed]
-            await self._exchange(home, 0, endings)
+            await self._exchange(shard, 0, endings)
         return ids
 
-    def _exchange(self, home: str, want: int, endings: Sequence[Settlement] = ()) -> Any:
+    def _exchange(self, shard: str, want: int, endings: Sequence[Settlement] = ()) -> Any:
         turn = Turn(self._calls(), want, list(endings))
-        return self.engine.exchange(home, f"clerk-{home}", "clerk", turn)
+        return self.engine.exchange(shard, f"clerk-{shard}", "clerk", turn)
 
     def redrives(self, fuse: Fuse | None = None) -> Redrives:
         """Of a driver of its own, which lives as long as its fuse."""
@@ -106,11 +106,11 @@ class Yard:
             engine = copy.copy(self.engine)
             engine.wire = fuse  # type: ignore[assignment]
 
-        async def connect() -> tuple[Engine, Estate]:
-            return engine, self.estate
+        async def connect() -> tuple[Engine, Routers]:
+            return engine, self.routers
 
-        reach = Reach(connect, lambda: self.app.queues, self.app.new_ids)
-        return Redrives(reach, lease_s=3600)
+        queues = DeskQueues(connect, lambda: self.app.queues, self.app.new_ids)
+        return Redrives(queues, lease_s=3600)
 
     async def begin(self, error: str, canary: int) -> str:
         plan = Plan(None, canary, None, "ana", "mended")
@@ -132,7 +132,7 @@ async def yard(
     async def send(error: str) -> None: ...
 
     runtime = await app.runtime()
-    yield Yard(app, runtime.engine, runtime.estate)
+    yield Yard(app, runtime.engine, runtime.routers)
     await queue.obliterate(force=True)
     await app.close()
 
@@ -219,8 +219,8 @@ class Blind(Redrives):
 async def test_a_look_that_failed_is_followed_by_another_soon(yard: Yard) -> None:
     number = await yard.bury("Boom")
     redrive = await yard.begin("Boom", canary=0)
-    carrier = Carrier(Blind(yard.app._reach), ["mail"], every_s=3600, soon_s=0.01)
-    carrying = asyncio.create_task(carrier.run())
+    takeover = RedriveTakeover(Blind(yard.app._desk_queues), ["mail"], every_s=3600, soon_s=0.01)
+    carrying = asyncio.create_task(takeover.run())
 
     async def is_done() -> bool:
         view = await yard.view(redrive)

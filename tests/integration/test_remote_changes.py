@@ -62,8 +62,8 @@ async def test_jobs_placed_by_rules_that_have_changed_are_neither_lost_nor_run_t
     assert sorted(mail.to for mail, _ in worker.seen) == ["0", "1", "2", "3"]
     assert await worker.send.handle(old.id).state() == "completed"
     engine = (await worker.app.runtime()).engine
-    for home in (await worker.mail.homes()).homes:
-        assert await audit(engine, home) == []
+    for shard in (await worker.mail.shards()).jobs:
+        assert await audit(engine, shard) == []
 
 
 async def test_a_process_with_old_code_finds_the_shards_that_new_code_made(pair: Pair) -> None:

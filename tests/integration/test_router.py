@@ -200,9 +200,9 @@ async def test_a_full_queue_says_when_to_come_again(shop: Shop, web: Any) -> Non
 
 async def test_what_a_job_died_of_is_named_without_its_words(shop: Shop, web: Any) -> None:
     async with client_of(web) as client:
-        posted = await client.post("/jobs/mail/send", json={"to": SECRET})
+        delivered = await client.post("/jobs/mail/send", json={"to": SECRET})
         await shop.app.run_worker(until_empty=True)
-        answer = await client.get(posted.headers["location"])
+        answer = await client.get(delivered.headers["location"])
     assert (answer.json()["state"], answer.json()["error"]["name"]) == ("dead", "Discard")
     assert SECRET not in answer.text
 

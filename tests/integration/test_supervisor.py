@@ -227,9 +227,9 @@ async def test_a_worker_frozen_for_good_is_killed_and_replaced(
 ) -> None:
     from faena.cli.worker import command
     from faena.worker.supervise.supervisor import Supervisor, SupervisorOptions
-    from faena.worker.supervise.worker_slot import PostOptions
+    from faena.worker.supervise.worker_slot import WorkerSlotOptions
 
-    options = SupervisorOptions(silent_s=30.0, post=PostOptions(grace_s=1))
+    options = SupervisorOptions(silent_s=30.0, slot=WorkerSlotOptions(grace_s=1))
     supervisor = Supervisor(command(TARGET), options)
     running = asyncio.create_task(supervisor.run())
     receipt = await yard.freeze.enqueue(0.0)

@@ -18,19 +18,19 @@ from faena.errors import ConfigError
 from faena.worker.supervise.lifeline import VARIABLE, Lifeline
 from faena.worker.supervise.supervisor import Supervisor, SupervisorOptions
 from faena.worker.supervise.worker_process import describe
-from faena.worker.supervise.worker_slot import PostOptions
+from faena.worker.supervise.worker_slot import WorkerSlotOptions
 from tests._support.command import is_alive
 from tests._support.eventually import eventually
 
 CHILD = """
 import os, signal, socket, sys, time
 from pathlib import Path
-home, do = Path(sys.argv[1]), sys.argv[2]
-with (home / "starts").open("a") as starts:
+shard, do = Path(sys.argv[1]), sys.argv[2]
+with (shard / "starts").open("a") as starts:
     patient = os.environ.get("FAENA_LIFELINE_PATIENT", "")
     starts.write(f"{os.getpid()} {time.monotonic()} {patient}\\n")
 line = socket.socket(fileno=int(os.environ["FAENA_LIFELINE"]))
-if (home / "broken").exists() or do == "refuse":
+if (shard / "broken").exists() or do == "refuse":
     sys.exit(1)
 if do == "die":
     os.kill(os.getpid(), signal.SIGKILL)
@@ -47,14 +47,14 @@ while line.recv(100):
 class Yard:
     """Where the children of one test write down that they started."""
 
-    def __init__(self, home: Path) -> None:
-        self.home = home
+    def __init__(self, shard: Path) -> None:
+        self.shard = shard
 
     def supervisor(self, do: str, options: SupervisorOptions) -> Supervisor:
-        return Supervisor([sys.executable, "-I", "-c", CHILD, str(self.home), do], options)
+        return Supervisor([sys.executable, "-I", "-c", CHILD, str(self.shard), do], options)
 
     def starts(self) -> list[tuple[int, float, bool]]:
-        path = self.home / "starts"
+        path = self.shard / "starts"
         lines = path.read_text().splitlines() if path.exists() else []
         words = [line.split(" ") for line in lines]
         return [(int(pid), float(at), patient == "1") for pid, at, patient in words]
@@ -62,7 +62,7 @@ class Yard:
 
 def options(*, instances: int | None = None, **patience: float) -> SupervisorOptions:
     quick = {"grace_s": 60.0, "margin_s": 0.3, "pause_s": 0.02, "longest_pause_s": 0.2}
-    return SupervisorOptions(instances=instances, post=PostOptions(**{**quick, **patience}))
+    return SupervisorOptions(instances=instances, slot=WorkerSlotOptions(**{**quick, **patience}))
 
 
 @pytest.fixture
@@ -143,12 +143,12 @@ async def test_a_relief_that_cannot_start_leaves_the_old_workers_in_place(yard: 
     supervisor = yard.supervisor("2", options())
     async with running(supervisor):
         await eventually(lambda: len(yard.starts()) == 2)
-        (yard.home / "broken").touch()
+        (yard.shard / "broken").touch()
         supervisor.reload()
         await eventually(lambda: len(yard.starts()) == 3)
         await eventually(lambda: not is_alive(yard.starts()[2][0]))
         assert all(is_alive(pid) for pid, _, _ in yard.starts()[:2])
-        (yard.home / "broken").unlink()
+        (yard.shard / "broken").unlink()
         supervisor.reload()
         await eventually(lambda: len(yard.starts()) == 5)
         await eventually(lambda: not any(is_alive(pid) for pid, _, _ in yard.starts()[:2]))
@@ -158,10 +158,10 @@ async def test_a_relief_asked_for_in_a_pause_ends_the_pause(yard: Yard) -> None:
     supervisor = yard.supervisor("1", options(pause_s=60.0, longest_pause_s=60.0))
     async with running(supervisor):
         await eventually(lambda: supervisor.has_served)
-        (yard.home / "broken").touch()
+        (yard.shard / "broken").touch()
         os.kill(yard.starts()[0][0], signal.SIGKILL)
         await eventually(lambda: not is_alive(yard.starts()[0][0]))
-        (yard.home / "broken").unlink()
+        (yard.shard / "broken").unlink()
         supervisor.reload()
         await eventually(lambda: len(yard.starts()) >= 2)
 

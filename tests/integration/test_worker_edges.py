@@ -246,7 +246,7 @@ async def test_an_idle_worker_starts_a_job_before_it_notes_what_else_was_answere
         monkeypatch.setattr(Fetcher, name, record)
     worker = await app.worker()
     running = asyncio.create_task(worker.run())
-    await eventually(lambda: any(one._spare for one in worker._fetchers.values()))
+    await eventually(lambda: any(one._spare for one in worker._by_shard.values()))
     await (await nothing.enqueue()).handle.result(timeout="30s")
     worker.stop()
     await running

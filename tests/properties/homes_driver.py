@@ -1,4 +1,4 @@
-"""Producers, workers, operators and stewards of one queue with several homes, on a real server."""
+"""Producers, workers, operators and stewards of one queue with several shards, on a real server."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Awaitable, Mapping
 from typing import Any, NamedTuple
 
 from faena.engine import Address, Engine, Wire
-from faena.engine.calls.transfer import Moving
+from faena.engine.calls.transfer import TransferCalls
 from faena.engine.envelope import facts_in
 from faena.engine.scripts import Answer, Settlement, Turn
 from faena.engine.settings import declaration
-from faena.errors import HomesChanged
+from faena.errors import ShardsChanged
 from faena.inspection.audit import audit
 from faena.options import QueueOptions
 from faena.outcomes import Completed, Limited, Outcome
-from faena.sharding.relocation import Steward, standing
-from faena.sharding.table import ANNOUNCED, MOVING, Table, own_home, read_table
+from faena.sharding.relocation import Relocation, standing
+from faena.sharding.table import ANNOUNCED, MOVING, Table, own_shard, read_table
 from tests._support.dump import READ_ALL, Dump, read_dump
 from tests._support.gate import GatedWire
 from tests._support.lua import Lua
@@ -28,7 +28,7 @@ from tests.properties.homes_steward import Hired
 
 QUEUE = "q"
 OWN = ("@a", "@b")
-HOMES = (QUEUE, "q/1", "q/2", "q/3", *(own_home(QUEUE, lane) for lane in OWN))
+HOMES = (QUEUE, "q/1", "q/2", "q/3", *(own_shard(QUEUE, lane) for lane in OWN))
 REPLACING = ("debounce", "last")
 LEFT_BY_MOVES = ("moves", "outbox", "late")
 
@@ -46,9 +46,9 @@ READ_BATCH = Lua(
 
 
 class Lease(NamedTuple):
-    """A job that was claimed at a home."""
+    """A job that was claimed at a shard."""
 
-    home: str
+    shard: str
     job: str
     id: str
 
@@ -56,7 +56,7 @@ class Lease(NamedTuple):
 class Letter(NamedTuple):
     """Jobs addressed by a producer that has yet to send them."""
 
-    home: str
+    shard: str
     epoch: int
     jobs: list[tuple[str, bytes]]
 
@@ -73,34 +73,34 @@ class Writer:
 
     async def look(self) -> bool:
         """See how the table stands; False while nobody may send under it."""
-        table = read_table(await Moving(self.engine).table(QUEUE))
+        table = read_table(await TransferCalls(self.engine).table(QUEUE))
         if table.phase == ANNOUNCED:
             return False
         if table.epoch != self.table.epoch:
-            for home in table.homes(QUEUE):
-                place = standing(home.name, table)
-                self.engine.know(home.name, {**self._settings, **place})
+            for shard in table.all(QUEUE):
+                place = standing(shard.name, table)
+                self.engine.know(shard.name, {**self._settings, **place})
         self.table = table
         return True
 
     async def address(self, jobs: list[tuple[str, bytes]]) -> list[Letter]:
-        """Letters to the homes of the jobs' lanes, without those that an old home knows."""
+        """Letters to the shards of the jobs' lanes, without those that an old shard knows."""
         letters: dict[str, Letter] = {}
         for job, spec in jobs:
             lane = facts_in(spec).get("lane", "@")
-            home = self.table.home_of(QUEUE, lane)
-            if not await self._is_known(job, spec, lane, home):
-                letter = letters.setdefault(home, Letter(home, self.table.epoch, []))
+            shard = self.table.shard_of(QUEUE, lane)
+            if not await self._is_known(job, spec, lane, shard):
+                letter = letters.setdefault(shard, Letter(shard, self.table.epoch, []))
                 letter.jobs.append((job, spec))
         return list(letters.values())
 
     async def _is_known(self, job: str, spec: bytes, lane: str, to: str) -> bool:
-        former = self.table.former().home_of(QUEUE, lane)
+        former = self.table.former().shard_of(QUEUE, lane)
         if self.table.phase != MOVING or former == to:
             return False
         facts = facts_in(spec)
         wanted = [(job, facts.get("mode", ""), facts.get("unique", ""))]
-        return (await Moving(self.engine).known(former, to, wanted))[0] is not None
+        return (await TransferCalls(self.engine).known(former, to, wanted))[0] is not None
 
 
 class HomesDriver:
@@ -147,10 +147,10 @@ class HomesDriver:
         if reply == self._seen:  # a call that only read
             return
         self._seen = reply
-        homes = self.wait(_read_all(self.wire, reply))
-        problems = self.ledger.look(self.clock.now, homes)
+        shards = self.wait(_read_all(self.wire, reply))
+        problems = self.ledger.look(self.clock.now, shards)
         self.is_broken = bool(problems)
-        assert not problems, f"{problems} after {self.story[-12:]} in {homes}"
+        assert not problems, f"{problems} after {self.story[-12:]} in {shards}"
 
     def next_call(self) -> str:
         return "c" * next(self._calls)
@@ -162,7 +162,7 @@ class HomesDriver:
     def edges(self) -> list[int]:
         """The instants ahead at which something is due or ends."""
         found: set[float] = set()
-        for sight in self.ledger.view.homes.values():
+        for sight in self.ledger.view.shards.values():
             for column in ("delayed", "running", "parked"):
                 found |= set(sight.scores(column).values())
         return sorted(int(at) for at in found if self.clock.now < at < 1e18)
@@ -187,9 +187,9 @@ class HomesDriver:
         call = QUEUE, self.next_call()
         try:
             answers = self.wait(
-                writer.engine.enqueue(letter.home, *call, letter.jobs, epoch=letter.epoch)
+                writer.engine.enqueue(letter.shard, *call, letter.jobs, epoch=letter.epoch)
             )
-        except HomesChanged:
+        except ShardsChanged:
             self.look()
             return False
         for (job, spec), answer in zip(letter.jobs, answers, strict=True):
@@ -206,24 +206,24 @@ class HomesDriver:
     # -- workers ----------------------------------------------------------------------------------
 
     def exchange(
-        self, home: str, want: int, settled: list[Settlement], *, is_sweep: bool = False
+        self, shard: str, want: int, settled: list[Settlement], *, is_sweep: bool = False
     ) -> list[Lease]:
         turn = Turn(self.next_call(), want, settled, None, is_sweep)
-        answer = self.do(self.engine.exchange(home, "worker", "worker", turn))
-        leases = [Lease(home, claim.id, claim.lease) for claim in answer.claimed]
+        answer = self.do(self.engine.exchange(shard, "worker", "worker", turn))
+        leases = [Lease(shard, claim.id, claim.lease) for claim in answer.claimed]
         self.leases = (self.leases + leases)[-24:]
         return leases
 
     def settle(self, lease: Lease, outcome: Outcome, want: int = 0) -> None:
         if isinstance(outcome, Limited) and self.ledger.holds(lease.job, lease.id):
             self.ledger.hold(lease.job, self.clock.now + outcome.delay_us)
-        self.exchange(lease.home, want, [Settlement(lease.job, lease.id, outcome)])
+        self.exchange(lease.shard, want, [Settlement(lease.job, lease.id, outcome)])
 
     # -- operators --------------------------------------------------------------------------------
 
     def operate(self, verb: str, job: str) -> None:
-        """At the home that has the job; one that travels is let alone."""
-        at = [home for home, seen in self.ledger.view.jobs() if seen.id == job]
+        """At the shard that has the job; one that travels is let alone."""
+        at = [shard for shard, seen in self.ledger.view.jobs() if seen.id == job]
         if at:
             (state,) = self.wait(getattr(self.engine, verb)(at[0], [job]))
             if verb == "cancel" and state == "asked":
@@ -235,7 +235,7 @@ class HomesDriver:
     # -- stewards ---------------------------------------------------------------------------------
 
     def change(self, what: str) -> None:
-        steward = Steward(self.engine, QUEUE)
+        steward = Relocation(self.engine, QUEUE)
         self.do(steward.begin(what, self.table, "ops"))
 
     def hire(self, slot: int) -> None:
@@ -286,38 +286,38 @@ class HomesDriver:
 
     def _let_leases_end(self) -> None:
         self.clock.now += 60 * SECOND
-        for home in self._all_homes():
-            self.exchange(home, 0, [], is_sweep=True)
+        for shard in self._all_shards():
+            self.exchange(shard, 0, [], is_sweep=True)
 
-    def _all_homes(self) -> list[str]:
-        homes = [*self.table.homes(QUEUE), *self.table.former().homes(QUEUE)]
-        return list(dict.fromkeys(home.name for home in homes))
+    def _all_shards(self) -> list[str]:
+        shards = [*self.table.all(QUEUE), *self.table.former().all(QUEUE)]
+        return list(dict.fromkeys(shard.name for shard in shards))
 
     def _run_all(self) -> int:
         """Claim and complete whatever comes up at this instant; returns how many live on."""
-        for home in self._all_homes():
+        for shard in self._all_shards():
             settled: list[Settlement] = []
             while True:
-                leases = self.exchange(home, 10, settled, is_sweep=True)
+                leases = self.exchange(shard, 10, settled, is_sweep=True)
                 settled = [Settlement(one.job, one.id, Completed()) for one in leases]
                 if not settled:
                     break
-        return sum(len(sight.live()) for sight in self.ledger.view.homes.values())
+        return sum(len(sight.live()) for sight in self.ledger.view.shards.values())
 
     def _check_end(self) -> None:
         view = self.ledger.view
-        live = [(home, job) for home, job in view.jobs() if job.state not in _FINISHED]
-        assert not live, f"no job may be stuck: {live} in {view.homes}"
-        left = [(home, name) for home, at in view.homes.items() for name in at.keys]
+        live = [(shard, job) for shard, job in view.jobs() if job.state not in _FINISHED]
+        assert not live, f"no job may be stuck: {live} in {view.shards}"
+        left = [(shard, name) for shard, at in view.shards.items() for name in at.keys]
         moves = [pair for pair in left if pair[1] in LEFT_BY_MOVES]
-        assert not moves, f"{moves} outlive the change in {view.homes}"
-        lost = [(home, job) for home, job in view.jobs() if not self._lives_at(home, job.lane)]
+        assert not moves, f"{moves} outlive the change in {view.shards}"
+        lost = [(shard, job) for shard, job in view.jobs() if not self._lives_at(shard, job.lane)]
         assert not lost, f"{lost} must be where their lanes live"
-        for home in HOMES:
-            assert self.wait(audit(self.engine, home)) == [], home
+        for shard in HOMES:
+            assert self.wait(audit(self.engine, shard)) == [], shard
 
-    def _lives_at(self, home: str, lane: str | None) -> bool:
-        return self.table.home_of(QUEUE, lane or "@") == home
+    def _lives_at(self, shard: str, lane: str | None) -> bool:
+        return self.table.shard_of(QUEUE, lane or "@") == shard
 
     def close(self) -> None:
         for slot in range(2):
@@ -326,8 +326,8 @@ class HomesDriver:
         self.loop.close()
 
     async def _close(self) -> None:
-        for home in HOMES:
-            while await self.engine.obliterate(home, 1000, force=True) != "DONE":
+        for shard in HOMES:
+            while await self.engine.obliterate(shard, 1000, force=True) != "DONE":
                 pass
         await self.wire.call("FLUSHALL")
         for wire in (self.wire, *self.gates):
@@ -343,12 +343,12 @@ def _rules(options: QueueOptions) -> Rules:
 
 
 async def _read_all(wire: Wire, reply: list[Any]) -> dict[str, Dump]:
-    """Every home by its name, out of all that was found under the beginning they share."""
+    """Every shard by its name, out of all that was found under the beginning they share."""
     rows: dict[str, list[Any]] = {}
     for name, *rest in sorted(reply):
-        home, _, short = name.partition(b"}:")
-        rows.setdefault(QUEUE + home.decode(), []).append([short, *rest])
-    dumps = {home: read_dump(found) for home, found in rows.items()}
+        shard, _, short = name.partition(b"}:")
+        rows.setdefault(QUEUE + shard.decode(), []).append([short, *rest])
+    dumps = {shard: read_dump(found) for shard, found in rows.items()}
     for taken in dumps.values():
         for to, packed in taken.get("outbox", {}).items():
             number, _, batch = packed.partition(b" ")

@@ -1,6 +1,6 @@
-"""What was promised of the jobs of a queue with several homes, kept apart from what scripts count.
+"""What was promised of the jobs of a queue with several shards, kept apart from what scripts count.
 
-The ledger is told what producers were answered, and looks at dumps of all homes. It knows nothing
+The ledger is told what producers were answered, and looks at dumps of all shards. It knows nothing
 of stewards: whatever they do, a job is in one place, and lanes keep their order and their bounds.
 """
 
@@ -46,24 +46,24 @@ class Rules(NamedTuple):
 
 
 class View:
-    """All homes at one instant."""
+    """All shards at one instant."""
 
-    def __init__(self, queue: str, now: int, homes: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(self, queue: str, now: int, shards: Mapping[str, Mapping[str, Any]]) -> None:
         self.now = now
-        self.homes = {name: Sight(now, keys) for name, keys in homes.items()}
-        self.table: Table = read_table(homes.get(queue, {}).get("homes", {}))
+        self.shards = {name: Sight(now, keys) for name, keys in shards.items()}
+        self.table: Table = read_table(shards.get(queue, {}).get("homes", {}))
 
     def jobs(self) -> Iterator[tuple[str, Seen]]:
-        for home, sight in self.homes.items():
+        for shard, sight in self.shards.items():
             for job in sight.jobs.values():
-                yield home, job
+                yield shard, job
 
     def travelling(self) -> Iterator[tuple[str, str, str]]:
         """(id, state, where to) of jobs that are in an outbox and have not arrived."""
-        for home, sight in self.homes.items():
+        for shard, sight in self.shards.items():
             for to, (number, jobs) in sight.hash("outbox").items():
-                target = self.homes.get(to)
-                if number > int(target.hash("inbox").get(home, 0) if target else 0):
+                target = self.shards.get(to)
+                if number > int(target.hash("inbox").get(shard, 0) if target else 0):
                     yield from ((job, state, to) for job, state in jobs)
 
     def live(self) -> set[str]:
@@ -90,14 +90,14 @@ class Ledger:
         place = facts["lane"], facts.get("chain")
         self.entries[job] = Entry(len(self.entries), *place, is_plain, claim)
 
-    def look(self, now: int, homes: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    def look(self, now: int, shards: Mapping[str, Mapping[str, Any]]) -> list[str]:
         """Compare with the look before; returns what is wrong."""
-        view, before = View(self.queue, now, homes), self.view
+        view, before = View(self.queue, now, shards), self.view
         claimed = _new_claims(before, view)
-        problems = [f"{name}: {one}" for name, at in view.homes.items() for one in broken(at)]
+        problems = [f"{name}: {one}" for name, at in view.shards.items() for one in broken(at)]
         problems += [*self._places(view), *self._chains(view), *self._bounds(view, claimed)]
-        for home, job in claimed:
-            problems += self._start(view, home, job)
+        for shard, job in claimed:
+            problems += self._start(view, shard, job)
         self.view = view
         return problems
 
@@ -105,8 +105,8 @@ class Ledger:
 
     def _places(self, view: View) -> Iterator[str]:
         places: dict[str, list[str]] = defaultdict(list)
-        for home, job in view.jobs():
-            places[job.id].append(f"{job.state} at {home}")
+        for shard, job in view.jobs():
+            places[job.id].append(f"{job.state} at {shard}")
         for job, state, to in view.travelling():
             places[job].append(f"{state} on the way to {to}")
         self._give_way(set(places))
@@ -131,11 +131,11 @@ class Ledger:
             if chain and number > 1:
                 yield f"{number} jobs of chain {chain} run at once"
 
-    def _start(self, view: View, home: str, claimed: Seen) -> Iterator[str]:
+    def _start(self, view: View, shard: str, claimed: Seen) -> Iterator[str]:
         """A job starts: where it may, and after those that come before it."""
         entry = self.entries[claimed.id]
-        if view.table.home_of(self.queue, entry.lane) != home:
-            yield f"{claimed.id} was claimed at {home}, where {entry.lane} does not live"
+        if view.table.shard_of(self.queue, entry.lane) != shard:
+            yield f"{claimed.id} was claimed at {shard}, where {entry.lane} does not live"
         waiting = view.live() - {claimed.id}
         if entry.chain:
             yield from self._out_of_turn(claimed.id, entry, waiting)
@@ -188,7 +188,7 @@ class Ledger:
 def _new_claims(before: View, view: View) -> list[tuple[str, Seen]]:
     known = {(job.id, job.lease) for _, job in before.jobs() if job.lease}
     return [
-        (home, job)
-        for home, job in view.jobs()
+        (shard, job)
+        for shard, job in view.jobs()
         if job.lease and job.state == "running" and (job.id, job.lease) not in known
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from faena.engine import Engine
-from faena.sharding.relocation import Steward
+from faena.sharding.relocation import Relocation
 from tests._support.gate import GatedWire, Stepped
 from tests._support.rig import Clock
 
@@ -20,4 +20,4 @@ class Hired(Stepped):
     async def begin(self, queue: str, settings: Mapping[str, str]) -> None:
         """Have it come to its first call."""
         self._engine.know(queue, settings)
-        await self.start(Steward(self._engine, queue).work())
+        await self.start(Relocation(self._engine, queue).work())

@@ -1,7 +1,7 @@
-"""Flows and groups under any interleaving: postmen that sleep, die, and bring everything twice.
+"""Flows and groups under any interleaving: relays that sleep, die, and bring everything twice.
 
-A plan is drawn with what becomes of each of its jobs. Workers and up to three postmen make one call
-at a time in any order; a postman may be left for dead between two calls, wake up late and go on
+A plan is drawn with what becomes of each of its jobs. Workers and up to three relays make one call
+at a time in any order; a relay may be left for dead between two calls, wake up late and go on
 with what it had read. In the end every node is where the plan says, and no job has come twice.
 """
 
@@ -20,15 +20,15 @@ from hypothesis import strategies as st
 
 from faena import Faena, Retain
 from faena.engine import Address, Engine, Wire
-from faena.engine.calls.flows import Mail
+from faena.engine.calls.flows import FlowCalls
 from faena.engine.scripts import Settlement, Turn
 from faena.engine.settings import declaration
 from faena.errors import InvalidTransition
 from faena.flows import Flow
-from faena.flows.relay import Postman
+from faena.flows.relay import Relay
 from faena.outcomes import Buried, Completed
 from faena.producing.client import Client
-from faena.sharding.router import Estate
+from faena.sharding.router import Routers
 from faena.task import Draft
 from tests._support.gate import GatedWire, Stepped
 from tests._support.rig import SECOND, T0, Clock
@@ -49,16 +49,16 @@ def server() -> Iterator[Server]:
 
 
 class Carrier(Stepped):
-    """A postman that makes its next call only when it is let."""
+    """A relay that makes its next call only when it is let."""
 
     def __init__(self, world: World) -> None:
         super().__init__(GatedWire(Address.parse(world.url)))
         engine = world.new_engine(self.wire)
         options = {name: queue.options for name, queue in world.app.queues.items()}
-        self._postman = Postman(engine, Client(engine, Estate(engine, options)))
+        self._relay = Relay(engine, Client(engine, Routers(engine, options)))
 
-    async def begin(self, home: str) -> None:
-        await self.start(self._postman.carry(home))
+    async def begin(self, shard: str) -> None:
+        await self.start(self._relay.carry(shard))
 
     async def close(self) -> None:
         await self.abandon()
@@ -111,16 +111,16 @@ class World:
 
     async def settle_down(self) -> None:
         """Work and carry until nothing is left to do."""
-        postman = (await self.app.runtime()).postman
-        mail = Mail(self.engine)
+        relay = (await self.app.runtime()).relay
+        mail = FlowCalls(self.engine)
         for _ in range(_MOST_ROUNDS):
             for queue in QUEUES:
-                await postman.carry(queue)
+                await relay.carry(queue)
             if not sum([await self.work(queue) for queue in QUEUES]) and not any(
-                [await mail.has_mail(queue) for queue in QUEUES]
+                [await mail.has_outbox(queue) for queue in QUEUES]
             ):
                 return
-        raise AssertionError(f"it does not come to an end: {await mail.errands('first', 0)}")
+        raise AssertionError(f"it does not come to an end: {await mail.pending_sends('first', 0)}")
 
     async def close(self) -> None:
         await self.app.close()
@@ -170,7 +170,7 @@ def is_failed(plan: Plan, states: list[str]) -> bool:
 
 
 async def mix_up(world: World, data: st.DataObject) -> None:
-    """Let workers and postmen make calls in any order; then all of them go on to their ends."""
+    """Let workers and relays make calls in any order; then all of them go on to their ends."""
     carriers = [Carrier(world) for _ in range(3)]
     try:
         for _ in range(data.draw(st.integers(5, 60), label="steps")):

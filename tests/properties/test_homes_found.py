@@ -1,4 +1,4 @@
-"""What the machine has found of homes, each as the shortest story that shows it."""
+"""What the machine has found of shards, each as the shortest story that shows it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator
 import pytest
 
 from faena.engine import Address
-from faena.engine.calls.transfer import Moving
+from faena.engine.calls.transfer import TransferCalls
 from faena.engine.scripts import Turn
 from faena.engine.settings import declaration
-from faena.errors import HomesChanged
+from faena.errors import ShardsChanged
 from faena.options import QueueOptions
 from faena.outcomes import Completed, Limited, Released
 from faena.sharding import relocation as steward
-from faena.sharding.relocation import Steward
+from faena.sharding.relocation import Relocation
 from faena.sharding.table import Table
 from tests._support.gate import GatedWire
 from tests._support.rig import SECOND, Rig
@@ -29,7 +29,7 @@ class Town:
 
     def __init__(self, rig: Rig, server: Server) -> None:
         self.rig = rig
-        self.moving = Moving(rig.engine)
+        self.moving = TransferCalls(rig.engine)
         self._server = server
         self._wires: list[GatedWire] = []
         self._hired: list[Hired] = []
@@ -43,10 +43,10 @@ class Town:
         return hired
 
     async def table(self) -> Table:
-        return await Steward(self.rig.engine, "q").table()
+        return await Relocation(self.rig.engine, "q").table()
 
     async def begin(self, change: str) -> None:
-        keeper = Steward(self.rig.engine, "q")
+        keeper = Relocation(self.rig.engine, "q")
         assert await keeper.begin(change, await keeper.table(), "ops")
 
     async def change(self, what: str) -> None:
@@ -62,14 +62,14 @@ class Town:
             await hired.step()
         raise AssertionError(f"the steward must come to {until or 'its end'}")
 
-    async def enqueue(self, home: str, epoch: int, *ids: str) -> None:
+    async def enqueue(self, shard: str, epoch: int, *ids: str) -> None:
         jobs = [(job, b"010 lane=@b\n{}") for job in ids]
         engine = self.rig.engine
-        await engine.enqueue(home, "producer", self.rig.next_call(), jobs, epoch=epoch)
+        await engine.enqueue(shard, "producer", self.rig.next_call(), jobs, epoch=epoch)
 
-    async def claimed(self, home: str) -> list[str]:
+    async def claimed(self, shard: str) -> list[str]:
         turn = Turn(self.rig.next_call(), 9)
-        answer = await self.rig.engine.exchange(home, "worker", "worker", turn)
+        answer = await self.rig.engine.exchange(shard, "worker", "worker", turn)
         return [claim.id for claim in answer.claimed]
 
     async def close(self) -> None:
@@ -77,8 +77,8 @@ class Town:
             await hired.abandon()
         for wire in self._wires:
             await wire.close()
-        for home in ("q/1", OWN):
-            while await self.rig.engine.obliterate(home, 1000, force=True) != "DONE":
+        for shard in ("q/1", OWN):
+            while await self.rig.engine.obliterate(shard, 1000, force=True) != "DONE":
                 pass
 
 
@@ -87,8 +87,8 @@ async def town(rig: Rig, valkey: Server, monkeypatch: pytest.MonkeyPatch) -> Asy
     async def always(*_: object) -> bool:
         return True
 
-    monkeypatch.setattr(Moving, "lock", always)
-    monkeypatch.setattr(Moving, "unlock", always)
+    monkeypatch.setattr(TransferCalls, "lock", always)
+    monkeypatch.setattr(TransferCalls, "unlock", always)
     monkeypatch.setattr(steward, "_PAUSE_S", 0)
     await rig.declare(fair=True)
     town = Town(rig, valkey)
@@ -96,25 +96,25 @@ async def town(rig: Rig, valkey: Server, monkeypatch: pytest.MonkeyPatch) -> Asy
     await town.close()
 
 
-async def test_a_change_is_published_though_who_sealed_the_homes_has_died(town: Town) -> None:
+async def test_a_change_is_published_though_who_sealed_the_shards_has_died(town: Town) -> None:
     await town.begin("own @b")
     first = await town.steward()
-    await town.go_on(first, until="'publish'")  # both homes are sealed
+    await town.go_on(first, until="'publish'")  # both shards are sealed
     await first.abandon()
     await town.go_on(await town.steward())
     assert (await town.table()).own == {"@b"}
 
 
-async def test_a_producer_brings_no_home_back_that_was_given_up(town: Town) -> None:
+async def test_a_producer_brings_no_shard_back_that_was_given_up(town: Town) -> None:
     await town.change("own @b")
     await town.enqueue(OWN, 1, "a")
     await town.change("shared @b")
-    with pytest.raises(HomesChanged):
+    with pytest.raises(ShardsChanged):
         await town.enqueue(OWN, 1, "b")
     assert await town.rig.states() == {"a": "ready"}
 
 
-async def test_a_steward_that_slept_takes_no_new_home_for_an_old_one(town: Town) -> None:
+async def test_a_relocation_that_slept_takes_no_new_shard_for_an_old_one(town: Town) -> None:
     await town.change("own @b")
     await town.begin("shared @b")
     slow = await town.steward()
@@ -131,13 +131,13 @@ async def test_a_batch_that_arrives_too_late_is_not_taken_in_again(town: Town) -
     slow = await town.steward()
     await town.go_on(slow, until="import")
     await town.go_on(await town.steward())
-    await town.change("shared @b")  # the home that had taken the batch in is no more
+    await town.change("shared @b")  # the shard that had taken the batch in is no more
     await town.go_on(slow)
     assert await town.claimed("q") == ["a"]
     assert await town.claimed(OWN) == []
 
 
-async def test_a_steward_that_slept_sends_no_job_where_its_lane_lived_before(town: Town) -> None:
+async def test_a_relocation_that_slept_sends_no_job_where_its_lane_lived_before(town: Town) -> None:
     await town.enqueue("q", 0, "a")
     await town.begin("own @b")
     slow = await town.steward()
@@ -151,7 +151,7 @@ async def test_a_steward_that_slept_sends_no_job_where_its_lane_lived_before(tow
     assert [*await town.claimed("q"), *await town.claimed("q/1")] == ["a"]
 
 
-async def test_a_steward_carries_on_with_what_another_took_out_last(town: Town) -> None:
+async def test_a_relocation_carries_on_with_what_another_took_out_last(town: Town) -> None:
     await town.enqueue("q", 0, "a")
     lease = await town.rig.claim()
     await town.begin("own @b")
@@ -210,7 +210,7 @@ async def test_no_more_of_a_lane_run_while_it_moves_than_its_maximum(town: Town,
     assert await town.claimed(OWN) == ["c", "d"]
 
 
-async def test_a_maximum_that_is_set_at_the_new_home_counts_too(town: Town) -> None:
+async def test_a_maximum_that_is_set_at_the_new_shard_counts_too(town: Town) -> None:
     await town.enqueue("q", 0, "a", "b")
     await town.rig.claim()
     await town.begin("own @b")

@@ -1,4 +1,4 @@
-"""Lanes move between homes while everything goes on: after every call all promises hold.
+"""Lanes move between shards while everything goes on: after every call all promises hold.
 
 Two stewards may be at work, one call at a time, in any interleaving; each may be abandoned between
 any two calls. Their lock is defeated: it saves work, and nothing may depend on it.
@@ -163,15 +163,15 @@ class HomesMachine(RuleBasedStateMachine):
 
     # -- workers ----------------------------------------------------------------------------------
 
-    @rule(home=st.sampled_from(HOMES), want=st.integers(1, 4), is_sweep=st.booleans())
-    def claim(self, home: str, want: int, is_sweep: bool) -> None:
-        if home in self.driver.ledger.view.homes:
-            self.driver.exchange(home, want, [], is_sweep=is_sweep)
+    @rule(shard=st.sampled_from(HOMES), want=st.integers(1, 4), is_sweep=st.booleans())
+    def claim(self, shard: str, want: int, is_sweep: bool) -> None:
+        if shard in self.driver.ledger.view.jobs:
+            self.driver.exchange(shard, want, [], is_sweep=is_sweep)
 
     @rule(want=st.integers(1, 4))
     def claim_everywhere(self, want: int) -> None:
-        for home in list(self.driver.ledger.view.homes):
-            self.driver.exchange(home, want, [])
+        for shard in list(self.driver.ledger.view.shards):
+            self.driver.exchange(shard, want, [])
 
     @precondition(lambda self: self.driver.leases)
     @rule(data=st.data(), outcome=outcomes, want=st.integers(0, 2))
@@ -244,9 +244,9 @@ async def always(*_: Any) -> bool:
 @pytest.fixture
 def _small_and_unlocked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches so small that there are many, and no lock."""
-    monkeypatch.setattr(moving.Moving, "lock", always)
-    monkeypatch.setattr(moving.Moving, "unlock", always)
-    monkeypatch.setattr(moving, "_ROLL", 2)
+    monkeypatch.setattr(moving.TransferCalls, "lock", always)
+    monkeypatch.setattr(moving.TransferCalls, "unlock", always)
+    monkeypatch.setattr(moving, "_SCAN", 2)
     monkeypatch.setattr(steward, "JOBS", 2)
     monkeypatch.setattr(steward, "LANES", 1)
     monkeypatch.setattr(steward, "_PAUSE_S", 0)

@@ -14,17 +14,17 @@ from typing import Any
 import pytest
 
 from faena.deadletter.desk import Desk
-from faena.deadletter.shards import Reach
+from faena.deadletter.queues import DeskQueues
 from faena.engine import Address, Engine
-from faena.engine.calls.transfer import Moving
+from faena.engine.calls.transfer import TransferCalls
 from faena.engine.envelope import seal
 from faena.engine.settings import declaration
 from faena.inspection.inspector import Inspector
 from faena.options import QueueOptions, Retain
 from faena.outcomes import Buried, Completed
 from faena.sharding import relocation as steward
-from faena.sharding.relocation import Steward
-from faena.sharding.router import Estate
+from faena.sharding.relocation import Relocation
+from faena.sharding.router import Routers
 from faena.sharding.table import Table
 from faena.states import State
 from tests._support.gate import GatedWire, Stepped
@@ -38,7 +38,7 @@ LANES = ("@a", "@b", "@c", "@d", "@e")
 SHARDS = ("q", "q/1", "q/2", "q/3", "q/@a", "q/@b")
 STABLE = 40
 
-Read = Callable[[Engine, Estate, bool], Awaitable[list[str]]]
+Read = Callable[[Engine, Routers, bool], Awaitable[list[str]]]
 
 
 class Town:
@@ -91,7 +91,7 @@ class Town:
             await hired.step()
 
     async def _begin(self) -> None:
-        keeper = Steward(self.rig.engine, "q")
+        keeper = Relocation(self.rig.engine, "q")
         table = await keeper.table()
         if not table.phase:
             await keeper.begin(self._change(table), table, "ops")
@@ -123,7 +123,7 @@ class Town:
         engine.know("q", declaration(OPTIONS))
 
         async def work() -> None:
-            reader.append(await read(engine, Estate(engine, {"q": OPTIONS}), is_newest_first))
+            reader.append(await read(engine, Routers(engine, {"q": OPTIONS}), is_newest_first))
 
         stepped = Stepped(wire)
         await stepped.start(work())
@@ -150,8 +150,8 @@ async def make_town(
     async def always(*_: object) -> bool:
         return True
 
-    monkeypatch.setattr(Moving, "lock", always)
-    monkeypatch.setattr(Moving, "unlock", always)
+    monkeypatch.setattr(TransferCalls, "lock", always)
+    monkeypatch.setattr(TransferCalls, "unlock", always)
     monkeypatch.setattr(steward, "_PAUSE_S", 0)
     towns: list[Town] = []
 
@@ -165,8 +165,8 @@ async def make_town(
 
 
 def jobs_of(state: State, limit: int) -> Read:
-    async def read(engine: Engine, estate: Estate, is_newest_first: bool) -> list[str]:
-        inspector, cursor, seen = Inspector(engine, estate), None, list[str]()
+    async def read(engine: Engine, routers: Routers, is_newest_first: bool) -> list[str]:
+        inspector, cursor, seen = Inspector(engine, routers), None, list[str]()
         while True:
             page = await inspector.page(
                 "q", state, limit=limit, cursor=cursor, is_newest_first=is_newest_first
@@ -181,11 +181,11 @@ def jobs_of(state: State, limit: int) -> Read:
 
 
 def desk_of(limit: int, **wanted: Any) -> Read:
-    async def read(engine: Engine, estate: Estate, is_newest_first: bool) -> list[str]:
-        async def connect() -> tuple[Engine, Estate]:
-            return engine, estate
+    async def read(engine: Engine, routers: Routers, is_newest_first: bool) -> list[str]:
+        async def connect() -> tuple[Engine, Routers]:
+            return engine, routers
 
-        desk = Desk(Reach(connect, lambda: ["q"], lambda _: []))
+        desk = Desk(DeskQueues(connect, lambda: ["q"], lambda _: []))
         cursor, seen = None, list[str]()
         while True:
             page = await desk.list(
@@ -223,9 +223,9 @@ async def test_whoever_reads_all_pages_sees_each_job_once(
 async def test_nobody_in_the_way_sees_all_in_order(make_town: Callable[[int], Town]) -> None:
     town = make_town(0)
     await town.fill()
-    estate = Estate(town.rig.engine, {"q": OPTIONS})
+    routers = Routers(town.rig.engine, {"q": OPTIONS})
     for is_newest_first in (False, True):
         for read in READS.values():
-            seen = await read(town.rig.engine, estate, is_newest_first)
+            seen = await read(town.rig.engine, routers, is_newest_first)
             assert len(seen) == len(set(seen)) == STABLE + 30
             assert seen == sorted(seen, reverse=is_newest_first) or seen[0].startswith("ready")

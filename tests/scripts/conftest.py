@@ -12,7 +12,7 @@ from tests._support.rig import Rig
 
 @pytest.fixture
 async def removal(rig: Rig) -> AsyncIterator[Removal]:
-    """A second home beside the rig's queue, obliterated afterwards as well."""
+    """A second shard beside the rig's queue, obliterated afterwards as well."""
     removal = Removal(rig)
     yield removal
     await removal.target.obliterate()

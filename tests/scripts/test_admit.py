@@ -17,7 +17,7 @@ async def test_a_lane_is_served_again_when_it_has_come(rig: Rig, removal: Remova
     await removal.hand_over("@a")
     await removal.carry("a")
     assert (await removal.target.turn(9)).claimed == []
-    await removal.moving.admit("q/1", "in", 1, ["@a"])
+    await removal.moving.thaw("q/1", "in", 1, ["@a"])
     taken = await removal.target.dump()
     assert {"moves", "parked"} & set(taken) == set()
     assert taken["ring"] == [("@a", 0.0)]
@@ -30,7 +30,7 @@ async def test_to_look_tells_who_is_left_and_changes_nothing(rig: Rig, removal: 
     await rig.add("a", lane="@a")
     await removal.hand_over("@a", "@b")
     await rig.remember()
-    assert await removal.moving.admit("q", "look", 1, ["@a", "@b"]) == ["@a"]
+    assert await removal.moving.thaw("q", "look", 1, ["@a", "@b"]) == ["@a"]
     assert await rig.is_untouched()
 
 
@@ -52,9 +52,9 @@ async def test_a_lane_comes_early_unless_an_order_or_a_maximum_forbids_it(
     await removal.hand_over("@a")
     if override:
         await removal.target.engine.tenant("q/1", "@a", override, by="ops")
-    assert await removal.moving.admit("q/1", "early", 1, ["@a"]) == []
+    assert await removal.moving.thaw("q/1", "early", 1, ["@a"]) == []
     assert bool((await removal.target.turn(9)).claimed) == is_served
-    await removal.moving.admit("q/1", "in", 1, ["@a"])
+    await removal.moving.thaw("q/1", "in", 1, ["@a"])
     assert bool((await removal.target.turn(9)).claimed) != is_served
 
 
@@ -62,10 +62,10 @@ async def test_a_lane_has_not_gone_while_a_job_of_it_is_live(rig: Rig, removal: 
     await rig.add("a", lane="@a")
     lease = await rig.claim()
     await removal.hand_over("@a")
-    assert await removal.admit("@a") == ["@a"]
+    assert await removal.thaw("@a") == ["@a"]
     assert (await rig.dump())["moves"] == {"@a": "out 1"}
     await rig.turn(0, ("a", lease, Completed()))
-    assert await removal.admit("@a") == []
+    assert await removal.thaw("@a") == []
     assert "moves" not in await rig.dump()
 
 
@@ -73,12 +73,12 @@ async def test_none_has_gone_while_a_batch_is_under_way(rig: Rig, removal: Remov
     await rig.add("a", lane="@a")
     await removal.hand_over("@a", "@b")
     batch = await removal.take_out("a")
-    assert await removal.moving.admit("q", "look", 1, ["@a", "@b"]) == ["@a", "@b"]
-    assert await removal.moving.admit("q", "out", 1, ["@a", "@b"]) == ["@a", "@b"]
+    assert await removal.moving.thaw("q", "look", 1, ["@a", "@b"]) == ["@a", "@b"]
+    assert await removal.moving.thaw("q", "out", 1, ["@a", "@b"]) == ["@a", "@b"]
     await removal.take_in(batch)
-    assert await removal.moving.admit("q", "look", 1, ["@a"]) == ["@a"]
+    assert await removal.moving.thaw("q", "look", 1, ["@a"]) == ["@a"]
     await removal.take_out()
-    assert await removal.moving.admit("q", "out", 1, ["@a", "@b"]) == []
+    assert await removal.moving.thaw("q", "out", 1, ["@a", "@b"]) == []
 
 
 async def test_a_late_job_that_has_finished_is_taken_away_before_its_lane_is_struck_off(
@@ -89,10 +89,10 @@ async def test_a_late_job_that_has_finished_is_taken_away_before_its_lane_is_str
     await removal.hand_over("@a")
     await removal.carry("a")
     await rig.turn(0, ("a", lease, Completed(b"1")))
-    assert await removal.moving.admit("q", "look", 1, ["@a"]) == []  # it may be served there
-    assert await removal.admit("@a") == ["@a"]
+    assert await removal.moving.thaw("q", "look", 1, ["@a"]) == []  # it may be served there
+    assert await removal.thaw("@a") == ["@a"]
     assert await removal.carry("a") == 1
-    assert await removal.admit("@a") == []
+    assert await removal.thaw("@a") == []
     assert (await removal.target.dump())["results"] == {"a": b"1"}
     await removal.check()
 
@@ -107,9 +107,9 @@ async def test_a_late_job_that_is_gone_is_waited_for_only_until_it_is_looked_at(
     await removal.carry("a")
     assert (await rig.dump())["late"] == {"a": "@a"}
     await rig.turn(0, ("a", lease, Completed()))
-    assert await removal.admit("@a") == ["@a"]
+    assert await removal.thaw("@a") == ["@a"]
     assert await removal.carry("a") == 0
-    assert await removal.admit("@a") == []
+    assert await removal.thaw("@a") == []
 
 
 @pytest.mark.parametrize("why", ["in", "early", "out"])
@@ -117,11 +117,11 @@ async def test_a_lane_that_moves_for_another_epoch_is_left_alone(
     rig: Rig, removal: Removal, why: str
 ) -> None:
     await removal.hand_over("@a", epoch=2)
-    home = rig if why == "out" else removal.target
-    await home.remember()
+    shard = rig if why == "out" else removal.target
+    await shard.remember()
     for epoch in (1, 3):
-        await removal.moving.admit(home.queue, why, epoch, ["@a", "@unknown"])
-    assert {name: text for name, text in (await home.changed()).items() if name != "wake"} == {}
+        await removal.moving.thaw(shard.queue, why, epoch, ["@a", "@unknown"])
+    assert {name: text for name, text in (await shard.changed()).items() if name != "wake"} == {}
 
 
 async def test_a_second_call_changes_nothing(rig: Rig, removal: Removal) -> None:
@@ -129,7 +129,7 @@ async def test_a_second_call_changes_nothing(rig: Rig, removal: Removal) -> None
     await removal.move(["@a"], "a")
     await rig.remember()
     await removal.target.remember()
-    assert await removal.admit("@a") == []
+    assert await removal.thaw("@a") == []
     assert await rig.changed() == {}
     assert await removal.target.changed() == {}
 
@@ -141,7 +141,7 @@ async def test_a_lane_comes_back_into_the_ring_with_its_debt(removal: Removal) -
     await target.claim()
     await removal.hand_over("@a")
     assert (await target.dump())["debts"] == [("@a", 1.0)]
-    await removal.admit("@a")
+    await removal.thaw("@a")
     assert dict((await target.dump())["ring"]) == {"@a": 1.0, "@b": 0.0}
 
 
@@ -168,7 +168,7 @@ async def test_times_of_being_throttled_do_not_go_on_once_it_is_admitted(
     await target.turn(0, ("a", lease, Limited(SECOND, scope="tenant")))
     assert (await target.dump())["throttled"] == {"@a": str(T0)}
     target.clock.go(1)
-    await removal.moving.admit("q/1", "in", 1, ["@a"])
+    await removal.moving.thaw("q/1", "in", 1, ["@a"])
     assert "throttled" not in await target.dump()
     assert (await target.counters())["throttled_us"] == SECOND
     await removal.check()

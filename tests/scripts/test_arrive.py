@@ -9,7 +9,7 @@ import pytest
 
 from faena.engine import Address, Engine, Wire
 from faena.engine.calls.arrivals import _PLACE
-from faena.engine.calls.transfer import Moving
+from faena.engine.calls.transfer import TransferCalls
 from faena.engine.scripts import CREATED
 from faena.options import Backpressure, Retain
 from faena.outcomes import Completed
@@ -272,12 +272,12 @@ async def test_a_decision_about_a_tenant_closes_it(rig: Rig) -> None:
     assert not await is_open(rig)
 
 
-async def test_a_home_that_has_an_epoch_has_none(rig: Rig) -> None:
+async def test_a_shard_that_has_an_epoch_has_none(rig: Rig) -> None:
     rig.engine.clock = None
     await rig.declare()
     await rig.add("a")
     await leave(rig, "b")
-    await Moving(rig.engine).place(rig.queue, {"epoch": "1", "shards": "1", "shard": "0"})
+    await TransferCalls(rig.engine).place(rig.queue, {"epoch": "1", "shards": "1", "shard": "0"})
     assert not await is_open(rig)
     jobs = [("c", b"010\n{}")]
     await rig.engine.enqueue(rig.queue, "producer", rig.next_call(), jobs, epoch=1)

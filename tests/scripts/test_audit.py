@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from faena.engine.calls.flows import Mail
+from faena.engine.calls.flows import FlowCalls
 from faena.engine.scripts import Claim
 from faena.inspection.audit import audit
 from faena.limits import Limit
@@ -16,9 +16,9 @@ from faena.outcomes import Completed, Retried
 from tests._support.furnish import (
     furnish,
     furnish_flows,
-    furnish_homes,
     furnish_lanes,
     furnish_schedules,
+    furnish_shards,
     run_one,
 )
 from tests._support.rig import BOOM, Rig
@@ -54,8 +54,8 @@ async def test_a_queue_with_everything_has_no_violation(rig: Rig) -> None:
     await furnish_flows(rig)
     await furnish_lanes(rig)
     await furnish_schedules(rig)
-    await furnish_homes(rig)
-    await Mail(rig.engine).flow("q", "written", "put", 1, "s:1", "waiting 0 0")
+    await furnish_shards(rig)
+    await FlowCalls(rig.engine).flow("q", "written", "put", 1, "s:1", "waiting 0 0")
     await rig.remember()
     assert await audit(rig.engine, "q") == []
     assert await rig.is_untouched()

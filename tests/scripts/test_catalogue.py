@@ -15,9 +15,9 @@ from tests._support.furnish import (
     furnish,
     furnish_arrivals,
     furnish_flows,
-    furnish_homes,
     furnish_lanes,
     furnish_schedules,
+    furnish_shards,
     run_one,
 )
 from tests._support.rig import Rig
@@ -153,7 +153,7 @@ async def test_every_key_of_a_furnished_queue_is_of_the_catalogued_type(rig: Rig
     await furnish(rig)
     await run_one(rig)
     await furnish_lanes(rig)
-    await furnish_homes(rig)
+    await furnish_shards(rig)
     await furnish_flows(rig)
     await furnish_schedules(rig)
     await rig.engine.enqueue_durably("q", "c", "1", [("durable", b"010\n")], ("WAIT", 0, 10))

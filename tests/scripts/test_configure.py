@@ -150,7 +150,7 @@ async def test_bounds_may_be_changed_together_or_removed(rig: Rig) -> None:
 
 
 async def test_what_code_says_goes_beside_an_older_edit(rig: Rig) -> None:
-    """No program is kept from starting; another home may be given the same settings."""
+    """No program is kept from starting; another shard may be given the same settings."""
     await rig.declare(backpressure=Backpressure(soft=100, hard=1000))
     await rig.edit(soft=500)
     await rig.declare(backpressure=Backpressure(soft=100, hard=200))
@@ -159,9 +159,9 @@ async def test_what_code_says_goes_beside_an_older_edit(rig: Rig) -> None:
     assert (conf["soft"], conf["hard"], conf["max_running"]) == ("500", "200", "3")
 
 
-async def test_a_home_that_was_given_up_is_not_edited(rig: Rig, removal: Removal) -> None:
+async def test_a_shard_that_was_given_up_is_not_edited(rig: Rig, removal: Removal) -> None:
     await removal.place(epoch=2)
-    assert await removal.moving.vacate("q", 2)
+    assert await removal.moving.retire("q", 2)
     await rig.remember()
     await rig.edit(max_running=3)
     assert not await rig.engine.hold("q", "pause", None, "ops")

@@ -1,10 +1,10 @@
-"""`errands`: what is to be sent or cancelled, with what came of those before; and once."""
+"""`pending sends`: what is to be sent or cancelled, with what came of those before; and once."""
 
 from __future__ import annotations
 
 import pytest
 
-from faena.engine.calls.flows import Made, Mail
+from faena.engine.calls.flows import FlowCalls, Made
 from faena.options import Backpressure
 from faena.outcomes import Completed
 from tests._support.rig import KEEP_NONE, SECOND, T0, Rig
@@ -12,42 +12,47 @@ from tests.scripts.test_flow import node
 
 
 @pytest.fixture
-def mail(rig: Rig) -> Mail:
-    return Mail(rig.engine)
+def mail(rig: Rig) -> FlowCalls:
+    return FlowCalls(rig.engine)
 
 
-async def test_an_errand_tells_queue_job_and_what_it_is_made_of(rig: Rig, mail: Mail) -> None:
+async def test_a_pending_send_tells_queue_job_and_what_it_is_made_of(
+    rig: Rig, mail: FlowCalls
+) -> None:
     await mail.flow("q", "f", "put", 1, *node(rig, 1, 0))
     await mail.flow("q", "f", "start", 1, 1, 1)
-    now, (errand,) = await mail.errands("q", 0)
+    now, (pending,) = await mail.pending_sends("q", 0)
     assert now == T0
-    assert errand == ("f:f:1:f.1", "q", "f.1", b"\x90", [])
-    assert await mail.errands("q", 1) == (T0, [])
+    assert pending == ("f:f:1:f.1", "q", "f.1", b"\x90", [])
+    assert await mail.pending_sends("q", 1) == (T0, [])
 
 
-async def test_nothing_is_cancelled_before_it_was_sent(rig: Rig, mail: Mail) -> None:
+async def test_nothing_is_cancelled_before_it_was_sent(rig: Rig, mail: FlowCalls) -> None:
     await mail.flow("q", "f", "put", 1, *node(rig, 1, 0))
     await mail.flow("q", "f", "start", 1, 1, 1)
     await mail.flow("q", "f", "cancel")
-    _, errands = await mail.errands("q", 0)
-    assert [(one.name, one.queue) for one in errands] == [("f:f:1:f.1", "q"), ("x:f:1:f.1", "")]
-    assert not errands[1].is_gone
+    _, pending_sends = await mail.pending_sends("q", 0)
+    assert [(one.name, one.queue) for one in pending_sends] == [
+        ("f:f:1:f.1", "q"),
+        ("x:f:1:f.1", ""),
+    ]
+    assert not pending_sends[1].is_gone
     await mail.done("q", ["f:f:1:f.1"])
-    _, errands = await mail.errands("q", 0)
-    assert [(one.name, one.queue, one.made) for one in errands] == [("x:f:1:f.1", "q", b"")]
+    _, pending_sends = await mail.pending_sends("q", 0)
+    assert [(one.name, one.queue, one.made) for one in pending_sends] == [("x:f:1:f.1", "q", b"")]
 
 
-async def test_an_errand_of_a_group_tells_its_counts(rig: Rig, mail: Mail) -> None:
+async def test_a_pending_send_of_a_group_tells_its_counts(rig: Rig, mail: FlowCalls) -> None:
     made = Made("elsewhere", 10, {"delay": 5}, "{}", "q.g.complete")
     await mail.open_group("q", "g", {"complete": made.pack()})
     await mail.seal_group("q", "g", 0)
-    _, (errand,) = await mail.errands("q", 0)
-    assert (errand.queue, errand.job, Made.unpack(errand.made)) == (
+    _, (pending,) = await mail.pending_sends("q", 0)
+    assert (pending.queue, pending.job, Made.unpack(pending.made)) == (
         "elsewhere",
         "q.g.complete",
         made,
     )
-    assert errand.inputs == [b"total", 0, b"completed", 0, b"dead", 0, b"cancelled", 0]
+    assert pending.inputs == [b"total", 0, b"completed", 0, b"dead", 0, b"cancelled", 0]
 
 
 async def test_a_job_that_comes_late_is_refused(rig: Rig) -> None:

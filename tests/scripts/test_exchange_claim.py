@@ -111,7 +111,7 @@ async def test_a_worker_with_short_leases_is_known_for_half_a_minute(rig: Rig) -
     assert (await rig.dump())["workers"] == [("worker", T0 + 30 * SECOND)]
 
 
-async def test_a_worker_with_many_homes_is_known_until_it_has_swept_them_twice(rig: Rig) -> None:
+async def test_a_worker_with_many_shards_is_known_until_it_has_swept_them_twice(rig: Rig) -> None:
     turn = Turn(rig.next_call(), 0, is_sweep=True, next_sweep_us=50 * SECOND)
     await rig.engine.exchange("q", "worker", "worker", turn)
     assert (await rig.dump())["workers"] == [("worker", T0 + 100 * SECOND)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from faena.errors import HomesChanged
+from faena.errors import ShardsChanged
 from faena.limits import Limit
 from faena.outcomes import Completed, Limited
 from tests._support.removal import Removal
@@ -38,10 +38,12 @@ async def test_one_that_waits_there_already_leaves_the_ring(removal: Removal) ->
     await removal.check()
 
 
-async def test_stamps_go_on_behind_the_last_one_of_the_old_home(rig: Rig, removal: Removal) -> None:
+async def test_stamps_go_on_behind_the_last_one_of_the_old_shard(
+    rig: Rig, removal: Removal
+) -> None:
     rig.clock.go(100)
     await rig.add("a", lane="@a", chain="t/a")
-    rig.clock.go(-100)  # the server of the new home is behind
+    rig.clock.go(-100)  # the server of the new shard is behind
     await removal.target.declare()
     await removal.hand_over("@a")
     await removal.target.add("b", lane="@a", chain="t/a")
@@ -69,12 +71,12 @@ async def test_an_override_comes_as_it_was(rig: Rig, removal: Removal) -> None:
     wanted = (await rig.dump())["tenants"]
     await removal.hand_over("@a")
     assert (await removal.target.dump())["tenants"] == wanted
-    await removal.admit("@a")
+    await removal.thaw("@a")
     assert "tenants" not in await rig.dump()
     assert (await removal.target.dump())["tenants"] == wanted
 
 
-async def test_claims_in_a_window_count_at_the_new_home(rig: Rig, removal: Removal) -> None:
+async def test_claims_in_a_window_count_at_the_new_shard(rig: Rig, removal: Removal) -> None:
     await removal.declare(tenant_limits=[Limit("2/min")])
     await rig.run("a0", Completed(), lane="@a")
     await rig.add("a1", "a2", lane="@a")
@@ -99,7 +101,7 @@ async def test_a_limit_of_its_own_brings_its_own_claims(rig: Rig, removal: Remov
     await rig.turn(10)
     await removal.hand_over("@a")
     await removal.carry("a2")
-    await removal.admit("@a")
+    await removal.thaw("@a")
     assert (await removal.target.turn(10)).claimed == []
 
 
@@ -130,7 +132,7 @@ async def test_no_decision_of_an_operator_serves_it(removal: Removal) -> None:
     await target.engine.tenant("q/1", "@a", {"weight": "2"}, by="ops")
     await target.edit(tenant_limits="")
     assert (await target.turn(10, is_sweep=True)).claimed == []
-    await removal.admit("@a")
+    await removal.thaw("@a")
     assert [claim.id for claim in (await target.turn(10)).claimed] == ["a"]
 
 
@@ -149,8 +151,8 @@ async def test_a_sealed_epoch_refuses(removal: Removal) -> None:
     target = removal.target
     await removal.moving.seal("q/1", 1)
     await target.remember()
-    with pytest.raises(HomesChanged):
-        await removal.moving.expect("q/1", 1, "0", {"@a": b""})
+    with pytest.raises(ShardsChanged):
+        await removal.moving.freeze_in("q/1", 1, "0", {"@a": b""})
     assert await target.is_untouched()
-    await removal.moving.expect("q/1", 2, "0", {"@a": b""})
+    await removal.moving.freeze_in("q/1", 2, "0", {"@a": b""})
     assert (await target.dump())["moves"] == {"@a": "in 2"}

@@ -211,7 +211,7 @@ async def test_a_unique_claim_ends_with_the_job_that_expires(rig: Rig) -> None:
 async def test_a_flow_hears_that_its_job_has_expired(rig: Rig) -> None:
     await add_late(rig, "a", tells="f:q:flow:1")
     exchanged = await rig.turn(1)
-    assert exchanged.has_mail
+    assert exchanged.has_outbox
     assert (await rig.dump())["marks"]["a"]["t"] == "cancelled"
 
 
@@ -272,7 +272,7 @@ async def test_claims_know_it_also_while_all_who_wait_are_held(rig: Rig) -> None
     assert expired(await rig.turn(1)) == ["a"]
 
 
-async def test_a_job_expires_in_the_home_that_it_has_moved_to(rig: Rig, removal: Removal) -> None:
+async def test_a_job_expires_in_the_shard_that_it_has_moved_to(rig: Rig, removal: Removal) -> None:
     await rig.add("a", lane="@a", lasts=SECOND)
     await removal.move(["@a"], "a")
     rig.clock.go(1)

@@ -135,7 +135,7 @@ async def test_nobody_can_tell_when_a_tenant_that_moves_is_served(
     assert (found.gates, found.expected_at) == ((Gate("tenant_moving", "", None),), None)
 
 
-async def test_a_home_without_workers_says_so(rig: Rig, removal: Removal) -> None:
+async def test_a_shard_without_workers_says_so(rig: Rig, removal: Removal) -> None:
     await removal.target.add("a", lane="@a")
     found = read_explanation("q", "a", await rig.engine.explain("q/1", "a"))
     assert found.gates == (Gate("unserved", "q/1", None), Gate("turn", "0", None))

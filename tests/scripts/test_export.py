@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from faena.errors import HomesChanged
+from faena.errors import ShardsChanged
 from faena.limits import Limit
 from faena.options import Retain
 from faena.outcomes import Buried, Completed, Retried
@@ -57,7 +57,7 @@ async def test_nothing_is_left_once_the_last_one_has_arrived(rig: Rig, removal: 
     assert await removal.take_out(arrived=batch.number) == (0, b"", 0)
 
 
-async def test_each_home_has_a_batch_of_its_own_under_way(rig: Rig, removal: Removal) -> None:
+async def test_each_shard_has_a_batch_of_its_own_under_way(rig: Rig, removal: Removal) -> None:
     await rig.add("a", "b", lane="@a")
     await removal.hand_over("@a")
     first = await removal.moving.take_out("q", "q/1", 0, ["a"])
@@ -74,7 +74,7 @@ async def test_a_live_job_of_a_lane_that_stays_is_left_alone(
     await rig.claim()
     await rig.add("waits", lane="@a")
     await rig.add("later", lane="@a", delay=1000)
-    await removal.moving.expect("q", 1, "0", {"@a": b""})  # it arrives here, rather
+    await removal.moving.freeze_in("q", 1, "0", {"@a": b""})  # it arrives here, rather
     await rig.remember()
     assert await removal.take_out(job) == (0, b"", 1)
     assert await rig.is_untouched()
@@ -178,7 +178,7 @@ async def test_it_waits_for_one_that_runs(rig: Rig, removal: Removal) -> None:
     assert await removal.carry("follower") == 0
     await rig.turn(0, ("leader", lease, Completed()))
     assert await removal.carry("follower") == 1
-    assert await removal.admit("@a") == []
+    assert await removal.thaw("@a") == []
     await removal.check()
 
 
@@ -194,10 +194,10 @@ async def test_a_job_that_was_run_again_after_lanes_were_noted_leaves_too(
     assert await removal.carry("waits", "runs", epoch=1) == 1
     assert await removal.states() == ({"runs": "running"}, {"waits": "ready"})
     assert (await rig.dump())["moves"] == {"@waits": "out 1", "@runs": "out 1"}
-    assert await removal.admit("@waits", "@runs") == ["@waits", "@runs"]
+    assert await removal.thaw("@waits", "@runs") == ["@waits", "@runs"]
     await rig.turn(0, ("runs", lease, Completed()))
     assert await removal.carry("runs", epoch=1) == 1
-    assert await removal.admit("@waits", "@runs") == []
+    assert await removal.thaw("@waits", "@runs") == []
     assert await removal.states() == ({}, {"waits": "ready", "runs": "completed"})
     await removal.check()
 
@@ -207,7 +207,7 @@ async def test_a_change_that_is_over_takes_nothing_out(rig: Rig, removal: Remova
     await removal.place(epoch=3)
     await rig.remember()
     for epoch in (2, 4):
-        with pytest.raises(HomesChanged):
+        with pytest.raises(ShardsChanged):
             await removal.take_out("a", epoch=epoch)
     assert await rig.is_untouched()
     assert await removal.carry("a", epoch=3) == 1
@@ -242,7 +242,7 @@ async def test_one_job_beyond_the_bound_travels_alone(rig: Rig, removal: Removal
     assert (await removal.take_out("huge", "small")).looked == 1
 
 
-async def test_numbers_go_on_over_a_home_that_was_given_up(rig: Rig, removal: Removal) -> None:
+async def test_numbers_go_on_over_a_shard_that_was_given_up(rig: Rig, removal: Removal) -> None:
     for epoch in (1, 2):
         await rig.declare()
         await removal.moving.place("q", {"epoch": str(epoch)})
@@ -252,7 +252,7 @@ async def test_numbers_go_on_over_a_home_that_was_given_up(rig: Rig, removal: Re
         await removal.hand_over("@a", epoch=epoch)
         assert await removal.carry(f"j{epoch}") == 1
         assert (await removal.target.dump())["inbox"] == {"q": str(epoch * 100_000_000 + 1)}
-        await removal.admit("@a", epoch=epoch)
+        await removal.thaw("@a", epoch=epoch)
         await rig.obliterate()
     assert await removal.target.states() == {"j1": "ready", "j2": "ready"}
 
@@ -280,11 +280,11 @@ async def test_what_finished_before_its_bytes_were_counted_is_counted_at_neither
     await removal.declare()
     await rig.run("done", Completed(b"12345"), lane="@a")
     rig.clock.go(1)
-    for home in (rig, removal.target):
-        await home.edit(completed_bytes=10_000)
+    for shard in (rig, removal.target):
+        await shard.edit(completed_bytes=10_000)
     await removal.carry("done")
-    for home in (rig, removal.target):
-        assert (await home.dump())["clock"].get("completed_bytes", 0) == 0
+    for shard in (rig, removal.target):
+        assert (await shard.dump())["clock"].get("completed_bytes", 0) == 0
 
 
 async def test_a_waiter_is_told_that_a_job_is_no_longer_here(rig: Rig, removal: Removal) -> None:

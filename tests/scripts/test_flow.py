@@ -5,14 +5,14 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from faena.engine.calls.flows import Mail
+from faena.engine.calls.flows import FlowCalls
 from faena.outcomes import Completed
 from tests._support.rig import Rig
 
 
 @pytest.fixture
-def mail(rig: Rig) -> Mail:
-    return Mail(rig.engine)
+def mail(rig: Rig) -> FlowCalls:
+    return FlowCalls(rig.engine)
 
 
 def node(rig: Rig, number: int, waits: int, *kin: object) -> list[object]:
@@ -24,36 +24,36 @@ def node(rig: Rig, number: int, waits: int, *kin: object) -> list[object]:
     ]
 
 
-async def errands(rig: Rig) -> list[str]:
+async def pending_sends(rig: Rig) -> list[str]:
     return [name for name, _ in (await rig.dump()).get("errands", [])]
 
 
 async def test_nothing_is_sent_before_the_start_and_only_roots_with_it(
-    rig: Rig, mail: Mail
+    rig: Rig, mail: FlowCalls
 ) -> None:
     assert await mail.flow("q", "f", "put", 1, *node(rig, 1, 0, 2, "fail")) == "OK"
     assert await mail.flow("q", "f", "put", 1, *node(rig, 2, 1)) == "OK"
-    assert await errands(rig) == []
+    assert await pending_sends(rig) == []
     assert await mail.flow("q", "f", "start", 1, 2, 2) == "OK"
-    assert await errands(rig) == ["f:f:1:f.1"]
+    assert await pending_sends(rig) == ["f:f:1:f.1"]
 
 
-async def test_a_flow_that_is_not_begun_is_gone_after_an_hour(rig: Rig, mail: Mail) -> None:
+async def test_a_flow_that_is_not_begun_is_gone_after_an_hour(rig: Rig, mail: FlowCalls) -> None:
     await mail.flow("q", "f", "put", 1, *node(rig, 1, 0))
     assert 3500 < await rig.engine.command("TTL", "q", "flow:f") <= 3600
     await mail.flow("q", "f", "start", 1, 1, 1)
     assert await rig.engine.command("TTL", "q", "flow:f") == -1
 
 
-async def test_a_start_that_is_sent_twice_begins_once(rig: Rig, mail: Mail) -> None:
+async def test_a_start_that_is_sent_twice_begins_once(rig: Rig, mail: FlowCalls) -> None:
     await mail.flow("q", "f", "put", 1, *node(rig, 1, 0))
     await mail.flow("q", "f", "start", 1, 1, 1)
-    await mail.done("q", await errands(rig))
+    await mail.done("q", await pending_sends(rig))
     assert await mail.flow("q", "f", "start", 1, 1, 1) == "running"
-    assert await errands(rig) == []
+    assert await pending_sends(rig) == []
 
 
-async def test_what_has_begun_is_not_written_again(rig: Rig, mail: Mail) -> None:
+async def test_what_has_begun_is_not_written_again(rig: Rig, mail: FlowCalls) -> None:
     await mail.flow("q", "f", "put", 1, *node(rig, 1, 0))
     await mail.flow("q", "f", "start", 1, 1, 1)
     await rig.remember()
@@ -63,38 +63,42 @@ async def test_what_has_begun_is_not_written_again(rig: Rig, mail: Mail) -> None
 
 
 @pytest.mark.parametrize("verb", ["start", "cancel", "reopen"])
-async def test_a_flow_that_nobody_wrote_is_unknown(rig: Rig, mail: Mail, verb: str) -> None:
+async def test_a_flow_that_nobody_wrote_is_unknown(rig: Rig, mail: FlowCalls, verb: str) -> None:
     args = (1, 1, 1) if verb == "start" else ()
     assert await mail.flow("q", "nobody", verb, *args) == "unknown"
     assert "flow:nobody" not in await rig.dump()
 
 
-async def test_cancelling_ends_what_waits_and_calls_back_what_is_out(rig: Rig, mail: Mail) -> None:
+async def test_cancelling_ends_what_waits_and_calls_back_what_is_out(
+    rig: Rig, mail: FlowCalls
+) -> None:
     await mail.flow("q", "f", "put", 1, *node(rig, 1, 0, 2, "fail"), *node(rig, 2, 1))
     await mail.flow("q", "f", "start", 1, 2, 2)
     assert await mail.flow("q", "f", "cancel") == "OK"
     flow = (await rig.dump())["flow:f"]
     assert (flow["s:1"], flow["s:2"], flow["left"]) == ("sent 0 0", "cancelled 1 0", "1")
-    assert await errands(rig) == ["f:f:1:f.1", "x:f:1:f.1"]
+    assert await pending_sends(rig) == ["f:f:1:f.1", "x:f:1:f.1"]
     assert await mail.flow("q", "f", "cancel") == "OK"
     assert await mail.flow("q", "f", "reopen") == "cancelled"  # a job of it is out
 
 
-async def test_more_nodes_than_a_call_looks_at_are_left_to_letters(rig: Rig, mail: Mail) -> None:
+async def test_more_nodes_than_a_call_looks_at_are_left_to_letters(
+    rig: Rig, mail: FlowCalls
+) -> None:
     for start in range(1, 451, 50):
         fields = [part for n in range(start, start + 50) for part in node(rig, n, 0)]
         await mail.flow("q", "f", "put", 1, *fields)
     await mail.flow("q", "f", "start", 1, 450, 450)
-    assert len(await errands(rig)) == 200
+    assert len(await pending_sends(rig)) == 200
     for expected in (400, 450):
-        letters = await mail.letters("q", "q")
+        letters = await mail.messages("q", "q")
         await mail.receive("q", "q", letters)
-        await mail.posted("q", "q", letters[-1].id)
-        assert len(await errands(rig)) == expected
-    assert await mail.letters("q", "q") == []
+        await mail.delivered("q", "q", letters[-1].id)
+        assert len(await pending_sends(rig)) == expected
+    assert await mail.messages("q", "q") == []
 
 
-async def test_only_who_reopened_a_flow_last_may_write_it(rig: Rig, mail: Mail) -> None:
+async def test_only_who_reopened_a_flow_last_may_write_it(rig: Rig, mail: FlowCalls) -> None:
     await mail.flow("q", "f", "put", 1, *node(rig, 1, 0))
     await mail.flow("q", "f", "start", 1, 1, 1)
     assert await mail.flow("q", "f", "end", 1, "f.1", "dead", "why") == "OK"
@@ -107,13 +111,13 @@ async def test_only_who_reopened_a_flow_last_may_write_it(rig: Rig, mail: Mail) 
     assert (await rig.dump())["flow:f"]["state"] == "running"
 
 
-async def test_letters_of_an_earlier_run_are_not_read(rig: Rig, mail: Mail) -> None:
+async def test_letters_of_an_earlier_run_are_not_read(rig: Rig, mail: FlowCalls) -> None:
     for start in range(1, 251, 50):
         fields = [part for n in range(start, start + 50) for part in node(rig, n, 0)]
         await mail.flow("q", "f", "put", 1, *fields)
     await mail.flow("q", "f", "start", 1, 250, 250)
     await mail.flow("q", "f", "cancel")
-    stale = await mail.letters("q", "q")
+    stale = await mail.messages("q", "q")
     assert len(stale) == 2  # more to launch, and more to call off
     for number in range(1, 251):
         await mail.flow("q", "f", "end", number, f"f.{number}", "cancelled", "")
@@ -123,7 +127,7 @@ async def test_letters_of_an_earlier_run_are_not_read(rig: Rig, mail: Mail) -> N
     assert await mail.flow("q", "f", "reopen") == "2"
 
 
-async def test_an_id_is_written_by_one_plan_at_a_time(rig: Rig, mail: Mail) -> None:
+async def test_an_id_is_written_by_one_plan_at_a_time(rig: Rig, mail: FlowCalls) -> None:
     first, second = ("name", "f", "plan", "one"), ("name", "f", "plan", "two")
     assert await mail.flow("q", "f", "open", 1, *first, *node(rig, 1, 0)) == "OK"
     assert await mail.flow("q", "f", "open", 1, *first, *node(rig, 1, 0)) == "OK"
@@ -136,22 +140,22 @@ async def test_an_id_is_written_by_one_plan_at_a_time(rig: Rig, mail: Mail) -> N
     assert await mail.flow("q", "f", "open", 1, *first, *node(rig, 1, 0)) == "running"
 
 
-async def end(rig: Rig, mail: Mail, flow: str) -> None:
+async def end(rig: Rig, mail: FlowCalls, flow: str) -> None:
     """A flow of one node that has completed."""
     fields = [msgspec.msgpack.encode([rig.queue, flow, "n", "noop"]), "j:1", b"\x90", "k:1"]
     await mail.flow(
         "q", flow, "put", 1, "v:1", *fields, msgspec.msgpack.encode([0]), "s:1", "waiting 0 0"
     )
     await mail.flow("q", flow, "start", 1, 1, 1)
-    await mail.done("q", await errands(rig))
+    await mail.done("q", await pending_sends(rig))
     await rig.run(flow, Completed(), tells=f"f:q:{flow}:1")
-    letters = await mail.letters("q", "q")
+    letters = await mail.messages("q", "q")
     await mail.receive("q", "q", letters)
-    await mail.posted("q", "q", letters[-1].id)
+    await mail.delivered("q", "q", letters[-1].id)
     assert await mail.flow_fields("q", flow, ["state"]) == [b"completed"]
 
 
-async def test_a_flow_that_has_ended_is_kept_for_a_week(rig: Rig, mail: Mail) -> None:
+async def test_a_flow_that_has_ended_is_kept_for_a_week(rig: Rig, mail: FlowCalls) -> None:
     await end(rig, mail, "old")
     rig.clock.go(1)
     await end(rig, mail, "young")
@@ -162,7 +166,7 @@ async def test_a_flow_that_has_ended_is_kept_for_a_week(rig: Rig, mail: Mail) ->
     assert "flow:young" in await rig.dump()
 
 
-async def test_no_more_than_ten_thousand_ended_flows_are_kept(rig: Rig, mail: Mail) -> None:
+async def test_no_more_than_ten_thousand_ended_flows_are_kept(rig: Rig, mail: FlowCalls) -> None:
     await end(rig, mail, "first")
     names = [part for number in range(10_000) for part in (rig.clock.now, f"f{number:05d}")]
     await rig.engine.command("ZADD", "q", "flows_done", *names)

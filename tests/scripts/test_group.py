@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from faena.engine.calls.flows import Made, Mail
+from faena.engine.calls.flows import FlowCalls, Made
 from faena.outcomes import Buried, Completed
 from tests._support.rig import BOOM, KEEP_NONE, Rig
 
@@ -12,57 +12,59 @@ CALLBACK = {name: Made("q", 10, {}, "{}", f"q.g.{name}").pack() for name in ("co
 
 
 @pytest.fixture
-def mail(rig: Rig) -> Mail:
-    return Mail(rig.engine)
+def mail(rig: Rig) -> FlowCalls:
+    return FlowCalls(rig.engine)
 
 
-async def read_all(rig: Rig, mail: Mail) -> None:
-    letters = await mail.letters("q", "q")
+async def read_all(rig: Rig, mail: FlowCalls) -> None:
+    letters = await mail.messages("q", "q")
     await mail.receive("q", "q", letters)
-    await mail.posted("q", "q", letters[-1].id)
+    await mail.delivered("q", "q", letters[-1].id)
 
 
-async def errands(rig: Rig) -> list[str]:
+async def pending_sends(rig: Rig) -> list[str]:
     return [name for name, _ in (await rig.dump()).get("errands", [])]
 
 
-async def test_a_group_without_members_calls_back_when_it_is_sealed(rig: Rig, mail: Mail) -> None:
+async def test_a_group_without_members_calls_back_when_it_is_sealed(
+    rig: Rig, mail: FlowCalls
+) -> None:
     await mail.open_group("q", "g", CALLBACK)
-    assert await errands(rig) == []
+    assert await pending_sends(rig) == []
     assert await mail.seal_group("q", "g", 0) == "OK"
-    assert await errands(rig) == ["g:g:complete:q.g.complete", "g:g:success:q.g.success"]
-    await mail.done("q", await errands(rig))
+    assert await pending_sends(rig) == ["g:g:complete:q.g.complete", "g:g:success:q.g.success"]
+    await mail.done("q", await pending_sends(rig))
     assert await mail.seal_group("q", "g", 0) == "OK"
     assert await mail.seal_group("q", "g", 2) == "0"
     await rig.remember()
     assert await mail.open_group("q", "g", {"complete": b"another"}) == "0"
     assert await rig.is_untouched()
-    assert await errands(rig) == []
+    assert await pending_sends(rig) == []
 
 
-async def test_members_that_end_together_write_one_letter(rig: Rig, mail: Mail) -> None:
+async def test_members_that_end_together_write_one_letter(rig: Rig, mail: FlowCalls) -> None:
     await rig.declare(retain=KEEP_NONE)
     await mail.open_group("q", "g", {"complete": CALLBACK["complete"]})
     await rig.add("a", "b", "c", tells="g:q:g:")
     lease = await rig.claim(3)
     ends = [("a", lease, Completed(b"1")), ("b", lease, Completed()), ("c", lease, Buried(BOOM))]
     exchanged = await rig.turn(0, *ends)
-    assert exchanged.has_mail
-    assert len(await mail.letters("q", "q")) == 2  # those completed, and the dead one
+    assert exchanged.has_outbox
+    assert len(await mail.messages("q", "q")) == 2  # those completed, and the dead one
     await read_all(rig, mail)
-    assert await errands(rig) == []
+    assert await pending_sends(rig) == []
     await mail.seal_group("q", "g", 3)
-    assert await errands(rig) == ["g:g:complete:q.g.complete"]
+    assert await pending_sends(rig) == ["g:g:complete:q.g.complete"]
     group = await mail.group("q", "g")
     assert (group["completed"], group["dead"]) == (b"2", b"1")
 
 
-async def test_a_group_that_nobody_opened_is_not_sealed(rig: Rig, mail: Mail) -> None:
+async def test_a_group_that_nobody_opened_is_not_sealed(rig: Rig, mail: FlowCalls) -> None:
     assert await mail.seal_group("q", "nobody", 3) == "unknown"
     assert "group:nobody" not in await rig.dump()
 
 
-async def test_a_group_that_has_ended_is_kept_for_a_week(rig: Rig, mail: Mail) -> None:
+async def test_a_group_that_has_ended_is_kept_for_a_week(rig: Rig, mail: FlowCalls) -> None:
     await mail.open_group("q", "g", {})
     assert await rig.engine.command("TTL", "q", "group:g") > 29 * 86400
     await mail.seal_group("q", "g", 0)
@@ -70,15 +72,15 @@ async def test_a_group_that_has_ended_is_kept_for_a_week(rig: Rig, mail: Mail) -
     assert "groups" not in await rig.dump()
 
 
-async def test_callbacks_wait_for_the_last_member(rig: Rig, mail: Mail) -> None:
+async def test_callbacks_wait_for_the_last_member(rig: Rig, mail: FlowCalls) -> None:
     await mail.open_group("q", "g", CALLBACK)
     await rig.add("a", "b", "c", tells="g:q:g:")
     await mail.seal_group("q", "g", 3)
     lease = await rig.claim(3)
     await rig.turn(0, ("a", lease, Completed()), ("b", lease, Completed()))
     await read_all(rig, mail)
-    assert await errands(rig) == []
+    assert await pending_sends(rig) == []
     assert "groups" in await rig.dump()
     await rig.turn(0, ("c", lease, Completed()))
     await read_all(rig, mail)
-    assert await errands(rig) == ["g:g:complete:q.g.complete", "g:g:success:q.g.success"]
+    assert await pending_sends(rig) == ["g:g:complete:q.g.complete", "g:g:success:q.g.success"]

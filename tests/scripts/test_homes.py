@@ -6,17 +6,17 @@ import asyncio
 
 import pytest
 
-from faena.engine.calls.transfer import Moving
+from faena.engine.calls.transfer import TransferCalls
 from faena.sharding.table import Table, read_table
 from tests._support.rig import T0, Rig
 
 
 async def table(rig: Rig) -> Table:
-    return read_table(await Moving(rig.engine).table("q"))
+    return read_table(await TransferCalls(rig.engine).table("q"))
 
 
 async def decide(rig: Rig, verb: str, epoch: int, *args: str) -> bool:
-    return await Moving(rig.engine).decide("q", verb, epoch, *args)
+    return await TransferCalls(rig.engine).decide("q", verb, epoch, *args)
 
 
 async def change(rig: Rig, epoch: int, what: str) -> None:
@@ -52,7 +52,7 @@ async def test_nothing_is_left_of_a_finished_change_but_what_it_came_to(rig: Rig
     assert (await rig.dump())["homes"] == {"epoch": "1", "shards": "4"}
 
 
-async def test_a_lane_gets_a_home_and_gives_it_back(rig: Rig) -> None:
+async def test_a_lane_gets_a_shard_and_gives_it_back(rig: Rig) -> None:
     await change(rig, 0, "own @acme")
     await change(rig, 1, "own @x/ü")
     assert (await table(rig)).own == {"@acme", "@x/ü"}

@@ -1,4 +1,4 @@
-"""conf.lua, configure.lua and enqueue.lua where a queue has several homes."""
+"""conf.lua, configure.lua and enqueue.lua where a queue has several shards."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from faena.engine.calls.transfer import Moving
-from faena.errors import ConfigError, HomesChanged
+from faena.engine.calls.transfer import TransferCalls
+from faena.errors import ConfigError, ShardsChanged
 from faena.limits import Limit
 from faena.options import Backpressure, Retain
 from faena.outcomes import Completed
@@ -32,9 +32,9 @@ async def each_shard(rig: Rig, act: Callable[[], Awaitable[int]], **options: Any
 
 
 async def stand(rig: Rig, shard: int, shards: int = SHARDS, epoch: int = 1) -> None:
-    """Tell a home its place."""
+    """Tell a shard its place."""
     place = {"epoch": str(epoch), "shards": str(shards), "shard": str(shard)}
-    await Moving(rig.engine).place(rig.queue, place)
+    await TransferCalls(rig.engine).place(rig.queue, place)
 
 
 async def fill(rig: Rig, number: int, *, epoch: int = 1) -> list[str]:
@@ -93,10 +93,10 @@ async def test_bounds_of_a_tenant_are_not_divided(rig: Rig) -> None:
     assert await each_shard(rig, claimed, **bounds) == [4, 4, 4]
 
 
-async def test_a_home_of_its_own_has_the_whole(rig: Rig) -> None:
+async def test_a_shard_of_its_own_has_the_whole(rig: Rig) -> None:
     await rig.declare(max_running=7)
     await stand(rig, 1)
-    await Moving(rig.engine).place("q", {"epoch": "2", "shards": "", "shard": ""})
+    await TransferCalls(rig.engine).place("q", {"epoch": "2", "shards": "", "shard": ""})
     await fill(rig, 9, epoch=2)
     assert len((await rig.turn(9)).claimed) == 7
 
@@ -138,7 +138,7 @@ async def test_what_is_not_divided_may_be_as_small_as_ever(rig: Rig) -> None:
     await rig.edit(tenant_limits="1/1000000", tenant_max_running=1, completed_count=1, soft=1)
 
 
-async def test_an_older_epoch_is_not_believed_about_the_place_of_a_home(rig: Rig) -> None:
+async def test_an_older_epoch_is_not_believed_about_the_place_of_a_shard(rig: Rig) -> None:
     await rig.declare(max_running=6)
     await stand(rig, 2, shards=4, epoch=10)
     await rig.remember()
@@ -146,7 +146,7 @@ async def test_an_older_epoch_is_not_believed_about_the_place_of_a_home(rig: Rig
     assert await rig.is_untouched()
     await stand(rig, 2, shards=4, epoch=10)
     assert await rig.is_untouched()
-    await rig.declare(max_running=8)  # code knows nothing of homes
+    await rig.declare(max_running=8)  # code knows nothing of shards
     conf = (await rig.dump())["conf"]
     assert (conf["max_running"], conf["epoch"], conf["shards"]) == ("8", "10", "4")
 
@@ -155,7 +155,7 @@ async def test_settings_that_come_with_an_older_epoch_are_settings_still(rig: Ri
     await rig.declare()
     await stand(rig, 1, epoch=2)
     place = {"epoch": "1", "shards": "9", "max_running": "12"}
-    await Moving(rig.engine).place("q", place)
+    await TransferCalls(rig.engine).place("q", place)
     conf = (await rig.dump())["conf"]
     assert (conf["epoch"], conf["shards"], conf["max_running"]) == ("2", "3", "12")
 
@@ -165,7 +165,7 @@ async def test_who_knows_an_older_epoch_enqueues_nothing(rig: Rig, known: int) -
     await rig.declare()
     await stand(rig, 0, epoch=2)
     await rig.remember()
-    with pytest.raises(HomesChanged):
+    with pytest.raises(ShardsChanged):
         await fill(rig, 2, epoch=known)
     assert await rig.is_untouched()
 
@@ -181,16 +181,16 @@ async def test_what_was_enqueued_before_is_answered_again_as_it_was(rig: Rig) ->
     (answer,) = await rig.add("a", call="one", lane="@a")
     await stand(rig, 0, epoch=2)
     assert await rig.add("a", call="one", lane="@a") == [answer]
-    with pytest.raises(HomesChanged):
+    with pytest.raises(ShardsChanged):
         await rig.add("a", call="two", lane="@a")
 
 
 async def test_who_announces_an_earlier_change_bars_nothing(removal: Removal) -> None:
     await removal.place(epoch=2)
     await removal.target.remember()
-    with pytest.raises(HomesChanged):
-        await removal.moving.depart("q/1", 1, ["@a"])
-    with pytest.raises(HomesChanged):
-        await removal.moving.expect("q/1", 1, "0", {"@a": b""})
+    with pytest.raises(ShardsChanged):
+        await removal.moving.freeze_out("q/1", 1, ["@a"])
+    with pytest.raises(ShardsChanged):
+        await removal.moving.freeze_in("q/1", 1, "0", {"@a": b""})
     assert await removal.target.is_untouched()
     await removal.hand_over("@a", epoch=2)

@@ -119,7 +119,7 @@ async def test_a_batch_that_came_and_has_run_does_not_come_again(
     await removal.hand_over("@a")
     batch = await removal.take_out("a")
     await removal.take_in(batch)
-    await removal.moving.admit("q/1", "in", 1, ["@a"])
+    await removal.moving.thaw("q/1", "in", 1, ["@a"])
     lease = await removal.target.claim()
     await removal.target.turn(0, ("a", lease, Completed()))
     await removal.target.engine.clean("q/1", "completed", 0, 9)
@@ -129,7 +129,7 @@ async def test_a_batch_that_came_and_has_run_does_not_come_again(
     assert await removal.target.states() == {}
 
 
-async def test_batches_of_two_homes_are_counted_apart(rig: Rig, removal: Removal) -> None:
+async def test_batches_of_two_shards_are_counted_apart(rig: Rig, removal: Removal) -> None:
     await rig.add("a", "b", **A)
     await removal.hand_over("@a")
     first = await removal.take_out("a")
@@ -163,7 +163,7 @@ async def test_an_id_that_is_there_already_is_not_written_over(rig: Rig, removal
     await removal.check()
 
 
-async def test_a_home_without_settings_is_declared_before_anything_comes(
+async def test_a_shard_without_settings_is_declared_before_anything_comes(
     rig: Rig, removal: Removal
 ) -> None:
     await rig.add("a", **A)
@@ -180,21 +180,21 @@ async def test_nobody_is_served_at_either_end_on_the_way(rig: Rig, removal: Remo
     await rig.add("a1", "a2", "a3", **A)
     await rig.add("a4", delay=SECOND, **A)
     await removal.hand_over("@a")
-    homes = (rig, removal.target)
+    shards = (rig, removal.target)
     for step in (["a1"], ["a2", "a4"], ["a3"]):
         await removal.carry(*step)
         rig.clock.go(2)
         await removal.target.add(f"new{step[0]}", **A)
-        for home in homes:
-            assert (await home.turn(9, is_sweep=True)).claimed == []
-            assert (await home.dump()).get("ring") is None
+        for shard in shards:
+            assert (await shard.turn(9, is_sweep=True)).claimed == []
+            assert (await shard.dump()).get("ring") is None
         await removal.check()
-    assert await removal.admit("@a") == []
+    assert await removal.thaw("@a") == []
     assert len((await removal.target.turn(9)).claimed) == 5
     assert (await rig.turn(9)).claimed == []
 
 
-async def test_the_order_of_a_lane_is_that_of_the_old_home(rig: Rig, removal: Removal) -> None:
+async def test_the_order_of_a_lane_is_that_of_the_old_shard(rig: Rig, removal: Removal) -> None:
     await rig.add("slow", priority=50, **A)
     await rig.add("fast", priority=1, **A)
     await rig.add("usual", **A)
@@ -202,7 +202,7 @@ async def test_the_order_of_a_lane_is_that_of_the_old_home(rig: Rig, removal: Re
     await removal.target.add("new", **A)
     for job in ("usual", "slow", "fast"):
         await removal.carry(job)
-    await removal.admit("@a")
+    await removal.thaw("@a")
     claimed = (await removal.target.turn(9)).claimed
     assert [claim.id for claim in claimed] == ["fast", "usual", "new", "slow"]
     assert claimed[0].score == T0 + 2 + 300 * SECOND
@@ -217,7 +217,7 @@ async def test_there_and_back_again(rig: Rig, removal: Removal) -> None:
     back = Removal(removal.target, "q")
     await back.hand_over("@a", epoch=2)
     await back.carry(*wanted)
-    assert await back.admit("@a", epoch=2) == []
+    assert await back.thaw("@a", epoch=2) == []
     found = await rig.dump()
     assert {job: of_job(found, job) for job in wanted} == wanted
     await removal.check()

@@ -31,7 +31,7 @@ async def test_jobs_that_come_one_by_one_run_in_the_order_they_were_enqueued(
         "c": "blocked",
         "new": "blocked",
     }
-    assert await removal.admit("@a") == []
+    assert await removal.thaw("@a") == []
     assert await run_all(removal.target, Completed()) == ["a", "b", "c", "new"]
     await removal.check()
     assert {"heads", "tail:t/a", "blocked"} & set(await removal.target.dump()) == set()
@@ -60,7 +60,7 @@ async def test_a_head_that_waits_for_its_next_attempt_keeps_its_turn(
     for job in order:
         await removal.carry(job)
         await removal.check()
-    await removal.admit("@a")
+    await removal.thaw("@a")
     assert (await removal.target.dump())["heads"] == {"t/a": "a"}
     assert (await removal.target.turn(9)).claimed == []
     rig.clock.go(5)
@@ -95,7 +95,7 @@ async def test_where_failures_pass_the_failed_one_comes_back_in_front(
 
 
 @pytest.mark.parametrize("outcome", [None, Retried(5 * SECOND, BOOM)], ids=["ready", "delayed"])
-async def test_a_head_that_runs_at_the_new_home_is_not_displaced(
+async def test_a_head_that_runs_at_the_new_shard_is_not_displaced(
     rig: Rig, removal: Removal, outcome: Retried | None
 ) -> None:
     await rig.add("a", "b", **CHAIN)
@@ -114,7 +114,7 @@ async def test_a_head_that_runs_at_the_new_home_is_not_displaced(
     await removal.check()
 
 
-async def test_a_head_that_waits_for_its_attempt_at_the_new_home_keeps_its_turn(
+async def test_a_head_that_waits_for_its_attempt_at_the_new_shard_keeps_its_turn(
     rig: Rig, removal: Removal
 ) -> None:
     await rig.add("a", **CHAIN)
@@ -140,7 +140,7 @@ async def test_a_late_head_comes_before_those_that_went_ahead_of_it(
     await removal.check()
     await rig.turn(0, ("a", lease, outcome))
     await removal.carry("a")
-    assert await removal.admit("@a") == []
+    assert await removal.thaw("@a") == []
     assert await run_all(removal.target, Completed()) == ["a", "b", "c"]
     await removal.check()
 
@@ -174,7 +174,7 @@ async def test_where_it_was_admitted_already_one_that_steps_back_leaves_the_lane
     await removal.target.declare()
     await removal.hand_over("@a")
     await removal.target.add("new", **CHAIN)
-    await removal.moving.admit("q/1", "in", 1, ["@a"])
+    await removal.moving.thaw("q/1", "in", 1, ["@a"])
     await removal.carry("a")
     await removal.check()
     assert await run_all(removal.target, Completed()) == ["a", "new"]

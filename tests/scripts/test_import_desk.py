@@ -9,7 +9,7 @@ from tests._support.rig import SECOND, T0, Rig
 LANE = {"lane": "@a"}
 
 
-async def test_a_dead_job_is_found_at_its_new_home_as_it_was_at_the_old_one(
+async def test_a_dead_job_is_found_at_its_new_shard_as_it_was_at_the_old_one(
     rig: Rig, removal: Removal
 ) -> None:
     morgue = Morgue(rig)
@@ -43,7 +43,7 @@ async def test_a_group_stays_where_it_has_other_jobs(rig: Rig, removal: Removal)
     await morgue.bury("a", facts=LANE)
     await morgue.bury("b", facts={"lane": "@b"})
     await removal.move(["@a"], "a")
-    for home in (rig, removal.target):
-        taken = await home.dump()
+    for shard in (rig, removal.target):
+        taken = await shard.dump()
         assert taken["desk_groups"] == [("f00", 1.0)]
         assert taken["desk_samples"] == {"f00": ["Boom", "", "it broke"]}

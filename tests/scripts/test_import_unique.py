@@ -114,7 +114,7 @@ async def test_it_follows_whoever_has_the_claim_where_it_comes(rig: Rig, removal
     await removal.carry("follower")
     assert await removal.target.states() == {"holder": "ready", "follower": "blocked"}
     await removal.check()
-    assert await removal.admit("@a") == []
+    assert await removal.thaw("@a") == []
     assert await run_all(removal.target, Completed()) == ["holder", "follower"]
     assert CLAIM not in await removal.target.dump()
 
@@ -128,7 +128,7 @@ async def test_a_newer_follower_has_taken_its_place(rig: Rig, removal: Removal) 
     assert await removal.target.states() == {"holder": "running", "newer": "blocked"}
     assert (await removal.target.counters())["replaced"] == 1
     assert (await removal.target.dump())["lanes"] == {"@a": "1000000", "@b": "1000001"}
-    assert await removal.admit("@a") == []
+    assert await removal.thaw("@a") == []
     await removal.target.turn(0, ("holder", lease, Completed()))
     assert await run_all(removal.target, Completed()) == ["newer"]
     await removal.check()
@@ -141,7 +141,7 @@ async def test_a_follower_of_a_chain_takes_its_place_in_it(rig: Rig, removal: Re
     await rig.add("other", lane="@a", chain="t/a")
     await removal.hand_over("@a")
     await removal.carry("other", "leader")
-    await removal.admit("@a")
+    await removal.thaw("@a")
     await removal.check()
     rig.clock.go(5)
     assert await run_all(removal.target, Completed()) == ["leader", "other", "follower"]
@@ -159,5 +159,5 @@ async def test_while_the_leader_runs_both_stay(rig: Rig, removal: Removal) -> No
     assert await removal.carry("leader", "follower") == 2
     assert await removal.states() == ({}, {"leader": "completed", "follower": "ready"})
     assert (await removal.target.dump())[CLAIM] == "follower"
-    assert await removal.admit("@a") == []
+    assert await removal.thaw("@a") == []
     await removal.check()

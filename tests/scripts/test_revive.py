@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from faena.errors import HomesChanged
+from faena.errors import ShardsChanged
 from faena.outcomes import Completed, Retried
 from tests._support.morgue import WHY, Morgue
 from tests._support.rig import BOOM, SECOND, T0, Rig, score
@@ -115,10 +115,10 @@ async def test_a_call_that_is_sent_again_is_answered_alike(rig: Rig, morgue: Mor
     assert await rig.is_untouched()
 
 
-async def test_homes_of_another_epoch_are_told(rig: Rig, morgue: Morgue) -> None:
+async def test_shards_of_another_epoch_are_told(rig: Rig, morgue: Morgue) -> None:
     await morgue.bury("a")
     await rig.remember()
-    with pytest.raises(HomesChanged):
+    with pytest.raises(ShardsChanged):
         await morgue.revive("a", epoch=7)
     assert await rig.is_untouched()
 

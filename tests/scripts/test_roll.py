@@ -9,7 +9,7 @@ from tests._support.rig import BOOM, Rig
 
 async def called(removal: Removal, lane: str = "") -> dict[str, str]:
     """Every job that answers, which does so once at least."""
-    return {job: its async for jobs in removal.moving.roll("q", lane) for job, its in jobs}
+    return {job: its async for jobs in removal.moving.scan("q", lane) for job, its in jobs}
 
 
 async def test_jobs_of_every_state_answer_with_their_lane(rig: Rig, removal: Removal) -> None:
@@ -46,5 +46,5 @@ async def test_a_slice_at_a_call_reaches_everybody(rig: Rig, removal: Removal) -
     assert 0 < len(flat) / 2 < 500
 
 
-async def test_an_empty_home_has_nobody(removal: Removal) -> None:
+async def test_an_empty_shard_has_nobody(removal: Removal) -> None:
     assert await called(removal) == {}

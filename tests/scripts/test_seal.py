@@ -6,7 +6,7 @@ from tests._support.removal import Removal
 from tests._support.rig import Rig
 
 
-async def test_a_home_keeps_the_latest_epoch_that_was_sealed(rig: Rig, removal: Removal) -> None:
+async def test_a_shard_keeps_the_latest_epoch_that_was_sealed(rig: Rig, removal: Removal) -> None:
     await removal.moving.seal("q", 10)
     assert await rig.dump() == {"clock": {"sealed": 10}}
     await removal.moving.seal("q", 9)
@@ -21,8 +21,8 @@ async def test_lanes_that_were_barred_before_stay_so_and_are_admitted(
 ) -> None:
     await rig.add("a", lane="@a")
     await removal.hand_over("@a")
-    for home in ("q", "q/1"):
-        await removal.moving.seal(home, 1)
+    for shard in ("q", "q/1"):
+        await removal.moving.seal(shard, 1)
     assert await removal.carry("a") == 1
-    assert await removal.admit("@a") == []
+    assert await removal.thaw("@a") == []
     assert [claim.id for claim in (await removal.target.turn(9)).claimed] == ["a"]

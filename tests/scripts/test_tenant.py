@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from faena.engine.scripts import pairs
-from faena.errors import HomesChanged
+from faena.errors import ShardsChanged
 from faena.inspection.explanation import read_explanation, read_gates
 from faena.limits import Limit
 from tests._support.removal import Removal
@@ -30,36 +30,36 @@ async def test_an_override_is_read_as_it_was_written_and_ends_by_itself(rig: Rig
     assert "tenants" not in await rig.dump()
 
 
-async def test_whoever_knows_older_homes_is_refused_and_nothing_changes(
+async def test_whoever_knows_older_shards_is_refused_and_nothing_changes(
     rig: Rig, removal: Removal
 ) -> None:
     await rig.add("a", lane="@a")
     await removal.place(epoch=2)
     await rig.remember()
     for changes in ({"held_until": "0", "reason": "unpaid"}, None):
-        with pytest.raises(HomesChanged):
+        with pytest.raises(ShardsChanged):
             await rig.engine.tenant("q", "@a", changes, epoch=1, by="ops")
     assert await rig.is_untouched()
     await rig.engine.tenant("q", "@a", {"weight": "2"}, epoch=2, by="ops")
     assert pairs((await rig.engine.tenant("q", "@a", epoch=3))[0])["weight"] == b"2"
 
 
-async def test_a_home_that_was_given_up_takes_no_decision(rig: Rig, removal: Removal) -> None:
+async def test_a_shard_that_was_given_up_takes_no_decision(rig: Rig, removal: Removal) -> None:
     await removal.place(epoch=2)
-    assert await removal.moving.vacate("q", 2)
+    assert await removal.moving.retire("q", 2)
     await rig.remember()
-    with pytest.raises(HomesChanged):
+    with pytest.raises(ShardsChanged):
         await rig.engine.tenant("q", "@a", {"weight": "2"}, epoch=1, by="ops")
     assert await rig.is_untouched()
 
 
-async def test_a_lane_that_leaves_is_decided_about_at_its_new_home_only(
+async def test_a_lane_that_leaves_is_decided_about_at_its_new_shard_only(
     rig: Rig, removal: Removal
 ) -> None:
     await rig.add("a", lane="@a")
     await removal.hand_over("@a")
     await rig.remember()
-    with pytest.raises(HomesChanged):
+    with pytest.raises(ShardsChanged):
         await rig.engine.tenant("q", "@a", {"weight": "2"}, by="ops")
     assert await rig.is_untouched()
     assert (await rig.engine.tenant("q", "@a"))[1] == 1  # it may be looked at

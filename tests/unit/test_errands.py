@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from faena.engine.calls.flows import Errand, Made
+from faena.engine.calls.flows import Made, PendingSend
 from faena.engine.envelope import body_of, facts_in
 from faena.flows.pending_sends import Parent, inputs_of, job_of
 from faena.job import Spec
@@ -13,8 +13,8 @@ MADE = Made("q", 5, {"tells": "f:q:f:2", "lane": "@acme"}, '{"task":"noop","payl
 
 
 def sent(*parents: Parent, **counts: int) -> tuple[dict[str, str], Spec]:
-    errand = Errand("f:f:2:f.2", "q", "f.2", MADE.pack(), [])
-    job = job_of(errand, by=77, parents=inputs_of(parents), group=counts)
+    pending = PendingSend("f:f:2:f.2", "q", "f.2", MADE.pack(), [])
+    job = job_of(pending, by=77, parents=inputs_of(parents), group=counts)
     assert job.id == "f.2"
     return facts_in(job.spec), msgspec.json.decode(body_of(job.spec), type=Spec)
 
@@ -51,7 +51,7 @@ def test_results_that_are_too_large_together_stay_behind() -> None:
     ]
 
 
-def test_the_same_errand_is_the_same_job() -> None:
+def test_the_same_pending_send_is_the_same_job() -> None:
     first, _ = sent()
     second, _ = sent(Parent("a", "completed", b"1"))
     assert first["digest"] == second["digest"]

@@ -50,7 +50,7 @@ class Queues:
 
 
 def shards(number: int, concurrency: int, total: int | None = None) -> Queues:
-    """A queue in several homes, all of which have endless work."""
+    """A queue in several shards, all of which have endless work."""
     queues = Queues(total)
     for name in "abcdefgh"[:number]:
         queues.add(name, concurrency, 10, "pool")
@@ -136,7 +136,7 @@ def test_whoever_was_refused_is_told_once_there_is_room() -> None:
     assert told == ["b"]
 
 
-def test_homes_of_a_pool_share_its_limit_evenly_while_they_are_hungry() -> None:
+def test_shards_of_a_pool_share_its_limit_evenly_while_they_are_hungry() -> None:
     queues = shards(2, 10)
     assert [queues.ask(name) for name in "ab"] == [5, 5]
     for name in "aaabbaab":
@@ -144,7 +144,7 @@ def test_homes_of_a_pool_share_its_limit_evenly_while_they_are_hungry() -> None:
     assert Counter(queues.running) == {"a": 5, "b": 5}
 
 
-def test_a_home_has_the_whole_pool_while_the_others_want_nothing() -> None:
+def test_a_shard_has_the_whole_pool_while_the_others_want_nothing() -> None:
     queues = shards(3, 10)
     for name in "bc":
         queues.slots.want(name, is_hungry=False)
@@ -152,7 +152,7 @@ def test_a_home_has_the_whole_pool_while_the_others_want_nothing() -> None:
     assert (queues.slots.free("b"), queues.slots.own("b")) == (0, 10)
 
 
-def test_a_home_that_held_the_whole_pool_makes_room_for_one_that_becomes_hungry() -> None:
+def test_a_shard_that_held_the_whole_pool_makes_room_for_one_that_becomes_hungry() -> None:
     queues = shards(2, 10)
     queues.slots.want("b", is_hungry=False)
     assert (queues.ask("a"), queues.ask("b")) == (10, 0)
@@ -162,7 +162,7 @@ def test_a_home_that_held_the_whole_pool_makes_room_for_one_that_becomes_hungry(
     assert Counter(queues.running) == {"a": 5, "b": 5}
 
 
-def test_what_a_hungry_home_left_is_offered_again_once_it_wants_nothing() -> None:
+def test_what_a_hungry_shard_left_is_offered_again_once_it_wants_nothing() -> None:
     queues = shards(2, 10)
     assert queues.ask("a") == 5
     queues.slots.want("b", is_hungry=False)
@@ -180,7 +180,7 @@ def test_slots_that_do_not_divide_go_round() -> None:
 
 
 @pytest.mark.parametrize("total", [None, 2])
-def test_homes_take_turns_where_their_pool_has_fewer_slots(total: int | None) -> None:
+def test_shards_take_turns_where_their_pool_has_fewer_slots(total: int | None) -> None:
     queues = shards(6, 2, total)
     for name in "abcdef":
         queues.ask(name)
@@ -190,7 +190,7 @@ def test_homes_take_turns_where_their_pool_has_fewer_slots(total: int | None) ->
     assert all(95 <= queues.served[name] <= 105 for name in "abcdef")
 
 
-def test_a_queue_gets_no_more_of_the_process_by_having_more_homes() -> None:
+def test_a_queue_gets_no_more_of_the_process_by_having_more_shards() -> None:
     queues = shards(4, 10, total=1)
     queues.add("other", 10, 10)
     for name in ("other", *"abcd"):
@@ -208,7 +208,7 @@ def test_pools_do_not_take_from_each_other() -> None:
     assert queues.slots.most == 8
 
 
-def test_a_home_that_is_gone_leaves_its_part_to_the_others() -> None:
+def test_a_shard_that_is_gone_leaves_its_part_to_the_others() -> None:
     queues = shards(2, 10)
     assert queues.ask("a") == 5
     queues.slots.remove("b")
@@ -216,7 +216,7 @@ def test_a_home_that_is_gone_leaves_its_part_to_the_others() -> None:
     assert Counter(queues.running) == {"a": 10}
 
 
-def test_a_home_that_is_gone_holds_its_slots_until_its_jobs_have_ended() -> None:
+def test_a_shard_that_is_gone_holds_its_slots_until_its_jobs_have_ended() -> None:
     queues = shards(2, 4)
     assert [queues.ask(name) for name in "ab"] == [2, 2]
     queues.slots.remove("b")
@@ -231,7 +231,7 @@ def test_a_home_that_is_gone_holds_its_slots_until_its_jobs_have_ended() -> None
     assert Counter(queues.running)["a"] == 4
 
 
-def test_a_pool_ends_with_its_last_home() -> None:
+def test_a_pool_ends_with_its_last_shard() -> None:
     slots = Slots()
     slots.add("a", 3, 10, lambda: None, pool="pool")
     slots.remove("a")

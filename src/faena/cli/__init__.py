@@ -11,7 +11,7 @@ worker, serving, dev       processes that run jobs
 document    what programs read
 progress    how far long work is
 enqueue, jobs, change      single jobs
-queues, settings, workers, tasks, tenants, shares, homes, schedules    queues and what serves them
+queues, settings, workers, tasks, tenants, shares, shards, schedules    queues and what serves them
 dlq, redrive, flow, groups, explain, checkup                           what went wrong, and why
 """
 

@@ -99,5 +99,5 @@ def audit(output: Output, words: tuple[str, ...]) -> int:
 
 async def _audit(app: Faena, queues: Sequence[str]) -> dict[str, list[Violation]]:
     runtime = await app.runtime()
-    homes = [home for queue in queues for home in await runtime.estate.of(queue).names()]
-    return {home: await audit_queue(runtime.engine, home) for home in homes}
+    shards = [shard for queue in queues for shard in await runtime.routers.of(queue).names()]
+    return {shard: await audit_queue(runtime.engine, shard) for shard in shards}

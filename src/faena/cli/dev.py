@@ -19,10 +19,10 @@ from faena.cli.output import Output
 from faena.cli.worker import command
 from faena.errors import ConfigError
 from faena.worker.supervise.supervisor import Supervisor, SupervisorOptions
-from faena.worker.supervise.worker_slot import PostOptions
+from faena.worker.supervise.worker_slot import WorkerSlotOptions
 
 _GRACE_S = 2.0
-_OPTIONS = SupervisorOptions(reloads_on_hangup=False, post=PostOptions(grace_s=_GRACE_S))
+_OPTIONS = SupervisorOptions(reloads_on_hangup=False, slot=WorkerSlotOptions(grace_s=_GRACE_S))
 
 _log = logging.getLogger("faena.dev")
 

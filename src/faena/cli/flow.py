@@ -15,7 +15,7 @@ from faena.cli.argument import Commands, Whole, by, common, example, split, word
 from faena.cli.document import iso
 from faena.cli.output import Output, facts, instant, plain, table
 from faena.cli.target import find_app, find_queue
-from faena.engine.calls.flows import Mail
+from faena.engine.calls.flows import FlowCalls
 from faena.errors import InvalidTransition
 from faena.flows import Flow, FlowView, NodeView
 from faena.outcomes import ErrorRecord
@@ -47,11 +47,11 @@ def list_(output: Output, words: tuple[str, ...], *, ended: bool, limit: int) ->
     queues = [find_queue(app, name).name for name in names] or list(app.queues)
 
     async def look() -> list[FlowView]:
-        mail = Mail((await app.runtime()).engine)
+        calls = FlowCalls((await app.runtime()).engine)
         return [
             await app.running_flow(f"{queue}/{one}").view(has_nodes=False)
             for queue in queues
-            for one in await mail.flows(queue, is_live=not ended, limit=limit)
+            for one in await calls.flows(queue, is_live=not ended, limit=limit)
         ]
 
     found = session.run(app, look)

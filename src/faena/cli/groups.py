@@ -10,7 +10,7 @@ from faena.cli import session
 from faena.cli.argument import Whole, common, example, split, words
 from faena.cli.output import Output, facts, instant, table
 from faena.cli.target import find_app, find_queue
-from faena.engine.calls.flows import Mail
+from faena.engine.calls.flows import FlowCalls
 from faena.errors import JobNotFound
 from faena.flows.group import GroupView
 
@@ -42,10 +42,10 @@ def groups(output: Output, words: tuple[str, ...], limit: int) -> None:
 
 
 async def _look(app: Faena, queues: list[str], limit: int) -> list[GroupView]:
-    mail = Mail((await app.runtime()).engine)
+    calls = FlowCalls((await app.runtime()).engine)
     found: list[GroupView] = []
     for queue in queues:
-        for one in await mail.groups(queue, limit=limit):
+        for one in await calls.groups(queue, limit=limit):
             try:
                 found.append(await app.group(id=f"{queue}/{one}").view())
             except JobNotFound:  # it has gone since

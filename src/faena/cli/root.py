@@ -51,8 +51,8 @@ _NEXT: Final[tuple[tuple[type[FaenaError], str | None, str], ...]] = (
     (InvalidTransition, "remove", "`faena schedules pause` pauses it"),
     (InvalidTransition, "remove_job", "`faena job` tells more"),
     (InvalidTransition, "run", "the app's middleware must let its jobs pass"),
-    (InvalidTransition, "reshard", "`faena homes` shows how many there are"),
-    (InvalidTransition, "move", "`faena homes` shows what is under way"),
+    (InvalidTransition, "reshard", "`faena shards` shows how many there are"),
+    (InvalidTransition, "move", "`faena shards` shows what is under way"),
     (InvalidTransition, "obliterate", "`faena obliterate --force` forces it"),
     (InvalidTransition, None, "`faena job` tells more"),
 )

@@ -144,7 +144,7 @@ _wait = click.option(
 @common
 @click.pass_obj
 def dedicate(output: Output, words: tuple[str, ...], by: str, wait: str) -> None:
-    """Give a tenant a queue of its own; its waiting jobs move there in order."""
+    """Give a tenant a shard of its own; its waiting jobs move there in order."""
     _decide(output, words, lambda tenant: tenant.dedicate(by=by, wait=wait))
 
 
@@ -290,7 +290,7 @@ def _gate(gate: Gate) -> str:
     return plain(f"{gate.name}{detail}{until}")
 
 
-def _home(view: TenantView) -> str | None:
+def _shard(view: TenantView) -> str | None:
     where = "of its own" if view.is_dedicated else None
     return f"{where or 'shared'}, still moving" if view.is_moving else where
 
@@ -304,7 +304,7 @@ def _decided(view: TenantView) -> list[tuple[str, str | None]]:
         ("weight", _number(view.weight)),
         ("size", _number(view.size)),
         ("held", held and plain(f"until {held}: {view.reason}")),
-        ("queue", _home(view)),
+        ("queue", _shard(view)),
     ]
 
 

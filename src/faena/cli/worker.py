@@ -18,7 +18,7 @@ from faena.limits import Limit
 from faena.pool import SERVES
 from faena.worker.supervise.lifeline import Lifeline
 from faena.worker.supervise.supervisor import Supervisor, SupervisorOptions
-from faena.worker.supervise.worker_slot import PostOptions
+from faena.worker.supervise.worker_slot import WorkerSlotOptions
 
 _MAX: Final = "WORKER_RATE_LIMIT_MAX"
 _DURATION: Final = "WORKER_RATE_LIMIT_DURATION"
@@ -78,7 +78,7 @@ def _rate_of_environ() -> Limit | None:
 @click.option(
     "--serves",
     type=click.Choice(SERVES),
-    help="All homes of its queues, the shared ones, or those dedicated to one tenant."
+    help="All shards of its queues, the shared ones, or those dedicated to one tenant."
     "  [default: the pool's, or all]",
 )
 @click.option("--memory", type=SIZE, help="Memory after which a process is replaced: 512Mi.")
@@ -129,7 +129,7 @@ def worker(ctx: click.Context, words: tuple[str, ...], **options: Any) -> int:
         SupervisorOptions(
             instances=options["instances"],
             reloads_on_hangup=not is_at_terminal(),
-            post=PostOptions(grace_s=wish.grace_s),
+            slot=WorkerSlotOptions(grace_s=wish.grace_s),
         ),
     )
 

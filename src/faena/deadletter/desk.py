@@ -24,9 +24,9 @@ from faena.deadletter.filters import (
     refuse,
 )
 from faena.deadletter.pages import Met, Walker, Wanted, continued, cursor_at, gather
+from faena.deadletter.queues import HOUR_US, DeskQueues
 from faena.deadletter.redrive import Plan, Redrives
 from faena.deadletter.redrive_view import RedriveView, Report
-from faena.deadletter.shards import HOUR_US, Reach
 from faena.deadletter.views import (
     DeadGroup,
     DeadLetter,
@@ -45,15 +45,15 @@ from faena.values.names import check_label
 from faena.values.numbers import check_whole
 
 _LOOKS: Final = 5
-"""At jobs that may be on their way to another home."""
+"""At jobs that may be on their way to another shard."""
 
 
 class Desk:
     """The dead-letter desk of an app."""
 
-    def __init__(self, reach: Reach) -> None:
-        self._reach = reach
-        self._redrives = Redrives(reach)
+    def __init__(self, queues: DeskQueues) -> None:
+        self._queues = queues
+        self._redrives = Redrives(queues)
 
     # -- looking --------------------------------------------------------------------------------
 
@@ -68,8 +68,8 @@ class Desk:
     ) -> DeadPage:
         """A page of dead jobs of all queues, or of some, in order of death."""
         check_whole("limit", limit, least=1, most=200)
-        names = self._reach.chosen(queues)
-        calls, estate = await self._reach.open()
+        names = self._queues.chosen(queues)
+        calls, routers = await self._queues.open()
         about, after = await self._wanted(calls, names, wanted, is_newest_first, cursor)
 
         async def read(sights: Sequence[Sight]) -> DeadPage:
@@ -83,7 +83,7 @@ class Desk:
             more = cursor_at(about, reached) if reached is not None else None
             return DeadPage(tuple(await _read_all(calls.engine, by_queue, met)), more)
 
-        return await read_steadily([estate.of(queue) for queue in names], read)
+        return await read_steadily([routers.of(queue) for queue in names], read)
 
     async def _wanted(
         self,
@@ -104,31 +104,31 @@ class Desk:
 
     async def get(self, queue: str, job_id: str) -> DeadLetter | None:
         """One dead job with everything known of it; None when the queue has no such dead job."""
-        name = self._reach.one(queue)
-        calls, estate = await self._reach.open()
+        name = self._queues.one(queue)
+        calls, routers = await self._queues.open()
 
-        async def look(home: str) -> DeadLetter | None:
-            record = (await calls.records(home, [check_label("id", job_id)])).get(job_id)
-            (seen,) = await calls.engine.look(home, [job_id]) if record else ((),)
+        async def look(shard: str) -> DeadLetter | None:
+            record = (await calls.records(shard, [check_label("id", job_id)])).get(job_id)
+            (seen,) = await calls.engine.look(shard, [job_id]) if record else ((),)
             if record is None or not seen or seen[0] != b"dead":
                 return None
             found = Found(Place(seen[1].decode(), job_id), record)
-            due = await calls.engine.command("ZSCORE", home, "desk_due", job_id)
+            due = await calls.engine.command("ZSCORE", shard, "desk_due", job_id)
             letter = read_letter(name, found, seen)
             return msgspec.structs.replace(letter, retry_at=int(float(due)) if due else None)
 
-        return await estate.of(name).first(look, is_found=lambda one: one is not None)
+        return await routers.of(name).first(look, is_found=lambda one: one is not None)
 
     async def groups(
         self, *, queues: str | Sequence[str] | None = None, limit: int = 50
     ) -> list[DeadGroup]:
         """Dead jobs by kind of error and queue, those with the most pending ones first."""
         check_whole("limit", limit, least=1, most=200)
-        calls, estate = await self._reach.open()
+        calls, routers = await self._queues.open()
         found: dict[tuple[str, str], DeadGroup] = {}
-        for queue in self._reach.chosen(queues):
-            for home in await estate.of(queue).names():
-                for row in await calls.groups(home, limit):
+        for queue in self._queues.chosen(queues):
+            for shard in await routers.of(queue).names():
+                for row in await calls.groups(shard, limit):
                     group = _group(queue, row)
                     known = found.get((queue, group.fingerprint))
                     found[queue, group.fingerprint] = _joined(known, group) if known else group
@@ -137,13 +137,13 @@ class Desk:
 
     async def stats(self, *, queues: str | Sequence[str] | None = None) -> DeadStats:
         """How many are dead, by queue and status, and how long the oldest one waits."""
-        calls, estate = await self._reach.open()
+        calls, routers = await self._queues.open()
         by_queue, by_status = dict[str, int](), dict.fromkeys((str(one) for one in Status), 0)
         new, due, oldest = 0, 0, list[Place]()
-        for queue in self._reach.chosen(queues):
+        for queue in self._queues.chosen(queues):
             by_queue[queue] = 0
-            for home in await estate.of(queue).names():
-                numbers = await calls.numbers(home, new_us=HOUR_US)
+            for shard in await routers.of(queue).names():
+                numbers = await calls.numbers(shard, new_us=HOUR_US)
                 for status, number in numbers.statuses.items():
                     by_status[status] += number
                     by_queue[queue] += number
@@ -186,10 +186,10 @@ class Desk:
         decision = read_retry(action, reason, by)
 
         async def revive(
-            calls: DeskCalls, home: str, epoch: int, ids: Sequence[str]
+            calls: DeskCalls, shard: str, epoch: int, ids: Sequence[str]
         ) -> list[Dealt]:
-            jobs = list(zip(ids, self._reach.new_ids(len(ids)), strict=True))
-            answers = await calls.revive(home, decision, Priority.HIGH, jobs, epoch=epoch)
+            jobs = list(zip(ids, self._queues.new_ids(len(ids)), strict=True))
+            answers = await calls.revive(shard, decision, Priority.HIGH, jobs, epoch=epoch)
             return [
                 Dealt(job, new_id) if answer == "OK" else Dealt(job, refused=answer)
                 for (job, new_id), answer in zip(jobs, answers, strict=True)
@@ -217,9 +217,9 @@ class Desk:
         self, queue: str, job_ids: Sequence[str], status: Status, decision: Decision
     ) -> list[Dealt]:
         async def dismiss(
-            calls: DeskCalls, home: str, _epoch: int, ids: Sequence[str]
+            calls: DeskCalls, shard: str, _epoch: int, ids: Sequence[str]
         ) -> list[Dealt]:
-            answers = await calls.dismiss(home, status.value, decision, ids)
+            answers = await calls.dismiss(shard, status.value, decision, ids)
             return [
                 Dealt(job, refused=None if answer == "OK" else answer)
                 for job, answer in zip(ids, answers, strict=True)
@@ -299,7 +299,7 @@ class Desk:
         """The last redrives of a queue, the newest first."""
         return await self._redrives.list(queue)
 
-    # -- at homes -------------------------------------------------------------------------------
+    # -- at shards -------------------------------------------------------------------------------
 
     async def _deal(
         self,
@@ -307,34 +307,34 @@ class Desk:
         job_ids: Sequence[str],
         do: Callable[[DeskCalls, str, int, Sequence[str]], Awaitable[Sequence[Dealt]]],
     ) -> list[Dealt]:
-        """Do something to each job at its home, in slices."""
-        name = self._reach.one(queue)
+        """Do something to each job at its shard, in slices."""
+        name = self._queues.one(queue)
         ids = read_ids(job_ids)
         answers: dict[str, Dealt] = {}
         for start in range(0, len(ids), SLICE):
             part = ids[start : start + SLICE]
             for _ in range(_LOOKS):
-                epoch = await self._reach.steady(name, _at_homes(part, do, answers))
-                if not _unknown(part, answers) or epoch == await self._reach.epoch(name):
+                epoch = await self._queues.steady(name, _at_shards(part, do, answers))
+                if not _unknown(part, answers) or epoch == await self._queues.epoch(name):
                     break  # else it may just have been on its way
         return [answers[job] for job in ids]
 
 
-def _at_homes(
+def _at_shards(
     ids: Sequence[str],
     do: Callable[[DeskCalls, str, int, Sequence[str]], Awaitable[Sequence[Dealt]]],
     answers: dict[str, Dealt],
 ) -> Callable[[DeskCalls, Sequence[str], int], Awaitable[int]]:
-    """Find the home of each job; the first one answers for those that no desk knows.
+    """Find the shard of each job; the first one answers for those that no desk knows.
 
-    What is answered stays so when homes change in the middle of it. Returns their epoch.
+    What is answered stays so when shards change in the middle of it. Returns their epoch.
     """
 
-    async def deal(calls: DeskCalls, homes: Sequence[str], epoch: int) -> int:
-        for home in (*homes[1:], homes[0]):
+    async def deal(calls: DeskCalls, shards: Sequence[str], epoch: int) -> int:
+        for shard in (*shards[1:], shards[0]):
             left = _unknown(ids, answers)
-            here = left if home == homes[0] else list(await calls.records(home, left))
-            dealt = await do(calls, home, epoch, here) if here else ()
+            here = left if shard == shards[0] else list(await calls.records(shard, left))
+            dealt = await do(calls, shard, epoch, here) if here else ()
             answers.update({one.id: one for one in dealt})
         return epoch
 

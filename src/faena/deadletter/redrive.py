@@ -4,7 +4,7 @@
 
 How far a redrive has come is written on the server with every slice, so whoever drives may die at
 any moment: another goes on from there, nothing lost and nothing doubled. Workers do so unasked, see
-`carrier`. Oldest jobs go first; those that die again after it began are not its business.
+`redrive_takeover`. Oldest jobs go first; those that die again after it began are not its business.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from faena.deadletter.filters import bounded, read_decision, read_filter, read_rate
+from faena.deadletter.queues import HOUR_US, DeskQueues
 from faena.deadletter.redrive_driver import LONGEST_NAP_S, Driver
-from faena.deadletter.redrive_lock import LEASE_S, Baton, Overtaken
+from faena.deadletter.redrive_lock import LEASE_S, Overtaken, RedriveLock
 from faena.deadletter.redrive_view import UNDER_WAY, RedriveView, Report, known, view_of
-from faena.deadletter.shards import HOUR_US, Reach
 from faena.deadletter.views import Status
 from faena.engine.calls.deadletter import DeskCalls, Filter
 from faena.errors import ConfigError
@@ -62,15 +62,15 @@ class Plan(NamedTuple):
 class Redrives:
     """Begins, drives, stops and shows redrives."""
 
-    def __init__(self, reach: Reach, *, lease_s: float = LEASE_S) -> None:
-        self._reach = reach
+    def __init__(self, queues: DeskQueues, *, lease_s: float = LEASE_S) -> None:
+        self._queues = queues
         self._lease_s = lease_s
 
     async def begin(
         self, queue: str, given: Mapping[str, Any], plan: Plan, redrive: str | None = None
     ) -> str:
         """Write a redrive down, which retries nothing yet; returns its id."""
-        name = self._reach.one(queue)
+        name = self._queues.one(queue)
         checked, ages = read_filter(given)
         if checked.status not in {"", Status.PENDING}:
             raise ConfigError(
@@ -80,28 +80,28 @@ class Redrives:
             )
         redrive, record = redrive or secrets.token_hex(6), plan.record(checked)
 
-        async def write(calls: DeskCalls, homes: Sequence[str], _epoch: int) -> None:
-            now = (await calls.numbers(homes[0], new_us=HOUR_US)).now
+        async def write(calls: DeskCalls, shards: Sequence[str], _epoch: int) -> None:
+            now = (await calls.numbers(shards[0], new_us=HOUR_US)).now
             until = bounded(checked, ages, now)
             record["until_at"] = now if until.died_to is None else until.died_to
             record["from_at"] = until.died_from
-            for home in homes:
-                await calls.redrives(home, "begin", redrive, record)
+            for shard in shards:
+                await calls.redrives(shard, "begin", redrive, record)
 
-        await self._reach.steady(name, write)
+        await self._queues.steady(name, write)
         return redrive
 
     async def run(
         self, queue: str, given: Mapping[str, Any], plan: Plan, report: Report | None
     ) -> RedriveView:
         """Begin a redrive and drive it: no worker is faster."""
-        driver = Driver(self._reach, self._reach.one(queue), secrets.token_hex(6), report)
-        baton = await self._baton(driver)
+        driver = Driver(self._queues, self._queues.one(queue), secrets.token_hex(6), report)
+        lock = await self._lock(driver)
         try:
-            await baton.take()
+            await lock.take()
             await self.begin(queue, given, plan, driver.id)
         except BaseException:
-            await baton.drop()
+            await lock.drop()
             raise
         return await self._see_to(driver)
 
@@ -112,8 +112,8 @@ class Redrives:
 
         By force, whoever drives is relieved: they may be gone.
         """
-        name = self._reach.one(queue)
-        driver = Driver(self._reach, name, check_label("redrive", redrive), report)
+        name = self._queues.one(queue)
+        driver = Driver(self._queues, name, check_label("redrive", redrive), report)
         await driver.check()
         return await self._see_to(driver, by_force=by_force)
 
@@ -129,30 +129,32 @@ class Redrives:
     async def carry_on(self, queue: str, redrive: str) -> RedriveView | None:
         """Drive one that is under way, unless another does: None then."""
         return await self._try_to_drive(
-            Driver(self._reach, self._reach.one(queue), redrive, report=None)
+            Driver(self._queues, self._queues.one(queue), redrive, report=None)
         )
 
     async def _try_to_drive(self, driver: Driver, *, by_force: bool = False) -> RedriveView | None:
-        driver.baton = baton = await self._baton(driver)
-        if not await baton.take(by_force=by_force):
+        driver.lock = lock = await self._lock(driver)
+        if not await lock.take(by_force=by_force):
             return None
         try:
-            return await self._reach.steady(driver.queue, driver.drive)
+            return await self._queues.steady(driver.queue, driver.drive)
         except Overtaken:
             return None
         finally:
-            await baton.drop()
+            await lock.drop()
 
-    async def _baton(self, driver: Driver) -> Baton:
-        calls, _ = await self._reach.open()
-        return Baton(calls, driver.queue, driver.id, owner=driver.owner, lease_s=self._lease_s)
+    async def _lock(self, driver: Driver) -> RedriveLock:
+        calls, _ = await self._queues.open()
+        return RedriveLock(
+            calls, driver.queue, driver.id, owner=driver.owner, lease_s=self._lease_s
+        )
 
     async def under_way(self, queue: str) -> list[str]:
         """The redrives that any worker may carry on: the first shard knows of all, and is the last
         that a driver has done with.
         """
-        calls, _ = await self._reach.open()
-        found = await calls.redrives(self._reach.one(queue), "list")
+        calls, _ = await self._queues.open()
+        found = await calls.redrives(self._queues.one(queue), "list")
         return [
             redrive
             for redrive, record in found.items()
@@ -176,25 +178,25 @@ class Redrives:
 
     async def list(self, queue: str) -> list[RedriveView]:
         """The redrives of a queue that are remembered, the newest first."""
-        name = self._reach.one(queue)
+        name = self._queues.one(queue)
 
-        async def look(calls: DeskCalls, homes: Sequence[str]) -> list[RedriveView]:
+        async def look(calls: DeskCalls, shards: Sequence[str]) -> list[RedriveView]:
             found: dict[str, list[dict[str, Any]]] = {}
-            for home in homes:
-                for redrive, record in (await calls.redrives(home, "list")).items():
+            for shard in shards:
+                for redrive, record in (await calls.redrives(shard, "list")).items():
                     found.setdefault(redrive, []).append(record)
             views = [view_of(name, redrive, parts) for redrive, parts in found.items()]
             return sorted(views, key=lambda view: -view.begun_at)
 
-        return await self._reach.anywhere(name, look)
+        return await self._queues.anywhere(name, look)
 
     async def _tell(self, queue: str, redrive: str, verb: str) -> RedriveView:
-        name = self._reach.one(queue)
+        name = self._queues.one(queue)
         check_label("redrive", redrive)
 
-        async def tell(calls: DeskCalls, homes: Sequence[str]) -> RedriveView:
-            parts = [await calls.redrives(home, verb, redrive) for home in homes]
+        async def tell(calls: DeskCalls, shards: Sequence[str]) -> RedriveView:
+            parts = [await calls.redrives(shard, verb, redrive) for shard in shards]
             records = [part[redrive] for part in parts if part]
             return view_of(name, redrive, known(records, name, redrive))
 
-        return await self._reach.anywhere(name, tell)
+        return await self._queues.anywhere(name, tell)

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
-from faena.deadletter.redrive_lock import Baton
+from faena.deadletter.queues import HOUR_US, DeskQueues
+from faena.deadletter.redrive_lock import RedriveLock
 from faena.deadletter.redrive_view import (
     UNDER_WAY,
     RedriveView,
@@ -19,7 +20,6 @@ from faena.deadletter.redrive_view import (
     unknown,
     view_of,
 )
-from faena.deadletter.shards import HOUR_US, Reach
 from faena.engine.calls.deadletter import SLICE, DeskCalls, Step
 from faena.errors import InvalidTransition
 from faena.options import Priority
@@ -27,55 +27,55 @@ from faena.producing.batcher import CallIds
 
 LONGEST_NAP_S: Final = 1.0
 _VERBS: Final = {"failed": "fail", "stopped": "stop"}
-"""How all homes are told what one of them says."""
+"""How all shards are told what one of them says."""
 
 
 class Driver:
-    """Drives one redrive at all homes of its queue, one after the other."""
+    """Drives one redrive at all shards of its queue, one after the other."""
 
-    def __init__(self, reach: Reach, queue: str, redrive: str, report: Report | None) -> None:
-        self._reach = reach
+    def __init__(self, queues: DeskQueues, queue: str, redrive: str, report: Report | None) -> None:
+        self._queues = queues
         self.queue = queue
         self.id = redrive
         self._report = report
         self.owner = secrets.token_hex(8)
-        self.baton: Baton | None = None
+        self.lock: RedriveLock | None = None
         self._calls_made = CallIds()
         self._name = self._calls_made()
         self._records: dict[str, dict[str, Any]] = {}
         self._waiting: dict[str, int] = {}
         self._free_at = 0.0
-        """When the rate allows more, at whichever home: by this program's clock."""
+        """When the rate allows more, at whichever shard: by this program's clock."""
 
     async def check(self) -> None:
         """Refuse what is not under way."""
-        await self._reach.steady(self.queue, self._look)
+        await self._queues.steady(self.queue, self._look)
         view = self.view()
         if view.state not in (*UNDER_WAY, "done"):
             raise InvalidTransition(
                 f"redrive {self.id} is {view.state}: resume it to go on", op="redrive"
             )
 
-    async def _look(self, calls: DeskCalls, homes: Sequence[str], _epoch: int) -> None:
+    async def _look(self, calls: DeskCalls, shards: Sequence[str], _epoch: int) -> None:
         self._records = {}
-        for home in homes:
-            await self._ask(calls, home, "look")
+        for shard in shards:
+            await self._ask(calls, shard, "look")
         known(list(self._records.values()), self.queue, self.id)
         # the rate is that of all shards, also after another driver's last slice
-        now = (await calls.numbers(homes[0], new_us=HOUR_US)).now
+        now = (await calls.numbers(shards[0], new_us=HOUR_US)).now
         due_at = max(record["due_at"] for record in self._records.values())
         self._free_at = max(self._free_at, time.monotonic() + (due_at - now) / 1e6)
 
     async def watch(self) -> RedriveView:
         """How it stands while another drives."""
 
-        async def look(calls: DeskCalls, homes: Sequence[str]) -> None:
+        async def look(calls: DeskCalls, shards: Sequence[str]) -> None:
             self._records = {}
-            for home in homes:
-                await self._ask(calls, home, "look")
+            for shard in shards:
+                await self._ask(calls, shard, "look")
             known(list(self._records.values()), self.queue, self.id)
 
-        await self._reach.anywhere(self.queue, look)
+        await self._queues.anywhere(self.queue, look)
         if self._report:
             self._report(self.view())
         return self.view()
@@ -85,48 +85,48 @@ class Driver:
         view = view_of(self.queue, self.id, list(self._records.values()))
         return msgspec.structs.replace(view, waiting=sum(self._waiting.values()))
 
-    async def drive(self, calls: DeskCalls, homes: Sequence[str], epoch: int) -> RedriveView:
-        """From the oldest jobs on: homes may have changed since somebody last looked."""
-        await self._look(calls, homes, epoch)
-        if (state := self.view().state) in _VERBS:  # perhaps by one who could not tell all homes
+    async def drive(self, calls: DeskCalls, shards: Sequence[str], epoch: int) -> RedriveView:
+        """From the oldest jobs on: shards may have changed since somebody last looked."""
+        await self._look(calls, shards, epoch)
+        if (state := self.view().state) in _VERBS:  # perhaps by one who could not tell all shards
             await self._tell(calls, _VERBS[state])
             return self.view()
         if self._report:
             self._report(self.view())  # its id, before anything is retried
-        await self._be_everywhere(calls, homes)
+        await self._be_everywhere(calls, shards)
         if any(record["state"] in {"running", "done"} for record in self._records.values()):
             await self._tell(calls, "go")  # the canaries were well, or there are none
-        elif not await self._send_canaries(calls, homes, epoch):
+        elif not await self._send_canaries(calls, shards, epoch):
             return self.view()
-        for home in reversed(homes):  # at the first one others see whether it is under way
-            await self._exhaust(calls, home, epoch)
+        for shard in reversed(shards):  # at the first one others see whether it is under way
+            await self._exhaust(calls, shard, epoch)
         return self.view()
 
-    async def _be_everywhere(self, calls: DeskCalls, homes: Sequence[str]) -> None:
-        """A home that came after the beginning has to know of it."""
+    async def _be_everywhere(self, calls: DeskCalls, shards: Sequence[str]) -> None:
+        """A shard that came after the beginning has to know of it."""
         first = next(iter(self._records.values()))
-        for home in homes:
-            if home not in self._records:
-                await calls.redrives(home, "begin", self.id, first)
-            await self._ask(calls, home, "rewind")
+        for shard in shards:
+            if shard not in self._records:
+                await calls.redrives(shard, "begin", self.id, first)
+            await self._ask(calls, shard, "rewind")
 
     async def _tell(self, calls: DeskCalls, verb: str) -> None:
-        for home in list(self._records):
-            await self._ask(calls, home, verb)
+        for shard in list(self._records):
+            await self._ask(calls, shard, verb)
 
-    async def _ask(self, calls: DeskCalls, home: str, verb: str) -> None:
-        answer = await calls.redrives(home, verb, self.id)
+    async def _ask(self, calls: DeskCalls, shard: str, verb: str) -> None:
+        answer = await calls.redrives(shard, verb, self.id)
         if self.id in answer:
-            self._records[home] = answer[self.id]
+            self._records[shard] = answer[self.id]
 
-    async def _step(self, calls: DeskCalls, home: str, epoch: int, most: int) -> Step:
+    async def _step(self, calls: DeskCalls, shard: str, epoch: int, most: int) -> Step:
         await self._hold()
-        ids = self._reach.new_ids(most) if most else []
+        ids = self._queues.new_ids(most) if most else []
         call = (self._name, self._calls_made())
-        step = await calls.redrive(home, self.id, call, Priority.HIGH, ids, epoch=epoch)
+        step = await calls.redrive(shard, self.id, call, Priority.HIGH, ids, epoch=epoch)
         if step is None:
             raise unknown(self.queue, self.id)
-        self._records[home], self._waiting[home] = step.record, step.waiting
+        self._records[shard], self._waiting[shard] = step.record, step.waiting
         if step.moved:
             self._free_at = time.monotonic() + step.wait_us / 1e6
         if self._report:
@@ -134,20 +134,20 @@ class Driver:
         return step
 
     async def _hold(self) -> None:
-        if self.baton is not None:
-            await self.baton.keep()
+        if self.lock is not None:
+            await self.lock.keep()
 
-    async def _send_canaries(self, calls: DeskCalls, homes: Sequence[str], epoch: int) -> bool:
+    async def _send_canaries(self, calls: DeskCalls, shards: Sequence[str], epoch: int) -> bool:
         """Retry the first jobs and wait for them; whether all have completed."""
-        for home in homes:
-            while (left := self._canaries_left()) and await self._may_go_on(calls, home):
-                step = await self._step(calls, home, epoch, min(left, SLICE))
+        for shard in shards:
+            while (left := self._canaries_left()) and await self._may_go_on(calls, shard):
+                step = await self._step(calls, shard, epoch, min(left, SLICE))
                 if step.state != "canary" or step.is_over:
                     break
                 if not step.moved:
                     await _nap(step.wait_us)
         while self.view().state == "canary":
-            steps = [await self._step(calls, home, epoch, 0) for home in homes]
+            steps = [await self._step(calls, shard, epoch, 0) for shard in shards]
             is_watched = all(step.state == "canary" for step in steps)
             if not is_watched or not any(step.waiting for step in steps):
                 break
@@ -160,24 +160,24 @@ class Driver:
         records = list(self._records.values())
         return max(0, records[0]["canary"] - sum(len(record["first"]) for record in records))
 
-    async def _exhaust(self, calls: DeskCalls, home: str, epoch: int) -> None:
+    async def _exhaust(self, calls: DeskCalls, shard: str, epoch: int) -> None:
         """Slice by slice until nothing is left here, or somebody or something has ended it."""
-        while await self._may_go_on(calls, home):
-            step = await self._step(calls, home, epoch, SLICE)
+        while await self._may_go_on(calls, shard):
+            step = await self._step(calls, shard, epoch, SLICE)
             if step.state != "running":
                 break
             if not step.moved:
                 await _nap(step.wait_us)
-        if (state := self._records[home]["state"]) in _VERBS:
+        if (state := self._records[shard]["state"]) in _VERBS:
             await self._tell(calls, _VERBS[state])
 
-    async def _may_go_on(self, calls: DeskCalls, home: str) -> bool:
-        """Wait until the rate, which is that of all homes, allows more; False when it was ended."""
+    async def _may_go_on(self, calls: DeskCalls, shard: str) -> bool:
+        """Wait until the rate, that of all shards, allows more; False when it was ended."""
         while (left_s := self._free_at - time.monotonic()) > 0:
             await asyncio.sleep(min(left_s, LONGEST_NAP_S))
             await self._hold()
-            await self._ask(calls, home, "look")
-            if self._records[home]["state"] in _VERBS:
+            await self._ask(calls, shard, "look")
+            if self._records[shard]["state"] in _VERBS:
                 break
         return self.view().state not in _VERBS
 

@@ -19,7 +19,7 @@ class Overtaken(Exception):
     """Another drives by now."""
 
 
-class Baton:
+class RedriveLock:
     """One driver's hold on a redrive. Slices are safe without it; a rate over shards is not."""
 
     def __init__(

@@ -24,7 +24,7 @@ _SOON_S: Final = 2.0
 _log = logging.getLogger("faena.deadletter")
 
 
-class Carrier:
+class RedriveTakeover:
     """Drives the redrives of some queues that nobody else drives."""
 
     def __init__(
@@ -42,9 +42,9 @@ class Carrier:
         self._told = asyncio.Event()
         self._driving: dict[tuple[str, str], asyncio.Task[None]] = {}
 
-    def tell(self, home: str, _redrive: str) -> None:
+    def tell(self, shard: str, _redrive: str) -> None:
         """Hear that a redrive has begun, or goes on."""
-        if queue_of(home) in self._queues:
+        if queue_of(shard) in self._queues:
             self._told.set()
 
     async def run(self) -> None:

@@ -38,7 +38,7 @@ Report = Callable[[RedriveView], None]
 
 
 def view_of(queue: str, redrive: str, records: Sequence[Mapping[str, Any]]) -> RedriveView:
-    """One redrive out of what each home knows of it."""
+    """One redrive out of what each shard knows of it."""
     first, states = records[0], {record["state"] for record in records}
     order = ("failed", "stopped", "canary", "running", "done")
     state = next(word for word in order if word in states)

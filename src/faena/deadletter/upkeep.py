@@ -15,7 +15,7 @@ from functools import partial
 from typing import Final
 
 from faena.deadletter.desk import Dealt, Desk
-from faena.deadletter.shards import HOUR_US, Reach
+from faena.deadletter.queues import HOUR_US, DeskQueues
 from faena.engine.calls.deadletter import SLICE, DeskCalls, Numbers, Place
 from faena.errors import FaenaError, ScriptError
 from faena.options import DeadLetters
@@ -31,10 +31,15 @@ class Upkeep:
     """Looks after the dead jobs of some queues, and tells of those of all."""
 
     def __init__(
-        self, reach: Reach, options: DeadLetters, queues: Sequence[str], *, every_s: float = EVERY_S
+        self,
+        desk_queues: DeskQueues,
+        options: DeadLetters,
+        queues: Sequence[str],
+        *,
+        every_s: float = EVERY_S,
     ) -> None:
-        self._reach = reach
-        self._desk = Desk(reach)
+        self._desk_queues = desk_queues
+        self._desk = Desk(desk_queues)
         self._options = options
         self._queues = queues
         self._every_s = every_s
@@ -54,7 +59,7 @@ class Upkeep:
         """Retry what is due; returns the ids of the new jobs."""
         made: list[str] = []
         while True:
-            parts = await self._reach.steady(queue, _numbers)
+            parts = await self._desk_queues.steady(queue, _numbers)
             due = [job for part in parts for job in part.due_now]
             if not due or not self._options.auto_retry:
                 self._seen[queue] = parts
@@ -79,19 +84,19 @@ class Upkeep:
 
     async def tell(self) -> list[str]:
         """Tell what is worth telling of all queues; returns the names of what was told now."""
-        queues = self._reach.chosen(None)
+        queues = self._desk_queues.chosen(None)
         parts, self._seen = self._seen, {}
         for queue in queues:
             if queue not in parts:
-                parts[queue] = await self._reach.anywhere(queue, _numbers)
+                parts[queue] = await self._desk_queues.anywhere(queue, _numbers)
         conditions = self._conditions(parts)
         if not conditions:
             return []
 
-        async def alert(calls: DeskCalls, homes: Sequence[str]) -> list[str]:
-            return await calls.alert(homes[0], conditions)
+        async def alert(calls: DeskCalls, shards: Sequence[str]) -> list[str]:
+            return await calls.alert(shards[0], conditions)
 
-        told = await self._reach.anywhere(min(queues), alert)
+        told = await self._desk_queues.anywhere(min(queues), alert)
         for name in told:
             _log.warning("dead jobs of all queues: %s %s", name, conditions[name])
         return told
@@ -131,5 +136,5 @@ def _oldest(by_queue: Mapping[str, Sequence[Numbers]]) -> tuple[str, Place | Non
     return min(found, key=lambda one: one[1].key(), default=("", None))
 
 
-async def _numbers(calls: DeskCalls, homes: Sequence[str], _epoch: int = 0) -> list[Numbers]:
-    return [await calls.numbers(home, new_us=HOUR_US, due=SLICE) for home in homes]
+async def _numbers(calls: DeskCalls, shards: Sequence[str], _epoch: int = 0) -> list[Numbers]:
+    return [await calls.numbers(shard, new_us=HOUR_US, due=SLICE) for shard in shards]

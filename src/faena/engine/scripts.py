@@ -108,8 +108,8 @@ class Exchanged(NamedTuple):
     next_at: int
     gate: str
     more: bool
-    has_mail: bool
-    """Whether letters or errands wait to be carried."""
+    has_outbox: bool
+    """Whether messages or pending sends wait to be relayed."""
     lost: list[str]
     claimed: list[Claim]
     buried: Sequence[Loss] = ()

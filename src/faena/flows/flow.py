@@ -14,7 +14,7 @@ import msgspec
 
 from faena.codec import codec_for
 from faena.engine.behalf import on_behalf
-from faena.engine.calls.flows import Mail
+from faena.engine.calls.flows import FlowCalls
 from faena.errors import (
     ConfigError,
     FaenaError,
@@ -133,12 +133,12 @@ class Flow:
 
     async def state(self) -> str:
         """running, completed, failed, cancelled, …"""
-        return (await self._head(await self._mail())).state
+        return (await self._head(await self._calls())).state
 
     async def view(self, *, has_nodes: bool = True) -> FlowView:
         """Everything known of the flow, with its nodes or without."""
-        mail = await self._mail()
-        head = await self._head(mail)
+        calls = await self._calls()
+        head = await self._head(calls)
         return FlowView(
             id=self.id,
             name=head.name,
@@ -147,22 +147,22 @@ class Flow:
             left=head.left,
             created_at=head.created_at,
             finished_at=head.finished_at,
-            nodes=tuple([one async for one in self._nodes(mail, head.total)] if has_nodes else ()),
+            nodes=tuple([one async for one in self._nodes(calls, head.total)] if has_nodes else ()),
         )
 
     async def progress(self) -> float:
         """Which part of its nodes have ended, 0 to 1."""
-        head = await self._head(await self._mail())
+        head = await self._head(await self._calls())
         return 1.0 - head.left / head.total if head.total else 0.0
 
     async def wait(self, timeout: timedelta | str | None = None) -> FlowView:
         """Wait until the flow has ended, well or not, and return how it stands."""
         wait_s = None if timeout is None else to_s("timeout", timeout)
-        mail = await self._mail()
+        calls = await self._calls()
         try:
             async with asyncio.timeout(wait_s):
                 pause_s = _POLL_S
-                while not self._is_over(await self._head(mail)):
+                while not self._is_over(await self._head(calls)):
                     await asyncio.sleep(pause_s)
                     pause_s = min(2 * pause_s, _POLL_MOST_S)
         except TimeoutError:
@@ -211,31 +211,31 @@ class Flow:
 
         Jobs of it that are dead are resolved at the dead-letter desk: the new ones stand for them.
         """
-        mail = await self._mail()
-        last = await self._refuse_live(mail)
+        calls = await self._calls()
+        last = await self._refuse_live(calls)
         with on_behalf(by):
             run = int(await self._do("reopen"))
-        total = (await self._head(mail)).total
-        nodes = [one async for one in self._read(mail, total)]
+        total = (await self._head(calls)).total
+        nodes = [one async for one in self._read(calls, total)]
         left = {number for number, node in enumerate(nodes, 1) if node.state != "completed"}
         fields: list[Any] = []
         for number in sorted(left):
             job = job_of(self._queue, self._flow, number, run)
             fields += _afresh(number, nodes[number - 1], left, job)
         for start in range(0, len(fields), 6 * SLICE):
-            await self._write(mail, "put", run, *fields[start : start + 6 * SLICE])
-        await self._write(mail, "start", run, total, len(left))
+            await self._write(calls, "put", run, *fields[start : start + 6 * SLICE])
+        await self._write(calls, "start", run, total, len(left))
         await self._carry()
         await self._resolve([nodes[number - 1] for number in left], last)
 
-    async def _refuse_live(self, mail: Mail) -> dict[str, str]:
+    async def _refuse_live(self, calls: FlowCalls) -> dict[str, str]:
         """A job that was run again by itself must end before its node is run anew.
 
         Returns the last job of each node that has failed.
         """
         last: dict[str, str] = {}
-        head = await self._head(mail)
-        async for node in self._read(mail, head.total):
+        head = await self._head(calls)
+        async for node in self._read(calls, head.total):
             if node.state in _MENDABLE:
                 last[node.name] = job = await self._last_of(node)
                 state = await Handle(self._app, node.queue, job, codec_for(Any)).state()
@@ -268,8 +268,8 @@ class Flow:
                         reason=f"flow {self.id} was run again",
                     )
 
-    async def _write(self, mail: Mail, verb: str, *args: Any) -> None:
-        answer = await mail.flow(self._queue, self._flow, verb, *args)
+    async def _write(self, calls: FlowCalls, verb: str, *args: Any) -> None:
+        answer = await calls.flow(self._queue, self._flow, verb, *args)
         if answer != "OK":
             raise InvalidTransition(
                 f"flow {self.id} was taken up by somebody else meanwhile: it is {answer}",
@@ -277,10 +277,10 @@ class Flow:
             )
 
     async def _carry(self) -> None:
-        await (await self._app.runtime()).postman.try_to_carry(self._queue)
+        await (await self._app.runtime()).relay.try_to_carry(self._queue)
 
     async def _do(self, verb: str) -> str:
-        answer = await (await self._mail()).flow(self._queue, self._flow, verb)
+        answer = await (await self._calls()).flow(self._queue, self._flow, verb)
         if answer == "unknown":
             raise _unknown(self.id)
         if answer != "OK" and not answer.isdigit():
@@ -291,11 +291,11 @@ class Flow:
 
     # -- reading --------------------------------------------------------------------------------
 
-    async def _mail(self) -> Mail:
-        return Mail((await self._app.runtime()).engine)
+    async def _calls(self) -> FlowCalls:
+        return FlowCalls((await self._app.runtime()).engine)
 
-    async def _head(self, mail: Mail) -> _Head:
-        found = await mail.flow_fields(self._queue, self._flow, _HEAD)
+    async def _head(self, calls: FlowCalls) -> _Head:
+        found = await calls.flow_fields(self._queue, self._flow, _HEAD)
         state, total, left, name, created, finished = found
         if state is None:
             raise _unknown(self.id)
@@ -308,17 +308,17 @@ class Flow:
             None if finished is None else int(finished),
         )
 
-    async def _read(self, mail: Mail, total: int) -> AsyncIterator[_Raw]:
+    async def _read(self, calls: FlowCalls, total: int) -> AsyncIterator[_Raw]:
         """Raw nodes, in slices."""
         for start in range(1, total + 1, SLICE):
             numbers = range(start, min(start + SLICE, total + 1))
             names = [f"{part}:{number}" for number in numbers for part in "vspr"]
-            found = await mail.flow_fields(self._queue, self._flow, names)
+            found = await calls.flow_fields(self._queue, self._flow, names)
             for at in range(0, len(found), 4):
                 yield _Raw.of(found[at : at + 4])
 
-    async def _nodes(self, mail: Mail, total: int) -> AsyncIterator[NodeView]:
-        raw = [one async for one in self._read(mail, total)]
+    async def _nodes(self, calls: FlowCalls, total: int) -> AsyncIterator[NodeView]:
+        raw = [one async for one in self._read(calls, total)]
         for node in raw:
             yield NodeView(
                 name=node.name,

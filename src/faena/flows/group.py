@@ -17,7 +17,7 @@ from datetime import timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
 
-from faena.engine.calls.flows import Mail
+from faena.engine.calls.flows import FlowCalls
 from faena.errors import (
     ConfigError,
     InvalidTransition,
@@ -174,7 +174,7 @@ class Group:
             for name, draft in self._callbacks.items()
         }
         packed = {name: one.pack() for name, one in made.items()}
-        answer = await (await self._mail()).open_group(queue, self._name, packed)
+        answer = await (await self._calls()).open_group(queue, self._name, packed)
         self._is_open, self._sealed = True, None if answer == "OK" else answer
 
     async def seal(self) -> None:
@@ -193,7 +193,7 @@ class Group:
         if not self._is_open:
             await self._open()
         total = str(len(self._members))
-        answer = await (await self._mail()).seal_group(self._queue, self._name, len(self._members))
+        answer = await (await self._calls()).seal_group(self._queue, self._name, len(self._members))
         self._sealed = total if answer == "OK" else answer if answer.isdigit() else None
         if answer == "unknown":
             raise _unknown(self.id)
@@ -202,7 +202,7 @@ class Group:
                 f"group {self.id} was sealed with {answer} members, not {total}",
                 op="seal",
             )
-        await (await self._app.runtime()).postman.try_to_carry(self._queue)
+        await (await self._app.runtime()).relay.try_to_carry(self._queue)
 
     async def __aenter__(self) -> Self:
         return self
@@ -220,7 +220,7 @@ class Group:
 
     async def view(self) -> GroupView:
         """How many there are, and how they have ended so far."""
-        found = await (await self._mail()).group(*self.id.split("/"))
+        found = await (await self._calls()).group(*self.id.split("/"))
         if not found:
             raise _unknown(self.id)
         total, finished = found.get("total"), found.get("finished")
@@ -251,8 +251,8 @@ class Group:
             ) from None
         return view
 
-    async def _mail(self) -> Mail:
-        return Mail((await self._app.runtime()).engine)
+    async def _calls(self) -> FlowCalls:
+        return FlowCalls((await self._app.runtime()).engine)
 
     def __repr__(self) -> str:
         return f"<Group {self._queue}/{self._name}>"

@@ -1,7 +1,7 @@
-"""Runs the errands of flows and groups: jobs are sent to their queues, or cancelled there.
+"""Runs the pending sends of flows and groups: jobs are sent to their queues, or cancelled there.
 
-An errand stays where it is until it is done, and may be run by several at once: a job has one id.
-One that cannot be done ends its node, so that no flow waits for what will not come.
+A pending send stays in its list until it is done, and several workers may run it at once: a job
+has one id. One that cannot be done ends its node, so that no flow waits forever.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from faena.engine.calls.flows import Errand, Made, Mail
+from faena.engine.calls.flows import FlowCalls, Made, PendingSend
 from faena.engine.envelope import Facts, NewJob, seal
 from faena.engine.scripts import Answer
 from faena.errors import FaenaError, JobError, ScriptError
@@ -26,7 +26,7 @@ from faena.producing.batcher import BATCH_BYTES
 from faena.producing.client import Client
 
 _VALID_US: Final = 20_000_000
-"""How long an errand that was read may be run; beyond that it is read again."""
+"""How long a pending send that was read may be run; beyond that it is read again."""
 
 _LARGEST: Final = 8 << 20
 """Bytes of results that travel with a job that comes after others."""
@@ -35,7 +35,7 @@ _PARENTS: Final = 50
 """Parents looked at in one call."""
 
 _KEPT: Final = frozenset({"LATE", "OVERLOADED"})
-"""Answers after which an errand is run again."""
+"""Answers after which a pending send is run again."""
 
 _log = logging.getLogger("faena.flows")
 
@@ -48,56 +48,56 @@ class Parent(NamedTuple):
     words: bytes
 
 
-class Errands:
-    """Runs the errands of any queue."""
+class PendingSends:
+    """Runs the pending sends of any queue."""
 
-    def __init__(self, mail: Mail, client: Client) -> None:
-        self._mail = mail
+    def __init__(self, calls: FlowCalls, client: Client) -> None:
+        self._calls = calls
         self._client = client
         self._skews: dict[str, int] = {}
         """How far the clocks of queues are ahead of those they were sent jobs from."""
 
-    async def run(self, home: str) -> FaenaError | None:
-        """Run all of a home; what kept some of them back, if something did."""
+    async def run(self, shard: str) -> FaenaError | None:
+        """Run all of a shard; what kept some of them back, if something did."""
         start = 0
         failure: FaenaError | None = None
         while True:
             read_at = time.monotonic()
-            now, errands = await self._mail.errands(home, start)
-            if not errands:
+            now, pending_sends = await self._calls.pending_sends(shard, start)
+            if not pending_sends:
                 return failure
-            done = [one.name for one in errands if one.is_gone]
-            for queue, some in _by_queue(errands).items():
+            done = [one.name for one in pending_sends if one.is_gone]
+            for queue, some in _by_queue(pending_sends).items():
                 try:
-                    done += await self._run(home, queue, some, now, read_at)
+                    done += await self._run(shard, queue, some, now, read_at)
                 except FaenaError as error:
                     _log.warning("jobs of flows wait for queue %s: %s", queue, error)
                     failure = error
-            await self._mail.done(home, done)
-            start += len(errands) - len(done)
+            await self._calls.done(shard, done)
+            start += len(pending_sends) - len(done)
 
     async def _run(
-        self, home: str, queue: str, errands: Sequence[Errand], now: int, read_at: float
+        self, shard: str, queue: str, pending_sends: Sequence[PendingSend], now: int, read_at: float
     ) -> list[str]:
-        """Run errands in one queue; the names of those that are done."""
-        made = [(one, await self._made(home, one, now)) for one in errands if one.made]
+        """Run pending sends in one queue; the names of those that are done."""
+        made = [(one, await self._made(shard, one, now)) for one in pending_sends if one.made]
         jobs = [(one, job) for one, job in made if job is not None]
-        answers = await self._send(home, queue, jobs)
+        answers = await self._send(shard, queue, jobs)
         self._learn_clock(queue, now, read_at, answers)
         done = [one.name for one, job in made if job is None]
-        for (errand, _), answer in zip(jobs, answers, strict=True):
+        for (pending, _), answer in zip(jobs, answers, strict=True):
             if answer.code == "CONFLICT":
-                await self._give_up(home, errand, f"job {errand.job} exists and is another's")
+                await self._give_up(shard, pending, f"job {pending.job} exists and is another's")
             if answer.code not in _KEPT:
-                done.append(errand.name)
-        for errand in errands:
-            if not errand.made:
-                await self._cancel(home, queue, errand)
-                done.append(errand.name)
+                done.append(pending.name)
+        for pending in pending_sends:
+            if not pending.made:
+                await self._cancel(shard, queue, pending)
+                done.append(pending.name)
         return done
 
     async def _send(
-        self, home: str, queue: str, jobs: Sequence[tuple[Errand, NewJob]]
+        self, shard: str, queue: str, jobs: Sequence[tuple[PendingSend, NewJob]]
     ) -> list[Answer]:
         """Send jobs; one that no script takes in is given up, and keeps no other back."""
         try:
@@ -108,19 +108,19 @@ class Errands:
             ]
         except ScriptError as error:
             if len(jobs) == 1:
-                await self._give_up(home, jobs[0][0], str(error))
+                await self._give_up(shard, jobs[0][0], str(error))
                 return [Answer("REFUSED")]
-        return [answer for one in jobs for answer in await self._send(home, queue, [one])]
+        return [answer for one in jobs for answer in await self._send(shard, queue, [one])]
 
-    async def _made(self, home: str, errand: Errand, now: int) -> NewJob | None:
+    async def _made(self, shard: str, pending: PendingSend, now: int) -> NewJob | None:
         """The job as it is sent; None for one that nobody can make, which ends its node."""
-        by = now + _VALID_US + self._skews.get(errand.queue, 0)
+        by = now + _VALID_US + self._skews.get(pending.queue, 0)
         try:
-            if errand.name.startswith("g:"):
-                return job_of(errand, by, group=_counts(errand.inputs))
-            return job_of(errand, by, parents=await self._parents(home, errand))
+            if pending.name.startswith("g:"):
+                return job_of(pending, by, group=_counts(pending.inputs))
+            return job_of(pending, by, parents=await self._parents(shard, pending))
         except (msgspec.MsgspecError, ValueError, TypeError) as error:
-            await self._give_up(home, errand, f"its job cannot be read: {error}")
+            await self._give_up(shard, pending, f"its job cannot be read: {error}")
             return None
 
     def _learn_clock(self, queue: str, now: int, read_at: float, answers: Sequence[Answer]) -> None:
@@ -129,29 +129,29 @@ class Errands:
         if late and (time.monotonic() - read_at) * 1e6 < _VALID_US / 2:
             self._skews[queue] = max(late) - now
 
-    async def _cancel(self, home: str, queue: str, errand: Errand) -> None:
+    async def _cancel(self, shard: str, queue: str, pending: PendingSend) -> None:
         """One that has ended, or is not there any more, cannot tell its flow later: it is told."""
         try:
-            await self._client.cancel(queue, errand.job)
+            await self._client.cancel(queue, pending.job)
         except JobError:
-            flow, node = errand.flow
-            await self._mail.flow(home, flow, "end", node, errand.job, "cancelled", b"")
+            flow, node = pending.flow
+            await self._calls.flow(shard, flow, "end", node, pending.job, "cancelled", b"")
 
-    async def _give_up(self, home: str, errand: Errand, why: str) -> None:
-        _log.error("%s of a flow or group of %s is not sent: %s", errand.name, home, why)
-        if not errand.name.startswith("g:"):
-            flow, node = errand.flow
+    async def _give_up(self, shard: str, pending: PendingSend, why: str) -> None:
+        _log.error("%s of a flow or group of %s is not sent: %s", pending.name, shard, why)
+        if not pending.name.startswith("g:"):
+            flow, node = pending.flow
             error = msgspec.json.encode(ErrorRecord(name="NotSent", message=why))
-            await self._mail.flow(home, flow, "end", node, errand.job, "dead", error)
+            await self._calls.flow(shard, flow, "end", node, pending.job, "dead", error)
 
-    async def _parents(self, home: str, errand: Errand) -> dict[str, Input]:
+    async def _parents(self, shard: str, pending: PendingSend) -> dict[str, Input]:
         """What came of the nodes before it; one that was to be ignored only if it completed."""
-        flow, _ = errand.flow
+        flow, _ = pending.flow
         found: list[Parent] = []
-        for start in range(0, len(errand.inputs), _PARENTS):
-            numbers = [int(number) for number in errand.inputs[start : start + _PARENTS]]
+        for start in range(0, len(pending.inputs), _PARENTS):
+            numbers = [int(number) for number in pending.inputs[start : start + _PARENTS]]
             names = [f"{part}:{abs(number)}" for number in numbers for part in "vsr"]
-            read = await self._mail.flow_fields(home, flow, names)
+            read = await self._calls.flow_fields(shard, flow, names)
             for at, number in enumerate(numbers):
                 parent = _parent(*read[3 * at : 3 * at + 3])
                 if number > 0 or parent.state == "completed":
@@ -176,29 +176,29 @@ def _parts(jobs: Sequence[NewJob]) -> Iterator[Sequence[NewJob]]:
         yield jobs[start:]
 
 
-def _by_queue(errands: Sequence[Errand]) -> dict[str, list[Errand]]:
-    queues: dict[str, list[Errand]] = defaultdict(list)
-    for one in errands:
+def _by_queue(pending_sends: Sequence[PendingSend]) -> dict[str, list[PendingSend]]:
+    queues: dict[str, list[PendingSend]] = defaultdict(list)
+    for one in pending_sends:
         if one.queue:
             queues[one.queue].append(one)
     return queues
 
 
 def job_of(
-    errand: Errand,
+    pending: PendingSend,
     by: int,
     *,
     parents: dict[str, Input] | None = None,
     group: dict[str, int] | None = None,
 ) -> NewJob:
     """The job as it is sent: with what came of those before it."""
-    made = Made.unpack(errand.made)
+    made = Made.unpack(pending.made)
     spec = msgspec.json.decode(made.body, type=Spec)
     spec.parents, spec.group = parents or {}, group or {}
-    words = f"{errand.job} {made.facts.get('tells')}"
+    words = f"{pending.job} {made.facts.get('tells')}"
     digest = hashlib.blake2b(words.encode(), digest_size=12).hexdigest()
     facts: Facts = {**made.facts, "digest": digest, "by": by}
-    return NewJob(errand.job, seal(made.priority, facts, msgspec.json.encode(spec)), facts)
+    return NewJob(pending.job, seal(made.priority, facts, msgspec.json.encode(spec)), facts)
 
 
 def _counts(flat: Sequence[Any]) -> dict[str, int]:

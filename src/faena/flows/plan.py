@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from faena.engine.calls.flows import Made, Mail
+from faena.engine.calls.flows import FlowCalls, Made
 from faena.engine.envelope import Facts
 from faena.errors import ConfigError, JobConflict, JobNotFound, nearest
 from faena.flows.flow import SLICE, Flow, check_id, job_of
@@ -132,28 +132,28 @@ class Plan:
         drawn = _Drawing(self)
         queue = drawn.nodes[0].draft.task.queue
         runtime = await self._app.runtime()
-        mail = Mail(runtime.engine)
+        calls = FlowCalls(runtime.engine)
         flow = Flow(self._app, f"{queue}/{self._id}")
         digest, verb = drawn.digest(), "open"
         head = ("name", self.name, "plan", digest)
         async for fields in drawn.slices(queue, self._id):
-            if await mail.flow(queue, self._id, verb, 1, *head, *fields) != "OK":
-                await self._refuse_another(mail, queue, digest)
+            if await calls.flow(queue, self._id, verb, 1, *head, *fields) != "OK":
+                await self._refuse_another(calls, queue, digest)
                 return flow  # it has begun: by an earlier call
             verb = "put"
         total = len(drawn.nodes)
-        answer = await mail.flow(queue, self._id, "start", 1, total, total, digest)
+        answer = await calls.flow(queue, self._id, "start", 1, total, total, digest)
         if answer == "unknown":
             raise JobNotFound(
                 f"flow {flow.id} was not begun within an hour: start it again", op="start"
             )
         if answer != "OK":  # it has begun meanwhile
-            await self._refuse_another(mail, queue, digest)
-        await runtime.postman.try_to_carry(queue)
+            await self._refuse_another(calls, queue, digest)
+        await runtime.relay.try_to_carry(queue)
         return flow
 
-    async def _refuse_another(self, mail: Mail, queue: str, digest: str) -> None:
-        (begun,) = await mail.flow_fields(queue, self._id, ["plan"])
+    async def _refuse_another(self, calls: FlowCalls, queue: str, digest: str) -> None:
+        (begun,) = await calls.flow_fields(queue, self._id, ["plan"])
         if begun is not None and begun.decode() != digest:
             raise JobConflict(
                 f"flow {queue}/{self._id} has begun with another plan: give this one another id",

@@ -1,12 +1,12 @@
-"""Carries letters and errands between homes.
+"""Relays messages and pending sends between shards.
 
-    a job of a flow ends    its home writes a letter, in the script that settles it
-    the letter is read      at the flow's queue, which notes what must be sent next: errands
-    errands are run         the jobs are enqueued, and struck off the list
+    a job of a flow ends      the script that settles it writes a message to the shard's outbox
+    the message is applied    at the flow's queue, which lists what must be sent next: pending sends
+    pending sends are run     the jobs are enqueued, and struck off the list
 
-Everybody may carry everything at any time: a letter is read once whoever brings it, a job has one
-id and comes once, and nothing is struck off before it has arrived. So whoever dies on the way loses
-nothing, and the next worker that sweeps the home goes on.
+Any worker can relay anything at any time: a message is applied once whoever brings it, a job has
+one id and is enqueued once, and nothing is struck off before it has arrived. A worker that dies on
+the way loses nothing; the next one that sweeps the shard goes on.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ import logging
 from collections.abc import Sequence
 
 from faena.engine import Engine
-from faena.engine.calls.flows import Letter, Mail
+from faena.engine.calls.flows import FlowCalls, Message
 from faena.errors import FaenaError, ScriptError, StoreError
-from faena.flows.pending_sends import Errands
+from faena.flows.pending_sends import PendingSends
 from faena.producing.client import Client
 
 _log = logging.getLogger("faena.flows")
 
 
-class Postman:
-    """Carries what homes have to carry, as it is told of them."""
+class Relay:
+    """Carries what shards have to carry, as it is told of them."""
 
     def __init__(self, engine: Engine, client: Client) -> None:
-        self._mail = Mail(engine)
-        self._errands = Errands(self._mail, client)
-        self._homes: dict[str, None] = {}
+        self._calls = FlowCalls(engine)
+        self._pending = PendingSends(self._calls, client)
+        self._shards: dict[str, None] = {}
         self._news = asyncio.Event()
 
-    def tell(self, home: str) -> None:
-        """A home has something to be carried."""
-        self._homes[home] = None
+    def tell(self, shard: str) -> None:
+        """A shard has something to be carried."""
+        self._shards[shard] = None
         self._news.set()
 
     async def run(self) -> None:
@@ -43,53 +43,53 @@ class Postman:
         while True:
             await self._news.wait()
             self._news.clear()
-            while self._homes:
-                home = next(iter(self._homes))
-                del self._homes[home]
-                await self.try_to_carry(home)
+            while self._shards:
+                shard = next(iter(self._shards))
+                del self._shards[shard]
+                await self.try_to_carry(shard)
 
-    async def try_to_carry(self, home: str) -> None:
+    async def try_to_carry(self, shard: str) -> None:
         """Carry now if that is possible; a worker does it later otherwise."""
         try:
-            await self.carry(home)
+            await self.carry(shard)
         except FaenaError as error:
-            _log.warning("home %s: its letters must wait: %s", home, error)
+            _log.warning("shard %s: its messages must wait: %s", shard, error)
 
-    async def carry(self, home: str) -> None:
-        """Carry everything that a home has, and what comes of it.
+    async def carry(self, shard: str) -> None:
+        """Carry everything that a shard has, and what comes of it.
 
         Raises the last of what kept something back, when all else is done.
         """
-        waiting = [home]
+        waiting = [shard]
         failure: FaenaError | None = None
         while waiting:
             one = waiting.pop(0)
-            for to in await self._mail.addressees(one):
+            for to in await self._calls.addressees(one):
                 try:
                     if await self._deliver(one, to) and to not in waiting:
                         waiting.append(to)
                 except StoreError as error:
                     failure = error
-            failure = await self._errands.run(one) or failure
+            failure = await self._pending.run(one) or failure
         if failure is not None:
             raise failure
 
-    async def _deliver(self, home: str, to: str) -> bool:
-        """Bring all letters of a home to a queue; whether something is to be carried from there."""
+    async def _deliver(self, shard: str, to: str) -> bool:
+        """Relay all messages of a shard to a queue; whether that has something to relay now."""
         has_more = False
         left = 1
-        while left and (letters := await self._mail.letters(home, to)):
-            has_more = await self._hand_over(home, to, letters) or has_more
-            left = await self._mail.posted(home, to, letters[-1].id)
+        while left and (messages := await self._calls.messages(shard, to)):
+            has_more = await self._hand_over(shard, to, messages) or has_more
+            left = await self._calls.delivered(shard, to, messages[-1].id)
         return has_more
 
-    async def _hand_over(self, home: str, to: str, letters: Sequence[Letter]) -> bool:
-        """Have letters read; one that nobody can read is thrown away, or it would keep all back."""
+    async def _hand_over(self, shard: str, to: str, messages: Sequence[Message]) -> bool:
+        """Have messages applied; one that cannot be read is dropped, or it would block the rest."""
         try:
-            return await self._mail.receive(to, home, letters)
+            return await self._calls.receive(to, shard, messages)
         except ScriptError as error:
-            if len(letters) == 1:
-                _log.error("a letter from %s to %s cannot be read: %s", home, to, error)
+            if len(messages) == 1:
+                _log.error("a message from %s to %s cannot be read: %s", shard, to, error)
                 return False
-        handed = [await self._hand_over(home, to, [one]) for one in letters]
+        handed = [await self._hand_over(shard, to, [one]) for one in messages]
         return any(handed)

@@ -53,7 +53,7 @@ WRITE = Probe("probe_write", "return redis.call('SET', KEYS[1], '', 'PX', 1000)"
 
 
 @dataclass(frozen=True, slots=True)
-class Vitals:
+class BrokerInfo:
     """The state of one node at one moment."""
 
     node: Node
@@ -72,10 +72,12 @@ class Vitals:
         return int(text) if text and text.isdigit() else None
 
 
-async def take_vitals(wire: Wire, node: Node, *, clock: Callable[[], float] = time.time) -> Vitals:
+async def read_broker(
+    wire: Wire, node: Node, *, clock: Callable[[], float] = time.time
+) -> BrokerInfo:
     """Measure one node; raises a StoreError where it cannot be reached."""
     latency_ms, clock_ms = await _time(wire, node, clock)
-    return Vitals(
+    return BrokerInfo(
         node=node,
         info=await read_info(wire, node),
         config=await _read_config(wire, node),

@@ -17,7 +17,7 @@ from faena.engine.permission import objection
 from faena.engine.wire.address import Address
 from faena.engine.wire.wire import Wire
 from faena.errors import ConfigError, ScriptError, StoreError, StoreRejected
-from faena.inspection.broker_info import WRITE, Vitals, parse_fields, read_eviction, take_vitals
+from faena.inspection.broker_info import WRITE, BrokerInfo, parse_fields, read_broker, read_eviction
 from faena.values.view import View
 
 Level = Literal["ok", "warn", "fail"]
@@ -58,9 +58,9 @@ async def examine(
             findings.insert(1, await _check_permissions(wire, namespace))
         nodes = await wire.nodes()
         for node in nodes:
-            vitals = await take_vitals(wire, node, clock=clock)
-            found = [check(vitals) for check in _CHECKS]
-            found += [_check_replicas(vitals, wire), await _check_cluster(vitals, wire)]
+            broker = await read_broker(wire, node, clock=clock)
+            found = [check(broker) for check in _CHECKS]
+            found += [_check_replicas(broker, wire), await _check_cluster(broker, wire)]
             if len(nodes) > 1:
                 found = [replace(each, name=f"{each.name} {node}") for each in found]
             findings += found
@@ -139,9 +139,9 @@ def _check_tls(wire: Wire) -> Finding:
     return Finding("tls", "warn", "off", "use a valkeys:// or rediss:// URL")
 
 
-def _check_version(vitals: Vitals) -> Finding:
-    name = "valkey" if "valkey_version" in vitals.info else "redis"
-    text = vitals.info.get(f"{name}_version")
+def _check_version(broker: BrokerInfo) -> Finding:
+    name = "valkey" if "valkey_version" in broker.info else "redis"
+    text = broker.info.get(f"{name}_version")
     numbers = re.match(r"(\d+)\.(\d+)", text or "")
     if numbers is None:
         return _hidden("version", "make sure that it is 7.2 or later")
@@ -154,23 +154,23 @@ def _check_version(vitals: Vitals) -> Finding:
     return Finding("version", "ok", value)
 
 
-def _check_eviction(vitals: Vitals) -> Finding:
-    if vitals.eviction is None:
+def _check_eviction(broker: BrokerInfo) -> Finding:
+    if broker.eviction is None:
         return _hidden("eviction", "make sure that maxmemory-policy is noeviction")
-    if vitals.eviction == "noeviction":
-        return Finding("eviction", "ok", vitals.eviction)
-    return Finding("eviction", "fail", vitals.eviction, _set("maxmemory-policy", "noeviction"))
+    if broker.eviction == "noeviction":
+        return Finding("eviction", "ok", broker.eviction)
+    return Finding("eviction", "fail", broker.eviction, _set("maxmemory-policy", "noeviction"))
 
 
-def _check_persistence(vitals: Vitals) -> Finding:
-    enabled = vitals.info.get("aof_enabled")
+def _check_persistence(broker: BrokerInfo) -> Finding:
+    enabled = broker.info.get("aof_enabled")
     if enabled is None:
         return _hidden("persistence", "make sure that appendonly is yes")
     if enabled != "1":
         return Finding("persistence", "fail", "appendonly no", _set("appendonly", "yes"))
-    if vitals.info.get("aof_last_write_status", "ok") != "ok":
+    if broker.info.get("aof_last_write_status", "ok") != "ok":
         return Finding("persistence", "fail", "last write failed", "make room on the server's disk")
-    fsync = vitals.config.get("appendfsync")
+    fsync = broker.config.get("appendfsync")
     if fsync is None:
         return _hidden("persistence", "make sure that appendfsync is everysec or always")
     if fsync == "no":
@@ -178,9 +178,9 @@ def _check_persistence(vitals: Vitals) -> Finding:
     return Finding("persistence", "ok", f"appendonly yes, appendfsync {fsync}")
 
 
-def _check_memory(vitals: Vitals) -> Finding:
-    limit = vitals.number("maxmemory")
-    used = vitals.number("used_memory")
+def _check_memory(broker: BrokerInfo) -> Finding:
+    limit = broker.number("maxmemory")
+    used = broker.number("used_memory")
     if limit is None or used is None:
         return _hidden("memory", "make sure that maxmemory is set and less than 80 % used")
     if limit == 0:
@@ -193,9 +193,9 @@ def _check_memory(vitals: Vitals) -> Finding:
     return Finding("memory", level, value, _set("maxmemory", str(2 * limit)))
 
 
-def _check_clients(vitals: Vitals) -> Finding:
-    limit = vitals.number("maxclients")
-    now = vitals.number("connected_clients")
+def _check_clients(broker: BrokerInfo) -> Finding:
+    limit = broker.number("maxclients")
+    now = broker.number("connected_clients")
     if limit is None or now is None:
         return _hidden("clients", "make sure that maxclients is 10000")
     value = f"{now} of {limit}"
@@ -204,8 +204,8 @@ def _check_clients(vitals: Vitals) -> Finding:
     return Finding("clients", "ok", value)
 
 
-def _check_timeout(vitals: Vitals) -> Finding:
-    timeout = vitals.config.get("timeout")
+def _check_timeout(broker: BrokerInfo) -> Finding:
+    timeout = broker.config.get("timeout")
     if timeout is None:
         return _hidden("timeout", "make sure that timeout is 0")
     if timeout == "0":
@@ -213,34 +213,34 @@ def _check_timeout(vitals: Vitals) -> Finding:
     return Finding("timeout", "warn", f"{timeout} s", _set("timeout", "0"))
 
 
-def _check_latency(vitals: Vitals) -> Finding:
-    value = f"{vitals.latency_ms:.1f} ms a script"
-    if vitals.latency_ms < _LATENCY_MS:
+def _check_latency(broker: BrokerInfo) -> Finding:
+    value = f"{broker.latency_ms:.1f} ms a script"
+    if broker.latency_ms < _LATENCY_MS:
         return Finding("latency", "ok", value)
     return Finding("latency", "warn", value, "run workers and broker in the same zone")
 
 
-def _check_clock(vitals: Vitals) -> Finding:
-    value = f"{round(vitals.clock_ms):+d} ms from ours"
-    if abs(vitals.clock_ms) < _CLOCK_MS:
+def _check_clock(broker: BrokerInfo) -> Finding:
+    value = f"{round(broker.clock_ms):+d} ms from ours"
+    if abs(broker.clock_ms) < _CLOCK_MS:
         return Finding("clock", "ok", value)
     return Finding("clock", "warn", value, "run NTP on both machines: due times are the server's")
 
 
-def _check_replicas(vitals: Vitals, wire: Wire) -> Finding:
-    role = vitals.info.get("role")
+def _check_replicas(broker: BrokerInfo, wire: Wire) -> Finding:
+    role = broker.info.get("role")
     if role is None:
         return _hidden("replicas", "make sure that the URL leads to the primary")
     if role != "master":
         return Finding("replicas", "fail", "this is a replica", "use the URL of the primary")
-    replicas = vitals.info.get("connected_slaves", "0")
+    replicas = broker.info.get("connected_slaves", "0")
     if replicas == "0" and wire.address.kind in {"sentinel", "cluster"}:
         return Finding("replicas", "warn", "none", "add a replica: nobody can take over")
     return Finding("replicas", "ok", replicas if replicas != "0" else "none")
 
 
-async def _check_cluster(vitals: Vitals, wire: Wire) -> Finding:
-    enabled = vitals.info.get("cluster_enabled")
+async def _check_cluster(broker: BrokerInfo, wire: Wire) -> Finding:
+    enabled = broker.info.get("cluster_enabled")
     if enabled is None:
         return _hidden("cluster", "make sure that a cluster is used with a +cluster URL")
     if enabled == "0":
@@ -248,7 +248,7 @@ async def _check_cluster(vitals: Vitals, wire: Wire) -> Finding:
     if wire.address.kind != "cluster":
         return Finding("cluster", "fail", "this is a cluster", "use a valkey+cluster:// URL")
     try:
-        state = parse_fields(await wire.call("CLUSTER", "INFO", node=vitals.node))
+        state = parse_fields(await wire.call("CLUSTER", "INFO", node=broker.node))
     except (StoreRejected, ScriptError):
         return _hidden("cluster", "make sure that cluster_state is ok")
     value = f"{state['cluster_state']}, {state['cluster_slots_ok']} of 16384 slots served"
@@ -269,7 +269,7 @@ def _megabytes(size: int) -> str:
     return f"{size / 2**20:.0f} MiB"
 
 
-_CHECKS: tuple[Callable[[Vitals], Finding], ...] = (
+_CHECKS: tuple[Callable[[BrokerInfo], Finding], ...] = (
     _check_version,
     _check_eviction,
     _check_persistence,

@@ -22,7 +22,7 @@ class Gate(View, frozen=True):
     tenant_max_running, tenant_limit, key_limit or turn."""
 
     detail: str
-    """Why a job was snoozed, why it was parked and how often, the home that no worker serves, the
+    """Why a job was snoozed, why it was parked and how often, the shard that no worker serves, the
     reason of a hold, the limit, the job that comes first and its state, lanes in front."""
 
     until: int | None
@@ -202,11 +202,11 @@ _WORDS: dict[str, Callable[[str], str]] = {
     "delayed": lambda reason: f"it was snoozed ({reason})" if reason else "it is not due yet",
     "parked": lambda reason: f"it is put off ({reason})",
     "behind": _behind,
-    "unserved": lambda home: f"no worker serves {home}",
+    "unserved": lambda shard: f"no worker serves {shard}",
     "held": lambda reason: f"the queue is held ({reason})",
     "max_running": lambda most: f"the queue runs its {most} jobs already",
     "limit": _limit("the queue's"),
-    "tenant_moving": lambda _: "its tenant moves to another home",
+    "tenant_moving": lambda _: "its tenant moves to another shard",
     "tenant_held": lambda reason: f"its tenant is held ({reason})",
     "tenant_max_running": lambda most: f"its tenant runs its {most} jobs already",
     "tenant_limit": _limit("its tenant's"),

@@ -19,7 +19,7 @@ from faena.inspection.workers import WorkerView, merged, read_worker
 from faena.job import JobView, Spec
 from faena.outcomes import ErrorRecord
 from faena.sharding.reading import Seen, Sight, is_behind, look_at, read_steadily, travelling
-from faena.sharding.router import Estate
+from faena.sharding.router import Routers
 from faena.sharding.table import queue_of
 from faena.states import FINISHED, State
 from faena.values.cursor import read_cursor, write_cursor
@@ -81,15 +81,15 @@ class _Waiter:
 class Inspector:
     """Reads queues and jobs."""
 
-    def __init__(self, engine: Engine, estate: Estate) -> None:
+    def __init__(self, engine: Engine, routers: Routers) -> None:
         self._engine = engine
-        self._estate = estate
+        self._routers = routers
         self._waiting: dict[tuple[str, str], list[asyncio.Event]] = {}
         self._listening: asyncio.Future[Subscription] | None = None
 
     async def overview(self, queue: str) -> Overview:
         """Counts, holds, settings and workers of a queue."""
-        names = await self._estate.of(queue).names()
+        names = await self._routers.of(queue).names()
         parts = [_read_overview(queue, await self._engine.overview(name)) for name in names]
         return parts[0] if len(parts) == 1 else _add_up(parts)
 
@@ -99,20 +99,20 @@ class Inspector:
         return read_job(queue, job_id, found) if found else None
 
     async def _find(self, queue: str, job_id: str) -> tuple[str, Sequence[Any]]:
-        """The home that has a job and what it knows of it, which is nothing where none has."""
+        """The shard that has a job and what it knows of it, which is nothing where none has."""
 
-        async def look(home: str) -> tuple[str, Sequence[Any]]:
-            (found,) = await self._engine.look(home, [job_id])
-            return home, found
+        async def look(shard: str) -> tuple[str, Sequence[Any]]:
+            (found,) = await self._engine.look(shard, [job_id])
+            return shard, found
 
-        return await self._estate.of(queue).first(look, is_found=lambda answer: bool(answer[1]))
+        return await self._routers.of(queue).first(look, is_found=lambda answer: bool(answer[1]))
 
     async def explain(self, queue: str, job_id: str) -> Explanation:
         """Why a job waits, or what became of it."""
-        home = queue
-        if len(await self._estate.of(queue).names()) > 1:
-            home, _ = await self._find(queue, job_id)
-        told = read_explanation(queue, job_id, await self._engine.explain(home, job_id))
+        shard = queue
+        if len(await self._routers.of(queue).names()) > 1:
+            shard, _ = await self._find(queue, job_id)
+        told = read_explanation(queue, job_id, await self._engine.explain(shard, job_id))
         if told.is_waiting or told.state is None:
             return told
         view = await self.job(queue, job_id)
@@ -149,7 +149,7 @@ class Inspector:
             more = write_cursor(about, *page[-1].place) if len(page) >= limit else None
             return Page(jobs=tuple(_each_once(jobs)), cursor=more)
 
-        return await read_steadily([self._estate.of(queue)], read)
+        return await read_steadily([self._routers.of(queue)], read)
 
     async def _seen(
         self, sight: Sight, state: State, limit: int, after: Place, *, is_newest_first: bool
@@ -213,8 +213,8 @@ class Inspector:
 
     async def _ask_to_be_told(self, queue: str, job_id: str) -> JobView | None:
         """The job if it is finished; else its end will be told."""
-        state = await self._estate.of(queue).first(
-            lambda home: self._engine.await_job(home, job_id),
+        state = await self._routers.of(queue).first(
+            lambda shard: self._engine.await_job(shard, job_id),
             is_found=lambda answer: answer != "unknown",
         )
         if state == "unknown":
@@ -230,8 +230,8 @@ class Inspector:
             self._listening = asyncio.ensure_future(self._engine.listen(done=self._tell))
         await asyncio.shield(self._listening)
 
-    def _tell(self, home: str, job_id: str) -> None:
-        for told in self._waiting.get((queue_of(home), job_id), ()):
+    def _tell(self, shard: str, job_id: str) -> None:
+        for told in self._waiting.get((queue_of(shard), job_id), ()):
             told.set()
 
     async def close(self) -> None:
@@ -304,7 +304,7 @@ def _read_overview(queue: str, reply: Sequence[Any]) -> Overview:
 
 
 def _add_up(parts: Sequence[Overview]) -> Overview:
-    """One queue out of its homes, which share their settings and hear of the same holds."""
+    """One queue out of its shards, which share their settings and hear of the same holds."""
     first = parts[0]
     holds = {hold.reason: hold for part in parts for hold in part.holds}
     return msgspec.structs.replace(

@@ -103,8 +103,8 @@ class QueueOptions:
     """Batches of changes that the queue's stream of events keeps, about: 0 (none) to 1,000,000."""
 
     shards: int = 1
-    """Homes that share the queue's lanes, each in a slot of its own: 1 to 64. It grows at run time,
-    also when code that asks for more connects; see `Queue.reshard`."""
+    """Shards that share the queue's lanes, each in its own hash slot: 1 to 64. The number grows at
+    run time, also when code that asks for more connects; see `Queue.reshard`."""
 
     is_fair: bool = field(init=False, repr=False, compare=False)
     """Whether jobs that carry a tenant stand in its lane."""

@@ -15,7 +15,7 @@ class Retain:
 
     For each of the three states at least one bound must stand, or the broker would fill up. An age
     of "0s" or a count of 0 keeps none; None lifts a bound. Of a queue with shards, or with tenants
-    that have a home of their own, each home keeps as many.
+    that have a shard of their own, each shard keeps as many.
     """
 
     completed: Duration | None = "24h"

@@ -83,7 +83,7 @@ class _Group(NamedTuple):
     size: int
     """Their bytes."""
     epoch: int
-    """Of the homes, when they were sent to this one."""
+    """Of the shards, when they were sent to this one."""
     since: float
     """When they came, by the loop's clock."""
     until: float | None
@@ -93,7 +93,7 @@ class _Group(NamedTuple):
     answered: asyncio.Future[Sent]
 
 
-class Producer:
+class Batcher:
     """Sends one queue's new jobs at one durability, one call at a time."""
 
     def __init__(self, engine: Engine, queue: str, calls: CallIds, durability: Durability) -> None:
@@ -110,7 +110,7 @@ class Producer:
         self._is_closed = False
 
     async def send(self, jobs: Sequence[NewJob], epoch: int = 0) -> Sent:
-        """Answers for 1..300 jobs; HomesChanged when they live elsewhere since that epoch."""
+        """Answers for 1..300 jobs; ShardsChanged when they live elsewhere since that epoch."""
         if self._is_busy:
             return await self._wait_for_turn(jobs, epoch)
         self._is_busy = True

@@ -1,7 +1,7 @@
 """The write side: new jobs on their way to the broker, and operations on jobs that are there.
 
-A queue may live in several homes: a new job goes to that of its lane, and an operation is asked for
-at one home after the other until one knows the job.
+A queue may have several shards: a new job goes to that of its lane, and an operation is asked for
+at one shard after the other until one knows the job.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from faena.engine.envelope import NewJob
 from faena.errors import InvalidTransition, JobNotFound
 from faena.options import Durability
 from faena.producing.batcher import CallIds, Sent
-from faena.producing.sender import Dispatch
-from faena.sharding.router import Estate
+from faena.producing.sender import Sender
+from faena.sharding.router import Routers
 
 SLICE = 200
 """Jobs removed in one call at most: the server waits for nothing else while it lasts."""
@@ -26,40 +26,40 @@ DEAD_SLICE = 50
 class Client:
     """Enqueues jobs and changes those that wait."""
 
-    def __init__(self, engine: Engine, estate: Estate) -> None:
+    def __init__(self, engine: Engine, routers: Routers) -> None:
         self._engine = engine
-        self._estate = estate
-        self._dispatch = Dispatch(engine, estate, CallIds())
+        self._routers = routers
+        self._sender = Sender(engine, routers, CallIds())
 
     def enqueue(
         self, queue: str, jobs: Sequence[NewJob], durability: Durability
     ) -> Awaitable[Sent]:
         """Send up to 300 jobs."""
-        return self._dispatch.send(queue, jobs, durability)
+        return self._sender.send(queue, jobs, durability)
 
     async def close(self) -> None:
         """Send nothing more; call it before the connection is closed."""
-        await self._dispatch.close()
+        await self._sender.close()
 
     async def cancel(self, queue: str, job: str) -> str:
         """Cancel a job: "cancelled", or "asked" when it runs and will be stopped."""
-        answer = await self._ask(queue, lambda home: _only(self._engine.cancel(home, [job])))
+        answer = await self._ask(queue, lambda shard: _only(self._engine.cancel(shard, [job])))
         return _granted(answer, {"cancelled", "asked"}, job, "cancel")
 
     async def retry(self, queue: str, job: str) -> None:
         """Run a finished job again, with fresh attempts; not one that the desk has dealt with."""
-        answer = await self._ask(queue, lambda home: _only(self._engine.retry(home, [job])))
+        answer = await self._ask(queue, lambda shard: _only(self._engine.retry(shard, [job])))
         _refuse_decided(answer, job)
         _granted(answer, {"ready", "blocked"}, job, "retry")
 
     async def promote(self, queue: str, job: str) -> None:
         """Run a delayed job now."""
-        answer = await self._ask(queue, lambda home: _only(self._engine.promote(home, [job])))
+        answer = await self._ask(queue, lambda shard: _only(self._engine.promote(shard, [job])))
         _granted(answer, {"promoted", "ready", "blocked"}, job, "promote")
 
     async def remove(self, queue: str, job: str) -> None:
         """Remove a job for good; refused where somebody needs it: it runs, or a flow waits."""
-        answer = await self._ask(queue, lambda home: _only(self._engine.remove(home, [job])))
+        answer = await self._ask(queue, lambda shard: _only(self._engine.remove(shard, [job])))
         if answer == "member":
             raise InvalidTransition(
                 f"cannot remove job {job}: a flow or a group waits for its end; cancel it instead",
@@ -74,15 +74,15 @@ class Client:
     async def promote_all(self, queue: str, report: Callable[[int], None] | None = None) -> int:
         """Run every job now that is delayed when this begins; returns how many."""
         promoted = 0
-        for home in await self._estate.of(queue).names():
-            left = scripts.pairs((await self._engine.overview(home))[1])["delayed"]
+        for shard in await self._routers.of(queue).names():
+            left = scripts.pairs((await self._engine.overview(shard))[1])["delayed"]
             while left > 0:
                 page = await self._engine.page(
-                    home, "delayed", min(left, SLICE), after=("", ""), is_reverse=False
+                    shard, "delayed", min(left, SLICE), after=("", ""), is_reverse=False
                 )
                 if not page:
                     break
-                answers = await self._engine.promote(home, [job for job, _ in page])
+                answers = await self._engine.promote(shard, [job for job, _ in page])
                 gone = answers.count("promoted")
                 promoted += gone
                 left -= len(page)
@@ -96,13 +96,13 @@ class Client:
         """Change when a waiting job runs, or its priority."""
         answer = await self._ask(
             queue,
-            lambda home: self._engine.change(home, job, delay_us=delay_us, priority=priority),
+            lambda shard: self._engine.change(shard, job, delay_us=delay_us, priority=priority),
         )
         _granted(answer, {"ready", "delayed"}, job, "change")
 
     async def _ask(self, queue: str, ask: Callable[[str], Awaitable[str]]) -> str:
-        """The answer of the home that knows the job."""
-        return await self._estate.of(queue).first(ask, is_found=lambda answer: answer != "unknown")
+        """The answer of the shard that knows the job."""
+        return await self._routers.of(queue).first(ask, is_found=lambda answer: answer != "unknown")
 
     async def sweep_out(
         self,
@@ -114,11 +114,11 @@ class Client:
     ) -> int:
         """Remove jobs of a state slice by slice, `report` hears how many went; returns that."""
         removed, at_once = 0, DEAD_SLICE if state == "dead" else SLICE
-        for home in await self._estate.of(queue).names():
+        for shard in await self._routers.of(queue).names():
             size = gone = at_once
             while gone == size and (most is None or removed < most):
                 size = at_once if most is None else min(at_once, most - removed)
-                gone = await self._engine.clean(home, state, age_us, size)
+                gone = await self._engine.clean(shard, state, age_us, size)
                 removed += gone
                 if report is not None:
                     report(gone)
@@ -129,12 +129,12 @@ class Client:
     ) -> None:
         """Remove a queue with everything in it; refused while jobs run unless forced.
 
-        What a home has to tell others is carried first.
+        What a shard has to tell others is carried first.
         """
-        homes = self._estate.of(queue)
-        for home in reversed(await homes.names()):  # the first one last: it knows the others
-            await self._obliterate(home, force=force, carry=carry)
-        homes.forget()
+        router = self._routers.of(queue)
+        for shard in reversed(await router.names()):  # the first one last: it knows the others
+            await self._obliterate(shard, force=force, carry=carry)
+        router.forget()
 
     async def _obliterate(
         self, queue: str, *, force: bool, carry: Callable[[str], Awaitable[None]]

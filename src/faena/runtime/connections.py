@@ -23,12 +23,12 @@ from faena.engine.engine import Clock
 from faena.engine.settings import UNSERVED, declaration
 from faena.engine.wire.patience import joined
 from faena.errors import ConfigError, StoreUnavailable
-from faena.flows.relay import Postman
+from faena.flows.relay import Relay
 from faena.inspection.doctor import refuse_eviction
 from faena.inspection.inspector import Inspector
 from faena.options import QueueOptions
 from faena.producing.client import Client
-from faena.sharding.router import Estate, Queues
+from faena.sharding.router import Queues, Routers
 
 _ENVIRONMENT = "FAENA_ENV"
 _FOR_EMBEDDED = ("development", "test")
@@ -138,10 +138,10 @@ class Runtime:
         self.engine: Engine
         self.patient_engine: Engine
         """The same for workers, who would rather wait than fail."""
-        self.estate: Estate
+        self.routers: Routers
         self.client: Client
         self.inspector: Inspector
-        self.postman: Postman
+        self.relay: Relay
 
     def is_ready(self, queues: Queues) -> bool:
         """Whether it is open and knows these queues, none of which is ever taken back."""
@@ -178,10 +178,10 @@ class Runtime:
     def _build(self, address: Address) -> None:
         self.patient_engine = self.new_engine(address)()
         self.engine = _with_patience(self.patient_engine, self._connection.patience_s)
-        self.estate = Estate(self.engine, self._queues)
-        self.client = Client(self.engine, self.estate)
-        self.inspector = Inspector(self.engine, self.estate)
-        self.postman = Postman(self.engine, self.client)
+        self.routers = Routers(self.engine, self._queues)
+        self.client = Client(self.engine, self.routers)
+        self.inspector = Inspector(self.engine, self.routers)
+        self.relay = Relay(self.engine, self.client)
 
     def new_engine(self, address: Address) -> Callable[[], Engine]:
         """A maker of further engines with connections of their own, for other threads."""
@@ -219,7 +219,7 @@ class Runtime:
             await asyncio.wait([opening])
             await self.client.close()
             await self.inspector.close()
-            await self.estate.close()
+            await self.routers.close()
             await self.engine.wire.close()
 
 

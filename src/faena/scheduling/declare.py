@@ -15,7 +15,7 @@ from faena.engine import Engine
 from faena.engine.calls.scheduling import Change, Stored, read, write
 from faena.errors import StoreUnavailable
 from faena.scheduling.due import Mark, Record, unpack
-from faena.scheduling.fire import Firing
+from faena.scheduling.fire import Firer
 
 CODE: Final = "code"
 _TRIES: Final = 100
@@ -68,15 +68,15 @@ Edited = tuple[Record, int | None] | None
 """A record and when it is due; None for no change."""
 
 
-async def declare(firing: Firing, engine: Engine, declared: Declared, start: Start = _NOW) -> None:
+async def declare(firer: Firer, engine: Engine, declared: Declared, start: Start = _NOW) -> None:
     """Have a schedule be as code says, but for what was edited; what is due stays undisturbed."""
-    _, found = await read(engine, firing.queue, [declared.name])
+    _, found = await read(engine, firer.queue, [declared.name])
     taken = None if found else await _take_over(engine, declared.name, start.elsewhere)
 
     def declared_now(kept: Kept) -> Edited:
         return _declared(taken if kept.record is None and taken else kept, declared, start)
 
-    record, due = await change(firing, engine, declared.name, declared_now)
+    record, due = await change(firer, engine, declared.name, declared_now)
     if record is not None and due is None and record.paused is None and not record.fired:
         when = record.terms.describe()
         _log.warning("schedule %s will never fire: no instant is left, %s", declared.name, when)
@@ -121,22 +121,22 @@ def redue(kept: Kept, after: Record) -> tuple[Record, int | None]:
 
 
 async def change(
-    firing: Firing, engine: Engine, name: str, edit: Callable[[Kept], Edited]
+    firer: Firer, engine: Engine, name: str, edit: Callable[[Kept], Edited]
 ) -> tuple[Record | None, int | None]:
     """Write what `edit` makes of a schedule; returns the record and its due instant after it."""
     for _ in range(_TRIES):
-        now, found = await read(engine, firing.queue, [name])
+        now, found = await read(engine, firer.queue, [name])
         stored = found.get(name, Stored(name, "", b"", None))
         record = unpack(stored.record) if stored.version else None
         if record is not None and record.intent is not None:
-            await _settle(firing, stored, now)
+            await _settle(firer, stored, now)
             continue
         edited = edit(Kept(record, stored.due, now))
         if edited is None:
             return record, stored.due
         after, due = edited
         wanted = Change.of(stored.version, after.pack(), due)
-        if await write(engine, firing.queue, name, wanted):
+        if await write(engine, firer.queue, name, wanted):
             return after, due
     raise _busy(name)
 
@@ -157,8 +157,8 @@ async def give_up(engine: Engine, queue: str, stored: Stored) -> bool:
     return await write(engine, queue, stored.name, Change.of(stored.version, b"", None))
 
 
-async def _settle(firing: Firing, stored: Stored, now: int) -> None:
-    wait_us = await firing.settle(stored, now)
+async def _settle(firer: Firer, stored: Stored, now: int) -> None:
+    wait_us = await firer.settle(stored, now)
     if wait_us:
         await asyncio.sleep(wait_us / 1e6)
 

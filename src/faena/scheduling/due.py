@@ -45,10 +45,10 @@ class Edit(msgspec.Struct, frozen=True):
 
 
 class Intent(msgspec.Struct, frozen=True):
-    """An instant whose job is on its way to another home than the record's."""
+    """An instant whose job is on its way to another shard than the record's."""
 
     instant: int
-    home: str
+    shard: str = msgspec.field(name="home")
     epoch: int
 
 

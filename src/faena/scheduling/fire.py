@@ -1,12 +1,12 @@
 """Fires the schedules of one queue: a job for an instant, once, whoever else tries.
 
     due → decide → one script takes the job in and moves the schedule on           (the usual case)
-    due → decide → intent noted → the job's home takes it in, once → moved on      (another home)
+    due → decide → intent noted → the job's shard takes it in, once → moved on     (another shard)
 
-The record is kept at the queue's first home. Where the job lives at another, an intent says which
-was chosen under which epoch, and whoever finds one asks that home again before choosing another: it
-has had the instant, takes it now, or refuses for ever because its lanes have moved. Nobody changes
-a schedule before its intent is settled, so the job is the same for all who send it.
+The record is kept at the queue's first shard. Where the job belongs to another, an intent says
+which shard was chosen under which epoch. Whoever finds one asks that shard again before choosing
+another: it has had the instant, takes it now, or refuses for good because its lanes have moved.
+Nobody changes a schedule before its intent is settled, so the job is the same for all who send it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import msgspec
 
 from faena.engine import Engine
 from faena.engine.behalf import asking
-from faena.engine.calls.scheduling import Change, Fired, Shot, Stored, fire
-from faena.engine.calls.transfer import Moving
+from faena.engine.calls.scheduling import Change, Fired, Firing, Stored, fire
+from faena.engine.calls.transfer import TransferCalls
 from faena.engine.envelope import Facts, NewJob, seal
-from faena.errors import HomesChanged
+from faena.errors import ShardsChanged
 from faena.job import BY_HEADER, INSTANT_HEADER, SCHEDULE_HEADER, Spec
 from faena.options import QueueOptions
 from faena.scheduling.due import (
@@ -36,7 +36,7 @@ from faena.scheduling.due import (
     unpack,
 )
 from faena.scheduling.terms import Terms, iso
-from faena.sharding.router import Estate
+from faena.sharding.router import Routers
 from faena.sharding.table import MOVING, Table
 from faena.tenancy.lanes import place_facts, task_facts
 
@@ -85,20 +85,20 @@ def claim_facts(name: str, terms: Terms) -> Facts:
     return {"unique": digest, "mode": _MODES[terms.overlap]}
 
 
-class Firing:
+class Firer:
     """Fires what is due at one queue."""
 
     def __init__(
         self,
         engine: Engine,
-        estate: Estate,
+        routers: Routers,
         queue: str,
         options: QueueOptions,
         around: Around | None = None,
     ) -> None:
         self.queue = queue
         self._engine = engine
-        self._homes = estate.of(queue)
+        self._router = routers.of(queue)
         self._options = options
         self._around = around
 
@@ -117,8 +117,8 @@ class Firing:
             return await self._move_on(stored, verdict)
         try:
             return await self._fire(stored, record, verdict, verdict.fire, now)
-        except HomesChanged:
-            await self._homes.refused()
+        except ShardsChanged:
+            await self._router.refused()
             return 0
 
     async def settle(self, stored: Stored, now: int) -> int:
@@ -136,37 +136,37 @@ class Firing:
         sealed = await self.seal(stored.name, record.terms, instant, now)
         if sealed is None:
             return await self._move_on(stored, verdict)
-        table = await self._homes.fresh()
-        home = table.home_of(self.queue, sealed.facts.get("lane", "@"))
-        wait_us = await self._wait_us(table, home, sealed)
+        table = await self._router.fresh()
+        shard = table.shard_of(self.queue, sealed.facts.get("lane", "@"))
+        wait_us = await self._wait_us(table, shard, sealed)
         if wait_us is None:
             return await self._move_on(stored, verdict)
         if wait_us:
             return wait_us
-        if home != self.queue:
-            noted = Intent(instant, home, table.epoch)
+        if shard != self.queue:
+            noted = Intent(instant, shard, table.epoch)
             change = _change(stored, msgspec.structs.replace(record, intent=noted), stored.due)
             return await self._at_first(stored.name, verdict, change)
-        shot = _shot(stored.name, instant, verdict)._replace(spec=sealed.spec)
+        firing = _firing(stored.name, instant, verdict)._replace(spec=sealed.spec)
         change = _change(stored, verdict.record, verdict.due)
-        fired = await fire(self._engine, home, shot, change, epoch=table.epoch)
+        fired = await fire(self._engine, shard, firing, change, epoch=table.epoch)
         return _wait_of(stored.name, fired, verdict)
 
     async def _carry_on(self, stored: Stored, record: Record, intent: Intent, now: int) -> int:
-        """Ask the home that was chosen; it says the same to everybody who asks."""
+        """Ask the shard that was chosen; it says the same to everybody who asks."""
         name = stored.name
         sealed = await self.seal(name, record.terms, intent.instant, now)
         spec = b"" if sealed is None else sealed.spec
-        shot = Shot(name, intent.instant, job_id(name, intent.instant), spec)
+        firing = Firing(name, intent.instant, job_id(name, intent.instant), spec)
         try:
             if sealed is not None:
-                fired = await self._fire_at(intent, shot)
+                fired = await self._fire_at(intent, firing)
                 if fired.outcome == "OVERLOADED":
                     return _wait_of(name, fired)
-        except HomesChanged:  # it has not had the instant, and never will: choose anew
+        except ShardsChanged:  # it has not had the instant, and never will: choose anew
             again = msgspec.structs.replace(record, intent=None)
             await self._at_first(name, None, _change(stored, again, stored.due))
-            await self._homes.refused()
+            await self._router.refused()
             return 0
         done = msgspec.structs.replace(
             record, intent=None, fired=record.fired + 1, last=intent.instant
@@ -174,16 +174,16 @@ class Firing:
         due = done.first_due(intent.instant)
         return await self._at_first(name, None, _change(stored, done, due))
 
-    async def _fire_at(self, intent: Intent, shot: Shot) -> Fired:
-        table = await self._homes.look()
-        known = [home.name for home in table.homes(self.queue)]
+    async def _fire_at(self, intent: Intent, firing: Firing) -> Fired:
+        table = await self._router.look()
+        known = [shard.name for shard in table.all(self.queue)]
         return await fire(
             self._engine,
-            intent.home,
-            shot,
+            intent.shard,
+            firing,
             None,
             epoch=intent.epoch,
-            is_known=intent.home in known,
+            is_known=intent.shard in known,
         )
 
     async def _move_on(self, stored: Stored, verdict: Verdict) -> int:
@@ -193,7 +193,7 @@ class Firing:
 
     async def _at_first(self, name: str, verdict: Verdict | None, change: Change) -> int:
         """Write the record, and tell what was missed."""
-        fired = await fire(self._engine, self.queue, _shot(name, 0, verdict), change, epoch=0)
+        fired = await fire(self._engine, self.queue, _firing(name, 0, verdict), change, epoch=0)
         return _wait_of(name, fired, verdict)
 
     # -- the job --------------------------------------------------------------------------------
@@ -211,18 +211,18 @@ class Firing:
             facts["delay"] = delay_us
         return NewJob(job_id(name, instant), seal(terms.priority, facts, _encode(spec)), facts)
 
-    async def _wait_us(self, table: Table, home: str, job: NewJob) -> int | None:
-        """What the lane's former home says while it moves: 0 to go on, a wait, None to pass over.
+    async def _wait_us(self, table: Table, shard: str, job: NewJob) -> int | None:
+        """What the lane's former shard says while it moves: 0 to go on, a wait, None to pass over.
 
         A job of the schedule that has yet to come has the claim.
         """
         facts = job.facts
-        former = table.former().home_of(self.queue, facts.get("lane", "@"))
-        if table.phase != MOVING or former == home or "unique" not in facts:
+        former = table.former().shard_of(self.queue, facts.get("lane", "@"))
+        if table.phase != MOVING or former == shard or "unique" not in facts:
             return 0
         mode = facts.get("mode", "")
         wanted = [(job.id, mode, facts["unique"])]
-        (known,) = await Moving(self._engine).known(former, home, wanted)
+        (known,) = await TransferCalls(self._engine).known(former, shard, wanted)
         if known is None:
             return 0
         return None if known.spec or mode == _MODES["skip"] else _AGAIN_US
@@ -232,11 +232,11 @@ def _change(stored: Stored, record: Record, due: int | None) -> Change:
     return Change.of(stored.version, record.pack(), due)
 
 
-def _shot(name: str, instant: int, verdict: Verdict | None) -> Shot:
+def _firing(name: str, instant: int, verdict: Verdict | None) -> Firing:
     if verdict is None:
-        return Shot(name, instant, job_id(name, instant))
+        return Firing(name, instant, job_id(name, instant))
     missed: Sequence[str] = [job_id(name, one) for one in verdict.missed]
-    return Shot(name, instant, job_id(name, instant), b"", missed, verdict.number)
+    return Firing(name, instant, job_id(name, instant), b"", missed, verdict.number)
 
 
 def _wait_of(name: str, fired: Fired, verdict: Verdict | None = None) -> int:

@@ -16,13 +16,13 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from faena.engine import Engine
-from faena.engine.calls.scheduling import MOST, Stored, agenda, read
+from faena.engine.calls.scheduling import MOST, Stored, read, read_due
 from faena.errors import ConfigError, FaenaError, PayloadError
 from faena.options import QueueOptions
 from faena.scheduling.declare import Declared, Start, declare, give_up
 from faena.scheduling.due import unpack
-from faena.scheduling.fire import Around, Firing
-from faena.sharding.router import Estate
+from faena.scheduling.fire import Around, Firer
+from faena.sharding.router import Routers
 
 LOOK_S: Final = 5.0
 """Between two looks at whatever queues without a reason: a fifth of a command a second."""
@@ -40,7 +40,7 @@ class Scheduler:
     def __init__(
         self,
         engine: Engine,
-        estate: Estate,
+        routers: Routers,
         queues: Mapping[str, QueueOptions],
         declared: Sequence[Declared] = (),
         *,
@@ -48,8 +48,8 @@ class Scheduler:
         start: Start | None = None,
     ) -> None:
         self._engine = engine
-        self._firings = {
-            queue: Firing(engine, estate, queue, options, around)
+        self._firers = {
+            queue: Firer(engine, routers, queue, options, around)
             for queue, options in queues.items()
         }
         self._declared = {
@@ -64,10 +64,10 @@ class Scheduler:
         self._turns = deque(queues)
         self._told = asyncio.Event()
 
-    def tell(self, home: str, _name: str = "") -> None:
+    def tell(self, shard: str, _name: str = "") -> None:
         """A schedule of a queue has changed."""
-        if home in self._look_at:
-            self._look_at[home] = 0.0
+        if shard in self._look_at:
+            self._look_at[shard] = 0.0
             self._told.set()
 
     async def run(self) -> None:
@@ -84,7 +84,7 @@ class Scheduler:
 
     async def run_once(self) -> int | None:
         """Fire whatever is due; returns the instant at which something is due next."""
-        instants = [await self.look(queue) for queue in self._firings]
+        instants = [await self.look(queue) for queue in self._firers]
         return min((one for _, one in instants if one is not None), default=None)
 
     async def _next(self) -> str:
@@ -114,14 +114,14 @@ class Scheduler:
 
     async def look(self, queue: str) -> tuple[int, int | None]:
         """Fire what is due at a queue; the server's instant, and when there is more to do."""
-        firing = self._firings[queue]
+        firer = self._firers[queue]
         names = [one.name for one in self._declared[queue]]
         skip, now, later = 0, 0, list[int]()
         for _ in range(_ROUNDS):
             await self._declare(queue)
-            now, next_at, due, missing = await agenda(self._engine, queue, names, skip)
+            now, next_at, due, missing = await read_due(self._engine, queue, names, skip)
             self._undeclared.update(missing)
-            waits = await self._fire_all(firing, due, now)
+            waits = await self._fire_all(firer, due, now)
             if missing or not all(waits):
                 continue
             later += [now + wait_us for wait_us in waits]
@@ -136,7 +136,7 @@ class Scheduler:
         for one in self._declared[queue]:
             if one.name in self._undeclared:
                 try:
-                    await declare(self._firings[queue], self._engine, one, self._start)
+                    await declare(self._firers[queue], self._engine, one, self._start)
                 except (ConfigError, PayloadError) as error:  # what is there does not go with it
                     _log.error("schedule %s stays as it was: %s", one.name, error)
                 self._undeclared.discard(one.name)
@@ -158,7 +158,7 @@ class Scheduler:
         await give_up(self._engine, queue, stored)
         return 0
 
-    async def _fire_all(self, firing: Firing, due: Sequence[Stored], now: int) -> list[int]:
+    async def _fire_all(self, firer: Firer, due: Sequence[Stored], now: int) -> list[int]:
         """One instant of each that is due; after how long each wants to be looked at again.
 
         In any order: of several processes that look at the same moment each fires others.
@@ -166,13 +166,13 @@ class Scheduler:
         waits: list[int] = []
         for stored in random.sample(due, len(due)):
             try:
-                if self._has_moved(stored, firing.queue):
-                    waits.append(await self._give_up(stored, firing.queue))
+                if self._has_moved(stored, firer.queue):
+                    waits.append(await self._give_up(stored, firer.queue))
                 else:
-                    waits.append(await firing.fire(stored, now))
+                    waits.append(await firer.fire(stored, now))
             except FaenaError as error:
                 if self._engine.wire.is_closed:
                     raise
-                _log.warning("schedule %s of queue %s waits: %s", stored.name, firing.queue, error)
+                _log.warning("schedule %s of queue %s waits: %s", stored.name, firer.queue, error)
                 waits.append(round(_AFTER_ERROR_S * 1e6))
         return waits

@@ -38,10 +38,10 @@ from faena.producing.receipt import Receipt
 from faena.scheduling.declare import Declared, Edited, Kept, Start, change, declare, redue, remove
 from faena.scheduling.decorators import MISSING, TimedFields, check_task, payload_text
 from faena.scheduling.due import Edit, Mark, Record, check_schedule, unpack
-from faena.scheduling.fire import Around, Firing, facts_of, spec_of
+from faena.scheduling.fire import Around, Firer, facts_of, spec_of
 from faena.scheduling.scheduler import Scheduler
 from faena.scheduling.terms import NAMES, TIMINGS, Terms, check_timing, iso, read_terms
-from faena.scheduling.view import ScheduleView, Timetable, coming, view_of
+from faena.scheduling.view import ScheduleReader, ScheduleView, coming, view_of
 from faena.task import Task
 from faena.tenancy.lanes import place_facts
 from faena.values.names import check_label
@@ -100,14 +100,14 @@ class Schedules:
     async def _declare(self, one: Declared) -> None:
         engine = (await self._app.runtime()).engine
         start = Start(elsewhere=tuple(self._app.queues))
-        await declare(await self._firing(one.queue), engine, one, start)
+        await declare(await self._firer(one.queue), engine, one, start)
 
     async def scheduler(self, queues: Sequence[str], since: int | None = None) -> Scheduler:
         """Whatever has the schedules of some queues fire; new ones from now on, or since then."""
         runtime = await self._app.runtime()
         return Scheduler(
             runtime.engine,
-            runtime.estate,
+            runtime.routers,
             {queue: self._app.queues[queue].options for queue in queues},
             tuple(self.declared.values()),
             around=self._around,
@@ -118,7 +118,7 @@ class Schedules:
 
     async def list(self) -> list[ScheduleView]:
         """All of them, those due first first: what code declares, and what there is beside."""
-        return await (await self._timetable()).all()
+        return await (await self._reader()).all()
 
     async def get(self, name: str) -> ScheduleView:
         """One of them."""
@@ -250,8 +250,8 @@ class Schedules:
         runtime = await self._app.runtime()
         with on_behalf(by):
             await remove(runtime.engine, queue, name)
-        for home in await runtime.estate.of(queue).names():
-            await forget(runtime.engine, home, name)
+        for shard in await runtime.routers.of(queue).names():
+            await forget(runtime.engine, shard, name)
 
     async def run(self, name: str, *, by: str | None = None) -> Handle[Any]:
         """Make a job now, beside the schedule's own: no instant is used up; its header has `by`.
@@ -292,24 +292,24 @@ class Schedules:
 
         runtime = await self._app.runtime()
         with on_behalf(by):
-            await change(await self._firing(queue), runtime.engine, name, checked)
+            await change(await self._firer(queue), runtime.engine, name, checked)
         return view_of(*await self._find(name), self.declared)
 
-    async def _firing(self, queue: str) -> Firing:
+    async def _firer(self, queue: str) -> Firer:
         runtime = await self._app.runtime()
         options = self._app.queues[queue].options
-        return Firing(runtime.engine, runtime.estate, queue, options, self._around)
+        return Firer(runtime.engine, runtime.routers, queue, options, self._around)
 
-    async def _timetable(self) -> Timetable:
+    async def _reader(self) -> ScheduleReader:
         engine = (await self._app.runtime()).engine
-        return Timetable(engine, tuple(self._app.queues), self.declared)
+        return ScheduleReader(engine, tuple(self._app.queues), self.declared)
 
     async def _see(self, name: str) -> tuple[str, Stored]:
         """The queue of a schedule, and the schedule: looking writes nothing down."""
-        timetable = await self._timetable()
-        found = await timetable.find(name)
+        reader = await self._reader()
+        found = await reader.find(name)
         if found is None:
-            names = [view.name for view in await timetable.all()]
+            names = [view.name for view in await reader.all()]
             raise ConfigError(
                 f"no schedule {name!r} in app {self._app.name}; {nearest(str(name), names)}",
                 field="schedule",

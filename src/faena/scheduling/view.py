@@ -54,7 +54,7 @@ class ScheduleView(View, frozen=True, kw_only=True):
     paused: Mark | None
 
 
-class Timetable:
+class ScheduleReader:
     """All schedules of some queues, those in code among them that nobody has written down yet."""
 
     def __init__(

@@ -1,6 +1,6 @@
 """What the parts of a queue's limit owe each other when the number of its shards changes.
 
-A home that has claimed more in a window than its new part allows has used up what is another's
+A shard that has claimed more in a window than its new part allows has used up what is another's
 now. The oldest of those claims are counted there as well, until they leave the window: so no
 window of the whole queue ever holds more claims than its limit, also while it grows.
 """
@@ -65,13 +65,13 @@ def beyond(claims: Sequence[Claims], most: int) -> list[Claims]:
 def share_out(claims: Iterable[Claims], rooms: Mapping[str, int]) -> dict[str, list[Claims]]:
     """Who counts which claims: nobody more than it has room for, while another has some."""
     left = dict(rooms)
-    shared: dict[str, list[Claims]] = {home: [] for home in rooms}
+    shared: dict[str, list[Claims]] = {shard: [] for shard in rooms}
     for one in sorted(claims):
         number = one.number
         while number and left:
-            home = max(left, key=lambda name: left[name])
-            taken = min(number, left[home]) if left[home] > 0 else number
-            shared[home].append(Claims(one.instant, taken))
-            left[home] -= taken
+            shard = max(left, key=lambda name: left[name])
+            taken = min(number, left[shard]) if left[shard] > 0 else number
+            shared[shard].append(Claims(one.instant, taken))
+            left[shard] -= taken
             number -= taken
     return shared

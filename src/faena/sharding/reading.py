@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from faena.engine import Engine
 from faena.engine.calls.deadletter import Place
 from faena.engine.envelope import facts_in
-from faena.sharding.router import Homes
+from faena.sharding.router import Router
 from faena.sharding.table import MOVING, Table
 
 _TRIES: Final = 50
@@ -49,26 +49,26 @@ class Seen(NamedTuple):
     is_travelling: bool = False
 
 
-async def in_sight(homes: Homes) -> Sight:
+async def in_sight(router: Router) -> Sight:
     """Where the jobs of a queue are now."""
-    table = await homes.look()
-    return Sight(_in_order(homes.queue, table), table.epoch, table.phase == MOVING)
+    table = await router.look()
+    return Sight(_in_order(router.queue, table), table.epoch, table.phase == MOVING)
 
 
 def _in_order(queue: str, table: Table) -> tuple[str, ...]:
-    now = [home.name for home in table.homes(queue)]
-    before = [home.name for home in table.former().homes(queue)]
+    now = [shard.name for shard in table.all(queue)]
+    before = [shard.name for shard in table.former().all(queue)]
     left = [name for name in before if name not in now]
     new = [name for name in now if name not in before]
     return (*left, *(name for name in now if name in before), *new)
 
 
-async def read_steadily(homes: Sequence[Homes], read: Callable[[list[Sight]], Awaitable[T]]) -> T:
+async def read_steadily(shards: Sequence[Router], read: Callable[[list[Sight]], Awaitable[T]]) -> T:
     """What `read` answers when no shard has come or gone while it read."""
-    sights = [await in_sight(one) for one in homes]
+    sights = [await in_sight(one) for one in shards]
     for _ in range(_TRIES - 1):
         answer = await read(sights)
-        again = [await in_sight(one) for one in homes]
+        again = [await in_sight(one) for one in shards]
         if [one.epoch for one in again] == [one.epoch for one in sights]:
             return answer
         sights = again

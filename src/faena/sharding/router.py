@@ -1,4 +1,4 @@
-"""What a program knows of the homes of its queues, and how they are changed."""
+"""Routes to the shards of queues: knows each queue's table, and has it changed."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from faena.engine.wire.patience import joined
 from faena.errors import ConfigError, FaenaError, InvalidTransition, StoreUnavailable
 from faena.options import QueueOptions
 from faena.sharding.quota import check_divisible
-from faena.sharding.relocation import Steward, standing
-from faena.sharding.table import ANNOUNCED, Home, Table
+from faena.sharding.relocation import Relocation, standing
+from faena.sharding.table import ANNOUNCED, Shard, Table
 
 _POLL_S: Final = 0.02
 _IMPATIENT_S: Final = 0.5
@@ -29,11 +29,11 @@ _LOOKS: Final = 50
 
 T = TypeVar("T")
 
-_log = logging.getLogger("faena.homes")
+_log = logging.getLogger("faena.sharding")
 
 
-class Homes:
-    """The homes of one queue."""
+class Router:
+    """Knows which shard each lane of one queue is in."""
 
     def __init__(self, engine: Engine, queue: str, options: QueueOptions | None) -> None:
         """Without options it is another program's queue: how it is spread is that one's affair."""
@@ -41,10 +41,10 @@ class Homes:
         self._options = options
         self.queue = queue
         self.is_fixed = options is not None and not options.is_fair
-        """Whether it can have none but the first, by this code: lanes are what lives in homes."""
-        self.steward = Steward(engine, queue)
+        """Whether it can have none but the first, by this code: lanes are what lives in shards."""
+        self.relocation = Relocation(engine, queue)
         self.known: Table | None = self._expected()
-        """The table as it was last seen, or is expected to be: a home knows better and says so."""
+        """The table as it was last seen, or is expected to be: a shard knows better and says so."""
         self._seen_at = 0.0
         self._looking: asyncio.Task[Table] | None = None
         self._working: asyncio.Task[None] | None = None
@@ -72,12 +72,12 @@ class Homes:
             task.exception()  # told to those who wait for it
 
     async def _look(self) -> Table:
-        known, table = self.known, await self.steward.table()
+        known, table = self.known, await self.relocation.table()
         is_first = known is None
         options = self._options
         if known is not None and table.epoch < known.epoch and options is not None:
-            await self.steward.restore(known)
-            table = await self.steward.table()
+            await self.relocation.restore(known)
+            table = await self.relocation.table()
         if is_first and options and table.shards < options.shards and not table.phase:
             table = await self._grow(table, options.shards)
         if table.phase == ANNOUNCED:
@@ -88,7 +88,7 @@ class Homes:
     async def _grow(self, table: Table, shards: int) -> Table:
         """Have as many shards as code asks for, unless operators have set bounds too small.
 
-        Before that the first home has its settings, which new ones are given.
+        Before that the first shard has its settings, which new ones are given.
         """
         await self._engine.declare(self.queue)
         conf = pairs((await self._engine.overview(self.queue))[3])
@@ -97,22 +97,22 @@ class Homes:
         except ConfigError as error:
             _log.warning("queue %s keeps %d shards: %s", self.queue, table.shards, error)
             return table
-        if await self.steward.begin(f"shards {shards}", table, "code"):
+        if await self.relocation.begin(f"shards {shards}", table, "code"):
             self.carry_on()
-        return await self.steward.table()
+        return await self.relocation.table()
 
     def _learn(self, table: Table) -> None:
-        """Know how each home is declared, should its settings be gone one day."""
+        """Know how each shard is declared, should its settings be gone one day."""
         is_new = self.known is None or self.known.epoch != table.epoch
         if is_new and self._options is not None:
             settings = {**declaration(self._options), **UNSERVED}
-            for home in table.homes(self.queue):
-                if not table.is_single or home.name != self.queue:
-                    self._engine.know(home.name, {**settings, **standing(home.name, table)})
+            for shard in table.all(self.queue):
+                if not table.is_single or shard.name != self.queue:
+                    self._engine.know(shard.name, {**settings, **standing(shard.name, table)})
         self.known, self._seen_at = table, time.monotonic()
 
     async def refused(self) -> Table:
-        """Look after a home has said that others are there, whatever this program's code says:
+        """Look after a shard has said that others are there, whatever this program's code says:
         a newer version of it may run beside this one.
         """
         self.is_fixed = False
@@ -125,22 +125,22 @@ class Homes:
         return await self.look()
 
     async def names(self) -> list[str]:
-        """Every home that may have jobs, the first one first."""
+        """Every shard that may have jobs, the first one first."""
         return _names(self.queue, await self.look())
 
-    async def serving(self) -> list[Home]:
-        """The homes a worker serves; a change that is under way is carried on with."""
+    async def serving(self) -> list[Shard]:
+        """The shards a worker serves; a change that is under way is carried on with."""
         table = await self.look()
         if table.phase:
             self.carry_on()
-        return _all_homes(self.queue, table)
+        return _all_shards(self.queue, table)
 
     async def first(
         self, ask: Callable[[str], Awaitable[T]], *, is_found: Callable[[T], bool]
     ) -> T:
-        """The answer of the first home that knows; else the last one's.
+        """The answer of the first shard that knows; else the last one's.
 
-        A job that travels is at no home for a moment: while lanes move it is looked for again.
+        A job that travels is at no shard for a moment: while lanes move it is looked for again.
         """
         looks = 0
         while True:
@@ -168,7 +168,7 @@ class Homes:
         self.known = self._expected()
 
     def _expected(self) -> Table | None:
-        """Few queues ever move: nobody looks before the first home says so, or code asks for it."""
+        """Few queues ever move: no look before the first shard says so, or code asks for it."""
         is_likely = self._options is None or self._options.is_laned
         return None if is_likely else Table()
 
@@ -185,16 +185,16 @@ class Homes:
             if table.phase:
                 if not await self.settled(until - time.monotonic()):
                     raise self._busy(table.change)
-            elif await self.steward.begin(change, table, by):
+            elif await self.relocation.begin(change, table, by):
                 await self.look()
                 self.carry_on()
                 return
 
     def _busy(self, change: str) -> InvalidTransition:
         return InvalidTransition(
-            f"another change of the homes of queue {self.queue} ({change}) is under way and has "
-            f"not ended in time; nothing was begun: try again when queue.homes() or "
-            f"`faena homes {self.queue}` shows it no more, or with a longer wait",
+            f"another change of the shards of queue {self.queue} ({change}) is under way and has "
+            f"not ended in time; nothing was begun: try again when queue.shards() or "
+            f"`faena shards {self.queue}` shows it no more, or with a longer wait",
             op="move",
         )
 
@@ -212,16 +212,16 @@ class Homes:
         """Wait until an announced change is published, or see to it oneself."""
         begun = time.monotonic()
         while table.phase == ANNOUNCED:
-            if await self.steward.work(until_published=True):
-                table = await self.steward.table()
+            if await self.relocation.work(until_published=True):
+                table = await self.relocation.table()
                 continue
             if time.monotonic() - begun > _LONGEST_S:
                 raise StoreUnavailable(
-                    f"the homes of queue {self.queue} are being changed and it does not end",
+                    f"the shards of queue {self.queue} are being changed and it does not end",
                     op="enqueue",
                 )
             await asyncio.sleep(_POLL_S)
-            table = await self.steward.table()
+            table = await self.relocation.table()
         return table
 
     def carry_on(self) -> None:
@@ -235,11 +235,11 @@ class Homes:
 
     async def _work(self) -> None:
         try:
-            while (await self.steward.table()).phase:
-                if not await self.steward.work():
+            while (await self.relocation.table()).phase:
+                if not await self.relocation.work():
                     await asyncio.sleep(_IMPATIENT_S)
         except FaenaError as error:
-            _log.warning("queue %s: moving between homes is interrupted: %s", self.queue, error)
+            _log.warning("queue %s: moving between shards is interrupted: %s", self.queue, error)
 
     async def close(self) -> None:
         """Leave what is under way to others."""
@@ -252,14 +252,14 @@ class Homes:
                 await task
 
 
-def _all_homes(queue: str, table: Table) -> list[Home]:
-    """While lanes move, the homes they come from as well."""
-    homes = table.homes(queue)
-    return homes + [home for home in table.former().homes(queue) if home not in homes]
+def _all_shards(queue: str, table: Table) -> list[Shard]:
+    """While lanes move, the shards they come from as well."""
+    shards = table.all(queue)
+    return shards + [shard for shard in table.former().all(queue) if shard not in shards]
 
 
 def _names(queue: str, table: Table) -> list[str]:
-    return [home.name for home in _all_homes(queue, table)]
+    return [shard.name for shard in _all_shards(queue, table)]
 
 
 def _changes(table: Table, change: str) -> bool:
@@ -277,23 +277,23 @@ Queues = Mapping[str, QueueOptions | None]
 """The queues of a program with their options; None for those that another declares."""
 
 
-class Estate:
-    """The homes of all queues of a program."""
+class Routers:
+    """The routers of all queues of a program."""
 
     def __init__(self, engine: Engine, queues: Queues) -> None:
         self._engine = engine
         self._queues = queues
-        self._homes: dict[str, Homes] = {}
+        self._routers: dict[str, Router] = {}
 
-    def of(self, queue: str) -> Homes:
-        """The homes of a queue; one that code does not declare has its first only."""
-        homes = self._homes.get(queue)
-        if homes is None:
+    def of(self, queue: str) -> Router:
+        """The router of a queue; one that code does not declare has its first shard only."""
+        router = self._routers.get(queue)
+        if router is None:
             options = self._queues.get(queue, QueueOptions(fair=False))
-            homes = self._homes[queue] = Homes(self._engine, queue, options)
-        return homes
+            router = self._routers[queue] = Router(self._engine, queue, options)
+        return router
 
     async def close(self) -> None:
         """Stop working on changes."""
-        for homes in list(self._homes.values()):  # callers that end may still ask for others
-            await homes.close()
+        for router in list(self._routers.values()):  # callers that end may still ask for others
+            await router.close()

@@ -1,8 +1,8 @@
-"""Where the jobs of a queue live: one home, or several that together are the queue.
+"""Where the jobs of a queue live: one shard, or several that together are the queue.
 
-Lanes are spread over the shards; a lane may have a home of its own beside them. To the engine each
-home is a queue: `invoices` is the first shard, `invoices/1` the second, `invoices/@acme` the home
-of one tenant. Who lives where is a function of the table, which is kept at the first home and has
+Lanes are spread over the shards; a lane may have a shard of its own beside them. To the engine each
+shard is a queue: `invoices` is the first shard, `invoices/1` the second, `invoices/@acme` the shard
+of one tenant. Who lives where is a function of the table, which is kept at the first shard and has
 an epoch: whoever enqueues names the epoch it knows, and is refused when there is a later one.
 """
 
@@ -22,23 +22,23 @@ ANNOUNCED: Final = "announced"
 MOVING: Final = "moving"
 
 
-class Home(NamedTuple):
-    """One place where jobs of a queue wait and run: a queue of its own to the engine."""
+class Shard(NamedTuple):
+    """Where some lanes of a queue wait and run; to the engine it is a queue by itself."""
 
     name: str
     """What the engine calls it: the queue's own name, `invoices/1`, `invoices/@acme`."""
 
     pool: str
-    """Homes of one pool share a worker's slots: the shards do, a tenant of its own has its own."""
+    """Shards of one pool share a worker's slots; a dedicated tenant's is a pool of its own."""
 
 
-def queue_of(home: str) -> str:
-    """The queue that a home belongs to."""
-    return home.partition("/")[0]
+def queue_of(shard: str) -> str:
+    """The queue that a shard belongs to."""
+    return shard.partition("/")[0]
 
 
 @lru_cache(maxsize=200_000)
-def shard_of(lane: str, shards: int) -> int:
+def index_of(lane: str, shards: int) -> int:
     """The shard of a lane: the one that it weighs most with.
 
     When one more shard is there, a lane stays where it is or goes to the new one.
@@ -59,7 +59,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     epoch: int = 0
     shards: int = 1
     own: frozenset[str] = frozenset()
-    """Lanes that have a home of their own."""
+    """Lanes that have a shard of their own."""
     phase: str = ""
     """Empty, announced (nobody may enqueue before it is published) or moving."""
     change: str = ""
@@ -69,7 +69,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_single(self) -> bool:
-        """Whether the queue has its first home only."""
+        """Whether the queue has its first shard only."""
         return self.shards == 1 and not self.own
 
     @property
@@ -77,22 +77,22 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
         """Tenants that have a shard of their own; "" stands for the jobs without a tenant."""
         return tuple(sorted(lane[1:] for lane in self.own))
 
-    def home_of(self, queue: str, lane: str) -> str:
-        """The home of a lane."""
-        return own_home(queue, lane) if lane in self.own else self.shard_home(queue, lane)
+    def shard_of(self, queue: str, lane: str) -> str:
+        """The shard of a lane."""
+        return own_shard(queue, lane) if lane in self.own else self.shared_shard(queue, lane)
 
-    def shard_home(self, queue: str, lane: str) -> str:
-        """The home that a lane shares with others, whether or not it lives there."""
-        return _shard_name(queue, shard_of(lane, self.shards))
+    def shared_shard(self, queue: str, lane: str) -> str:
+        """The shard that a lane shares with others, whether or not it lives there."""
+        return _shard_name(queue, index_of(lane, self.shards))
 
-    def homes(self, queue: str) -> list[Home]:
-        """All homes, the first one first."""
-        own = (own_home(queue, lane) for lane in self.own)
-        return self.shared(queue) + [Home(name, name) for name in sorted(own)]
+    def all(self, queue: str) -> list[Shard]:
+        """All shards, the first one first."""
+        own = (own_shard(queue, lane) for lane in self.own)
+        return self.shared(queue) + [Shard(name, name) for name in sorted(own)]
 
-    def shared(self, queue: str) -> list[Home]:
+    def shared(self, queue: str) -> list[Shard]:
         """The shards."""
-        return [Home(_shard_name(queue, shard), queue) for shard in range(self.shards)]
+        return [Shard(_shard_name(queue, shard), queue) for shard in range(self.shards)]
 
     def following(self) -> Table:
         """As it will be when the announced change is published."""
@@ -130,8 +130,8 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
         return "" if kind == "shards" else what
 
 
-def own_home(queue: str, lane: str) -> str:
-    """The name of a lane's own home; a tenant's name may have any printable character."""
+def own_shard(queue: str, lane: str) -> str:
+    """The name of a lane's own shard; a tenant's name may have any printable character."""
     return f"{queue}/@{quote(lane[1:], safe='')}"
 
 
@@ -139,14 +139,14 @@ def _shard_name(queue: str, shard: int) -> str:
     return f"{queue}/{shard}" if shard else queue
 
 
-def shard_number(home: str) -> int | None:
-    """Which shard a home is; None for a tenant's own."""
-    _, _, rest = home.partition("/")
+def shard_index(shard: str) -> int | None:
+    """The number of a shared shard; None for a tenant's own."""
+    _, _, rest = shard.partition("/")
     return None if rest.startswith("@") else int(rest or 0)
 
 
 def read_table(fields: Mapping[str, str]) -> Table:
-    """The table as the first home keeps it."""
+    """The table as the first shard keeps it."""
     return Table(
         epoch=int(fields.get("epoch", 0)),
         shards=int(fields.get("shards", 1)),

@@ -1,4 +1,4 @@
-"""The homes of a queue, to look at and to change."""
+"""The shards of a queue, to look at and to change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _LIVE = ("ready", "delayed", "blocked", "running")
 
 
-class HomesView(View, frozen=True, kw_only=True):
+class ShardsView(View, frozen=True, kw_only=True):
     """Where a queue lives."""
 
     also = ("is_moving",)
@@ -24,9 +24,9 @@ class HomesView(View, frozen=True, kw_only=True):
     queue: str
     shards: int
     dedicated: tuple[str, ...]
-    """Tenants that have a queue of their own; "" stands for the jobs without a tenant."""
-    homes: dict[str, int]
-    """Live jobs by home; the homes that are being left too."""
+    """Tenants that have a shard of their own; "" stands for the jobs without a tenant."""
+    jobs: dict[str, int]
+    """Live jobs by shard; the shards that are being left too."""
     change: str | None
     """What is under way: `shards 4`, `own @acme` or `shared @acme`."""
 
@@ -36,47 +36,47 @@ class HomesView(View, frozen=True, kw_only=True):
         return self.change is not None
 
 
-async def view_homes(runtime: Runtime, queue: str) -> HomesView:
-    """How the homes of a queue stand."""
-    homes = runtime.estate.of(queue)
-    table = await homes.look()
-    return HomesView(
+async def view_shards(runtime: Runtime, queue: str) -> ShardsView:
+    """How the shards of a queue stand."""
+    router = runtime.routers.of(queue)
+    table = await router.look()
+    return ShardsView(
         queue=queue,
         shards=table.shards,
         dedicated=table.dedicated,
-        homes={name: await _live(runtime, name) for name in await homes.names()},
+        jobs={name: await _live(runtime, name) for name in await router.names()},
         change=table.change or None,
     )
 
 
 async def reshard(
     runtime: Runtime, queue: str, shards: int, *, by: str, wait_s: float
-) -> HomesView:
+) -> ShardsView:
     """Change the number of shards, in `wait_s` or in the background."""
     check_label("by", by)
-    homes, until = runtime.estate.of(queue), time.monotonic() + wait_s
-    await homes.settled(wait_s)
+    router, until = runtime.routers.of(queue), time.monotonic() + wait_s
+    await router.settled(wait_s)
     check_divisible((await runtime.inspector.overview(queue)).settings, shards)
     await _check_empty(runtime, queue, shards)
-    await homes.change(f"shards {shards}", by, until - time.monotonic())
-    await homes.settled(until - time.monotonic())
-    return await view_homes(runtime, queue)
+    await router.change(f"shards {shards}", by, until - time.monotonic())
+    await router.settled(until - time.monotonic())
+    return await view_shards(runtime, queue)
 
 
 async def _check_empty(runtime: Runtime, queue: str, shards: int) -> None:
     """Refuse to give up a shard in which jobs wait or run."""
-    table = await runtime.estate.of(queue).look()
-    for home in table.homes(queue)[shards : table.shards]:
-        live = await _live(runtime, home.name)
+    table = await runtime.routers.of(queue).look()
+    for shard in table.all(queue)[shards : table.shards]:
+        live = await _live(runtime, shard.name)
         if live:
             raise InvalidTransition(
                 f"shards of queue {queue} must stay {table.shards} while jobs are live in those "
-                f"to be given up: {home.name} has {live}; pause producers until they have run",
+                f"to be given up: {shard.name} has {live}; pause producers until they have run",
                 op="reshard",
             )
 
 
-async def _live(runtime: Runtime, home: str) -> int:
-    counts = (await runtime.engine.overview(home))[1]
+async def _live(runtime: Runtime, shard: str) -> int:
+    counts = (await runtime.engine.overview(shard))[1]
     numbers = dict(zip(counts[::2], counts[1::2], strict=True))
     return sum(int(numbers[state.encode()]) for state in _LIVE)

@@ -37,7 +37,7 @@ from faena.engine.scripts import texts
 from faena.engine.wire.tail import Tail
 from faena.errors import ConfigError, StoreError, nearest
 from faena.sharding.reading import in_sight
-from faena.sharding.router import Estate
+from faena.sharding.router import Routers
 from faena.sharding.table import queue_of
 from faena.telemetry.cursor import CHUNK, START, Cursor, Mark, mark_at
 from faena.telemetry.kinds import NAMES, OF_JOBS, OF_REASONS
@@ -137,7 +137,7 @@ def _hint(name: str) -> str:
 
 
 async def follow(
-    connect: Callable[[], Awaitable[tuple[Engine, Estate]]],
+    connect: Callable[[], Awaitable[tuple[Engine, Routers]]],
     queues: Sequence[str],
     since: Cursor | str | datetime,
     *,
@@ -145,8 +145,8 @@ async def follow(
     has_details: bool,
 ) -> AsyncGenerator[Event]:
     """Events from a place on, until the app is closed; trouble with the broker is waited out."""
-    engine, estate = await connect()
-    reader = Reader(engine, estate, queues, kinds=kinds, has_details=has_details)
+    engine, routers = await connect()
+    reader = Reader(engine, routers, queues, kinds=kinds, has_details=has_details)
     await reader.begin(since)
     tail = engine.wire.tail()
     try:
@@ -188,14 +188,14 @@ class Reader:
     def __init__(
         self,
         engine: Engine,
-        estate: Estate,
+        routers: Routers,
         queues: Sequence[str],
         *,
         kinds: frozenset[str],
         has_details: bool,
     ) -> None:
         self._engine = engine
-        self._estate = estate
+        self._routers = routers
         self._queues = queues
         self._kinds = kinds
         self._has_details = has_details
@@ -221,7 +221,7 @@ class Reader:
     async def begin(self, since: Cursor | str | datetime) -> None:
         """Know where to read from."""
         for queue in self._queues:
-            for shard in (await in_sight(self._estate.of(queue))).shards:
+            for shard in (await in_sight(self._routers.of(queue))).shards:
                 self._marks[shard] = await self._first_mark(shard, since)
         if isinstance(since, Cursor) and since.shard in self._marks:
             mark = self._marks[since.shard]
@@ -251,7 +251,7 @@ class Reader:
             return []
         now: set[str] = set()
         for queue in self._queues:
-            now |= set((await in_sight(self._estate.of(queue))).shards)
+            now |= set((await in_sight(self._routers.of(queue))).shards)
         self._looked_at = time.monotonic()
         gone = [shard for shard in self._marks if shard not in now]
         for shard in gone:

@@ -63,14 +63,14 @@ class Shares(View, frozen=True, kw_only=True):
         return self.given.get(tenant or "", 0.0) / total if total else 0.0
 
 
-async def shares_of(engine: Engine, homes: Sequence[str], minutes: int) -> list[Shares]:
-    """The last full minutes of a queue's homes, oldest first, and the one that runs."""
-    parts = [await _shares_at(engine, home, minutes) for home in homes]
+async def shares_of(engine: Engine, shards: Sequence[str], minutes: int) -> list[Shares]:
+    """The last full minutes of a queue's shards, oldest first, and the one that runs."""
+    parts = [await _shares_at(engine, shard, minutes) for shard in shards]
     return [_together(minute) for minute in zip(*parts, strict=True)]
 
 
 def _together(parts: Sequence[Shares]) -> Shares:
-    """One minute of all homes; a tenant that has moved was served at two of them."""
+    """One minute of all shards; a tenant that has moved was served at two of them."""
     if len(parts) == 1:
         return parts[0]
     given, throttled, waits = Counter[str](), Counter[str](), dict[str, Waits]()

@@ -23,12 +23,12 @@ import msgspec
 from faena.engine.calls.survey import Survey
 from faena.engine.scripts import pairs
 from faena.engine.settings import limits_text
-from faena.errors import ConfigError, HomesChanged, nearest
+from faena.errors import ConfigError, ShardsChanged, nearest
 from faena.inspection.explanation import Gate, read_gates
 from faena.limits import Limit, check_stack
 from faena.options import QueueOptions
 from faena.sharding.quota import check_stays
-from faena.sharding.router import Homes
+from faena.sharding.router import Router
 from faena.sharding.table import Table
 from faena.tenancy.lanes import lane_of, tenant_of
 from faena.values.duration import Duration, to_s, to_us
@@ -47,7 +47,7 @@ _NO_LIMIT: Final = "none"
 _UNTIL_FREED: Final = 1e18
 _LANE_LIVE: Final = 1_000_000
 _LONGEST_S: Final = 30.0
-"""For which homes may change again and again before somebody is told so."""
+"""For which shards may change again and again before somebody is told so."""
 
 
 class TenantFields(TypedDict, total=False):
@@ -98,7 +98,7 @@ class TenantView(View, frozen=True, kw_only=True):
     tenant_max_running, tenant_limit."""
 
     is_dedicated: bool = False
-    """Whether it has a queue of its own."""
+    """Whether it has a shard of its own."""
     is_moving: bool = False
     """Whether jobs of it are still where it lived before."""
 
@@ -127,7 +127,7 @@ class Tenant:
     async def view(self) -> TenantView:
         """What is decided for it, and how many jobs it has."""
         runtime = await self._runtime()
-        table = await runtime.estate.of(self._queue).look()
+        table = await runtime.routers.of(self._queue).look()
         return await _view(runtime, self._queue, lane_of(self.name), table)
 
     async def configure(
@@ -173,11 +173,11 @@ class Tenant:
     ) -> TenantView:
         check_label("by", by)
         runtime, lane = await self._runtime(), lane_of(self.name)
-        homes = runtime.estate.of(self._queue)
+        router = runtime.routers.of(self._queue)
 
         async def change(table: Table) -> TenantView:
             reply = await runtime.engine.tenant(
-                table.home_of(self._queue, lane),
+                table.shard_of(self._queue, lane),
                 lane,
                 changes,
                 epoch=table.epoch,
@@ -186,22 +186,22 @@ class Tenant:
             )
             return _read(lane, reply, is_dedicated=lane in table.own)
 
-        return await _by_table(homes, await homes.fresh(), change)
+        return await _by_table(router, await router.fresh(), change)
 
     async def dedicate(self, *, by: str = "operator", wait: Duration = "30s") -> TenantView:
-        """Give the tenant a queue of its own, with a pool of slots of its own in every worker.
+        """Give the tenant a shard of its own, with a pool of slots of its own in every worker.
 
         Its waiting jobs move there in order. Answers when they have, or after `wait`: what is left
         goes on in the background, here and in every worker. Raises InvalidTransition, with nothing
-        begun, when another change of the queue's homes has not ended by then.
+        begun, when another change of the queue's shards has not ended by then.
         """
-        return await self._rehome("own", by=by, wait=wait)
+        return await self._relocate("own", by=by, wait=wait)
 
     async def rejoin(self, *, by: str = "operator", wait: Duration = "30s") -> TenantView:
         """Let the tenant share the queue with the others again; its jobs move back in order."""
-        return await self._rehome("shared", by=by, wait=wait)
+        return await self._relocate("shared", by=by, wait=wait)
 
-    async def _rehome(self, kind: str, *, by: str, wait: Duration) -> TenantView:
+    async def _relocate(self, kind: str, *, by: str, wait: Duration) -> TenantView:
         check_label("by", by)
         wait_s = to_s("wait", wait)
         if not self._is_movable:
@@ -211,10 +211,10 @@ class Tenant:
             )
         runtime = await self._runtime()
         check_stays((await runtime.inspector.overview(self._queue)).settings, self._queue)
-        homes = runtime.estate.of(self._queue)
+        router = runtime.routers.of(self._queue)
         until = time.monotonic() + wait_s
-        await homes.change(f"{kind} {lane_of(self.name)}", by, wait_s)
-        await homes.settled(until - time.monotonic())
+        await router.change(f"{kind} {lane_of(self.name)}", by, wait_s)
+        await router.settled(until - time.monotonic())
         return await self.view()
 
     def __repr__(self) -> str:
@@ -244,48 +244,48 @@ def check_lanes(queue: str, options: QueueOptions, *, is_of_all: bool = False) -
 
 
 async def _by_table(
-    homes: Homes, table: Table, do: Callable[[Table], Awaitable[TenantView]]
+    router: Router, table: Table, do: Callable[[Table], Awaitable[TenantView]]
 ) -> TenantView:
-    """Do something where the table says; again when the homes are others by then."""
+    """Do something where the table says; again when the shards are others by then."""
     until = time.monotonic() + _LONGEST_S
     while True:
         try:
             return await do(table)
-        except HomesChanged:
+        except ShardsChanged:
             if time.monotonic() > until:
                 raise
-            table = await homes.look()  # waits until the new homes are known
+            table = await router.look()  # waits until the new shards are known
 
 
 async def _view(runtime: Runtime, queue: str, lane: str, table: Table) -> TenantView:
-    """What is decided for a lane; while it moves, its jobs at the old home count too."""
+    """What is decided for a lane; while it moves, its jobs at the old shard count too."""
     ask = runtime.engine.tenant
 
     async def view(table: Table) -> TenantView:
-        home, former = table.home_of(queue, lane), table.former().home_of(queue, lane)
-        reply = await ask(home, lane, epoch=table.epoch)
+        shard, former = table.shard_of(queue, lane), table.former().shard_of(queue, lane)
+        reply = await ask(shard, lane, epoch=table.epoch)
         found = _read(lane, reply, is_dedicated=lane in table.own)
-        if former == home:
+        if former == shard:
             return found
         left = _read(lane, await ask(former, lane, epoch=table.epoch))
         live, running = found.live + left.live, found.running + left.running
         return msgspec.structs.replace(found, is_moving=True, live=live, running=running)
 
-    return await _by_table(runtime.estate.of(queue), table, view)
+    return await _by_table(runtime.routers.of(queue), table, view)
 
 
 async def busiest(runtime: Runtime, queue: str, number: int) -> list[TenantView]:
     """The tenants with the most live jobs; those that only have something decided come last."""
     live: Counter[str] = Counter()
-    homes = runtime.estate.of(queue)
-    for home in await homes.names():
-        survey = Survey(runtime.engine, home)
+    router = runtime.routers.of(queue)
+    for shard in await router.names():
+        survey = Survey(runtime.engine, shard)
         async for page in survey.ids("tenants", is_hash=True):
             live.update(dict.fromkeys(page, 0))
         async for counts in survey.numbers("lanes"):
             live.update({lane: count // _LANE_LIVE for lane, count in counts.items()})
     first = sorted(live, key=lambda lane: (-live[lane], lane))[:number]
-    views = [await _view(runtime, queue, lane, await homes.fresh()) for lane in first]
+    views = [await _view(runtime, queue, lane, await router.fresh()) for lane in first]
     return [view for view in views if view.live or view.by]  # what was decided may have ended
 
 

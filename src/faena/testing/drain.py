@@ -15,7 +15,7 @@ import msgspec
 
 from faena.engine import Engine, envelope
 from faena.engine.scripts import Claim, Exchanged, Late, Settlement, Turn
-from faena.flows.relay import Postman
+from faena.flows.relay import Relay
 from faena.job import Spec
 from faena.middleware import Middleware
 from faena.options import DeadLetters
@@ -23,7 +23,7 @@ from faena.outcomes import ErrorRecord, Expired, Outcome, Snoozed
 from faena.producing.batcher import CallIds
 from faena.queue import Queue
 from faena.scheduling.scheduler import Scheduler
-from faena.sharding.router import Estate
+from faena.sharding.router import Routers
 from faena.testing.clock import Clock
 from faena.testing.inline import WORKER, Places, Witness, result_of
 from faena.testing.report import Ran, ending_of
@@ -48,8 +48,8 @@ class Drain:
     def __init__(  # noqa: PLR0913 - its parts, those of a worker among them
         self,
         engine: Engine,
-        estate: Estate,
-        postman: Postman,
+        routers: Routers,
+        relay: Relay,
         clock: Clock,
         middleware: Sequence[Middleware],
         scheduler: Scheduler,
@@ -59,8 +59,8 @@ class Drain:
         most: int,
     ) -> None:
         self._engine = engine
-        self._estate = estate
-        self._postman = postman
+        self._routers = routers
+        self._relay = relay
         self._clock = clock
         self._scheduler = scheduler
         self._fired_at = 0
@@ -79,11 +79,11 @@ class Drain:
         with Places(self._at_once, lambda _batch: self._news.set()) as places:
             self._gatherer = places.gatherer
             for queue in queues:
-                for home in await self._estate.of(queue.name).names():
-                    self._lines[home] = _Line(
+                for shard in await self._routers.of(queue.name).names():
+                    self._lines[shard] = _Line(
                         self._engine,
                         queue,
-                        home,
+                        shard,
                         places=places,
                         middleware=self._middleware,
                         dead_letters=self._dead_letters,
@@ -126,13 +126,13 @@ class Drain:
     async def _claim(self) -> bool:
         """One exchange with each queue that has something to say; whether anything came of it."""
         has_news = False
-        for home, line in self._lines.items():
+        for shard, line in self._lines.items():
             free = max(0, self._at_once - self._running)
             if free or line.settled:
                 answer = await line.exchange(free)
-                if answer.has_mail:
-                    await self._postman.carry(home)
-                has_news = has_news or answer.has_mail or bool(answer.claimed or answer.expired)
+                if answer.has_outbox:
+                    await self._relay.carry(shard)
+                has_news = has_news or answer.has_outbox or bool(answer.claimed or answer.expired)
         return has_news
 
     def _ended(self, ran: Ran) -> None:
@@ -160,9 +160,9 @@ class Drain:
         self._clock.advance_to(max(min(instants), self._clock()))
         return True
 
-    def _stop(self, home: str, job_id: str) -> None:
-        if home in self._lines:
-            self._lines[home].executor.stop(job_id, Stop.CANCEL)
+    def _stop(self, shard: str, job_id: str) -> None:
+        if shard in self._lines:
+            self._lines[shard].executor.stop(job_id, Stop.CANCEL)
 
     async def _hand_back(self) -> None:
         """A drain that was cut short leaves no handler running and no job held."""
@@ -179,13 +179,13 @@ class Drain:
 
 
 class _Line:
-    """One home of a queue in a drain."""
+    """One shard of a queue in a drain."""
 
     def __init__(
         self,
         engine: Engine,
         queue: Queue,
-        home: str,
+        shard: str,
         *,
         places: Places,
         middleware: Sequence[Middleware],
@@ -194,13 +194,13 @@ class _Line:
     ) -> None:
         self._engine = engine
         self._queue = queue
-        self._home = home
+        self._shard = shard
         self._on_ran = on_ran
         self._calls = CallIds()
         self._caller = self._calls()
         self._witness = Witness()
         self._leases = Leases()
-        self._notes = QueueNotes(engine, home, self._leases, queue.options.units)
+        self._notes = QueueNotes(engine, shard, self._leases, queue.options.units)
         self.settled: list[Settlement] = []
         self.next_at = 0
         """The next instant at which anything can change by itself; 0 for none."""
@@ -223,18 +223,18 @@ class _Line:
         for one in settled:
             await self._notes.flush(one.id)
         turn = Turn(self._calls(), want, settled)
-        answer = await self._engine.exchange(self._home, self._caller, WORKER, turn)
-        self._leases.settled(self._home, settled)
+        answer = await self._engine.exchange(self._shard, self._caller, WORKER, turn)
+        self._leases.settled(self._shard, settled)
         for late in answer.expired:
             self._on_ran(await self._not_run(late, answer.now))
         until = time.monotonic() + _LEASE_S
-        self._leases.take(self._home, turn.call, [(one.id, until) for one in answer.claimed])
+        self._leases.take(self._shard, turn.call, [(one.id, until) for one in answer.claimed])
         self.next_at = answer.next_at
         self.executor.start(answer.claimed, answer.now)
         return answer
 
     async def _not_run(self, late: Late, now: int) -> Ran:
-        spec = await self._engine.command("HGET", self._home, "specs", late.id)
+        spec = await self._engine.command("HGET", self._shard, "specs", late.id)
         words = "it expired before it was started"
         return Ran(
             queue=self._queue.name,
@@ -247,7 +247,7 @@ class _Line:
 
     def _done(self, claim: Claim, outcome: Outcome | None, attempt: Attempt | None) -> None:
         if outcome is None:  # another worker has it
-            self._leases.end(self._home, claim.id, claim.lease)
+            self._leases.end(self._shard, claim.id, claim.lease)
             return
         self.settled.append(Settlement(claim.id, claim.lease, outcome))
         self._on_ran(self._ran(claim, outcome, attempt))

@@ -132,8 +132,8 @@ class Harness:
         names = [queue.name for queue in drained]
         drain = Drain(
             runtime.engine,
-            runtime.estate,
-            runtime.postman,
+            runtime.routers,
+            runtime.relay,
             self.clock,
             self.app.middleware,
             await self.app.schedules.scheduler(names, self._start_us),

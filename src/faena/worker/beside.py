@@ -16,8 +16,8 @@ class Beside:
     services: Sequence[Callable[[], Coroutine[Any, Any, None]]] = ()
     """Each runs until it is cancelled; one that fails ends the worker."""
 
-    on_mail: Callable[[str], None] = lambda _: None
-    """Hears of homes with something to be carried."""
+    on_outbox: Callable[[str], None] = lambda _: None
+    """Hears of shards with something to be carried."""
 
     hears: Mapping[str, Hear] = field(default_factory=dict[str, Hear])
     """Channels by name, and who is told (queue, job) of a message."""

@@ -29,7 +29,7 @@ _STOP_WITHIN_S = 5.0
 _log = logging.getLogger("faena.worker")
 
 OnStop = Callable[[str, str, Stop, str], None]
-"""Told of a home, a job, why it must stop, and the lease this is about."""
+"""Told of a shard, a job, why it must stop, and the lease this is about."""
 OnStuck = Callable[[float], None]
 
 
@@ -129,26 +129,26 @@ class Heartbeat:
         self._asked_at = None
 
     async def _renew_all(self, engine: Engine) -> None:
-        for home, pairs in self._leases.to_renew().items():
+        for shard, pairs in self._leases.to_renew().items():
             for start in range(0, len(pairs), _MOST):
-                await self._renew(engine, home, pairs[start : start + _MOST])
+                await self._renew(engine, shard, pairs[start : start + _MOST])
 
-    async def _renew(self, engine: Engine, home: str, pairs: Sequence[tuple[str, str]]) -> None:
+    async def _renew(self, engine: Engine, shard: str, pairs: Sequence[tuple[str, str]]) -> None:
         try:
-            lost, stopping = await engine.renew(home, pairs, int(self._every_s * 3e6))
+            lost, stopping = await engine.renew(shard, pairs, int(self._every_s * 3e6))
         except FaenaError as error:
-            _log.warning("queue %s: leases could not be renewed: %s", queue_of(home), error)
+            _log.warning("queue %s: leases could not be renewed: %s", queue_of(shard), error)
             if isinstance(error, ScriptError) and len(pairs) > 1:
                 for pair in pairs:  # one that fails must not cost the others their leases
-                    await self._renew(engine, home, [pair])
+                    await self._renew(engine, shard, [pair])
             return
         leases = dict(pairs)
         for why, ids in ((Stop.LOST, lost), (Stop.CANCEL, stopping)):
             for job in ids:
-                self._worker_loop.call_soon_threadsafe(self._tell, home, job, why, leases[job])
+                self._worker_loop.call_soon_threadsafe(self._tell, shard, job, why, leases[job])
 
-    def _tell(self, home: str, job_id: str, why: Stop, lease: str) -> None:
-        self._on_stop(home, job_id, why, lease)
+    def _tell(self, shard: str, job_id: str, why: Stop, lease: str) -> None:
+        self._on_stop(shard, job_id, why, lease)
 
 
 def place_of(thread: int) -> str:

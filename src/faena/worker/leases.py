@@ -18,57 +18,57 @@ class Held(NamedTuple):
 
 
 class Leases:
-    """id → lease, by home."""
+    """id → lease, by shard."""
 
     def __init__(self) -> None:
         self._held: dict[str, dict[str, Held]] = {}
 
-    def take(self, home: str, lease: str, jobs: Iterable[tuple[str, float]]) -> None:
+    def take(self, shard: str, lease: str, jobs: Iterable[tuple[str, float]]) -> None:
         """Hold a lease on jobs, each until it ends, or its handler's time is so long over that it
         is stuck: (id, until) pairs."""
-        mine = self._held.setdefault(home, {})
+        mine = self._held.setdefault(shard, {})
         held = Held(lease, 0.0)
         for job_id, until in jobs:
             if held.until != until:
                 held = Held(lease, until)
             mine[job_id] = held
 
-    def end(self, home: str, job_id: str, lease: str) -> None:
+    def end(self, shard: str, job_id: str, lease: str) -> None:
         """Forget a lease that was settled or lost; a newer one on the same job stays."""
-        jobs = self._held.get(home, {})
+        jobs = self._held.get(shard, {})
         held = jobs.get(job_id)
         if held is not None and held.lease == lease:
             del jobs[job_id]
 
-    def settled(self, home: str, settlements: Iterable[Settlement]) -> None:
+    def settled(self, shard: str, settlements: Iterable[Settlement]) -> None:
         """End the leases of jobs that are settled."""
-        jobs = self._held.get(home, {})
+        jobs = self._held.get(shard, {})
         for job_id, lease, _ in settlements:
             held = jobs.get(job_id)
             if held is not None and held.lease == lease:
                 del jobs[job_id]
 
-    def held(self, home: str, ids: Iterable[str]) -> list[tuple[str, str]]:
+    def held(self, shard: str, ids: Iterable[str]) -> list[tuple[str, str]]:
         """Those of the jobs on which a lease is held, each with its lease."""
-        jobs = self._held.get(home)
+        jobs = self._held.get(shard)
         return [(job, jobs[job].lease) for job in ids if job in jobs] if jobs else []
 
-    def lease_of(self, home: str, job_id: str) -> str | None:
+    def lease_of(self, shard: str, job_id: str) -> str | None:
         """The lease held on a job, if any."""
-        held = self._held.get(home, {}).get(job_id)
+        held = self._held.get(shard, {}).get(job_id)
         return held.lease if held else None
 
-    def forget(self, home: str) -> None:
-        """Keep nothing of a home where nothing is held."""
-        if not self._held.get(home):
-            self._held.pop(home, None)
+    def forget(self, shard: str) -> None:
+        """Keep nothing of a shard where nothing is held."""
+        if not self._held.get(shard):
+            self._held.pop(shard, None)
 
     def to_renew(self) -> dict[str, list[tuple[str, str]]]:
-        """(id, lease) pairs by home, without those whose handler is stuck."""
+        """(id, lease) pairs by shard, without those whose handler is stuck."""
         now = time.monotonic()
         return {
-            home: [(job, held.lease) for job, held in dict(jobs).items() if held.until > now]
-            for home, jobs in dict(self._held).items()
+            shard: [(job, held.lease) for job, held in dict(jobs).items() if held.until > now]
+            for shard, jobs in dict(self._held).items()
         }
 
     def __len__(self) -> int:

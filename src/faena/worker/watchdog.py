@@ -14,10 +14,10 @@ import time
 from collections.abc import Callable
 
 from faena.engine import Engine
-from faena.engine.calls.flows import Mail
+from faena.engine.calls.flows import FlowCalls
 from faena.errors import FaenaError, InternalError, StoreUnavailable
-from faena.worker.fetch.fetchers import Household
-from faena.worker.fetch.shard_watcher import Census
+from faena.worker.fetch.fetchers import Fetchers
+from faena.worker.fetch.shard_watcher import ShardWatcher
 from faena.worker.heartbeat import Heartbeat
 
 _STALLED_AFTER_S = 10.0
@@ -34,8 +34,8 @@ class Watchdog:
     def __init__(
         self,
         engine: Engine,
-        household: Household,
-        census: Census,
+        fetchers: Fetchers,
+        shard_watcher: ShardWatcher,
         *,
         sweep_s: Callable[[], float],
         on_over: Callable[[], None],
@@ -44,10 +44,10 @@ class Watchdog:
     ) -> None:
         """`on_over` is called when memory is over its limit, or the work is over."""
         self._engine = engine
-        self._mail = Mail(engine)
-        self._household = household
-        self._fetchers = household.fetchers
-        self._census = census
+        self._calls = FlowCalls(engine)
+        self._fetchers = fetchers
+        self._by_shard = fetchers.fetchers
+        self._shard_watcher = shard_watcher
         self._sweep_s = sweep_s
         self._on_over = on_over
         self._memory_limit = memory_limit
@@ -68,19 +68,19 @@ class Watchdog:
                     await self._watch_work()
 
     async def _watch_progress(self) -> None:
-        """Sweeps make every home answer every few seconds, and so does the search for one where
+        """Sweeps make every shard answer every few seconds, and so does the search for one where
         there is none; when nothing does, start over.
         """
         now = time.monotonic()
-        answered = (fetcher.answered_at for fetcher in self._fetchers.values())
-        oldest = min(answered, default=self._census.answered_at)
+        answered = (fetcher.answered_at for fetcher in self._by_shard.values())
+        oldest = min(answered, default=self._shard_watcher.answered_at)
         longest = _STALLED_AFTER_S + self._sweep_s()
         if now - oldest > longest and now - self._rebuilt_at > longest:
             _log.error("no answer for %.0f s: rebuilding every connection", now - oldest)
             self._rebuilt_at = now
             with contextlib.suppress(FaenaError):
                 await self._engine.wire.rebuild()
-            self._household.poke()
+            self._fetchers.poke()
 
     def _watch_memory(self) -> None:
         limit = self._memory_limit
@@ -92,18 +92,18 @@ class Watchdog:
     async def _watch_work(self) -> None:
         if not await self._is_empty():
             return
-        if self._census.is_needed:  # jobs may have gone to a home that came meanwhile
-            await self._census.look_everywhere()
+        if self._shard_watcher.is_needed:  # jobs may have gone to a shard that came meanwhile
+            await self._shard_watcher.look_everywhere()
             if not await self._is_empty():
                 return
         self._on_over()
 
     async def _is_empty(self) -> bool:
-        """Whether nothing waits, runs, or is on its way in any home that is served."""
-        for home in [one.home for one in self._fetchers.values() if not one.is_closing]:
-            counts = (await self._engine.overview(home))[1]
+        """Whether nothing waits, runs, or is on its way in any shard that is served."""
+        for shard in [one.shard for one in self._by_shard.values() if not one.is_closing]:
+            counts = (await self._engine.overview(shard))[1]
             waiting = dict(zip(counts[::2], counts[1::2], strict=True))
-            if any(waiting[state] for state in _LIVE) or await self._mail.has_mail(home):
+            if any(waiting[state] for state in _LIVE) or await self._calls.has_outbox(shard):
                 return False
         return True
 

@@ -1,12 +1,12 @@
 """A worker process: starts its parts, watches that they make progress, stops them in order.
 
-    start   connect → heartbeat → find and declare homes → fetchers → vigil → census → watchdog →
-            what runs beside
+    start   connect → heartbeat → find and declare shards → fetchers → wait strategy →
+            shard watcher → watchdog → what runs beside
     stop    no more claims → handlers end, or are handed back at the deadline → last settlements →
             heartbeat → connections
 
 It runs nothing itself: `Fetcher` moves jobs, `Executor` runs them, `Heartbeat` keeps their leases.
-Where its queues live may change meanwhile: `Census` finds out, `Household` opens and closes.
+Shards of its queues come and go: `ShardWatcher` finds out, `Fetchers` opens and closes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from faena.options import DeadLetters, QueueOptions
 from faena.options.fields import check_choice
 from faena.pool import SERVES
 from faena.producing.batcher import CallIds
-from faena.sharding.table import Home
+from faena.sharding.table import Shard
 from faena.values.names import check_label
 from faena.values.numbers import check_real, check_whole
 from faena.worker.beside import Beside
@@ -40,15 +40,15 @@ from faena.worker.execute.gatherer import Gatherer
 from faena.worker.execute.notes import QueueNotes
 from faena.worker.execute.processes import Processes
 from faena.worker.execute.threads import Threads
-from faena.worker.fetch.eager_claim import Lookout
+from faena.worker.fetch.eager_claim import EagerClaim
 from faena.worker.fetch.fetcher import Fetcher, Shared, queue_of
-from faena.worker.fetch.fetchers import Household
-from faena.worker.fetch.hold_broadcast import Herald
+from faena.worker.fetch.fetchers import Fetchers
+from faena.worker.fetch.hold_broadcast import HoldBroadcast
 from faena.worker.fetch.pace import Pace
-from faena.worker.fetch.shard_watcher import Census
+from faena.worker.fetch.shard_watcher import ShardWatcher
 from faena.worker.fetch.slots import Slots
-from faena.worker.fetch.wait_strategy import Vigil
-from faena.worker.fetch.wake_listener import Waker
+from faena.worker.fetch.wait_strategy import WaitStrategy
+from faena.worker.fetch.wake_listener import WakeListener
 from faena.worker.heartbeat import Heartbeat, place_of
 from faena.worker.leases import Leases
 from faena.worker.presence import sign_out
@@ -57,7 +57,7 @@ from faena.worker.watchdog import Watchdog
 
 _SWEEP_S = 5.0
 _SWEEP_PER_QUEUE_S = 1.0
-_SWEEP_PER_HOME_S = 1.25
+_SWEEP_PER_SHARD_S = 1.25
 _LAST_WORDS_S = 10.0
 _HANDLERS_END_S = 1.0
 _LONGEST_S = 86_400.0
@@ -73,8 +73,8 @@ class Served:
     options: QueueOptions
     handlers: Mapping[str, Handler]
 
-    homes: Callable[[], Awaitable[Sequence[Home]]] | None = None
-    """Tells where its jobs live now; None when that is always the one home of the queue's name."""
+    shards: Callable[[], Awaitable[Sequence[Shard]]] | None = None
+    """Tells where its jobs live now; None when that is always the one shard of the queue's name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,12 +158,12 @@ class Worker:
         self._served_at: set[str] = set()
         self.serving = asyncio.Event()
         """Set once every part is at work."""
-        self._household = Household(self._move_in, self._move_out, self._homes_changed)
-        self._fetchers = self._household.fetchers
-        self._asks = {queue: served.homes for queue, served in queues.items()}
-        self._census = self._new_census()
-        self._herald = Herald(engine, self._asks)
-        self._vigil = Vigil(self._fetchers, self._new_waker, self._new_lookout)
+        self._fetchers = Fetchers(self._move_in, self._move_out, self._shards_changed)
+        self._by_shard = self._fetchers.fetchers
+        self._asks = {queue: served.shards for queue, served in queues.items()}
+        self._shard_watcher = self._new_shard_watcher()
+        self._hold_broadcast = HoldBroadcast(engine, self._asks)
+        self._wait_strategy = WaitStrategy(self._by_shard, self._new_listener, self._new_claim)
         self._watchdog = self._new_watchdog()
         self._shared = self._new_shared()
 
@@ -178,13 +178,13 @@ class Worker:
     @property
     def running(self) -> int:
         """Jobs under way."""
-        return sum(len(fetcher.executor.running) for fetcher in self._fetchers.values())
+        return sum(len(fetcher.executor.running) for fetcher in self._by_shard.values())
 
     @property
     def answered_s(self) -> float:
         """Seconds since the broker last answered; a liveness probe's measure."""
-        answered = (one.answered_at for one in self._fetchers.values())
-        return time.monotonic() - max(answered, default=self._census.answered_at)
+        answered = (one.answered_at for one in self._by_shard.values())
+        return time.monotonic() - max(answered, default=self._shard_watcher.answered_at)
 
     @property
     def is_over_memory(self) -> bool:
@@ -220,21 +220,21 @@ class Worker:
         """Listen first: what changes after the first look is heard of."""
         async with contextlib.AsyncExitStack() as listening:
             hints = await self._engine.listen(
-                stop=lambda home, job: self._stop_job(home, job, Stop.CANCEL),
-                homes=self._census.tell,
+                stop=lambda shard, job: self._stop_job(shard, job, Stop.CANCEL),
+                homes=self._shard_watcher.tell,
                 **self._beside.hears,
             )
             listening.push_async_callback(hints.close)
-            await self._census.look_everywhere()
+            await self._shard_watcher.look_everywhere()
             await self._serve(heartbeat)
 
     async def _serve(self, heartbeat: Heartbeat) -> None:
-        self._household.start()
-        fetching = asyncio.create_task(self._household.run())
-        waking = asyncio.create_task(self._vigil.run())
+        self._fetchers.start()
+        fetching = asyncio.create_task(self._fetchers.run())
+        waking = asyncio.create_task(self._wait_strategy.run())
         looking = [asyncio.create_task(self._watchdog.run(heartbeat))]
-        if self._census.is_needed:
-            looking.append(asyncio.create_task(self._census.run()))
+        if self._shard_watcher.is_needed:
+            looking.append(asyncio.create_task(self._shard_watcher.run()))
         stopping = asyncio.create_task(self._stop.wait())
         serving = [asyncio.create_task(service()) for service in self._beside.services]
         parts = [fetching, waking, *looking, *serving]
@@ -253,9 +253,9 @@ class Worker:
             for task in (*parts, stopping):
                 task.cancel()
             await asyncio.gather(*parts, return_exceptions=True)
-            await self._household.cancel()
-            await self._household.end_handlers(_HANDLERS_END_S)
-            await self._herald.finish(_LAST_WORDS_S)
+            await self._fetchers.cancel()
+            await self._fetchers.end_handlers(_HANDLERS_END_S)
+            await self._hold_broadcast.finish(_LAST_WORDS_S)
             await sign_out(self._engine, self.options.name, self._served_at)
 
     async def _wind_down(
@@ -264,13 +264,13 @@ class Worker:
         """No attempt is spent by a stop: what does not end in time goes back to its place."""
         for task in looking:
             task.cancel()
-        household = self._household
-        household.close()
+        fetchers = self._fetchers
+        fetchers.close()
         self._gatherer.close()
         waking.cancel()
         await asyncio.wait({waking}, timeout=_LAST_WORDS_S)
-        household.poke()
-        ending = household.ending()
+        fetchers.poke()
+        ending = fetchers.ending()
         hurrying = asyncio.create_task(self._hurry.wait())
         await asyncio.wait(
             {ending, hurrying},
@@ -278,30 +278,30 @@ class Worker:
             return_when=asyncio.FIRST_COMPLETED,
         )
         hurrying.cancel()
-        household.hand_back()
+        fetchers.hand_back()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(ending, _LAST_WORDS_S)
 
-    def _stop_job(self, home: str, job_id: str, why: Stop, lease: str | None = None) -> None:
-        fetcher = self._fetchers.get(home)
+    def _stop_job(self, shard: str, job_id: str, why: Stop, lease: str | None = None) -> None:
+        fetcher = self._by_shard.get(shard)
         if fetcher is not None:
             fetcher.stop_job(job_id, why, lease)
 
     # -- its parts ------------------------------------------------------------------------------
 
-    def _new_census(self) -> Census:
-        return Census(
+    def _new_shard_watcher(self) -> ShardWatcher:
+        return ShardWatcher(
             self._engine,
             self._asks,
             serves=self.options.serves,
-            on_homes=self._household.settle,
+            on_shards=self._fetchers.settle,
         )
 
     def _new_watchdog(self) -> Watchdog:
         return Watchdog(
             self._engine,
-            self._household,
-            self._census,
+            self._fetchers,
+            self._shard_watcher,
             sweep_s=self._sweep_s,
             on_over=self._stop.set,
             memory_limit=self.options.memory_limit,
@@ -320,30 +320,30 @@ class Worker:
             least_lease_us=self._lease_us(),
         )
 
-    def _new_waker(self) -> Waker:
-        return Waker(self._engine, self._fetchers, self._slots)
+    def _new_listener(self) -> WakeListener:
+        return WakeListener(self._engine, self._by_shard, self._slots)
 
-    def _new_lookout(self, fetcher: Fetcher) -> Lookout:
-        return Lookout(self._engine, fetcher, self.options.name, self._calls)
+    def _new_claim(self, fetcher: Fetcher) -> EagerClaim:
+        return EagerClaim(self._engine, fetcher, self.options.name, self._calls)
 
     def _lease_us(self) -> int:
         """The shortest lease among the queues sets the pace of the heartbeat."""
         return min(served.options.lease_us for served in self._queues.values())
 
     def _sweep_s(self) -> float:
-        """Looking for homes costs commands too, and an idle worker may send but two a second."""
-        each_s = _SWEEP_PER_HOME_S if self._census.is_needed else _SWEEP_PER_QUEUE_S
-        return max(_SWEEP_S, len(self._fetchers) * each_s)
+        """Looking for shards costs commands too, and an idle worker may send but two a second."""
+        each_s = _SWEEP_PER_SHARD_S if self._shard_watcher.is_needed else _SWEEP_PER_QUEUE_S
+        return max(_SWEEP_S, len(self._by_shard) * each_s)
 
-    def _move_in(self, home: Home) -> Fetcher:
-        self._served_at.add(home.name)
-        queue = queue_of(home.name)
+    def _move_in(self, shard: Shard) -> Fetcher:
+        self._served_at.add(shard.name)
+        queue = queue_of(shard.name)
         served = self._queues[queue]
         options = served.options
-        notes = QueueNotes(self._engine, home.name, self._leases, options.units)
-        fetcher = Fetcher(self._shared, home.name, options, notes)
+        notes = QueueNotes(self._engine, shard.name, self._leases, options.units)
+        fetcher = Fetcher(self._shared, shard.name, options, notes)
         most = min(options.concurrency, self.options.concurrency or options.concurrency)
-        door = self._gatherer.door(home.pool, most, fetcher.keep)
+        door = self._gatherer.door(shard.pool, most, fetcher.keep)
         fetcher.executor = door.executor = Executor(
             queue,
             served.handlers,
@@ -351,37 +351,37 @@ class Worker:
             notes=notes,
             middleware=self._middleware,
             worker=self.options.name,
-            on_done=self._herald.listening(home.name, fetcher.done),
+            on_done=self._hold_broadcast.listening(shard.name, fetcher.done),
             on_free=fetcher.slot_freed,
             dead_letters=self._dead_letters,
         )
-        fetcher.on_idle = self._vigil.idle_changed
-        fetcher.on_mail = self._beside.on_mail
+        fetcher.on_idle = self._wait_strategy.idle_changed
+        fetcher.on_outbox = self._beside.on_outbox
         self._slots.add(
-            home.name, options.concurrency, options.priority, fetcher.room_made, pool=home.pool
+            shard.name, options.concurrency, options.priority, fetcher.room_made, pool=shard.pool
         )
-        if served.homes is not None:  # until it has looked: others take no more than their part
-            self._slots.want(home.name, is_hungry=True)
+        if served.shards is not None:  # until it has looked: others take no more than their part
+            self._slots.want(shard.name, is_hungry=True)
         self._threads.allow(self._slots.most)
         return fetcher
 
     def _move_out(self, fetcher: Fetcher) -> None:
-        self._slots.remove(fetcher.home)
-        self._leases.forget(fetcher.home)
+        self._slots.remove(fetcher.shard)
+        self._leases.forget(fetcher.shard)
 
-    def _homes_changed(self) -> None:
-        self._vigil.homes_changed()
+    def _shards_changed(self) -> None:
+        self._wait_strategy.shards_changed()
 
     # -- asked in the heartbeat's thread --------------------------------------------------------
 
     def _patience_s(self) -> float:
         """How long the loop may be silent: a handler that blocks it still has its own time."""
-        running = self._household.attempts()
+        running = self._fetchers.attempts()
         return max((one.timeout_s for one in running), default=0.0) + self.options.stuck_s
 
     def _blocker(self, task: object) -> Blocker | None:
         """Which handler keeps the loop; None when none has begun."""
-        running = self._household.attempts()
+        running = self._fetchers.attempts()
         names = (one.handler.name for one in running if one.task is task)
         name = next(names, None) or self._gatherer.name_of(task)
         return Blocker(name, place_of(self._thread)) if running else None

@@ -87,7 +87,7 @@ async def test_a_broker_that_dies_again_and_again_loses_no_fsynced_job(
     accepted = Accepted()
     killed: list[float] = []
     for _ in range(3):
-        async with _producers(app, accepted):
+        async with _batchers(app, accepted):
             before = len(accepted.fsynced)
             await eventually(lambda before=before: len(accepted.fsynced) > before + 50)
             server.kill()
@@ -216,7 +216,7 @@ class Accepted:
 
 
 @asynccontextmanager
-async def _producers(app: Faena, accepted: Accepted) -> AsyncIterator[None]:
+async def _batchers(app: Faena, accepted: Accepted) -> AsyncIterator[None]:
     """Enqueue one by one and note what each receipt promised."""
 
     async def produce() -> None:

@@ -1,4 +1,4 @@
-"""Homes under faults, judged by the ledger: jobs move while workers, whoever moves them and the
+"""Shards under faults, judged by the ledger: jobs move while workers, whoever moves them and the
 broker die, and nothing is lost, runs out of order or overlaps.
 """
 
@@ -65,7 +65,7 @@ async def producing(app: Faena, batches: int = 8) -> AsyncGenerator[set[str]]:
 
 
 async def is_settled(app: Faena) -> bool:
-    return not (await app.queues[QUEUE].homes()).is_moving
+    return not (await app.queues[QUEUE].shards()).is_moving
 
 
 def judge(crew: Any, accepted: set[str], order: str) -> None:
@@ -102,22 +102,22 @@ async def test_whoever_serves_the_queue_carries_on_for_whoever_began_and_died(
 ) -> None:
     plan = plan_for(order="tenant")
     async with at_work(plan, 3) as (crew, app):
-        homes = (await app.runtime()).estate.of(QUEUE)
+        router = (await app.runtime()).routers.of(QUEUE)
         async with producing(app) as accepted:
             await crew.lose(10)
             for change in ("shards 3", "own @t2", "shards 5", "shared @t2"):
-                table = await homes.steward.table()
+                table = await router.relocation.table()
                 assert not table.phase
-                assert await homes.steward.begin(change, table, "somebody")  # and is gone
+                assert await router.relocation.begin(change, table, "somebody")  # and is gone
                 crew.replace_busiest()
-                await eventually(lambda: _has_no_phase(homes))
-        assert (await homes.steward.table()).shards == 5
+                await eventually(lambda: _has_no_phase(router))
+        assert (await router.relocation.table()).shards == 5
         await all_ended(app, completed=len(accepted))
         judge(crew, accepted, "tenant")
 
 
-async def _has_no_phase(homes: Any) -> bool:
-    return not (await homes.steward.table()).phase
+async def _has_no_phase(shards: Any) -> bool:
+    return not (await shards.relocation.table()).phase
 
 
 async def test_jobs_move_while_the_broker_is_killed_again_and_again(
@@ -140,7 +140,7 @@ async def test_jobs_move_while_the_broker_is_killed_again_and_again(
         await dying
         await eventually(lambda: is_settled(app))
         await all_ended(app, within=30, completed=len(accepted))
-        assert (await queue.homes()).shards == 4
+        assert (await queue.shards()).shards == 4
         judge(crew, accepted, "tenant")
 
 
@@ -175,7 +175,7 @@ async def test_shards_live_on_several_nodes_of_a_cluster(tmp_path: Path) -> None
             await eventually(lambda: is_settled(app))
             await all_ended(app, completed=len(accepted))
             judge(crew, accepted, "tenant")
-            assert len((await queue.homes()).homes) == 7
+            assert len((await queue.shards()).jobs) == 7
             used = {one.port for one in cluster.servers if _has_keys(one)}
             assert len(used) > 1
 

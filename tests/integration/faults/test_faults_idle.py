@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from faena.engine.loader import load
-from faena.sharding.table import Home
+from faena.sharding.table import Shard
 from tests._support.crew import Crew
-from tests._support.estate import MAIN, SHARD, Estate
 from tests._support.eventually import eventually
+from tests._support.sharded import MAIN, SHARD, ShardedQueue
 from tests._support.shop import Plan, QueuePlan, Work, enqueue, open_shop
 from tests._support.valkey import Server
 
@@ -24,7 +24,7 @@ ONCE = {"BZPOPMIN": 2.0, "PING": 5.0, "agenda": 5.0, "HGETALL": 4.0, "overview":
 """Seconds between two commands of a kind. The last two ask where a queue lives, one queue after the
 other, the very last in a test of its own."""
 EACH = {"exchange": 5.0, "desk_stats": 60.0, "HGETALL": 60.0, "redrives": 48.0}
-"""The same, of each home. The dead-letter desk asks where a queue lives as well."""
+"""The same, of each shard. The dead-letter desk asks where a queue lives as well."""
 
 
 async def test_an_idle_worker_sends_no_more_than_two_commands_a_second(
@@ -42,21 +42,21 @@ async def test_an_idle_worker_sends_no_more_than_two_commands_a_second(
         check(*await _commands(server, WATCHED_S))
 
 
-async def test_a_worker_that_looks_for_homes_is_no_louder(server: Server) -> None:
-    estate = Estate(server, "estate", MAIN, SHARD)
+async def test_a_worker_that_looks_for_shards_is_no_louder(server: Server) -> None:
+    sharded = ShardedQueue(server, "estate", MAIN, SHARD)
 
-    async def ask_the_server() -> Sequence[Home]:
-        await (await estate.app.runtime()).engine.wire.run(
+    async def ask_the_server() -> Sequence[Shard]:
+        await (await sharded.app.runtime()).engine.wire.run(
             load("overview"), ["estate:{q}:"], [""], patience_s=60
         )
-        return await Estate.ask(estate)
+        return await ShardedQueue.ask(sharded)
 
-    estate.ask = ask_the_server
-    async with estate.app, estate.working():
+    sharded.ask = ask_the_server
+    async with sharded.app, sharded.working():
         await asyncio.sleep(SETTLED_S)
-        looks = estate.looks
+        looks = sharded.looks
         seen = await _commands(server, WATCHED_S)
-        assert estate.looks > looks
+        assert sharded.looks > looks
     check(*seen)
 
 

@@ -86,21 +86,21 @@ class Month:
     # -- jobs -----------------------------------------------------------------------------------
 
     async def consume(self) -> int:
-        """Take away whatever is ready, in every home; how many jobs that were."""
+        """Take away whatever is ready, in every shard; how many jobs that were."""
         runtime = await self.app.runtime()
         number = 0
         for queue in (PLAIN, SPREAD):
-            for home in await runtime.estate.of(queue).names():
-                number += await self._take(home)
+            for shard in await runtime.routers.of(queue).names():
+                number += await self._take(shard)
         return number
 
-    async def _take(self, home: str) -> int:
+    async def _take(self, shard: str) -> int:
         engine = (await self.app.runtime()).engine
-        turn = Turn(self._calls(), 100, self._settled.pop(home, []))
-        answer = await engine.exchange(home, f"consumer-{home}", "consumer", turn)
+        turn = Turn(self._calls(), 100, self._settled.pop(shard, []))
+        answer = await engine.exchange(shard, f"consumer-{shard}", "consumer", turn)
         assert answer.lost == []
         self.jobs.update(claim.id for claim in answer.claimed)
-        self._settled[home] = [
+        self._settled[shard] = [
             Settlement(claim.id, claim.lease, Completed()) for claim in answer.claimed
         ]
         return len(answer.claimed)
@@ -204,7 +204,7 @@ class Faults:
 
 
 async def grow(month: Month) -> None:
-    """Spread one of the queues, and give a tenant a home of its own, all through the month."""
+    """Spread one of the queues, and give a tenant a shard of its own, all through the month."""
     queue = month.app.queues[SPREAD]
     for day, shards in ((5, 2), (12, 3), (20, 4)):
         await month.reaches(START + timedelta(days=day))
@@ -232,7 +232,7 @@ async def test_every_instant_of_a_month_is_fired_once(plan: MonthPlan) -> None:
         month.clock.set(until + DAY)  # what was put off comes too
         await month.consume_all()
         assert faults.number == {"killed": KILLS, "frozen": FREEZES}
-        assert len((await month.app.queues[SPREAD].homes()).homes) == 4
+        assert len((await month.app.queues[SPREAD].shards()).jobs) == 4
         await judge(month, until)
 
 

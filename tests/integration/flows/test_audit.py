@@ -60,5 +60,5 @@ async def _has_moved(app: Faena) -> bool:
 
 async def _audit_all(app: Faena) -> dict[str, list[str]]:
     runtime = await app.runtime()
-    homes = [name for queue in app.queues for name in await runtime.estate.of(queue).names()]
-    return {home: [str(one) for one in await audit(runtime.engine, home)] for home in homes}
+    shards = [name for queue in app.queues for name in await runtime.routers.of(queue).names()]
+    return {shard: [str(one) for one in await audit(runtime.engine, shard)] for shard in shards}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from faena import Discard, Faena, Flow, Job, Middleware, Retry, Task
-from faena.engine.calls.flows import Mail
+from faena.engine.calls.flows import FlowCalls
 from faena.errors import ConfigError, InvalidTransition, StoreUnavailable
 from faena.job import Spec
 from tests._support.eventually import eventually
@@ -36,20 +36,20 @@ class Shop:
         self.done.append(word)
         return word
 
-    async def mail(self) -> Mail:
-        return Mail((await self.app.runtime()).engine)
+    async def mail(self) -> FlowCalls:
+        return FlowCalls((await self.app.runtime()).engine)
 
     async def start_only(self, plan: Any) -> Flow:
         """As if whoever starts it died before carrying anything."""
-        postman = (await self.app.runtime()).postman
-        carry, postman.try_to_carry = postman.try_to_carry, _nothing
+        relay = (await self.app.runtime()).relay
+        carry, relay.try_to_carry = relay.try_to_carry, _nothing
         try:
             return await plan.start()
         finally:
-            postman.try_to_carry = carry
+            relay.try_to_carry = carry
 
 
-async def _nothing(_home: str) -> None: ...
+async def _nothing(_shard: str) -> None: ...
 
 
 @pytest.fixture
@@ -236,7 +236,7 @@ async def test_a_wide_failure_is_taken_back_in_order(shop: Shop, working: Workin
     assert len(shop.done) == 454
 
 
-async def test_one_bad_errand_stops_neither_others_nor_the_worker(
+async def test_one_bad_pending_send_stops_neither_others_nor_the_worker(
     shop: Shop, working: Working
 ) -> None:
     bad = await shop.start_only(shop.app.chain(shop.one.draft("a")))

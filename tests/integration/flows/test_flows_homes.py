@@ -1,4 +1,4 @@
-"""Flows whose queues live on several nodes, in several homes, and move while they run."""
+"""Flows whose queues live on several nodes, in several shards, and move while they run."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Spread:
         assert len(self.done) == 7 * len(TENANTS) + 2
 
 
-async def test_homes_change_while_flows_run(app: Faena, working: Working) -> None:
+async def test_shards_change_while_flows_run(app: Faena, working: Working) -> None:
     spread = Spread(app)
     async with working(app):
         flow, group = await spread.start()

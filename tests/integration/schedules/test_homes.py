@@ -1,4 +1,4 @@
-"""Schedules whose jobs live at another home than their records."""
+"""Schedules whose jobs live at another shard than their records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from faena.engine.wire.request import Argument, Key, Script
 from faena.errors import StoreUnavailable
 from faena.scheduling.due import unpack
 from faena.scheduling.scheduler import Scheduler
-from faena.sharding.router import Estate
+from faena.sharding.router import Routers
 from faena.sharding.table import Table
 from faena.testing import Harness
 from tests._support.faulty import FaultyWire
@@ -26,7 +26,7 @@ from tests.integration.schedules.conftest import ids, look
 AWAY = next(
     f"t{number}"
     for number in itertools.count()
-    if Table(shards=3).home_of("q", f"@t{number}") != "q"
+    if Table(shards=3).shard_of("q", f"@t{number}") != "q"
 )
 INSTANT, SECOND = "s@20260301T010000Z", "s@20260301T020000Z"
 
@@ -54,7 +54,7 @@ async def queue(app: Faena, h: Harness) -> Any:
     async def work() -> None: ...
 
     app.schedule("s", work, every="1h", tenant=AWAY, overlap="skip")
-    assert await (await app.runtime()).estate.of("q").settled(10)
+    assert await (await app.runtime()).routers.of("q").settled(10)
     return made
 
 
@@ -66,8 +66,8 @@ class Mortal:
         self.wire = DyingWire(Address.parse(url))
         engine = Engine(self.wire, namespace=h.namespace, clock=h.clock)
         engine.know("q", declaration(options))
-        self._estate = Estate(engine, {"q": options})
-        self._scheduler = Scheduler(engine, self._estate, {"q": options})
+        self._routers = Routers(engine, {"q": options})
+        self._scheduler = Scheduler(engine, self._routers, {"q": options})
 
     async def look(self, calls: int = 10**9) -> bool:
         """Whether it has outlived so many calls of its look."""
@@ -79,7 +79,7 @@ class Mortal:
         return self.wire.left > 0
 
     async def close(self) -> None:
-        await self._estate.close()
+        await self._routers.close()
         await self.wire.close()
 
 
@@ -120,13 +120,13 @@ async def intent(app: Faena) -> Any:
     return unpack(found["s"].record).intent
 
 
-async def test_the_job_goes_to_the_home_of_its_tenant(app: Faena, h: Harness, queue: Any) -> None:
+async def test_the_job_goes_to_the_shard_of_its_tenant(app: Faena, h: Harness, queue: Any) -> None:
     await look(app)
     h.clock.advance("1h")
     await look(app)
     assert await ids(h) == [INSTANT]
-    homes = (await queue.homes()).homes
-    assert homes == {**dict.fromkeys(homes, 0), Table(shards=3).home_of("q", f"@{AWAY}"): 1}
+    shards = (await queue.shards()).jobs
+    assert shards == {**dict.fromkeys(shards, 0), Table(shards=3).shard_of("q", f"@{AWAY}"): 1}
     assert await intent(app) is None
     view = await app.schedules.get("s")
     assert (view.fired, view.last_job) == (1, INSTANT)
@@ -170,27 +170,27 @@ async def test_overlap_counts_while_the_tenant_moves(app: Faena, h: Harness, que
     await look(app)
     h.clock.advance("1h")
     await look(app)
-    homes = (await app.runtime()).estate.of("q")
-    assert await homes.steward.begin(f"own @{AWAY}", await homes.look(), "ops")
-    assert await homes.steward.work(until_published=True)
-    assert (await homes.look()).phase == "moving"
+    router = (await app.runtime()).routers.of("q")
+    assert await router.relocation.begin(f"own @{AWAY}", await router.look(), "ops")
+    assert await router.relocation.work(until_published=True)
+    assert (await router.look()).phase == "moving"
     h.clock.advance("1h")
     await look(app)
     assert await ids(h) == [INSTANT]
     assert (await app.schedules.get("s")).fired == 2
-    await homes.settled(10)
+    await router.settled(10)
     assert await ids(h) == [INSTANT]
 
 
-async def test_a_removed_schedule_leaves_nothing_at_any_home(
+async def test_a_removed_schedule_leaves_nothing_at_any_shard(
     app: Faena, h: Harness, queue: Any
 ) -> None:
     task = queue.tasks["work"]
     await app.schedules.create("once", task, every="1h", tenant=AWAY)
     h.clock.advance("1h")
     await look(app)
-    home = Table(shards=3).home_of("q", f"@{AWAY}")
+    shard = Table(shards=3).shard_of("q", f"@{AWAY}")
     engine = (await app.runtime()).engine
-    assert b"once" in await engine.command("HKEYS", home, "fired")
+    assert b"once" in await engine.command("HKEYS", shard, "fired")
     await app.schedules.remove("once")
-    assert b"once" not in await engine.command("HKEYS", home, "fired")
+    assert b"once" not in await engine.command("HKEYS", shard, "fired")

@@ -1,4 +1,4 @@
-"""Queues that live in several homes: shards, tenants with a queue of their own, and moving."""
+"""Queues that live in several shards: shards, tenants with a queue of their own, and moving."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from faena import Faena, Job, Limit, Order, Retain, Retry, Unique
 from faena.engine.scripts import Turn
 from faena.errors import ConfigError, InvalidTransition, JobConflict
 from faena.inspection.audit import audit
-from faena.sharding.table import shard_of
+from faena.sharding.table import index_of
 from tests._support.eventually import eventually
 from tests.integration.tenants.conftest import Working
 
@@ -23,10 +23,10 @@ KEEP = Retain(completed_count=100_000)
 
 
 async def sound(app: Faena, queue: str) -> None:
-    """No home of the queue breaks a promise."""
+    """No shard of the queue breaks a promise."""
     runtime = await app.runtime()
-    for home in await runtime.estate.of(queue).names():
-        assert await audit(runtime.engine, home) == []
+    for shard in await runtime.routers.of(queue).names():
+        assert await audit(runtime.engine, shard) == []
 
 
 async def listed(queue: Any) -> list[str]:
@@ -38,7 +38,7 @@ async def listed(queue: Any) -> list[str]:
 
 
 def spread(shards: int) -> int:
-    return len({shard_of(f"@{tenant}", shards) for tenant in TENANTS})
+    return len({index_of(f"@{tenant}", shards) for tenant in TENANTS})
 
 
 # -- shards ---------------------------------------------------------------------------------------
@@ -60,7 +60,7 @@ async def test_a_queue_of_shards_is_one_queue(app: Faena, working: Working) -> N
         for tenant in TENANTS
     ]
     assert spread(4) > 2
-    assert (await queue.homes()).homes.keys() == {"mail", "mail/1", "mail/2", "mail/3"}
+    assert (await queue.shards()).jobs.keys() == {"mail", "mail/1", "mail/2", "mail/3"}
     assert (await queue.counts())["ready"] == 48
     assert (await queue.counts())["delayed"] == 12
     assert await listed(queue) == [one.id for one in receipts[:48]]
@@ -83,7 +83,7 @@ async def test_a_queue_of_shards_is_one_queue(app: Faena, working: Working) -> N
     assert await queue.clean("completed") == 48
 
 
-async def test_a_paused_queue_is_paused_in_every_home_and_in_new_ones(
+async def test_a_paused_queue_is_paused_in_every_shard_and_in_new_ones(
     app: Faena, working: Working
 ) -> None:
     queue = app.queue("mail", shards=2, limits=[Limit("100/s")])
@@ -98,13 +98,13 @@ async def test_a_paused_queue_is_paused_in_every_home_and_in_new_ones(
     overview = await queue.overview()
     assert [hold.reason for hold in overview.holds] == ["repairs"]
     engine = (await app.runtime()).engine
-    for home in (await queue.homes()).homes:
-        conf = (await engine.overview(home))[3]
+    for shard in (await queue.shards()).jobs:
+        conf = (await engine.overview(shard))[3]
         settings = dict(zip(conf[::2], conf[1::2], strict=True))
         assert settings[b"max_running"] == b"50"
         assert settings[b"edited"] == b"max_running"
         assert settings[b"shards"] == b"3"
-        assert (await engine.overview(home))[2]
+        assert (await engine.overview(shard))[2]
     receipts = [await send.enqueue(1, tenant=tenant) for tenant in TENANTS]
     async with working():
         await asyncio.sleep(0.2)
@@ -212,7 +212,7 @@ async def test_a_queue_grows_while_it_runs_and_nothing_is_lost_or_out_of_order(
     if order is not Order.NONE:
         for numbers in seen.values():
             assert numbers == sorted(numbers)
-    assert (await queue.homes()).shards == 5
+    assert (await queue.shards()).shards == 5
     await sound(app, "mail")
 
 
@@ -235,7 +235,7 @@ async def test_code_that_asks_for_more_shards_grows_the_queue(
         return number
 
     await send_later.enqueue(1, tenant="new")
-    assert (await later.homes()).shards == 3
+    assert (await later.shards()).shards == 3
     assert (await queue.counts())["ready"] == 37
     await send.enqueue(2, tenant="new")  # the older program learns of it by itself
     assert (await queue.counts())["ready"] == 38
@@ -257,7 +257,7 @@ async def test_code_gets_no_shards_that_bounds_of_operators_cannot_be_divided_be
         await queue.reshard(3)
     newer = Faena("shop", valkey.url, namespace=namespace)
     later = newer.queue("mail", shards=3)
-    assert (await later.homes()).shards == 1
+    assert (await later.shards()).shards == 1
     assert "keeps 1 shards: max_running must leave" in caplog.text
     await newer.close()
 
@@ -271,10 +271,10 @@ async def test_shards_are_given_up_only_when_no_job_waits_there(app: Faena) -> N
 
     await send.enqueue_many([send.draft(1, tenant=tenant) for tenant in TENANTS])
     await eventually(lambda: is_still(queue))
-    before = await queue.homes()
+    before = await queue.shards()
     with pytest.raises(InvalidTransition, match="must stay 4 while jobs are live"):
         await queue.reshard(2)
-    assert await queue.homes() == before
+    assert await queue.shards() == before
     await queue.drain()
     assert (await queue.reshard(2)).shards == 2
     with pytest.raises(ConfigError, match="shards must be"):
@@ -299,7 +299,7 @@ async def test_a_server_that_lost_everything_is_told_where_the_queue_lived(
         receipts = [await send.enqueue(1, tenant=tenant) for tenant in TENANTS]
         for receipt in receipts:
             assert await receipt.handle.result("60s") == 1
-    view = await queue.homes()
+    view = await queue.shards()
     assert (view.shards, view.dedicated) == (3, ("t1",))
 
 
@@ -363,8 +363,8 @@ async def test_a_dedicated_tenant_takes_its_jobs_along_and_brings_them_back(
     late = await send.enqueue(900, tenant="acme", delay="1h")
     view = await acme.dedicate(by="ops")
     assert (view.is_dedicated, view.is_moving, view.live, view.weight) == (True, False, 121, 3)
-    homes = await queue.homes()
-    assert (homes.dedicated, homes.homes) == (("acme",), {"mail": 3, "mail/@acme": 121})
+    shards = await queue.shards()
+    assert (shards.dedicated, shards.jobs) == (("acme",), {"mail": 3, "mail/@acme": 121})
     more = await send.enqueue_many(range(120, 130), tenant="acme")
     await sound(app, "mail")
     assert await late.handle.state() == "delayed"
@@ -374,7 +374,7 @@ async def test_a_dedicated_tenant_takes_its_jobs_along_and_brings_them_back(
     assert seen == list(range(130))
     view = await acme.rejoin(by="ops")
     assert (view.is_dedicated, view.live, view.weight) == (False, 1, 3)
-    assert (await queue.homes()).homes == {"mail": 1}
+    assert (await queue.shards()).jobs == {"mail": 1}
     assert await first[0].handle.state() == "completed"
     await late.handle.promote()
     async with working():
@@ -418,7 +418,7 @@ async def test_ids_and_claims_count_while_a_tenant_moves_and_after(app: Faena) -
     await sound(app, "mail")
 
 
-async def test_shares_tell_of_a_home_that_was_given_up(app: Faena) -> None:
+async def test_shares_tell_of_a_shard_that_was_given_up(app: Faena) -> None:
     queue = app.queue("mail", fair=True)
 
     @queue.task
@@ -431,7 +431,7 @@ async def test_shares_tell_of_a_home_that_was_given_up(app: Faena) -> None:
     await queue.tenant("acme").rejoin()
     before, now = await queue.shares()
     assert Counter(before.given) + Counter(now.given) == {"acme": 5, "bolt": 5}
-    await queue.tenant("acme").dedicate()  # its home is there again, and counted once
+    await queue.tenant("acme").dedicate()  # its shard is there again, and counted once
     before, now = await queue.shares()
     assert Counter(before.given) + Counter(now.given) == {"acme": 5, "bolt": 5}
 
@@ -441,10 +441,10 @@ async def has_state(handle: Any, state: str) -> bool:
 
 
 async def is_still(queue: Any) -> bool:
-    return not (await queue.homes()).is_moving
+    return not (await queue.shards()).is_moving
 
 
-async def test_a_whole_order_has_one_home(app: Faena) -> None:
+async def test_a_whole_order_has_one_shard(app: Faena) -> None:
     queue = app.queue("mail", order="queue", fair=True)
     with pytest.raises(ConfigError, match="keeps one order for all"):
         await queue.tenant("acme").dedicate()
@@ -459,7 +459,7 @@ async def test_claims_that_a_tenant_left_behind_do_not_follow_it(app: Faena) -> 
     @queue.task
     async def send(number: int) -> None: ...
 
-    name = next(f"t{n}" for n in range(99) if shard_of(f"@t{n}", 2) == shard_of(f"@t{n}", 3) == 1)
+    name = next(f"t{n}" for n in range(99) if index_of(f"@t{n}", 2) == index_of(f"@t{n}", 3) == 1)
     await queue.configure(tenant_limits=[Limit("2/h")])
     await send.enqueue(0, tenant=name)
     await app.run_worker(until_empty=True)

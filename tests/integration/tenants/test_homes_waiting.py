@@ -1,4 +1,4 @@
-"""Queues in several homes: what is held in all of them, and changes that must wait."""
+"""Queues in several shards: what is held in all of them, and changes that must wait."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pytest
 from faena import Faena, Handle, RateLimited
 from faena.errors import InvalidTransition
 from faena.runtime.connections import Runtime
-from faena.sharding.table import shard_of
+from faena.sharding.table import index_of
 from tests._support.eventually import eventually
 from tests.integration.tenants.conftest import Working
 
 
-async def test_a_provider_that_asks_to_wait_is_heard_in_every_home(
+async def test_a_provider_that_asks_to_wait_is_heard_in_every_shard(
     app: Faena, working: Working
 ) -> None:
     queue = app.queue("mail", shards=2, concurrency=8)
@@ -27,12 +27,12 @@ async def test_a_provider_that_asks_to_wait_is_heard_in_every_home(
         return number
 
     await queue.tenant("own").dedicate()
-    assert shard_of("@t0", 2) != shard_of("@t2", 2)
+    assert index_of("@t0", 2) != index_of("@t2", 2)
     async with working():
         await send.enqueue(0, tenant="t0")
         runtime = await app.runtime()
-        for home in ("mail", "mail/1", "mail/@own"):
-            await eventually(lambda home=home: is_held(runtime, home))
+        for shard in ("mail", "mail/1", "mail/@own"):
+            await eventually(lambda shard=shard: is_held(runtime, shard))
         is_refused = False
         receipts = [await send.enqueue(1, tenant=tenant) for tenant in ("t0", "t2", "own")]
         await asyncio.sleep(0.2)
@@ -42,8 +42,8 @@ async def test_a_provider_that_asks_to_wait_is_heard_in_every_home(
             assert await receipt.handle.result("60s") == 1
 
 
-async def is_held(runtime: Runtime, home: str) -> bool:
-    return b"rate_limited" in (await runtime.engine.overview(home))[2]
+async def is_held(runtime: Runtime, shard: str) -> bool:
+    return b"rate_limited" in (await runtime.engine.overview(shard))[2]
 
 
 async def test_a_change_waits_for_another_no_longer_than_it_is_told_to(
@@ -68,10 +68,10 @@ async def test_a_change_waits_for_another_no_longer_than_it_is_told_to(
             with pytest.raises(InvalidTransition, match="own @acme"):
                 await queue.tenant("zen").dedicate(wait="50ms")
             assert (await acme.dedicate(wait="50ms")).is_moving  # it is what is under way
-        assert (await queue.homes()).change == "own @acme"
+        assert (await queue.shards()).change == "own @acme"
         gate.set()
         assert (await queue.reshard(2)).shards == 2
-    assert (await queue.homes()).dedicated == ("acme",)
+    assert (await queue.shards()).dedicated == ("acme",)
 
 
 async def is_running(handle: Handle[int]) -> bool:

@@ -1,4 +1,4 @@
-"""Operators whose program still knows the homes that a queue had before."""
+"""Operators whose program still knows the shards that a queue had before."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def another_program(valkey: Any, namespace: str, **options: Any) -> AsyncG
     await other.close()
 
 
-async def test_what_a_program_decides_that_knows_the_old_homes_counts_at_the_new_one(
+async def test_what_a_program_decides_that_knows_the_old_shards_counts_at_the_new_one(
     app: Faena, valkey: Any, namespace: str, working: Working
 ) -> None:
     queue = app.queue("mail", order="tenant")
@@ -64,7 +64,7 @@ async def test_holds_of_a_program_that_knows_fewer_shards_are_not_lost(
     assert [(await queue.tenant(tenant).view()).is_held for tenant in TENANTS] == [True] * 12
 
 
-async def test_a_pause_and_settings_that_meet_a_change_reach_the_new_homes(
+async def test_a_pause_and_settings_that_meet_a_change_reach_the_new_shards(
     app: Faena, valkey: Any, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue = app.queue("mail", fair=True)
@@ -73,13 +73,13 @@ async def test_a_pause_and_settings_that_meet_a_change_reach_the_new_homes(
         await known.counts()
 
         def meet(name: str, shards: int) -> None:
-            """The change comes when the call is on its way to the first home."""
+            """The change comes when the call is on its way to the first shard."""
             tell = getattr(engine, name)
 
-            async def tell_late(home: str, *args: Any) -> Any:
-                if home == "mail":
+            async def tell_late(shard: str, *args: Any) -> Any:
+                if shard == "mail":
                     await queue.reshard(shards)
-                return await tell(home, *args)
+                return await tell(shard, *args)
 
             monkeypatch.setattr(engine, name, tell_late)
 
@@ -87,20 +87,20 @@ async def test_a_pause_and_settings_that_meet_a_change_reach_the_new_homes(
         meet("configure", 3)
         meet("release", 4)
         await known.pause(reason="panic", by="Ana@example.org")
-        assert await holds_of_each(app) == {home: ["panic"] for home in ("mail", "mail/1")}
+        assert await holds_of_each(app) == {shard: ["panic"] for shard in ("mail", "mail/1")}
         await known.configure(max_running=7)
         runtime = await app.runtime()
-        for home in ("mail", "mail/1", "mail/2"):
-            assert pairs((await runtime.engine.overview(home))[3])["max_running"] == b"7"
+        for shard in ("mail", "mail/1", "mail/2"):
+            assert pairs((await runtime.engine.overview(shard))[3])["max_running"] == b"7"
         await known.resume(reason="panic")
         assert len(await holds_of_each(app)) == 4
         assert not any((await holds_of_each(app)).values())
 
 
 async def holds_of_each(app: Faena) -> dict[str, list[str]]:
-    """The reasons why each home is held."""
+    """The reasons why each shard is held."""
     runtime = await app.runtime()
     return {
-        home: list(pairs((await runtime.engine.overview(home))[2]))
-        for home in await runtime.estate.of("mail").names()
+        shard: list(pairs((await runtime.engine.overview(shard))[2]))
+        for shard in await runtime.routers.of("mail").names()
     }

@@ -246,5 +246,5 @@ async def test_a_tenant_of_any_queue_may_be_held_and_live_on_its_own(
     assert (await queue.tenant("zen").dedicate()).is_dedicated
     await send.enqueue_many(range(2), tenant="zen")
     await send.enqueue(1)
-    assert (await queue.homes()).dedicated == ("zen",)
+    assert (await queue.shards()).dedicated == ("zen",)
     assert Counter(results(await h.drain())) == {"acme": 2, "zen": 2, None: 1}

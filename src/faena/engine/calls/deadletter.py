@@ -1,4 +1,4 @@
-"""The scripts of the dead-letter desk, each one call to one home of a queue.
+"""The scripts of the dead-letter desk, each one call to one shard of a queue.
 
 What they mean for a whole app is `faena.deadletter`'s to know.
 """
@@ -83,7 +83,7 @@ class Slice(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """One home's part of the desk."""
+    """One shard's part of the desk."""
 
     now: int
     statuses: dict[str, int]
@@ -108,14 +108,14 @@ class Step(NamedTuple):
 
 
 class DeskCalls:
-    """The calls, for any home."""
+    """The calls, for any shard."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
 
     async def page(
         self,
-        home: str,
+        shard: str,
         wanted: Filter,
         *,
         after: Place,
@@ -126,21 +126,21 @@ class DeskCalls:
         """Dead jobs behind a place, and how far the look came."""
         bounds = ["" if bound is None else bound for bound in wanted[5:]]
         args = ["1" if is_reverse else "", looked, limit, *after, *bounds, *wanted[:5]]
-        score, job, is_over, flat = await self.engine.ask("desk", home, args)
+        score, job, is_over, flat = await self.engine.ask("desk", shard, args)
         found = [
             Found(Place(flat[i + 1].decode(), flat[i].decode()), read_record(flat[i + 2]))
             for i in range(0, len(flat), 3)
         ]
         return Slice(Place(score.decode(), job.decode()), is_over == 1, found)
 
-    async def records(self, home: str, ids: Sequence[str]) -> dict[str, Record]:
+    async def records(self, shard: str, ids: Sequence[str]) -> dict[str, Record]:
         """What the desk knows of jobs."""
-        packed = await self.engine.command("HMGET", home, "desk", *ids) if ids else []
+        packed = await self.engine.command("HMGET", shard, "desk", *ids) if ids else []
         return {job: read_record(one) for job, one in zip(ids, packed, strict=True) if one}
 
     async def revive(
         self,
-        home: str,
+        shard: str,
         decision: Decision,
         priority: int,
         jobs: Sequence[tuple[str, str]],
@@ -149,40 +149,40 @@ class DeskCalls:
     ) -> list[str]:
         """Retry (id, new id) pairs; for each OK, or the word that forbids it.
 
-        Raises HomesChanged, with nothing changed, when the homes are of another epoch.
+        Raises ShardsChanged, with nothing changed, when the shards are of another epoch.
         """
         flat = [part for pair in jobs for part in pair]
         args = [*_once("revive"), epoch or "", *decision, int(priority), *flat]
-        return texts(await self.engine.ask_declared("revive", home, args))
+        return texts(await self.engine.ask_declared("revive", shard, args))
 
     async def dismiss(
-        self, home: str, status: str, decision: Decision, ids: Sequence[str]
+        self, shard: str, status: str, decision: Decision, ids: Sequence[str]
     ) -> list[str]:
         """Discard or resolve jobs; for each OK, or the word that forbids it."""
         args = [*_once("dismiss"), status, *decision, *ids]
-        return texts(await self.engine.ask_declared("dismiss", home, args))
+        return texts(await self.engine.ask_declared("dismiss", shard, args))
 
-    async def numbers(self, home: str, *, new_us: int, due: int = 0) -> Numbers:
+    async def numbers(self, shard: str, *, new_us: int, due: int = 0) -> Numbers:
         """The desk in numbers; `new_us` says which deaths are new."""
-        reply = await self.engine.ask("desk_stats", home, [new_us, due])
+        reply = await self.engine.ask("desk_stats", shard, [new_us, due])
         now, statuses, oldest, new, groups, waiting, due_now = reply
         place = Place(oldest[1].decode(), oldest[0].decode()) if oldest else None
         return Numbers(now, pairs(statuses), place, new, groups, waiting, texts(due_now))
 
-    async def groups(self, home: str, limit: int) -> list[Any]:
+    async def groups(self, shard: str, limit: int) -> list[Any]:
         """The groups with the most pending jobs, unparsed."""
-        return list(await self.engine.ask("desk_groups", home, [limit]))
+        return list(await self.engine.ask("desk_groups", shard, [limit]))
 
-    async def alert(self, home: str, conditions: Mapping[str, str]) -> list[str]:
+    async def alert(self, shard: str, conditions: Mapping[str, str]) -> list[str]:
         """Tell of conditions unless it was done within the hour; which were told."""
         flat = [part for pair in conditions.items() for part in pair]
-        return texts(await self.engine.ask_declared("alert", home, flat))
+        return texts(await self.engine.ask_declared("alert", shard, flat))
 
     # -- redrives -------------------------------------------------------------------------------
 
     async def redrive(
         self,
-        home: str,
+        shard: str,
         redrive: str,
         call: tuple[str, str],
         priority: int,
@@ -195,7 +195,7 @@ class DeskCalls:
         `call` is the caller's name and the id of this call, which grows from one to the next.
         """
         args = [*call, epoch or "", redrive, int(priority), *ids]
-        reply = await self.engine.ask_declared("redrive", home, args)
+        reply = await self.engine.ask_declared("redrive", shard, args)
         if reply == [b"unknown"]:
             return None
         state, moved, wait_us, is_over, waiting, packed = reply
@@ -203,12 +203,12 @@ class DeskCalls:
         return Step(state.decode(), moved, wait_us, is_over == 1, waiting, record)
 
     async def redrives(
-        self, home: str, verb: str, redrive: str = "", begun: Mapping[str, Any] | None = None
+        self, shard: str, verb: str, redrive: str = "", begun: Mapping[str, Any] | None = None
     ) -> dict[str, dict[str, Any]]:
         """Redrives by id: all of them (list), or the one that was changed."""
         words = [redrive] if redrive else []
         packed = [_encode(begun)] if begun is not None else []
-        reply = await self.engine.ask_declared("redrives", home, [verb, *words, *packed])
+        reply = await self.engine.ask_declared("redrives", shard, [verb, *words, *packed])
         return {job: _redrive(one) for job, one in pairs(reply).items()}
 
 

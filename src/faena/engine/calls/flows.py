@@ -1,7 +1,7 @@
-"""The scripts that carry words between homes: letters, errands, flows and groups, each one call.
+"""Messages between shards, pending sends, flows and groups: each method is one call.
 
-A letter tells another home something and is read there once. An errand is a job that a flow or a
-group wants sent to a queue, or cancelled there. Who carries them is the postman's business.
+A message tells another shard something and is applied there once. A pending send is a job that a
+flow or a group wants sent to a queue, or cancelled there. `faena.flows.relay` carries both.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from faena.engine.envelope import Facts
 from faena.engine.scripts import pairs, texts
 from faena.engine.wire.wire import Argument
 
-LETTERS: Final = 50
-"""Letters, or errands, in one call."""
+MESSAGES: Final = 50
+"""Messages, or pending sends, in one call."""
 
 
-class Letter(NamedTuple):
+class Message(NamedTuple):
     """What lies in a stream."""
 
     id: str
     words: bytes
 
 
-class Errand(NamedTuple):
+class PendingSend(NamedTuple):
     """Something to be done in a queue."""
 
     name: str
@@ -52,54 +52,54 @@ class Errand(NamedTuple):
         return flow, name
 
 
-class Mail:
-    """The calls, for any home."""
+class FlowCalls:
+    """The calls, for any shard."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    # -- letters --------------------------------------------------------------------------------
+    # -- messages -------------------------------------------------------------------------------
 
-    async def addressees(self, home: str) -> list[str]:
-        """The queues that letters of a home wait for."""
-        return texts(await self._engine.command("SMEMBERS", home, "addressees"))
+    async def addressees(self, shard: str) -> list[str]:
+        """The queues that messages of a shard wait for."""
+        return texts(await self._engine.command("SMEMBERS", shard, "addressees"))
 
-    async def letters(self, home: str, to: str) -> list[Letter]:
-        """The oldest letters of a home to a queue."""
+    async def messages(self, shard: str, to: str) -> list[Message]:
+        """The oldest messages of a shard to a queue."""
         found = await self._engine.command(
-            "XRANGE", home, f"letters:{to}", "-", "+", "COUNT", LETTERS
+            "XRANGE", shard, f"letters:{to}", "-", "+", "COUNT", MESSAGES
         )
-        return [Letter(number.decode(), fields[1]) for number, fields in found]
+        return [Message(number.decode(), fields[1]) for number, fields in found]
 
-    async def receive(self, to: str, home: str, letters: Sequence[Letter]) -> bool:
-        """Have letters read, each once; whether there is something to carry from there now."""
-        flat: list[Argument] = [part for letter in letters for part in letter]
-        return await self._engine.ask("receive", to, [to, home, *flat]) == 1
+    async def receive(self, to: str, shard: str, messages: Sequence[Message]) -> bool:
+        """Have messages read, each once; whether there is something to carry from there now."""
+        flat: list[Argument] = [part for message in messages for part in message]
+        return await self._engine.ask("receive", to, [to, shard, *flat]) == 1
 
-    async def posted(self, home: str, to: str, last: str) -> int:
-        """Strike off what has arrived; how many letters are left."""
-        return int(await self._engine.ask("posted", home, [to, last]))
+    async def delivered(self, shard: str, to: str, last: str) -> int:
+        """Strike off what has arrived; how many messages are left."""
+        return int(await self._engine.ask("posted", shard, [to, last]))
 
-    # -- errands --------------------------------------------------------------------------------
+    # -- pending sends --------------------------------------------------------------------------
 
-    async def errands(self, queue: str, start: int) -> tuple[int, list[Errand]]:
+    async def pending_sends(self, queue: str, start: int) -> tuple[int, list[PendingSend]]:
         """The server's instant, and what is to be done, from a place in the list on."""
-        now, *found = await self._engine.ask("errands", queue, [start, LETTERS])
+        now, *found = await self._engine.ask("errands", queue, [start, MESSAGES])
         return int(now), [
-            Errand(name.decode(), to.decode(), job.decode(), made, inputs)
+            PendingSend(name.decode(), to.decode(), job.decode(), made, inputs)
             for name, to, job, made, inputs in found
         ]
 
     async def done(self, queue: str, names: Sequence[str]) -> None:
-        """Strike off errands."""
+        """Strike off pending sends."""
         if names:
             await self._engine.command("ZREM", queue, "errands", *names)
 
-    async def has_mail(self, home: str) -> bool:
+    async def has_outbox(self, shard: str) -> bool:
         """Whether anything waits to be carried."""
         return bool(
-            await self._engine.command("SCARD", home, "addressees")
-            or await self._engine.command("ZCARD", home, "errands")
+            await self._engine.command("SCARD", shard, "addressees")
+            or await self._engine.command("ZCARD", shard, "errands")
         )
 
     # -- flows ----------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from faena.engine.behalf import asking
 from faena.engine.calls.survey import Survey
 from faena.engine.engine import Engine
 from faena.engine.scripts import MOVED, UNCONFIGURED, texts
-from faena.errors import HomesChanged
+from faena.errors import ShardsChanged
 
 MOST: Final = 50
 """Schedules in one look."""
@@ -27,7 +27,7 @@ class Stored(NamedTuple):
     """The server's microseconds; None of one that is paused or over."""
 
 
-class Agenda(NamedTuple):
+class Due(NamedTuple):
     """What is due at a queue."""
 
     now: int
@@ -51,7 +51,7 @@ class Change(NamedTuple):
         return cls(expected, secrets.token_hex(8), record, due)
 
 
-class Shot(NamedTuple):
+class Firing(NamedTuple):
     """A job for an instant, and what was missed before it."""
 
     name: str
@@ -71,12 +71,12 @@ class Fired(NamedTuple):
     retry_us: int = 0
 
 
-async def agenda(engine: Engine, queue: str, declared: Sequence[str], skip: int = 0) -> Agenda:
+async def read_due(engine: Engine, queue: str, declared: Sequence[str], skip: int = 0) -> Due:
     """What is due now, but for the first so many; and which declared schedules are not there."""
     args = ["due", skip, MOST, *declared]
     now, next_at, found, missing = await engine.ask("agenda", queue, args)
     rows = [_stored(*found[i : i + 3]) for i in range(0, len(found), 3)]
-    return Agenda(int(now), _instant(next_at), rows, texts(missing))
+    return Due(int(now), _instant(next_at), rows, texts(missing))
 
 
 async def read(engine: Engine, queue: str, names: Sequence[str]) -> tuple[int, dict[str, Stored]]:
@@ -103,33 +103,41 @@ async def write(engine: Engine, queue: str, name: str, change: Change) -> bool:
 
 async def fire(
     engine: Engine,
-    home: str,
-    shot: Shot,
+    shard: str,
+    firing: Firing,
     change: Change | None,
     *,
     epoch: int,
     is_known: bool = True,
 ) -> Fired:
-    """Take in the job and write the record, where it is at this home too.
+    """Take in the job and write the record, where it is at this shard too.
 
-    Raises HomesChanged, with nothing done, when the job does not live here any more. A home that is
-    not `is_known` among the queue's is not declared anew.
+    Raises ShardsChanged, with nothing done, when the job no longer belongs here. A shard that is
+    not `is_known` among the queue's is not declared again.
     """
     args = [
-        *(secrets.token_hex(8), "fire", epoch or "", shot.name, shot.instant, shot.id, shot.spec),
-        *(" ".join(shot.missed), shot.number),
+        *(
+            secrets.token_hex(8),
+            "fire",
+            epoch or "",
+            firing.name,
+            firing.instant,
+            firing.id,
+            firing.spec,
+        ),
+        *(" ".join(firing.missed), firing.number),
         *(_flat(change) if change else ("", "", "", "")),
     ]
     ask = engine.ask_declared if is_known else engine.ask
-    outcome, *rest = await ask("fire", home, args)
+    outcome, *rest = await ask("fire", shard, args)
     if outcome in {MOVED, UNCONFIGURED}:
-        raise HomesChanged("the home of the schedule's job is gone", op="fire")
+        raise ShardsChanged("the shard of the schedule's job is gone", op="fire")
     return Fired(outcome.decode(), *(int(number) for number in rest))
 
 
-async def forget(engine: Engine, home: str, name: str) -> None:
-    """Forget what was fired at a home, of a schedule that is no more."""
-    await engine.command("HDEL", home, "fired", name)
+async def forget(engine: Engine, shard: str, name: str) -> None:
+    """Forget what was fired at a shard, of a schedule that is no more."""
+    await engine.command("HDEL", shard, "fired", name)
 
 
 def _flat(change: Change) -> Sequence[str | bytes | int]:

@@ -1,6 +1,6 @@
-"""The scripts that move lanes from one home of a queue to another, each one call.
+"""The scripts that move lanes from one shard of a queue to another, each one call.
 
-What they mean for a whole queue, and in which order they must be called, is the steward's to know.
+What they mean for a whole queue, and the order of calls, is in `faena.sharding.relocation`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from faena.engine.engine import Engine
 from faena.engine.scripts import pairs, texts
-from faena.errors import HomesChanged
+from faena.errors import ShardsChanged
 
 LANES: Final = 200
 """Lanes in one call."""
@@ -20,7 +20,7 @@ JOBS: Final = 30
 
 T = TypeVar("T")
 
-_ROLL: Final = 200
+_SCAN: Final = 200
 _LOCK_MS: Final = 10_000
 
 
@@ -50,8 +50,8 @@ class Known(NamedTuple):
     """Empty when it is another job, which holds the claim."""
 
 
-class Moving:
-    """The calls, for any home."""
+class TransferCalls:
+    """The calls, for any shard."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -59,7 +59,7 @@ class Moving:
     # -- the table ------------------------------------------------------------------------------
 
     async def table(self, queue: str) -> dict[str, str]:
-        """Everything the first home says of the homes."""
+        """Everything the first shard says of the shards."""
         reply = await self._engine.command("HGETALL", queue, "homes")
         return {name: value.decode() for name, value in pairs(reply).items()}
 
@@ -69,7 +69,7 @@ class Moving:
         return reply[:1] != [b"STALE"]
 
     async def left(self, queue: str) -> list[str]:
-        """Homes that were given up within the last hour."""
+        """Shards that were given up within the last hour."""
         return texts(await self._engine.command("ZRANGE", queue, "left", 0, -1))
 
     async def lock(self, queue: str, owner: str) -> bool:
@@ -86,100 +86,106 @@ class Moving:
         if await self._engine.command("GET", queue, "steward") == owner.encode():
             await self._engine.command("DEL", queue, "steward")
 
-    async def server(self, home: str) -> bytes:
-        """Which run of which server has a home. A cursor of one means nothing to another."""
-        info = await self._engine.info(home, "server")
+    async def server(self, shard: str) -> bytes:
+        """Which run of which server has a shard. A cursor of one means nothing to another."""
+        info = await self._engine.info(shard, "server")
         return info.partition(b"run_id:")[2].split()[0]
 
-    async def steady(self, home: str, look: Callable[[], Awaitable[T]]) -> T:
-        """What a look at the whole of a home comes to, done again where its server began anew."""
+    async def steady(self, shard: str, look: Callable[[], Awaitable[T]]) -> T:
+        """What a look at the whole of a shard comes to, done again where its server began anew."""
         while True:
-            server = await self.server(home)
+            server = await self.server(shard)
             found = await look()
-            if await self.server(home) == server:
+            if await self.server(shard) == server:
                 return found
 
-    async def place(self, home: str, fields: Mapping[str, str]) -> None:
-        """Tell a home its epoch and its part of the whole."""
+    async def place(self, shard: str, fields: Mapping[str, str]) -> None:
+        """Tell a shard its epoch and its part of the whole."""
         flat = [part for pair in fields.items() for part in pair]
-        await self._engine.ask("configure", home, ["declare", *flat])
+        await self._engine.ask("configure", shard, ["declare", *flat])
 
-    async def claims(self, home: str, per_us: int) -> list[Claims]:
-        """What a home has claimed in a window of the queue's limit, oldest first."""
-        entries = texts(await self._engine.command("LRANGE", home, f"window:{per_us}", 0, -1))
+    async def claims(self, shard: str, per_us: int) -> list[Claims]:
+        """What a shard has claimed in a window of the queue's limit, oldest first."""
+        entries = texts(await self._engine.command("LRANGE", shard, f"window:{per_us}", 0, -1))
         parts = (entry.split(" ") for entry in entries)
         return [Claims(int(instant), int(number)) for instant, number in parts]
 
-    async def burden(self, home: str, epoch: int, per_us: int, claims: Sequence[Claims]) -> None:
-        """Have a home count claims that others have made."""
+    async def add_claims(
+        self, shard: str, epoch: int, per_us: int, claims: Sequence[Claims]
+    ) -> None:
+        """Have a shard count claims that others have made."""
         flat = [part for one in claims for part in one]
-        _check_fresh(await self._engine.ask("burden", home, [epoch, per_us, *flat]))
+        _check_fresh(await self._engine.ask("burden", shard, [epoch, per_us, *flat]))
 
     # -- lanes ----------------------------------------------------------------------------------
 
-    async def depart(self, home: str, epoch: int, lanes: Sequence[str]) -> tuple[str, list[bytes]]:
+    async def freeze_out(
+        self, shard: str, epoch: int, lanes: Sequence[str]
+    ) -> tuple[str, list[bytes]]:
         """Serve lanes no more; the last stamp and what was decided for each of them."""
-        stamp, *baggage = await self._engine.ask("depart", home, [epoch, *lanes])
+        stamp, *snapshots = await self._engine.ask("depart", shard, [epoch, *lanes])
         _check_fresh(stamp)
-        return stamp.decode(), baggage
+        return stamp.decode(), snapshots
 
-    async def expect(self, home: str, epoch: int, stamp: str, lanes: Mapping[str, bytes]) -> None:
+    async def freeze_in(
+        self, shard: str, epoch: int, stamp: str, lanes: Mapping[str, bytes]
+    ) -> None:
         """Let lanes wait here until they are admitted."""
         flat = [part for pair in lanes.items() for part in pair]
-        _check_fresh(await self._engine.ask("expect", home, [epoch, stamp, *flat]))
+        _check_fresh(await self._engine.ask("expect", shard, [epoch, stamp, *flat]))
 
-    async def seal(self, home: str, epoch: int) -> None:
+    async def seal(self, shard: str, epoch: int) -> None:
         """Let no further lane move for this epoch."""
-        await self._engine.ask("seal", home, [epoch])
+        await self._engine.ask("seal", shard, [epoch])
 
-    async def admit(self, home: str, why: str, epoch: int, lanes: Sequence[str]) -> list[str]:
+    async def thaw(self, shard: str, why: str, epoch: int, lanes: Sequence[str]) -> list[str]:
         """Serve lanes that came `in`, or forget those that went `out`; or only `look`.
 
         Those that come `early`, while jobs of theirs run elsewhere, are served unless an order or a
         maximum forbids it. Returns those that are still there.
         """
-        return texts(await self._engine.ask("admit", home, [why, epoch, *lanes]))
+        return texts(await self._engine.ask("admit", shard, [why, epoch, *lanes]))
 
     # -- jobs -----------------------------------------------------------------------------------
 
-    async def roll(self, home: str, lane: str) -> AsyncIterator[list[tuple[str, str]]]:
+    async def scan(self, shard: str, lane: str) -> AsyncIterator[list[tuple[str, str]]]:
         """Every job with its lane, or those of one lane; one that is there all the time is told."""
         cursor = "0"
         while True:
-            cursor, *flat = texts(await self._engine.ask("roll", home, [cursor, _ROLL, lane]))
+            cursor, *flat = texts(await self._engine.ask("roll", shard, [cursor, _SCAN, lane]))
             if flat:
                 yield list(zip(flat[::2], flat[1::2], strict=True))
             if cursor == "0":
                 return
 
     async def take_out(
-        self, home: str, to: str, arrived: int, ids: Sequence[str], *, epoch: int = 0
+        self, shard: str, to: str, arrived: int, ids: Sequence[str], *, epoch: int = 0
     ) -> Batch:
         """The batch that is on its way, after that of number `arrived`."""
         args = [to, arrived, epoch, *ids]
-        number, jobs, looked = await self._engine.ask("export", home, args)
+        number, jobs, looked = await self._engine.ask("export", shard, args)
         _check_fresh(number)
         return Batch(number, jobs, looked)
 
-    async def under_way(self, home: str) -> list[str]:
-        """The homes to which batches are on their way, or were when somebody last looked."""
-        return texts(await self._engine.command("HKEYS", home, "outbox"))
+    async def under_way(self, shard: str) -> list[str]:
+        """The shards to which batches are on their way, or were when somebody last looked."""
+        return texts(await self._engine.command("HKEYS", shard, "outbox"))
 
-    async def take_in(self, home: str, source: str, batch: Batch) -> int:
+    async def take_in(self, shard: str, source: str, batch: Batch) -> int:
         """Have a batch arrive, once; how many jobs came."""
         args = [source, batch.number, batch.jobs]
-        return int((await self._engine.ask_declared("import", home, args))[0])
+        return int((await self._engine.ask_declared("import", shard, args))[0])
 
-    async def vacate(self, home: str, epoch: int) -> bool:
-        """Give up a home that a change has emptied; False when it is not empty, or needed again."""
-        return bool(await self._engine.ask("vacate", home, [epoch]) == b"OK")
+    async def retire(self, shard: str, epoch: int) -> bool:
+        """Give up a shard that a change has emptied; False when it is in use again."""
+        return bool(await self._engine.ask("vacate", shard, [epoch]) == b"OK")
 
     async def known(
-        self, home: str, to: str, wanted: Sequence[tuple[str, str, str]]
+        self, shard: str, to: str, wanted: Sequence[tuple[str, str, str]]
     ) -> list[Known | None]:
         """For each (id, mode, hash): the job that one sent to `to` would be a duplicate of."""
         flat = [part for one in wanted for part in one]
-        reply: list[Any] = await self._engine.ask("known", home, [to, *flat])
+        reply: list[Any] = await self._engine.ask("known", shard, [to, *flat])
         return [
             Known(reply[i].decode(), reply[i + 1].decode(), reply[i + 2]) if reply[i] else None
             for i in range(0, len(reply), 3)
@@ -188,4 +194,4 @@ class Moving:
 
 def _check_fresh(answer: bytes | int) -> None:
     if answer == b"STALE":
-        raise HomesChanged("another program has moved on with the change", op="move")
+        raise ShardsChanged("another program has moved on with the change", op="move")

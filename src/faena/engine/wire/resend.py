@@ -26,7 +26,7 @@ from faena.errors import StoreUnavailable
 _CLOSED = "the connection to the broker has been closed by this program"
 
 
-class Courier:
+class Resender:
     """Takes requests to the node they belong to, through whatever happens on the way."""
 
     def __init__(

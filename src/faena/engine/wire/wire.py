@@ -4,7 +4,7 @@ A `Wire` sends scripts and commands to whichever server answers for a key, and s
 whatever servers do: restarts, failovers, moved slots, lost scripts, sockets that went dead without
 a word.
 
-    run, run_and_wait, call  →  courier (patience) → topology (which node) → pool → link
+    run, run_and_wait, call  →  resender (patience) → topology (which node) → pool → link
     block_pop                →  blocker: links that only wait
     listen                   →  subscription: a link that only hears
 
@@ -27,7 +27,7 @@ from faena.engine.wire.blocker import Blocker
 from faena.engine.wire.dialer import Dialer
 from faena.engine.wire.link import Link, pack
 from faena.engine.wire.request import Argument, Dialect, Key, Request, Script
-from faena.engine.wire.resend import Courier
+from faena.engine.wire.resend import Resender
 from faena.engine.wire.subscription import Subscription
 from faena.engine.wire.tail import Tail
 from faena.engine.wire.topology import open_topology, slot_of
@@ -55,7 +55,7 @@ class Wire:
         self._is_cluster = address.kind == "cluster"
         self._dialer = Dialer(address, client_name=client_name, timeout_s=call_timeout_s)
         self._topology = open_topology(address, self._dialer, on_switch=self._drop, jitter=jitter)
-        self._courier = Courier(
+        self._resender = Resender(
             address,
             self._topology,
             self._dialer,
@@ -86,7 +86,7 @@ class Wire:
             slot=self._slot(key),
             node=node,
         )
-        return self._courier.deliver(request, patience_s)
+        return self._resender.deliver(request, patience_s)
 
     def run(
         self,
@@ -113,7 +113,7 @@ class Wire:
             script=script,
             dialect=self._dialect,
         )
-        return self._courier.deliver(request, patience_s)
+        return self._resender.deliver(request, patience_s)
 
     def push(
         self, data: bytes, replies: int, key: Key, patience_s: float
@@ -124,7 +124,7 @@ class Wire:
         nothing came back.
         """
         timeout_s = min(self._call_timeout_s, patience_s)
-        return self._courier.hand_over(data, replies, self._slot(key), timeout_s)
+        return self._resender.hand_over(data, replies, self._slot(key), timeout_s)
 
     async def run_and_wait(
         self,
@@ -156,7 +156,7 @@ class Wire:
             script=script,
             dialect=self._dialect,
         )
-        reply, fenced, *waited = await self._courier.deliver(request, patience_s)
+        reply, fenced, *waited = await self._resender.deliver(request, patience_s)
         if isinstance(fenced, hiredis.ReplyError):
             waited = [fenced] * len(waited)
         return reply, [faults.as_value(wait, where=self.address, op=script.name) for wait in waited]
@@ -218,7 +218,7 @@ class Wire:
     @property
     def is_closed(self) -> bool:
         """Whether this program has closed it for good."""
-        return self._courier.is_closed
+        return self._resender.is_closed
 
     @property
     def is_plain(self) -> bool:
@@ -227,16 +227,16 @@ class Wire:
 
     async def nodes(self, patience_s: float = 0.0) -> tuple[Node, ...]:
         """The primaries: one, or all of a cluster."""
-        return await self._courier.search(self._call_timeout_s, patience_s)
+        return await self._resender.search(self._call_timeout_s, patience_s)
 
     async def rebuild(self) -> None:
         """Drop every connection, in use or not, and find the servers again."""
         self._drop()
-        await self._courier.look(self._call_timeout_s)
+        await self._resender.look(self._call_timeout_s)
 
     async def close(self) -> None:
         """Drop every connection for good; requests in flight fail."""
-        self._courier.close()
+        self._resender.close()
         await self._blocker.close()
         await self._topology.close()
         for subscription in tuple(self._subscriptions):
@@ -245,7 +245,7 @@ class Wire:
         await asyncio.sleep(0)  # the transports tell their links about the end in the next turn
 
     def _drop(self) -> None:
-        self._courier.drop()
+        self._resender.drop()
         self._blocker.drop()
         for subscription in self._subscriptions:
             subscription.reset()

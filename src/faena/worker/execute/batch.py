@@ -28,7 +28,7 @@ class Place(Protocol):
 
 
 class Host(Protocol):
-    """Who runs the attempts that meet in a batch, those of one home."""
+    """Who runs the attempts that meet in a batch, those of one shard."""
 
     def call_begins(self, attempt: Attempt, timeout_s: float) -> None:
         """The attempt's time limit and its lease count from now."""

@@ -3,7 +3,7 @@
 Each attempt comes by itself, through the middleware around it, and waits here for its ending. A
 batch is called when it is full, when its first job has waited long enough (a timer is set when that
 one comes, and nothing looks meanwhile), or when jobs that wait have taken all slots. Shards of a
-queue, whose slots are one pool, fill batches together; a tenant's own home fills its own.
+queue, whose slots are one pool, fill batches together; a tenant's own shard fills its own.
 
 A worker that stops hands back what still waits. What is under way ends as any handler does.
 """
@@ -28,7 +28,7 @@ _IN_TIME = 0.8
 
 
 class Door:
-    """Between the executor of one home and the batches of its pool."""
+    """Between the executor of one shard and the batches of its pool."""
 
     executor: Executor
 
@@ -77,7 +77,7 @@ class Gatherer:
         most: int = sys.maxsize,
         on_begin: Callable[[Attempt], None] = lambda _: None,
     ) -> Door:
-        """A place for the attempts of one home, whose pool has `most` slots.
+        """A place for the attempts of one shard, whose pool has `most` slots.
 
         `on_begin` is told of each attempt when its call begins.
         """

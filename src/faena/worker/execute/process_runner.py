@@ -143,7 +143,7 @@ _post: list[_Post] = []  # set once per child, before any call
 
 
 def begin(path: str, parent: int) -> None:
-    """Prepare a child: its notes' way home, and an end when its worker dies."""
+    """Prepare a child: its notes' way shard, and an end when its worker dies."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is the worker's to handle
     _post.append(_Post(path))
     threading.Thread(target=_follow, args=(parent,), daemon=True).start()

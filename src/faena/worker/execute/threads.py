@@ -70,7 +70,7 @@ def _raise_in(thread: int, error: type[BaseException] | None) -> None:
     )
 
 
-class _Errand(NamedTuple):
+class _Work(NamedTuple):
     """A call on its way to a thread, and who waits for it."""
 
     call: _Call
@@ -94,7 +94,7 @@ class Threads:
         self._size = size
         self._started = 0
         self._busy = 0
-        self._errands: SimpleQueue[_Errand | None] = SimpleQueue()
+        self._calls: SimpleQueue[_Work | None] = SimpleQueue()
 
     def allow(self, size: int) -> None:
         """Let there be so many; those that have been started stay."""
@@ -108,7 +108,7 @@ class Threads:
         if self._started <= self._busy and self._started < self._size:
             self._start()
         self._busy += 1
-        self._errands.put(_Errand(under_way, copy_context(), result))
+        self._calls.put(_Work(under_way, copy_context(), result))
         return result, under_way.interrupt
 
     def _start(self) -> None:
@@ -117,13 +117,11 @@ class Threads:
         self._started += 1
 
     def _serve(self) -> None:
-        while (errand := self._errands.get()) is not None:
-            ending = errand.perform()
+        while (call := self._calls.get()) is not None:
+            ending = call.perform()
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-                errand.result.get_loop().call_soon_threadsafe(
-                    self._hand_over, errand.result, *ending
-                )
-            del errand, ending  # an idle thread keeps nothing of its last job
+                call.result.get_loop().call_soon_threadsafe(self._hand_over, call.result, *ending)
+            del call, ending  # an idle thread keeps nothing of its last job
 
     def _hand_over(
         self, result: asyncio.Future[Any], value: Any, error: BaseException | None
@@ -139,7 +137,7 @@ class Threads:
     def close(self) -> None:
         """Let idle threads go; one that is stuck must not keep the process."""
         with contextlib.suppress(Empty):
-            while (errand := self._errands.get_nowait()) is not None:
-                errand.result.cancel()
+            while (call := self._calls.get_nowait()) is not None:
+                call.result.cancel()
         for _ in range(self._started):
-            self._errands.put(None)
+            self._calls.put(None)

@@ -1,6 +1,6 @@
-"""The waker of a worker with a single home to serve: it sends the next claim ahead of the work.
+"""Waits for work where a worker serves one shard: the next claim is sent ahead of the work.
 
-The claim lies on the server behind a wait for the home's wake marker and runs the moment the wait
+The claim lies on the server behind a wait for the shard's wake marker and runs the moment the wait
 ends, so that a job reaches an idle worker in one trip. Its slots are reserved while it waits. A
 claim whose fate is unknown (the connection broke, or the worker stops) is asked for again under its
 name: either it ran, and this is its answer, or it runs now.
@@ -21,7 +21,7 @@ _BLOCK_S = 2.0
 _BACK_OFF_S = 0.5
 
 
-class Lookout:
+class EagerClaim:
     """Waits for work on behalf of one fetcher."""
 
     def __init__(self, engine: Engine, fetcher: Fetcher, worker: str, calls: CallIds) -> None:
@@ -52,7 +52,12 @@ class Lookout:
         fetcher, self._is_answered = self._fetcher, False
         try:
             await self._engine.exchange_when_woken(
-                fetcher.home, self._caller, self._worker, turn, _BLOCK_S, partial(self._begin, turn)
+                fetcher.shard,
+                self._caller,
+                self._worker,
+                turn,
+                _BLOCK_S,
+                partial(self._begin, turn),
             )
             if not self._is_answered:
                 self._begin(turn, await fetcher.ask(self._caller, turn))

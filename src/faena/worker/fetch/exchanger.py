@@ -1,4 +1,4 @@
-"""Asks for exchanges of a home until they are answered.
+"""Asks for exchanges of a shard until they are answered.
 
 A turn that is not answered is sent again under its name. A script that fails has changed nothing,
 and would fail again with the same jobs: they are settled one by one, so that none suffers for
@@ -23,13 +23,13 @@ _BACK_OFF_S = 1.0
 _log = logging.getLogger("faena.worker")
 
 
-class Asker:
-    """The exchanges of one home."""
+class Exchanger:
+    """The exchanges of one shard."""
 
-    def __init__(self, engine: Engine, worker: str, home: str, calls: Callable[[], str]) -> None:
+    def __init__(self, engine: Engine, worker: str, shard: str, calls: Callable[[], str]) -> None:
         self._engine = engine
         self._worker = worker
-        self._home = home
+        self._shard = shard
         self._calls = calls
 
     async def ask(self, caller: str, turn: Turn) -> Exchanged:
@@ -40,7 +40,7 @@ class Asker:
                 exchanged = await self._run(caller, turn)
                 return exchanged._replace(lost=lost + exchanged.lost) if lost else exchanged
             except ScriptError:
-                _log.exception("home %s: an exchange failed; trying again", self._home)
+                _log.exception("shard %s: an exchange failed; trying again", self._shard)
             if turn.settled:
                 lost = await self._settle_apart(caller, turn)
                 turn = turn._replace(settled=())
@@ -51,15 +51,15 @@ class Asker:
         """Ask until the script has run, or has failed."""
         while True:
             try:
-                return await self._engine.exchange(self._home, caller, self._worker, turn)
+                return await self._engine.exchange(self._shard, caller, self._worker, turn)
             except ScriptError:
                 raise
             except StoreUnavailable as error:
                 if self._engine.wire.is_closed:
                     raise  # by this program: nobody will open it again
-                _log.warning("home %s: %s; trying again", self._home, error)
+                _log.warning("shard %s: %s; trying again", self._shard, error)
             except FaenaError:
-                _log.exception("home %s: an exchange was refused; trying again", self._home)
+                _log.exception("shard %s: an exchange was refused; trying again", self._shard)
             await asyncio.sleep(_BACK_OFF_S)
 
     async def _settle_apart(self, caller: str, turn: Turn) -> list[str]:

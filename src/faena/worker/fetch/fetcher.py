@@ -1,9 +1,9 @@
-"""Keeps a home's slots full: settles what has ended and claims what comes next, in one call.
+"""Keeps a shard's slots full: settles what has ended and claims what comes next, in one call.
 
-A home is what the engine takes for a queue: the queue itself, a shard of it, a tenant's own.
+A shard is what the engine takes for a queue: the queue itself, a shard of it, a tenant's own.
 
 While a call is in flight ended jobs pile up for the next one, so batches grow with the load by
-themselves. A home with many slots has two calls in flight, each for half of them: the server works
+themselves. A shard with many slots has two calls in flight, each for half of them: the server works
 on one while this process runs the jobs of the other. Never is more claimed than there are slots.
 
 A turn that is not answered is sent again under its name until it is: no settlement is dropped, and
@@ -30,7 +30,7 @@ from faena.worker.execute.attempt import Attempt, Stop
 from faena.worker.execute.executor import Executor
 from faena.worker.execute.log_lines import tell_losses
 from faena.worker.execute.notes import QueueNotes
-from faena.worker.fetch.exchanger import Asker
+from faena.worker.fetch.exchanger import Exchanger
 from faena.worker.fetch.pace import Pace
 from faena.worker.fetch.samples import Samples
 from faena.worker.fetch.slots import Slots
@@ -65,7 +65,7 @@ class Shared:
     calls: CallIds
     pace: Pace
     sweep_s: Callable[[], float]
-    """How long until the next sweep: the longer, the more homes there are to sweep."""
+    """How long until the next sweep: the longer, the more shards there are to sweep."""
     least_lease_us: int
     """Three beats: a lease shortened at run time must still outlive the heartbeat's pace."""
     about: str = field(default_factory=about_this_process)
@@ -73,19 +73,19 @@ class Shared:
 
 
 class Fetcher:
-    """The exchange loop of one home."""
+    """The exchange loop of one shard."""
 
-    def __init__(self, shared: Shared, home: str, options: QueueOptions, notes: QueueNotes) -> None:
-        self.home = home
-        self._queue = queue_of(home)
-        self._options = options
-        self._notes = notes
-        self.ask = Asker(shared.engine, shared.worker, home, shared.calls).ask
+    def __init__(
+        self, shared: Shared, shard: str, options: QueueOptions, notes: QueueNotes
+    ) -> None:
+        self.shard = shard
+        self._queue = queue_of(shard)
+        self._options, self._notes = options, notes
+        self.ask = Exchanger(shared.engine, shared.worker, shard, shared.calls).ask
         """Ask for a turn until there is an answer."""
         self._slots = shared.slots
         self._leases = shared.leases
-        self._calls = shared.calls
-        self._pace = shared.pace
+        self._calls, self._pace = shared.calls, shared.pace
         self._sweep_s, self._about = shared.sweep_s, shared.about
         self._renew, self._least_lease_us = shared.engine.renew, shared.least_lease_us
         self._channels = 2 if options.concurrency >= _TWO_CHANNELS_FROM else 1
@@ -111,8 +111,8 @@ class Fetcher:
         self.answered_at = time.monotonic()
         """When an exchange was last answered; the watchdog watches it."""
         self.on_idle: Callable[[], None] = lambda: None
-        self.on_mail: Callable[[str], None] = lambda _: None
-        """Told of the home when something waits there to be carried to others."""
+        self.on_outbox: Callable[[str], None] = lambda _: None
+        """Told of the shard when something waits there to be carried to others."""
         self.executor: Executor
 
     # -- told by others -------------------------------------------------------------------------
@@ -126,7 +126,7 @@ class Fetcher:
     def close(self) -> None:
         """Claim nothing more; end when everything is settled."""
         self.is_closing = True
-        self._slots.want(self.home, is_hungry=False)
+        self._slots.want(self.shard, is_hungry=False)
         self._news.set()
 
     def reopen(self) -> bool:
@@ -143,7 +143,7 @@ class Fetcher:
         elif isinstance(outcome, Snoozed):
             self._samples.parked += 1
         if outcome is None:
-            self._leases.end(self.home, claim.id, claim.lease)
+            self._leases.end(self.shard, claim.id, claim.lease)
         elif self._notes.has(claim.id):
             self._in_background(self._settle_after_notes(claim, outcome))
         else:
@@ -151,13 +151,13 @@ class Fetcher:
 
     def slot_freed(self) -> None:
         """A handler has really ended."""
-        self._slots.give(self.home)
+        self._slots.give(self.shard)
         self._news.set()
 
     def keep(self, attempt: Attempt) -> None:
         """Hold the lease of an attempt whose time counts anew."""
         until = attempt.started + attempt.timeout_s + _GRACE_S
-        self._leases.take(self.home, attempt.claim.lease, [(attempt.claim.id, until)])
+        self._leases.take(self.shard, attempt.claim.lease, [(attempt.claim.id, until)])
 
     def room_made(self) -> None:
         """There may be slots again after a refusal."""
@@ -181,7 +181,7 @@ class Fetcher:
     # -- the loop -------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Serve the home until it is closed and everything is settled."""
+        """Serve the shard until it is closed and everything is settled."""
         async with asyncio.TaskGroup() as group:
             for _ in range(self._channels):
                 group.create_task(self._serve(self._calls()))
@@ -271,13 +271,13 @@ class Fetcher:
         return self._take(self._share)
 
     def _take(self, most: int) -> int:
-        want = self._slots.take(self.home, min(most, self._batch, self._pace.room()))
+        want = self._slots.take(self.shard, min(most, self._batch, self._pace.room()))
         self._pace.reserve(want)
         return want
 
     def _is_worth_it(self) -> bool:
         """Whether a second call would carry enough; little things wait for the first to return."""
-        return self._slots.free(self.home) * 4 >= self._options.concurrency
+        return self._slots.free(self.shard) * 4 >= self._options.concurrency
 
     # -- the answer -----------------------------------------------------------------------------
 
@@ -293,18 +293,18 @@ class Fetcher:
 
     def _note(self, turn: Turn, exchanged: Exchanged) -> None:
         self.answered_at = time.monotonic()
-        self._leases.settled(self.home, turn.settled)
+        self._leases.settled(self.shard, turn.settled)
         tell_losses(self._queue, exchanged)
         claimed = exchanged.claimed
         if len(claimed) < turn.want:
-            self._slots.give_back(self.home, turn.want - len(claimed))
+            self._slots.give_back(self.shard, turn.want - len(claimed))
         self._pace.settle(turn.want, len(claimed))
         self._spare.discard(turn.call)
         self.is_hungry = exchanged.more or (turn.want > 0 and len(claimed) == turn.want)
-        self._slots.want(self.home, is_hungry=self.is_hungry and not self.is_closing)
+        self._slots.want(self.shard, is_hungry=self.is_hungry and not self.is_closing)
         self._schedule(exchanged)
-        if exchanged.has_mail:
-            self.on_mail(self.home)
+        if exchanged.has_outbox:
+            self.on_outbox(self.shard)
         self._samples.waited(_waits_us(exchanged, self._options))
         self._news.set()
 
@@ -321,7 +321,7 @@ class Fetcher:
         """What another has by now would run beside it, or out of order."""
         leases = {claim.id: claim.lease for claim in exchanged.claimed}
         try:
-            lost, _ = await self._renew(self.home, [*leases.items()], self._least_lease_us)
+            lost, _ = await self._renew(self.shard, [*leases.items()], self._least_lease_us)
         except FaenaError as error:
             _log.warning("queue %s: jobs claimed long ago are left: %s", self._queue, error)
             lost = [*leases]
@@ -339,14 +339,14 @@ class Fetcher:
         running = self.executor.running
         begun = [attempt for claim in claimed if (attempt := running.get(claim.id))]
         held = [(attempt.claim.id, over + attempt.timeout_s) for attempt in begun]
-        self._leases.take(self.home, claimed[0].lease, held)
+        self._leases.take(self.shard, claimed[0].lease, held)
 
     def _part_with(self, claimed: list[Claim]) -> None:
         """A job claimed again while this worker still held it was lost: the old attempt must end.
 
         The worker froze past its lease, and claims before its heartbeat hears of the loss.
         """
-        for job_id, former in self._leases.held(self.home, [claim.id for claim in claimed]):
+        for job_id, former in self._leases.held(self.shard, [claim.id for claim in claimed]):
             self.stop_job(job_id, Stop.LOST, former)
 
     def _schedule(self, exchanged: Exchanged) -> None:
@@ -364,14 +364,14 @@ class Fetcher:
         """Tell a running job to stop; with a lease, only the attempt that runs under it."""
         self.executor.stop(job_id, why, lease)
         if why is Stop.LOST and lease is not None:
-            if self._leases.lease_of(self.home, job_id) == lease:
+            if self._leases.lease_of(self.shard, job_id) == lease:
                 self._notes.drop(job_id)
-            self._leases.end(self.home, job_id, lease)
+            self._leases.end(self.shard, job_id, lease)
 
 
-def queue_of(home: str) -> str:
-    """The queue that a home belongs to, which is what handlers and logs know."""
-    return home.partition("/")[0]
+def queue_of(shard: str) -> str:
+    """The queue that a shard belongs to, which is what handlers and logs know."""
+    return shard.partition("/")[0]
 
 
 def _waits_us(exchanged: Exchanged, options: QueueOptions) -> list[int]:

@@ -1,11 +1,11 @@
-"""The fetchers of a worker, one for each home that it serves.
+"""The fetchers of a worker, one for each shard that it serves.
 
     opened → serving → closed (claims nothing more) → everything settled → gone
                  ↑         │
-                 └─────────┘ its home came back
+                 └─────────┘ its shard came back
 
-A home that is closed keeps its leases, its slots and its channel for messages until the last of its
-jobs is settled. One that comes back in the very moment of its end gets a new fetcher.
+A closed shard keeps its leases, its slots and its channel for messages until the last of its jobs
+is settled. One that comes back in the very moment of its end gets a new fetcher.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from faena.errors import InternalError
-from faena.sharding.table import Home
+from faena.sharding.table import Shard
 from faena.worker.execute.attempt import Attempt, Stop
 from faena.worker.fetch.fetcher import Fetcher, queue_of
 
 
-class Household:
-    """Opens and closes fetchers as homes come and go."""
+class Fetchers:
+    """Opens and closes fetchers as shards come and go."""
 
     def __init__(
         self,
-        move_in: Callable[[Home], Fetcher],
+        move_in: Callable[[Shard], Fetcher],
         move_out: Callable[[Fetcher], None],
         on_change: Callable[[], None],
     ) -> None:
-        """`move_in` makes the fetcher of a home, `move_out` ends what it had of others."""
+        """`move_in` makes the fetcher of a shard, `move_out` ends what it had of others."""
         self._move_in = move_in
         self._move_out = move_out
         self._on_change = on_change
-        self._wanted: dict[str, Home] = {}
+        self._wanted: dict[str, Shard] = {}
         self._fetchers: dict[str, Fetcher] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
         self._leftovers: set[asyncio.Task[None]] = set()
@@ -49,34 +49,34 @@ class Household:
 
     @property
     def fetchers(self) -> Mapping[str, Fetcher]:
-        """By home, those that are closed but not settled among them; a live view."""
+        """By shard, those that are closed but not settled among them; a live view."""
         return self._fetchers
 
-    def settle(self, queue: str, homes: Sequence[Home]) -> None:
-        """Serve these homes of a queue and no others."""
+    def settle(self, queue: str, shards: Sequence[Shard]) -> None:
+        """Serve these shards of a queue and no others."""
         if self._is_leaving:
             return
-        wanted = {home.name: home for home in homes}
+        wanted = {shard.name: shard for shard in shards}
         for name in [name for name in self._wanted if queue_of(name) == queue]:
             if name not in wanted:
                 del self._wanted[name]
                 self._close(name)
         self._wanted |= wanted
-        for home in homes:
-            self._open(home)
+        for shard in shards:
+            self._open(shard)
 
-    def _open(self, home: Home) -> None:
-        fetcher = self._fetchers.get(home.name)
+    def _open(self, shard: Shard) -> None:
+        fetcher = self._fetchers.get(shard.name)
         if fetcher is None:
-            self._fetchers[home.name] = self._move_in(home)
+            self._fetchers[shard.name] = self._move_in(shard)
             if self._is_started:
-                self._run(home.name)
+                self._run(shard.name)
         elif not fetcher.is_closing or not fetcher.reopen():
             return  # served already, or about to end: `_ended` opens it again
         self._on_change()
 
     def start(self) -> None:
-        """Begin to serve, now and as homes are opened."""
+        """Begin to serve, now and as shards are opened."""
         self._is_started = True
         for name in self._fetchers:
             self._run(name)

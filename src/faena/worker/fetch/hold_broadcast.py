@@ -1,7 +1,7 @@
-"""Tells every home of a queue what a provider said to a job in one of them.
+"""Tells every shard of a queue what a provider said to a job in one of them.
 
-The home where the job ran holds itself with the job's ending; a provider's "not before" is meant
-for the whole queue. A home that is told holds for at least as long; a longer hold stays. Whoever
+The shard where the job ran holds itself with the job's ending; a provider's "not before" is meant
+for the whole queue. A shard that is told holds for at least as long; a longer hold stays. Whoever
 cannot be told is not waited for: its own jobs will hear the same.
 """
 
@@ -16,7 +16,7 @@ from faena.engine import Engine
 from faena.engine.scripts import Claim
 from faena.errors import FaenaError
 from faena.outcomes import Limited, Outcome
-from faena.sharding.table import Home
+from faena.sharding.table import Shard
 from faena.worker.execute.attempt import Attempt
 from faena.worker.execute.executor import Done
 from faena.worker.fetch.fetcher import queue_of
@@ -25,14 +25,14 @@ _REASON = "rate_limited"
 
 _log = logging.getLogger("faena.worker")
 
-Ask = Callable[[], Awaitable[Sequence[Home]]]
+Ask = Callable[[], Awaitable[Sequence[Shard]]]
 
 
-class Herald:
-    """One round of a queue's homes at a time; what it hears meanwhile makes one more."""
+class HoldBroadcast:
+    """One round of a queue's shards at a time; what it hears meanwhile makes one more."""
 
     def __init__(self, engine: Engine, queues: Mapping[str, Ask | None]) -> None:
-        """A queue without a question has but one home, which knows."""
+        """A queue without a question has but one shard, which knows."""
         self._engine = engine
         self._queues = queues
         self._ends: dict[str, float] = {}
@@ -40,9 +40,9 @@ class Herald:
         round: the next hold is told even if it is shorter, for this one may have been released."""
         self._rounds: dict[str, asyncio.Task[None]] = {}
 
-    def listening(self, home: str, done: Done) -> Done:
-        """Hear of every ending in a home that is told to `done`."""
-        queue = queue_of(home)
+    def listening(self, shard: str, done: Done) -> Done:
+        """Hear of every ending in a shard that is told to `done`."""
+        queue = queue_of(shard)
         ask = self._queues[queue]
         if ask is None:
             return done
@@ -65,18 +65,18 @@ class Herald:
         try:
             while told < self._ends[queue]:
                 told = self._ends[queue]
-                homes = await ask()
-                for home in homes if len(homes) > 1 else ():
-                    await self._hold(home.name, told)
+                shards = await ask()
+                for shard in shards if len(shards) > 1 else ():
+                    await self._hold(shard.name, told)
         except FaenaError as error:
-            _log.warning("queue %s: homes could not be told to wait: %s", queue, error)
+            _log.warning("queue %s: shards could not be told to wait: %s", queue, error)
         finally:
             del self._rounds[queue], self._ends[queue]
 
-    async def _hold(self, home: str, until: float) -> None:
+    async def _hold(self, shard: str, until: float) -> None:
         left_us = round((until - time.monotonic()) * 1e6)
         if left_us > 0:
-            await self._engine.ask("hold", home, [_REASON, left_us, "handler", "1"])
+            await self._engine.ask("hold", shard, [_REASON, left_us, "handler", "1"])
 
     async def finish(self, within_s: float) -> None:
         """End the rounds that are under way, or give them up."""

@@ -1,7 +1,7 @@
-"""Knows where the queues of a worker live: asks at the start, every few seconds, and when told.
+"""Knows the shards of a worker's queues: asks at the start, every few seconds, and when told.
 
 Queues are asked for one after the other, so that many of them cost the server no more commands than
-a few. A look that fails changes nothing: homes are given up because somebody says so, never because
+a few. A look that fails changes nothing: a shard is given up when the table says so, never because
 nobody answers.
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from faena.engine import Engine
 from faena.errors import FaenaError
-from faena.sharding.table import Home
+from faena.sharding.table import Shard
 from faena.worker.fetch.fetcher import queue_of
 
 _LOOK_S = 5.0
@@ -24,12 +24,12 @@ _LEAST_S = 4.0
 """Between two looks at whatever queues: a quarter of a command a second in all."""
 _JITTER = 0.2
 
-Ask = Callable[[], Awaitable[Sequence[Home]]]
+Ask = Callable[[], Awaitable[Sequence[Shard]]]
 
 _log = logging.getLogger("faena.worker")
 
 
-class Census:
+class ShardWatcher:
     """Where the queues of one worker live."""
 
     def __init__(
@@ -38,15 +38,15 @@ class Census:
         queues: Mapping[str, Ask | None],
         *,
         serves: str,
-        on_homes: Callable[[str, Sequence[Home]], None],
+        on_shards: Callable[[str, Sequence[Shard]], None],
     ) -> None:
-        """`on_homes` hears which homes of a queue are to be served; a queue without a question
-        lives in the one home of its name.
+        """`on_homes` hears which shards of a queue are to be served; a queue without a question
+        lives in the one shard of its name.
         """
         self._engine = engine
         self._queues = queues
         self._serves = serves
-        self._on_homes = on_homes
+        self._on_shards = on_shards
         self._turns = deque(queue for queue, ask in queues.items() if ask is not None)
         self._urgent: set[str] = set()
         self._told = asyncio.Event()
@@ -65,15 +65,15 @@ class Census:
         is_known = self._answered_at and not self.is_needed
         return time.monotonic() if is_known else self._answered_at
 
-    def tell(self, home: str, _job: str = "") -> None:
-        """Homes of this one's queue have changed."""
-        queue = queue_of(home)
+    def tell(self, shard: str, _job: str = "") -> None:
+        """Shards of this one's queue have changed."""
+        queue = queue_of(shard)
         if self._queues.get(queue) is not None:
             self._urgent.add(queue)
             self._told.set()
 
     async def look_everywhere(self) -> None:
-        """Find the homes of every queue; raises where one cannot be asked for."""
+        """Find the shards of every queue; raises where one cannot be asked for."""
         for queue in self._queues:
             await self._look(queue)
 
@@ -86,7 +86,7 @@ class Census:
             except FaenaError as error:
                 if self._engine.wire.is_closed:
                     raise  # by this program: nobody will open it again
-                _log.warning("homes of queue %s could not be looked up: %s", queue, error)
+                _log.warning("shards of queue %s could not be looked up: %s", queue, error)
 
     async def _next(self) -> str:
         """The queue to look at: one that has changed at once, the others in turn."""
@@ -104,15 +104,15 @@ class Census:
         """One look at a time: an older answer must not undo a newer one."""
         ask = self._queues[queue]
         async with self._looking:
-            homes = [Home(queue, queue)] if ask is None else await ask()
-            served = [home for home in homes if self._is_served(queue, home)]
-            for home in served:
-                if home.name not in self._known[queue]:
-                    await self._engine.declare(home.name, serves=True)
-            self._known[queue] = {home.name for home in served}
+            shards = [Shard(queue, queue)] if ask is None else await ask()
+            served = [shard for shard in shards if self._is_served(queue, shard)]
+            for shard in served:
+                if shard.name not in self._known[queue]:
+                    await self._engine.declare(shard.name, serves=True)
+            self._known[queue] = {shard.name for shard in served}
             self._answered_at = time.monotonic()
-            self._on_homes(queue, served)
+            self._on_shards(queue, served)
 
-    def _is_served(self, queue: str, home: Home) -> bool:
-        is_shared = home.pool == queue
+    def _is_served(self, queue: str, shard: Shard) -> bool:
+        is_shared = shard.pool == queue
         return self._serves == "all" or is_shared == (self._serves == "shared")

@@ -1,12 +1,12 @@
-"""How many more jobs each home of a queue may start in this process.
+"""How many more jobs each shard of a queue may start in this process.
 
-Homes stand in pools: an ordinary queue alone in its own, the shards of one together. A pool has its
+Shards are in pools: those of one queue together, a dedicated tenant's alone. A pool has its
 queue's concurrency; the process may have a smaller total. Then one slot is left for every pool that
 wants work and runs nothing, and when there are fewer slots than such pools they take turns: each
 slot granted puts a pool further back, by the number of its priority, so that a queue of priority 1
 gets ten turns for one of a queue of priority 10, and the last never starves.
 
-Inside a pool, homes that want work at the same time have even parts of its slots. What does not
+Inside a pool, shards that want work at the same time have even parts of its slots. What does not
 divide goes round: nobody takes a slot that another, with fewer of them, still has to come by.
 """
 
@@ -18,13 +18,13 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True, eq=False)
 class _Share:
-    """What one home has of its pool's slots, and its place in the turns there."""
+    """What one shard has of its pool's slots, and its place in the turns there."""
 
     pool: _Pool
     on_room: Callable[[], None]
     used: int = 0
     turn: int = 0
-    """Homes of a smaller one come first."""
+    """Shards of a smaller one come first."""
     is_hungry: bool = False
     """Whether work is known to wait for it."""
     is_refused: bool = False
@@ -35,25 +35,25 @@ class _Share:
 
 @dataclass(slots=True, eq=False)
 class _Pool:
-    """What some homes have together, and the pool's place in the turns of the process."""
+    """What some shards have together, and the pool's place in the turns of the process."""
 
     name: str
     limit: int
     priority: int
-    homes: list[_Share] = field(default_factory=list[_Share])
+    shards: list[_Share] = field(default_factory=list[_Share])
     used: int = 0
     turn: int = 0
     """Pools of a smaller one come first."""
     served: int = 0
-    """The turn of the home that was served last: one that comes later has no older claim."""
+    """The turn of the shard that was served last: one that comes later has no older claim."""
 
     @property
     def is_hungry(self) -> bool:
-        return any(share.is_hungry for share in self.homes)
+        return any(share.is_hungry for share in self.shards)
 
     def part(self, share: _Share, most: int, free: int) -> int:
-        """How many of the pool's free slots one of its homes may take, up to `most`."""
-        rivals = [one for one in self.homes if one.is_hungry and one is not share]
+        """How many of the pool's free slots one of its shards may take, up to `most`."""
+        rivals = [one for one in self.shards if one.is_hungry and one is not share]
         if not rivals:
             return min(most, free)
         even = -(-self.limit // (len(rivals) + 1))
@@ -80,31 +80,31 @@ class Slots:
 
     def add(
         self,
-        home: str,
+        shard: str,
         concurrency: int,
         priority: int,
         on_room: Callable[[], None],
         *,
         pool: str | None = None,
     ) -> None:
-        """Serve a home with at most `concurrency` jobs at a time, together with the others of its
+        """Serve a shard with at most `concurrency` jobs at a time, together with the others of its
         pool; `on_room` ends a refusal.
         """
-        share = self._shares.get(home)
+        share = self._shares.get(shard)
         if share is not None:  # it was served before, and not all of that has ended
             share.on_room, share.is_gone = on_room, False
             return
-        name = home if pool is None else pool
+        name = shard if pool is None else pool
         joined = self._pools.setdefault(name, _Pool(name, concurrency, priority))
-        share = self._shares[home] = _Share(joined, on_room, turn=joined.served)
-        joined.homes.append(share)
+        share = self._shares[shard] = _Share(joined, on_room, turn=joined.served)
+        joined.shards.append(share)
 
-    def remove(self, home: str) -> None:
-        """Serve a home no more; slots that it holds are given back as their jobs end."""
-        share = self._shares[home]
+    def remove(self, shard: str) -> None:
+        """Serve a shard no more; slots that it holds are given back as their jobs end."""
+        share = self._shares[shard]
         share.is_gone, share.is_refused, share.is_hungry = True, False, False
         self._tell(share.pool)
-        self._forget_if_over(home, share)
+        self._forget_if_over(shard, share)
 
     @property
     def most(self) -> int:
@@ -112,28 +112,28 @@ class Slots:
         together = sum(pool.limit for pool in self._pools.values())
         return together if self._total is None else min(together, self._total)
 
-    def used(self, home: str) -> int:
-        """Jobs of the home that hold a slot."""
-        return self._shares[home].used
+    def used(self, shard: str) -> int:
+        """Jobs of the shard that hold a slot."""
+        return self._shares[shard].used
 
-    def own(self, home: str) -> int:
-        """Slots that the home could still have of its pool's, whatever the others hold."""
-        share = self._shares[home]
+    def own(self, shard: str) -> int:
+        """Slots that the shard could still have of its pool's, whatever the others hold."""
+        share = self._shares[shard]
         return share.pool.limit - share.used
 
-    def free(self, home: str) -> int:
-        """Slots the home could take were nobody else hungry."""
-        pool = self._shares[home].pool
+    def free(self, shard: str) -> int:
+        """Slots the shard could take were nobody else hungry."""
+        pool = self._shares[shard].pool
         own = pool.limit - pool.used
         return own if self._total is None else min(own, self._total - self._used)
 
-    def take(self, home: str, most: int) -> int:
+    def take(self, shard: str, most: int) -> int:
         """Reserve up to `most` slots; they are the caller's until given back."""
-        share = self._shares[home]
+        share = self._shares[shard]
         pool = share.pool
         if not share.is_hungry:
             self._queue_up(share)
-        free = self.free(home) - self._reserved(pool)
+        free = self.free(shard) - self._reserved(pool)
         granted = max(0, pool.part(share, most, free))
         share.is_refused = granted < most
         if granted:
@@ -142,27 +142,27 @@ class Slots:
             self._move(share, granted)
         return granted
 
-    def give(self, home: str, number: int = 1) -> None:
+    def give(self, shard: str, number: int = 1) -> None:
         """Free slots whose jobs have ended."""
-        share = self._shares[home]
+        share = self._shares[shard]
         pool = share.pool
         share.used -= number
         pool.used -= number
         self._used -= number
-        if self._total is not None or len(pool.homes) > 1:
+        if self._total is not None or len(pool.shards) > 1:
             self._tell(pool)
         if share.is_gone:
-            self._forget_if_over(home, share)
+            self._forget_if_over(shard, share)
 
-    def give_back(self, home: str, number: int) -> None:
-        """Free slots that were never used; they cost the home no turn."""
-        share = self._shares[home]
+    def give_back(self, shard: str, number: int) -> None:
+        """Free slots that were never used; they cost the shard no turn."""
+        share = self._shares[shard]
         self._move(share, -number)
         self._tell(share.pool)
 
-    def want(self, home: str, *, is_hungry: bool) -> None:
-        """Say whether the home is known to have work waiting."""
-        share = self._shares[home]
+    def want(self, shard: str, *, is_hungry: bool) -> None:
+        """Say whether the shard is known to have work waiting."""
+        share = self._shares[shard]
         if is_hungry and not share.is_hungry:
             self._queue_up(share)
             share.is_hungry = True
@@ -188,8 +188,8 @@ class Slots:
         """Have those who were refused ask again; each refusal is ended once."""
         if self._total is not None:
             concerned = [*self._shares.values()]
-        elif len(pool.homes) > 1:
-            concerned = pool.homes
+        elif len(pool.shards) > 1:
+            concerned = pool.shards
         else:
             return  # whoever gave the slot asks for itself
         for share in concerned:
@@ -207,9 +207,9 @@ class Slots:
         mine = (pool.turn, pool.priority)
         return sum((one.turn, one.priority) < mine for one in idle if one is not pool)
 
-    def _forget_if_over(self, home: str, share: _Share) -> None:
+    def _forget_if_over(self, shard: str, share: _Share) -> None:
         if share.is_gone and not share.used:
-            del self._shares[home]
-            share.pool.homes.remove(share)
-            if not share.pool.homes:
+            del self._shares[shard]
+            share.pool.shards.remove(share)
+            if not share.pool.shards:
                 del self._pools[share.pool.name]

@@ -1,8 +1,8 @@
-"""Has somebody wait for work: a lookout where a worker serves one home, a waker where there are
-more, or none.
+"""How an idle worker waits: an eager claim where it serves one shard, else a wake listener.
 
-When homes come or go one relieves the other. A lookout ends only once the fate of its last claim is
-known, and everybody looks afterwards: a marker may have been popped for the one that was relieved.
+When shards come or go one replaces the other. An eager claim ends only once the fate of its last
+claim is known, and every fetcher looks afterwards: a marker may have been popped for the one that
+was replaced.
 """
 
 from __future__ import annotations
@@ -10,33 +10,33 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 
-from faena.worker.fetch.eager_claim import Lookout
+from faena.worker.fetch.eager_claim import EagerClaim
 from faena.worker.fetch.fetcher import Fetcher
-from faena.worker.fetch.wake_listener import Waker
+from faena.worker.fetch.wake_listener import WakeListener
 
 
-class Vigil:
+class WaitStrategy:
     """Whoever waits for work on behalf of a worker's fetchers, which come and go."""
 
     def __init__(
         self,
         fetchers: Mapping[str, Fetcher],
-        waker: Callable[[], Waker],
-        lookout: Callable[[Fetcher], Lookout],
+        wake_listener: Callable[[], WakeListener],
+        eager_claim: Callable[[Fetcher], EagerClaim],
     ) -> None:
         self._fetchers = fetchers
-        self._new_waker = waker
-        self._new_lookout = lookout
+        self._new_listener = wake_listener
+        self._new_claim = eager_claim
         self._changed = asyncio.Event()
         self._alone: Fetcher | None = None
-        self._on_duty: Waker | Lookout | None = None
+        self._on_duty: WakeListener | EagerClaim | None = None
 
     def idle_changed(self) -> None:
         """A fetcher has nothing left to claim."""
         if self._on_duty is not None:
             self._on_duty.idle_changed()
 
-    def homes_changed(self) -> None:
+    def shards_changed(self) -> None:
         """Fetchers were opened or closed."""
         if self._on_duty is not None and self._find_alone() is not self._alone:
             self._changed.set()
@@ -52,12 +52,12 @@ class Vigil:
             self._changed.clear()
             self._alone = self._find_alone()
             alone = self._alone
-            self._on_duty = self._new_waker() if alone is None else self._new_lookout(alone)
+            self._on_duty = self._new_listener() if alone is None else self._new_claim(alone)
             await self._stand(self._on_duty)
             for fetcher in self._fetchers.values():
                 fetcher.poke()
 
-    async def _stand(self, on_duty: Waker | Lookout) -> None:
+    async def _stand(self, on_duty: WakeListener | EagerClaim) -> None:
         """Return once it was relieved; cancelled, wait for its end unless cancelled again."""
         changing = asyncio.create_task(self._changed.wait())
         waiting = asyncio.create_task(on_duty.run())

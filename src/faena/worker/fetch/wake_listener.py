@@ -1,11 +1,11 @@
-"""Blocks on the wake markers of the homes that could take work, on one connection for all.
+"""Blocks on the wake markers of the shards that could take work, on one connection for all.
 
 A marker stays on the server until it is popped, so a job that arrives between an empty claim and
-the block is not missed. A home that holds all slots it could have is not waited for: its marker is
+the block is not missed. A shard that holds all slots it could have is not waited for: its marker is
 left to other workers. One that only lacks a slot of its pool or process is, because a slot is left
-for it once its work is known; looking at it arms the marker again. When a home becomes idle while
+for it once its work is known; looking at it arms the marker again. When a shard becomes idle while
 the block is under way, the next block has it too; the wire keeps the wait that was begun and only
-adds to it, so that no pop is lost and nobody has to look for one. Homes come and go meanwhile; for
+adds to it, so that no pop is lost and nobody has to look for one. Shards come and go meanwhile; for
 one that has gone the wait that was begun just runs out.
 """
 
@@ -27,7 +27,7 @@ _BACK_OFF_S = 0.5
 _log = logging.getLogger("faena.worker")
 
 
-class Waker:
+class WakeListener:
     """Wakes fetchers when work arrives."""
 
     def __init__(self, engine: Engine, fetchers: Mapping[str, Fetcher], slots: Slots) -> None:
@@ -47,9 +47,9 @@ class Waker:
 
     def _idle(self) -> frozenset[str]:
         return frozenset(
-            home
-            for home, fetcher in self._fetchers.items()
-            if not fetcher.is_hungry and not fetcher.is_closing and self._slots.own(home) > 0
+            shard
+            for shard, fetcher in self._fetchers.items()
+            if not fetcher.is_hungry and not fetcher.is_closing and self._slots.own(shard) > 0
         )
 
     async def run(self) -> None:
@@ -70,14 +70,14 @@ class Waker:
             self._engine.wire.unblock()  # what is popped from now on is another worker's
 
     async def _block(self, watched: frozenset[str]) -> None:
-        """Pop again and again while the same homes are idle: the way of a wake-up is short."""
-        keys = [self._engine.wake_key(home) for home in sorted(watched)]
+        """Pop again and again while the same shards are idle: the way of a wake-up is short."""
+        keys = [self._engine.wake_key(shard) for shard in sorted(watched)]
         try:
             while self._idle() >= watched:
                 key = await self._engine.wire.block_pop(keys, _BLOCK_S)
                 if key is not None:
                     self._poke(
-                        home for home in self._fetchers if self._engine.wake_key(home) == key
+                        shard for shard in self._fetchers if self._engine.wake_key(shard) == key
                     )
                 if key is not None or not keys:
                     return
@@ -86,7 +86,7 @@ class Waker:
             await asyncio.sleep(_BACK_OFF_S * (1 + random.random()))
             self._poke(watched)
 
-    def _poke(self, homes: Iterable[str]) -> None:
-        for home in tuple(homes):
-            if home in self._fetchers:
-                self._fetchers[home].poke()
+    def _poke(self, shards: Iterable[str]) -> None:
+        for shard in tuple(shards):
+            if shard in self._fetchers:
+                self._fetchers[shard].poke()

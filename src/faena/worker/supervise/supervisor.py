@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from faena.worker.supervise.signals import Handlers, handling
-from faena.worker.supervise.worker_process import Ward
-from faena.worker.supervise.worker_slot import Post, PostOptions
+from faena.worker.supervise.worker_process import WorkerProcess
+from faena.worker.supervise.worker_slot import WorkerSlot, WorkerSlotOptions
 
 _log = logging.getLogger("faena.supervisor")
 
@@ -38,7 +38,7 @@ class SupervisorOptions:
     reloads_on_hangup: bool = True
     """Whether SIGHUP relieves the workers; else, as when a terminal closes, it stops them."""
 
-    post: PostOptions = field(default_factory=PostOptions)
+    slot: WorkerSlotOptions = field(default_factory=WorkerSlotOptions)
 
 
 class Supervisor:
@@ -48,7 +48,7 @@ class Supervisor:
         """`argv` starts one worker, which must hold its `Lifeline`."""
         self._argv = tuple(argv)
         self._options = options or SupervisorOptions()
-        self._posts: list[Post] = []
+        self._slots: list[WorkerSlot] = []
         self._keeping: set[asyncio.Task[None]] = set()
         self._reloading: asyncio.Task[None] | None = None
         self._must_reload = False
@@ -61,12 +61,12 @@ class Supervisor:
     @property
     def restarts(self) -> int:
         """Processes started in the place of one that died."""
-        return sum(post.restarts for post in self._posts)
+        return sum(slot.restarts for slot in self._slots)
 
     @property
     def instances(self) -> int:
         """Processes it keeps."""
-        return len(self._posts)
+        return len(self._slots)
 
     async def run(self) -> int:
         """Serve until stopped.
@@ -83,7 +83,7 @@ class Supervisor:
                     await self._reloading
             finally:
                 watching.cancel()
-        codes = [post.code for post in self._posts if post.code]
+        codes = [slot.code for slot in self._slots if slot.code]
         return codes[0] if codes else int(self._has_killed)
 
     async def _one_kept(self) -> None:
@@ -97,35 +97,35 @@ class Supervisor:
 
     def stop(self) -> None:
         """Stop every worker gracefully; a second call hurries them."""
-        loop, limits = asyncio.get_running_loop(), self._options.post
+        loop, limits = asyncio.get_running_loop(), self._options.slot
         if self.is_stopping:
             _log.warning("stopping at once: running jobs are handed back")
-            for ward in self._wards():
-                ward.hurry()
+            for process in self._processes():
+                process.hurry()
             loop.call_later(limits.margin_s, self._kill)
             return
         self.is_stopping = True
-        if any(ward.serving.is_set() for ward in self._wards()):
+        if any(process.serving.is_set() for process in self._processes()):
             _log.info("stopping: running jobs have %.0f s to end", limits.grace_s)
         else:
             _log.info("stopping: no worker serves yet")
-        for post in self._posts:
-            post.close()
+        for slot in self._slots:
+            slot.close()
         loop.call_later(limits.grace_s + limits.margin_s, self._kill)
 
     def reload(self) -> None:
         """Relieve the workers one after another; asked again meanwhile, once more afterwards."""
         self._must_reload = True
-        for post in self._posts:
-            post.rouse()
+        for slot in self._slots:
+            slot.rouse()
         if self._reloading is None or self._reloading.done():
             self._reloading = asyncio.create_task(self._relieve_all())
 
     async def _relieve_all(self) -> None:
         while self._must_reload and not self.is_stopping:
             self._must_reload = False
-            for post in list(self._posts):
-                if self.is_stopping or not await post.relieve():
+            for slot in list(self._slots):
+                if self.is_stopping or not await slot.relieve():
                     break
             else:
                 _log.info("every worker has been relieved")
@@ -140,14 +140,16 @@ class Supervisor:
     # -- its workers ------------------------------------------------------------------------------
 
     def _open(self) -> None:
-        post = Post(self._hire, self._options.post, may_give_up=lambda: not self.has_served)
-        self._posts.append(post)
-        self._keeping.add(asyncio.create_task(post.keep()))
+        slot = WorkerSlot(
+            self._start_process, self._options.slot, may_give_up=lambda: not self.has_served
+        )
+        self._slots.append(slot)
+        self._keeping.add(asyncio.create_task(slot.keep()))
 
-    async def _hire(self) -> Ward:
-        ward = await Ward.start(self._argv, on_serving=self._on_serving)
-        _log.debug("worker %d starts", ward.pid)
-        return ward
+    async def _start_process(self) -> WorkerProcess:
+        process = await WorkerProcess.start(self._argv, on_serving=self._on_serving)
+        _log.debug("worker %d starts", process.pid)
+        return process
 
     def _on_serving(self, wanted: int) -> None:
         if self.has_served or self.is_stopping:
@@ -158,20 +160,20 @@ class Supervisor:
 
     async def _watch(self) -> None:
         """Two looks in a row must find a worker silent: we may have been frozen ourselves."""
-        suspects: set[Ward] = set()
+        suspects: set[WorkerProcess] = set()
         while True:
             await asyncio.sleep(self._options.silent_s / 6)
-            silent = {one for one in self._wards() if one.silent_s > self._options.silent_s}
-            for ward in silent & suspects:
-                _log.error("worker %d is frozen: killing it", ward.pid)
-                ward.kill()
+            silent = {one for one in self._processes() if one.silent_s > self._options.silent_s}
+            for process in silent & suspects:
+                _log.error("worker %d is frozen: killing it", process.pid)
+                process.kill()
             suspects = silent
 
-    def _wards(self) -> list[Ward]:
-        return [ward for post in self._posts for ward in post.wards]
+    def _processes(self) -> list[WorkerProcess]:
+        return [process for slot in self._slots for process in slot.processes]
 
     def _kill(self) -> None:
-        for ward in self._wards():
-            _log.error("worker %d does not end: killing it", ward.pid)
+        for process in self._processes():
+            _log.error("worker %d does not end: killing it", process.pid)
             self._has_killed = True
-            ward.kill()
+            process.kill()

@@ -22,7 +22,7 @@ _REASONS: Final = {
 }
 
 
-class Ward:
+class WorkerProcess:
     """A child process and the line to it."""
 
     def __init__(
@@ -41,7 +41,9 @@ class Ward:
         self._ending = asyncio.create_task(self._wait())
 
     @classmethod
-    async def start(cls, argv: Sequence[str], *, on_serving: Callable[[int], None]) -> Ward:
+    async def start(
+        cls, argv: Sequence[str], *, on_serving: Callable[[int], None]
+    ) -> WorkerProcess:
         """Start a process in a session of its own: the terminal's Ctrl-C is its supervisor's."""
         ours, theirs = socket.socketpair()
         try:

@@ -1,7 +1,7 @@
-"""One place of a supervisor's, manned by one worker process after another.
+"""One place of a supervisor's, filled by one worker process after another.
 
-    man → the process ends → pause → man …         a death, however it came
-    man another → it serves → the old one leaves   a relief, without a gap in service
+    fill → the process ends → pause → fill …         a death, however it came
+    fill another → it serves → the old one leaves   a relief, without a gap in service
 
 Whoever starts a process holds `_changing`: a death and a relief at one time start one, not two.
 """
@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from faena.worker.supervise.worker_process import OVER_MEMORY, Ward, describe
+from faena.worker.supervise.worker_process import OVER_MEMORY, WorkerProcess, describe
 
 _ENDED_WELL: Final = frozenset({0, OVER_MEMORY, -signal.SIGTERM})
 """Codes of a process that was told to stop; SIGTERM kills one that had nothing to hand back yet."""
@@ -28,7 +28,7 @@ _log = logging.getLogger("faena.supervisor")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PostOptions:
+class WorkerSlotOptions:
     """Patience with a process; seconds."""
 
     grace_s: float = 30.0
@@ -49,48 +49,48 @@ class PostOptions:
     """What lived longer than this is replaced after the first pause again."""
 
 
-class Post:
+class WorkerSlot:
     """Keeps one worker process alive."""
 
     def __init__(
         self,
-        hire: Callable[[], Awaitable[Ward]],
-        options: PostOptions,
+        start: Callable[[], Awaitable[WorkerProcess]],
+        options: WorkerSlotOptions,
         *,
         may_give_up: Callable[[], bool],
     ) -> None:
         """`may_give_up` tells whether a start that explained its failure is worth no other."""
-        self._hire = hire
+        self._start_process = start
         self._options = options
         self._may_give_up = may_give_up
         self._changing = asyncio.Lock()
         self._closing = asyncio.Event()
         self._roused = asyncio.Event()
         self._pause_s = options.pause_s
-        self._ward: Ward | None = None
-        self.wards: set[Ward] = set()
+        self._process: WorkerProcess | None = None
+        self.processes: set[WorkerProcess] = set()
         """Its processes that have not ended."""
         self.restarts = 0
         self.code = 0
         """Not 0 when a process did not end as it should."""
 
     async def keep(self) -> None:
-        """Man the post until it is closed, or until its first start failed for a stated reason."""
-        self._ward = await self._man()
-        while self._ward is not None:
-            ward = self._ward
-            code = await ward.ended()
-            self.wards.discard(ward)
+        """Fill the slot until it is closed, or until its first start failed for a stated reason."""
+        self._process = await self._fill()
+        while self._process is not None:
+            process = self._process
+            code = await process.ended()
+            self.processes.discard(process)
             async with self._changing:
-                if self._ward is ward:
-                    self._ward = await self._succeed(ward, code)
+                if self._process is process:
+                    self._process = await self._succeed(process, code)
 
     def close(self) -> None:
         """Start no more processes, and tell those there are to finish."""
         self._closing.set()
         self._roused.set()
-        for ward in self.wards:
-            ward.stop()
+        for process in self.processes:
+            process.stop()
 
     def rouse(self) -> None:
         """Cut a pause short."""
@@ -98,33 +98,33 @@ class Post:
 
     # -- one after another ----------------------------------------------------------------------
 
-    async def _succeed(self, ward: Ward, code: int) -> Ward | None:
+    async def _succeed(self, process: WorkerProcess, code: int) -> WorkerProcess | None:
         """The process that follows one that has ended; None when none shall."""
         if self._closing.is_set():
             self.code = self.code or (0 if code in _ENDED_WELL else 1)
-            _log.info("worker %d %s", ward.pid, describe(code))
+            _log.info("worker %d %s", process.pid, describe(code))
             return None
-        if code in _EXPLAINED and not ward.serving.is_set() and self._may_give_up():
+        if code in _EXPLAINED and not process.serving.is_set() and self._may_give_up():
             self.code = code
             return None
-        pause_s = self._pause_after(ward, code)
+        pause_s = self._pause_after(process, code)
         level = logging.INFO if code in _ENDED_WELL else logging.WARNING
         _log.log(
             level,
             "worker %d %s after %.1f s; starting another in %.1f s",
-            ward.pid,
+            process.pid,
             describe(code),
-            ward.lived_s,
+            process.lived_s,
             pause_s,
         )
         await self._rest(pause_s)
-        follower = await self._man()
+        follower = await self._fill()
         self.restarts += follower is not None
         return follower
 
-    def _pause_after(self, ward: Ward, code: int) -> float:
+    def _pause_after(self, process: WorkerProcess, code: int) -> float:
         """Deaths that follow each other quickly come from something that haste does not mend."""
-        if ward.lived_s >= self._options.young_s:
+        if process.lived_s >= self._options.young_s:
             self._pause_s = self._options.pause_s
         if code == OVER_MEMORY and self._pause_s == self._options.pause_s:
             self._pause_s *= 2
@@ -134,25 +134,25 @@ class Post:
         return pause_s
 
     async def _rest(self, pause_s: float) -> None:
-        """Whoever roused the post before the pause began must not wait for it either."""
+        """Whoever roused the slot before the pause began must not wait for it either."""
         if not self._closing.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._roused.wait(), pause_s)
             self._roused.clear()
 
-    async def _man(self) -> Ward | None:
-        """A new process; tried until the system grants one, or the post is closed."""
+    async def _fill(self) -> WorkerProcess | None:
+        """A new process; tried until the system grants one, or the slot is closed."""
         while not self._closing.is_set():
             try:
-                ward = await self._hire()
+                process = await self._start_process()
             except OSError as error:
                 _log.error("no worker could be started: %s", error)
                 await self._rest(self._options.longest_pause_s)
                 continue
-            self.wards.add(ward)
+            self.processes.add(process)
             if self._closing.is_set():
-                ward.stop()
-            return ward
+                process.stop()
+            return process
         return None
 
     # -- relief -----------------------------------------------------------------------------------
@@ -160,11 +160,11 @@ class Post:
     async def relieve(self) -> bool:
         """Put a new process in the place of the old one; False leaves the old one where it is."""
         async with self._changing:
-            newcomer = await self._man()
+            newcomer = await self._fill()
             if newcomer is None or not await newcomer.served_within(self._options.serving_s):
                 await self._dismiss(newcomer)
                 return False
-            old, self._ward = self._ward, newcomer
+            old, self._process = self._process, newcomer
         if old is not None:
             old.stop()
             if not await old.ended_within(self._options.grace_s + self._options.margin_s):
@@ -173,9 +173,9 @@ class Post:
                 await old.ended()
         return True
 
-    async def _dismiss(self, newcomer: Ward | None) -> None:
+    async def _dismiss(self, newcomer: WorkerProcess | None) -> None:
         if newcomer is not None:
             newcomer.kill()
             code = await newcomer.ended()
-            self.wards.discard(newcomer)
+            self.processes.discard(newcomer)
             _log.error("new worker %d never served: it %s", newcomer.pid, describe(code))

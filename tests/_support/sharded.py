@@ -1,4 +1,4 @@
-"""A queue whose homes a test decides, with jobs that wait at a gate."""
+"""A queue whose shards a test decides, with jobs that wait at a gate."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from faena.engine import Address
 from faena.errors import StoreUnavailable
 from faena.options import Durability, EnqueueOptions
 from faena.producing.sealing import seal_job
-from faena.sharding.table import Home
+from faena.sharding.table import Shard
 from faena.worker.worker import Served
 from tests._support.valkey import Server
 
-MAIN = Home("q", "q")
-SHARD = Home("q/1", "q")
-OWN = Home("q/@acme", "q/@acme")
+MAIN = Shard("q", "q")
+SHARD = Shard("q/1", "q")
+OWN = Shard("q/@acme", "q/@acme")
 
 
-class Estate:
-    """Homes that come and go; what runs in them."""
+class ShardedQueue:
+    """Shards that come and go; what runs in them."""
 
-    def __init__(self, server: Server, namespace: str, *homes: Home, **options: Any) -> None:
+    def __init__(self, server: Server, namespace: str, *shards: Shard, **options: Any) -> None:
         self._server = server
         self.app = Faena("estate", server.url, namespace=namespace)
         self.queue = self.app.queue("q", **options)
-        self.homes = homes
+        self.shards = shards
         self.looks = 0
         self.is_away = False
         self.seen: list[Job] = []
@@ -40,35 +40,35 @@ class Estate:
         self.work = self.queue.task(name="work")(self._work)
         self.wait = self.queue.task(name="wait")(self._wait)
 
-    async def _work(self, home: str, job: Job) -> None:
+    async def _work(self, shard: str, job: Job) -> None:
         self.seen.append(job)
-        self.done.append(home)
+        self.done.append(shard)
 
-    async def _wait(self, home: str, job: Job) -> None:
+    async def _wait(self, shard: str, job: Job) -> None:
         self.seen.append(job)
-        self.started[home] += 1
-        self.running[home] += 1
+        self.started[shard] += 1
+        self.running[shard] += 1
         try:
-            await self._gates[home].acquire()
+            await self._gates[shard].acquire()
         finally:
-            self.running[home] -= 1
-        self.done.append(home)
+            self.running[shard] -= 1
+        self.done.append(shard)
 
-    def let_go(self, home: Home, number: int = 1) -> None:
-        """Let that many waiting jobs of a home end."""
+    def let_go(self, shard: Shard, number: int = 1) -> None:
+        """Let that many waiting jobs of a shard end."""
         for _ in range(number):
-            self._gates[home.name].release()
+            self._gates[shard.name].release()
 
-    async def ask(self) -> Sequence[Home]:
+    async def ask(self) -> Sequence[Shard]:
         """What the worker is told when it looks."""
         self.looks += 1
         if self.is_away:
-            raise StoreUnavailable("the estate is away")
-        return self.homes
+            raise StoreUnavailable("the table is away")
+        return self.shards
 
-    async def move(self, *homes: Home) -> None:
-        """Change the homes, and say so."""
-        self.homes = homes
+    async def move(self, *shards: Shard) -> None:
+        """Change the shards, and say so."""
+        self.shards = shards
         await self.announce()
 
     async def announce(self) -> None:
@@ -76,23 +76,23 @@ class Estate:
         with self._server.client() as client:
             client.publish(f"{namespace}:homes", f"{namespace}:{{q/9}}:")
 
-    async def put(self, home: Home, number: int = 1, *, waits: bool = False) -> list[str]:
-        """Enqueue jobs into one home; returns their ids."""
+    async def put(self, shard: Shard, number: int = 1, *, waits: bool = False) -> list[str]:
+        """Enqueue jobs into one shard; returns their ids."""
         task = self.wait if waits else self.work
         options = EnqueueOptions()
-        spec = task.spec(task.draft(home.name))
+        spec = task.spec(task.draft(shard.name))
         jobs = [seal_job(name, spec, options, 10) for name in self.app.new_ids(number)]
-        await (await self.app.runtime()).client.enqueue(home.name, jobs, Durability())
+        await (await self.app.runtime()).client.enqueue(shard.name, jobs, Durability())
         return [job.id for job in jobs]
 
-    async def counts(self, home: Home) -> dict[str, int]:
-        """Jobs of a home by state."""
-        flat = (await (await self.app.runtime()).engine.overview(home.name))[1]
+    async def counts(self, shard: Shard) -> dict[str, int]:
+        """Jobs of a shard by state."""
+        flat = (await (await self.app.runtime()).engine.overview(shard.name))[1]
         return {name.decode(): int(number) for name, number in zip(*[iter(flat)] * 2, strict=True)}
 
     async def worker(self, **options: Any) -> Worker:
         runtime = await self.app.runtime()
-        served = Served(options=self.queue.options, handlers=self.queue.handlers, homes=self.ask)
+        served = Served(options=self.queue.options, handlers=self.queue.handlers, shards=self.ask)
         return Worker(
             runtime.engine,
             runtime.new_engine(Address.parse(self._server.url)),

@@ -1,4 +1,4 @@
-"""Commands on where queues live: their shards, and the tenants that have a queue of their own."""
+"""Commands on the shards of queues, those of dedicated tenants among them."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from faena.cli.argument import DURATION, by, common, example, split, words
 from faena.cli.output import Output, table
 from faena.cli.target import find_app, find_queue
 from faena.queue import Queue
-from faena.sharding.view import HomesView
+from faena.sharding.view import ShardsView
 from faena.values.duration import to_s
 
 _STEP_S: Final = 1.0
 
 
-@click.command(epilog=example("faena homes shop.tasks:app", "faena homes mail --json"))
+@click.command(epilog=example("faena shards shop.tasks:app", "faena shards mail --json"))
 @words("[MODULE:APP] [QUEUE]...")
 @common
 @click.pass_obj
-def homes(output: Output, words: tuple[str, ...]) -> None:
-    """Show where queues live: their shards, tenants with a queue of their own, what moves."""
+def shards(output: Output, words: tuple[str, ...]) -> None:
+    """Show where queues live: their shards, tenants with a shard of their own, what moves."""
     target, names = split(words, rest="QUEUE")
     app = find_app(target)
     chosen = [find_queue(app, name) for name in names] or list(app.queues.values())
 
-    async def look() -> list[HomesView]:
-        return [await queue.homes() for queue in chosen]
+    async def look() -> list[ShardsView]:
+        return [await queue.shards() for queue in chosen]
 
     found = session.run(app, look)
     output.list(found, lambda console: console.print(_table(found)))
 
 
-def _table(found: list[HomesView]) -> object:
+def _table(found: list[ShardsView]) -> object:
     rows = [
         (view.queue, name, live, view.change or "")
         for view in found
-        for name, live in view.homes.items()
+        for name, live in view.jobs.items()
     ]
-    return table(("queue", "home", "live jobs", "moving"), rows)
+    return table(("queue", "shard", "live jobs", "moving"), rows)
 
 
 @click.command(epilog=example("faena reshard shop.tasks:app mail 4 --by ana"))
@@ -58,7 +58,7 @@ def _table(found: list[HomesView]) -> object:
 @common
 @click.pass_obj
 def reshard(output: Output, words: tuple[str, ...], by: str, wait: str) -> None:
-    """Spread a queue over more homes while it runs; over fewer when no job waits in those."""
+    """Spread a queue over more shards while it runs; over fewer when no job waits in those."""
     target, (name, number) = split(words, "QUEUE", "SHARDS")
     if not number.isdigit():
         raise click.UsageError(f"SHARDS must be a whole number, got {number!r}")
@@ -69,13 +69,13 @@ def reshard(output: Output, words: tuple[str, ...], by: str, wait: str) -> None:
     output.say(view, f"{name} has {view.shards} shards and {state}")
 
 
-async def _reshard(queue: Queue, shards: int, by: str, wait_s: float) -> HomesView:
-    """Tell on standard error how many jobs each home has while they move."""
+async def _reshard(queue: Queue, shards: int, by: str, wait_s: float) -> ShardsView:
+    """Tell on standard error how many jobs each shard has while they move."""
     moving = asyncio.create_task(queue.reshard(shards, by=by, wait=timedelta(seconds=wait_s)))
     try:
         while not (await asyncio.wait({moving}, timeout=_STEP_S))[0]:
-            view = await queue.homes()
-            counts = ", ".join(f"{home} {live}" for home, live in view.homes.items())
+            view = await queue.shards()
+            counts = ", ".join(f"{shard} {live}" for shard, live in view.jobs.items())
             click.echo(f"{view.change or 'moving'}: {counts}", err=True)
         return moving.result()
     finally:

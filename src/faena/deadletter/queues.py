@@ -7,23 +7,23 @@ from typing import Any, Final, TypeVar
 
 from faena.engine import Engine
 from faena.engine.calls.deadletter import DeskCalls
-from faena.errors import ConfigError, HomesChanged, StoreUnavailable, nearest
-from faena.sharding.router import Estate
+from faena.errors import ConfigError, ShardsChanged, StoreUnavailable, nearest
+from faena.sharding.router import Routers
 
 HOUR_US: Final = 3_600_000_000
 _SETTLE_S: Final = 30.0
-"""How long a retry waits for lanes that move to another home."""
+"""How long a retry waits for lanes that move to another shard."""
 _TRIES: Final = 5
 
 T = TypeVar("T")
 
 
-class Reach:
+class DeskQueues:
     """The queues of an app and the connection to their broker."""
 
     def __init__(
         self,
-        connect: Callable[[], Awaitable[tuple[Engine, Estate]]],
+        connect: Callable[[], Awaitable[tuple[Engine, Routers]]],
         queues: Callable[[], Iterable[str]],
         new_ids: Callable[[int], list[str]],
     ) -> None:
@@ -31,10 +31,10 @@ class Reach:
         self._queues = queues
         self.new_ids = new_ids
 
-    async def open(self) -> tuple[DeskCalls, Estate]:
+    async def open(self) -> tuple[DeskCalls, Routers]:
         """The calls, and where the queues live."""
-        engine, estate = await self._connect()
-        return DeskCalls(engine), estate
+        engine, routers = await self._connect()
+        return DeskCalls(engine), routers
 
     async def steady(
         self, queue: str, do: Callable[[DeskCalls, Sequence[str], int], Awaitable[T]]
@@ -43,22 +43,22 @@ class Reach:
 
         That may be many times, as long as it is another change each time.
         """
-        calls, estate = await self.open()
-        homes = estate.of(queue)
+        calls, routers = await self.open()
+        router = routers.of(queue)
         tries, epoch = 0, -1
-        while tries < _TRIES and await homes.settled(_SETTLE_S):
+        while tries < _TRIES and await router.settled(_SETTLE_S):
             tries += 1
-            table = await homes.fresh()  # as `settled` has just seen it
+            table = await router.fresh()  # as `settled` has just seen it
             if table.phase:
                 continue
             tries, epoch = 1 if table.epoch != epoch else tries, table.epoch
-            names = [home.name for home in table.homes(queue)]
+            names = [shard.name for shard in table.all(queue)]
             try:
                 return await do(calls, names, epoch)
-            except HomesChanged:
-                await homes.refused()
+            except ShardsChanged:
+                await router.refused()
         raise StoreUnavailable(
-            f"tenants of queue {queue} are moving (see faena homes {queue}); "
+            f"tenants of queue {queue} are moving (see faena shards {queue}); "
             "its dead jobs can be dealt with when they have: try again",
             op="dlq",
         )
@@ -66,14 +66,14 @@ class Reach:
     async def anywhere(
         self, queue: str, do: Callable[[DeskCalls, Sequence[str]], Awaitable[T]]
     ) -> T:
-        """Do something at every home that may have jobs, also while lanes move."""
-        calls, estate = await self.open()
-        return await do(calls, await estate.of(queue).names())
+        """Do something at every shard that may have jobs, also while lanes move."""
+        calls, routers = await self.open()
+        return await do(calls, await routers.of(queue).names())
 
     async def epoch(self, queue: str) -> int:
-        """Of the homes of a queue; -1 while lanes move between them."""
-        _, estate = await self.open()
-        table = await estate.of(queue).look()
+        """Of the shards of a queue; -1 while lanes move between them."""
+        _, routers = await self.open()
+        table = await routers.of(queue).look()
         return -1 if table.phase else table.epoch
 
     def chosen(self, queues: Any) -> tuple[str, ...]:
