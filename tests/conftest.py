@@ -1,8 +1,9 @@
 """What every test may ask for, and the guards that watch every test.
 
 One server per test process, on a Unix socket. A test gets a namespace of its own and cleans up what
-it made: keys without a TTL that are still there afterwards fail it, and so do asyncio tasks.
-Warnings as errors, random order and the time limit are in pyproject.toml.
+it made: keys without a TTL that are still there afterwards fail it, and so do asyncio tasks. Tests
+that cannot clean up have a second server. Warnings as errors, random order and the time limit are
+in pyproject.toml.
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from hypothesis import core, settings
 
+from faena import Faena
 from faena.engine import Address, Wire
+from faena.testing import Harness, harness
 from tests._support.order import longest_first
 from tests._support.rig import Rig
 from tests._support.search import IS_FULL, SEED, searching
 from tests._support.valkey import Server
+from tests._support.working import Working, serving
 
 _numbers = itertools.count(1)
 
@@ -74,6 +78,43 @@ async def rig(wire: Wire, namespace: str) -> AsyncIterator[Rig]:
     rig = Rig(wire, namespace)
     yield rig
     await rig.obliterate()
+
+
+@pytest.fixture(scope="session")
+def _server() -> Iterator[Server]:
+    with Server("appendonly no", unix=True) as server:
+        yield server
+
+
+@pytest.fixture
+def server(_server: Server) -> Server:
+    """An empty server for tests that leave keys behind; one that is not killed or configured."""
+    with _server.client() as client:
+        client.flushall()
+    return _server
+
+
+@pytest.fixture
+async def app(valkey: Server, namespace: str) -> AsyncIterator[Faena]:
+    """A program's app; a real one has its URL in FAENA_URL, or none and an embedded server."""
+    app = Faena("shop", valkey.url, namespace=namespace)
+    yield app
+    for queue in app.queues.values():
+        await queue.obliterate(force=True)
+    await app.close()
+
+
+@pytest.fixture
+def working(app: Faena) -> Working:
+    """`async with working():` has a worker serve the app's queues, or another app's."""
+    return lambda served=app: serving(served)
+
+
+@pytest.fixture
+async def h(app: Faena, valkey: Server) -> AsyncIterator[Harness]:
+    """The app with a clock that stands still; `await h.drain()` runs what is ready."""
+    async with harness(app, url=valkey.url) as tested:
+        yield tested
 
 
 @pytest.fixture(autouse=True)

@@ -21,20 +21,12 @@ def listed(told: Any) -> Any:
     return told["items"] if is_whole else told
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server("appendonly no", unix=True) as server:
-        yield server
-
-
 @pytest.fixture
 def broker(
     server: Server, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
     """The module's `app` on an empty server, named by its `TARGET` in FAENA_APP."""
     app: Faena = request.module.app
-    with server.client() as client:
-        client.flushall()
     monkeypatch.setenv("FAENA_APP", request.module.TARGET)
     with app.override(url=server.url):
         yield

@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -108,12 +107,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in MODULES.items():
         (home / f"{name}.py").write_text(text)
     return home
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server("appendonly no", unix=True) as server:
-        yield server
 
 
 def check(ran: Ran, code: int, words: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -130,12 +130,6 @@ def test_a_rate_of_the_environment_is_per_minute_unless_it_says_otherwise(planne
 def test_an_empty_variable_is_as_good_as_none(planned: Planned) -> None:
     plan = planned(WORKER_POOL="", WORKER_ID="", WORKER_CONCURRENCY="", WORKER_RATE_LIMIT_MAX="")
     assert (plan.queues, plan.options.concurrency) == (("mail", "invoice"), None)
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server("appendonly no", unix=True) as server:
-        yield server
 
 
 @pytest.mark.parametrize("flag", ["--log-json", None])

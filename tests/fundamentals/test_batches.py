@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from faena import Discard, Faena, Job, State
 from faena.testing import Harness
-from tests.fundamentals.conftest import Working
+from tests._support.working import Working
 
 
 async def test_a_handler_is_called_once_for_many_jobs(app: Faena, working: Working) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from faena import Faena, Job, Retain, State
 from faena.testing import harness
-from tests.fundamentals.conftest import Working
+from tests._support.working import Working
 
 
 async def test_a_task_is_enqueued_here_run_by_a_worker_and_its_result_read_here(

@@ -9,7 +9,7 @@ import pytest
 from faena import Backpressure, Faena, Job, Limit
 from faena.errors import ConfigError, Overloaded
 from faena.testing import Harness
-from tests.fundamentals.conftest import Working
+from tests._support.working import Working
 
 
 async def test_a_limit_holds_in_every_window_of_its_length(app: Faena, h: Harness) -> None:

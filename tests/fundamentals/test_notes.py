@@ -6,7 +6,7 @@ import asyncio
 
 from faena import Faena, Job
 from tests._support.eventually import eventually
-from tests.fundamentals.conftest import Working
+from tests._support.working import Working
 
 
 async def test_progress_and_log_lines_of_a_finished_job_are_kept(

@@ -17,7 +17,7 @@ from faena.errors import (
 )
 from faena.states import State
 from faena.testing import Harness
-from tests.fundamentals.conftest import Working
+from tests._support.working import Working
 
 
 async def test_a_failure_is_raised_to_whoever_waits_with_its_traceback(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -27,12 +27,6 @@ from tests._support.valkey import Server
 
 JOBS = [f"good{number}" for number in range(19)] + ["bad"]
 FAILS = "for i = 10, #ARGV do if ARGV[i] == 'bad' {} then error('planted') end end"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server("appendonly no", unix=True) as server:
-        yield server
 
 
 @pytest.fixture

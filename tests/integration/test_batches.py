@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator
 from contextvars import ContextVar
 from typing import Any
 
@@ -28,16 +27,6 @@ from faena.middleware import Execute
 from tests._support.bulk import QUICK, Bulk, results, working
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
-
-
-@pytest.fixture
-async def app(valkey: Server, namespace: str) -> AsyncIterator[Faena]:
-    app = Faena("shop", valkey.url, namespace=namespace)
-    yield app
-    for queue in app.queues.values():
-        await queue.obliterate(force=True)
-    await app.close()
-
 
 # -- who is in a call -----------------------------------------------------------------------------
 

@@ -7,7 +7,6 @@ import contextlib
 import gc
 import threading
 import time
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -21,15 +20,6 @@ from faena.worker.worker import Worker
 from tests._support.bulk import QUICK, Bulk, results, working
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
-
-
-@pytest.fixture
-async def app(valkey: Server, namespace: str) -> AsyncIterator[Faena]:
-    app = Faena("shop", valkey.url, namespace=namespace)
-    yield app
-    for queue in app.queues.values():
-        await queue.obliterate(force=True)
-    await app.close()
 
 
 class Gate:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -12,12 +12,6 @@ from tests._support.eventually import eventually
 from tests._support.valkey import Server
 
 CONF = "mailing:{mail}:conf"
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server("appendonly no", unix=True) as server:
-        yield server
 
 
 @pytest.fixture

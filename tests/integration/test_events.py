@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,15 +17,6 @@ from faena.errors import ConfigError, StoreUnavailable
 from faena.telemetry.events import Cursor, Reader, read_kinds
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
-
-
-@pytest.fixture
-async def app(valkey: Server, namespace: str) -> AsyncIterator[Faena]:
-    app = Faena("shop", valkey.url, namespace=namespace)
-    yield app
-    for queue in app.queues.values():
-        await queue.obliterate(force=True)
-    await app.close()
 
 
 def sending(app: Faena, **options: Any) -> tuple[Queue, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -11,15 +10,6 @@ from faena import Faena
 from faena.errors import ConfigError
 from tests._support.eventually import eventually
 from tests._support.valkey import Server, free_port
-
-
-@pytest.fixture
-async def app(valkey: Server, namespace: str) -> AsyncIterator[Faena]:
-    app = Faena("shop", valkey.url, namespace=namespace)
-    yield app
-    for queue in app.queues.values():
-        await queue.obliterate(force=True)
-    await app.close()
 
 
 async def test_an_app_with_a_worker_is_well(app: Faena) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,15 +34,6 @@ def work(word: str) -> None:
 @work.on_dead
 async def tell(death: Death) -> None:
     told.append(death)
-
-
-@pytest.fixture
-async def app(valkey: Server, namespace: str) -> AsyncIterator[Faena]:
-    app = Faena("hooks", valkey.url, namespace=namespace)
-    yield app
-    for queue in app.queues.values():
-        await queue.obliterate(force=True)
-    await app.close()
 
 
 @pytest.fixture

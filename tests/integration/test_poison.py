@@ -36,16 +36,8 @@ UNFIT = ("unencodable", "too_large")
 FATAL = ("os_exit.async", "kill_self.thread", "segfault.async", "segfault.thread")
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server("appendonly no", unix=True) as server:
-        yield server
-
-
 @pytest.fixture
 def environ(server: Server, tmp_path: Path) -> dict[str, str]:
-    with server.client() as client:
-        client.flushall()
     return {"FAENA_URL": server.url, "VENOM_LEDGER": str(tmp_path / "ledger")}
 
 

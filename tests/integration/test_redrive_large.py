@@ -6,11 +6,9 @@ FAENA_SEARCH=full has 100,000.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 import redis
 
 from faena.engine.calls.deadletter import SLICE
@@ -23,12 +21,6 @@ from tests._support.valkey import Server
 NUMBER = 100_000 if IS_FULL else 12_000
 TARGET = "tests._support.graveyard:app"
 KEY = "graveyard:{mail}:"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server("appendonly no", unix=True) as server:
-        yield server
 
 
 async def bury(url: str) -> list[str]:

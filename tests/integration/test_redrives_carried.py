@@ -7,7 +7,6 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -27,12 +26,6 @@ from tests._support.valkey import Server
 
 TARGET = "tests._support.graveyard:app"
 NUMBER, RATE = 200, 40
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server("appendonly no", unix=True) as server:
-        yield server
 
 
 async def state(redrive: str) -> tuple[str, int]:

@@ -21,16 +21,8 @@ from tests._support.valkey import Server, free_port
 TARGET = "tests._support.yard:app"
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server("appendonly no", unix=True) as server:
-        yield server
-
-
 @pytest.fixture
 def environ(server: Server, tmp_path: Path) -> dict[str, str]:
-    with server.client() as client:
-        client.flushall()
     return {"FAENA_URL": server.url, "YARD_LEDGER": str(tmp_path / "ledger")}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 
@@ -20,12 +20,6 @@ from tests._support.sharded import MAIN, OWN, SHARD, ShardedQueue
 from tests._support.valkey import Server
 
 Settle = Callable[..., ShardedQueue]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server("appendonly no", unix=True) as server:
-        yield server
 
 
 @pytest.fixture

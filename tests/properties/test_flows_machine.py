@@ -11,10 +11,8 @@ import asyncio
 import contextlib
 import itertools
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,12 +38,6 @@ QUEUES = ("first", "second")
 RULES = ("fail", "fail", "continue", "ignore")
 _numbers = itertools.count()
 _MOST_ROUNDS = 50
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server("appendonly no", unix=True) as server:
-        yield server
 
 
 class Carrier(Stepped):

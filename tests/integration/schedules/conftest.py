@@ -1,10 +1,8 @@
-"""An app with a clock that tests move, and one whose workers live in real time."""
+"""The app with a clock that tests move, from a Sunday on."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import pytest
@@ -13,39 +11,13 @@ from faena import Faena
 from faena.testing import Harness, harness
 from tests._support.valkey import Server
 
-Working = Callable[..., AbstractAsyncContextManager[None]]
-
 START = datetime(2026, 3, 1, tzinfo=UTC)
-
-
-@pytest.fixture
-async def app(valkey: Server, namespace: str) -> AsyncIterator[Faena]:
-    app = Faena("shop", valkey.url, namespace=namespace)
-    yield app
-    for queue in app.queues.values():
-        await queue.obliterate(force=True)
-    await app.close()
 
 
 @pytest.fixture
 async def h(app: Faena, valkey: Server) -> AsyncIterator[Harness]:
     async with harness(app, url=valkey.url, start=START) as tested:
         yield tested
-
-
-@pytest.fixture
-def working(app: Faena) -> Working:
-    @asynccontextmanager
-    async def serve(served: Faena = app) -> AsyncGenerator[None]:
-        worker = await served.worker()
-        running = asyncio.create_task(worker.run())
-        try:
-            yield
-        finally:
-            worker.stop()
-            await running
-
-    return serve
 
 
 async def look(app: Faena) -> int | None:

@@ -14,7 +14,8 @@ from faena.scheduling import scheduler
 from faena.testing import Harness, harness
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
-from tests.integration.schedules.conftest import Working, ids, look
+from tests._support.working import Working
+from tests.integration.schedules.conftest import ids, look
 
 
 async def test_a_worker_fires_and_runs_what_code_declares(app: Faena, working: Working) -> None:

@@ -11,7 +11,7 @@ from faena import Faena, Job, Limit, RateLimited, Retry
 from faena.errors import ConfigError
 from faena.testing import Harness
 from tests._support.eventually import eventually
-from tests.integration.tenants.conftest import Working
+from tests._support.working import Working
 
 NOBODY = {"limits": None, "max_running": None, "weight": None, "size": None, "held_until": None}
 

@@ -16,7 +16,7 @@ from faena.errors import ConfigError, InvalidTransition, JobConflict
 from faena.inspection.audit import audit
 from faena.sharding.table import index_of
 from tests._support.eventually import eventually
-from tests.integration.tenants.conftest import Working
+from tests._support.working import Working
 
 TENANTS = [f"t{number}" for number in range(12)]
 KEEP = Retain(completed_count=100_000)

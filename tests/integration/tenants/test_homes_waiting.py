@@ -11,7 +11,7 @@ from faena.errors import InvalidTransition
 from faena.runtime.connections import Runtime
 from faena.sharding.table import index_of
 from tests._support.eventually import eventually
-from tests.integration.tenants.conftest import Working
+from tests._support.working import Working
 
 
 async def test_a_provider_that_asks_to_wait_is_heard_in_every_shard(

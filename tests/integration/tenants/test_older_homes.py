@@ -11,7 +11,7 @@ import pytest
 
 from faena import Faena
 from faena.engine.scripts import pairs
-from tests.integration.tenants.conftest import Working
+from tests._support.working import Working
 
 TENANTS = [f"t{number}" for number in range(12)]
 

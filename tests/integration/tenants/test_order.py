@@ -12,7 +12,7 @@ from faena import Faena, Job, Order, RateLimited, Retry, Snooze
 from faena.errors import ConfigError
 from faena.testing import Harness
 from tests._support.eventually import eventually
-from tests.integration.tenants.conftest import Working
+from tests._support.working import Working
 
 
 def results(ran: Any) -> list[Any]:
