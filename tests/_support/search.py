@@ -1,7 +1,8 @@
 """How far the long searches go: a fixed sample in every run, all of it with FAENA_SEARCH=full.
 
 The sample is the same in every run, so that a change is green or red by itself and not by luck.
-The full search takes hours and begins where FAENA_SEED (a number, 0 by default) says.
+The full search takes hours and begins where FAENA_SEED (a number, 0 by default) says;
+FAENA_EXAMPLES is how many examples each search tries at most.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from tests._support.valkey import Server
 
 IS_FULL = os.environ.get("FAENA_SEARCH") == "full"
 SEED = int(os.environ.get("FAENA_SEED", "0"))
+MOST = int(os.environ.get("FAENA_EXAMPLES", "1000000"))
 
 _PARTS = 1000
 
@@ -24,7 +26,7 @@ def searching(sample: int, full: int = 1000, **options: Any) -> settings:
     """Settings for so many examples; how long one takes is the machine's affair."""
     options.setdefault("suppress_health_check", list(HealthCheck))
     return settings(
-        max_examples=full if IS_FULL else sample,
+        max_examples=min(full, MOST) if IS_FULL else sample,
         deadline=None,
         derandomize=not IS_FULL,
         database=None,

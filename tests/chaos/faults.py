@@ -14,10 +14,8 @@ from tests._support.command import Service
 from tests._support.proxy import Proxy
 from tests._support.valkey import Server
 from tests.chaos.shop import LEASE_S
-from tests.chaos.verdict import Fault
+from tests.chaos.verdict import NOBODY, Fault
 
-NOBODY = 0
-"""The process of a fault that must cost no run: requests are sent again."""
 _STALL_S = 1.0
 """A machine that stands still for longer is a fault of its own: leases may run out."""
 

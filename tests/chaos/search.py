@@ -37,7 +37,7 @@ class Search:
             *command,
             *("-p", "no:cacheprovider", f"--randomly-seed={self._seed}"),
             cwd=ROOT,
-            env={**os.environ, "FAENA_SEARCH": "full", "FAENA_SEED": str(self._seed)},
+            env=os.environ | self._depth(seconds),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
             start_new_session=True,
@@ -50,6 +50,12 @@ class Search:
         finally:
             self.stop()
             await self._process.wait()
+
+    def _depth(self, seconds: float) -> dict[str, str]:
+        """The longer, the deeper: in a short run all are tried a little, in a long one wholly."""
+        examples = max(10, round(seconds / 2))
+        words = {"SEARCH": "full", "SEED": self._seed, "EXAMPLES": examples}
+        return {f"FAENA_{name}": str(value) for name, value in words.items()}
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None

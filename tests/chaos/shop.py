@@ -19,14 +19,14 @@ from tests._support.ledger import Ledger
 
 LEASE_S = 5
 ATTEMPTS = 4
-RATE, RATE_US = 12, 1_000_000
+RATE, RATE_NS = 12, 1_000_000_000
 MAX_RUNNING = 3
 QUEUES: dict[str, dict[str, Any]] = {
     "plain": {"concurrency": 8, "shards": 2},
     "ordered": {"concurrency": 8, "order": Order.KEY, "on_failure": "block"},
     "limited": {
         "concurrency": 4,
-        "limits": [Limit(f"{RATE}/{RATE_US // 1_000_000}s")],
+        "limits": [Limit(f"{RATE}/s")],
         "max_running": MAX_RUNNING,
     },
 }

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import time
+from bisect import bisect
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -22,11 +23,15 @@ from typing import NamedTuple
 
 from tests._support.chains import Delivery, key_of, overlaps, overtakings
 from tests._support.ledger import Entry
-from tests.chaos.shop import MAX_RUNNING, QUEUES, RATE, RATE_US, planned
+from tests.chaos.shop import MAX_RUNNING, QUEUES, RATE, RATE_NS, planned
 
 FOUND = ("lost", "doubled", "unexplained", "inversions", "excess")
+NOBODY = 0
+"""The process of a fault that must cost no run: requests are sent again."""
 _UNSETTLED_NS = 5_000_000_000
 """For so long after a handler's end a fault may still keep it from being settled."""
+_ASKING = 2
+"""Calls of a worker, for one queue, that may be answered once more after a fault."""
 
 
 @dataclass
@@ -44,7 +49,8 @@ class Run(NamedTuple):
 
     job: str
     delivery: tuple[str, int, int]
-    claimed_us: int
+    pid: int
+    claimed_ns: int
     began_ns: int
     ended_ns: float
     is_hit: bool
@@ -88,28 +94,30 @@ def judge(
         verdict.found["doubled"] = _doubled(runs[queue])
         verdict.found["unexplained"] = _unexplained(runs[queue])
     verdicts["ordered"].found["inversions"] = _inversions(runs["ordered"])
-    verdicts["limited"].found["excess"] = [*_too_fast(runs["limited"]), *_too_many(runs["limited"])]
+    limited = runs["limited"]
+    verdicts["limited"].found["excess"] = [*_too_fast(limited, faults), *_too_many(limited)]
     return verdicts
 
 
 def runs_of(entries: Iterable[Entry], faults: Sequence[Fault]) -> list[Run]:
-    """By the instant they began."""
+    """By the instant they began; the server's instants of claims on this machine's clock."""
+    offset_ns = time.monotonic_ns() - time.time_ns()
     begun: dict[tuple[int, str, int, int], Entry] = {}
     runs: list[Run] = []
     for entry in sorted(entries, key=lambda entry: entry.at_ns):
         name = (entry.pid, entry.job, entry.attempt, entry.losses)
         if entry.kind == "start":
             if name in begun:
-                runs.append(_run(begun[name], math.inf, faults))
+                runs.append(_run(begun[name], math.inf, faults, offset_ns))
             begun[name] = entry
         elif name in begun:
-            runs.append(_run(begun.pop(name), entry.at_ns, faults))
-    runs += [_run(entry, math.inf, faults) for entry in begun.values()]
+            runs.append(_run(begun.pop(name), entry.at_ns, faults, offset_ns))
+    runs += [_run(entry, math.inf, faults, offset_ns) for entry in begun.values()]
     return sorted(runs, key=lambda run: run.began_ns)
 
 
-def _run(start: Entry, ended_ns: float, faults: Sequence[Fault]) -> Run:
-    claimed_ns = int(start.detail) * 1000 - time.time_ns() + time.monotonic_ns()
+def _run(start: Entry, ended_ns: float, faults: Sequence[Fault], offset_ns: int) -> Run:
+    claimed_ns = int(start.detail) * 1000 + offset_ns
     hits = [
         fault.began_ns
         for fault in faults
@@ -119,7 +127,7 @@ def _run(start: Entry, ended_ns: float, faults: Sequence[Fault]) -> Run:
     ]
     ended_ns = min([ended_ns, *hits])
     delivery = (start.job, start.attempt, start.losses)
-    return Run(start.job, delivery, int(start.detail), start.at_ns, ended_ns, bool(hits))
+    return Run(start.job, delivery, start.pid, claimed_ns, start.at_ns, ended_ns, bool(hits))
 
 
 def _doubled(runs: Iterable[Run]) -> list[str]:
@@ -145,10 +153,26 @@ def _inversions(runs: Iterable[Run]) -> list[str]:
     return late + [f"{one.job} beside {other.job}" for one, other in overlaps(found, key_of)]
 
 
-def _too_fast(runs: Iterable[Run]) -> list[str]:
-    claims = sorted((run.claimed_us, run.job) for run in runs)
+def _too_fast(runs: Sequence[Run], faults: Iterable[Fault]) -> list[str]:
+    unsure = _answered_again(runs, faults)
+    timed = (run for run in runs if (run.pid, run.claimed_ns) not in unsure)
+    claims = sorted((run.claimed_ns, run.job) for run in timed)
     windows = zip(claims, claims[RATE:], strict=False)
-    return [f"{job} by rate" for (first, _), (last, job) in windows if last - first < RATE_US]
+    return [f"{job} by rate" for (first, _), (last, job) in windows if last - first < RATE_NS]
+
+
+def _answered_again(runs: Iterable[Run], faults: Iterable[Fault]) -> set[tuple[int, int]]:
+    """Claims whose first answer may have been lost; the second tells its own, later instant."""
+    claims = defaultdict[int, set[int]](set)
+    for run in runs:
+        claims[run.pid].add(run.claimed_ns)
+    unsure: set[tuple[int, int]] = set()
+    for fault in faults:
+        for pid in claims.keys() if fault.pid in {None, NOBODY} else claims.keys() & {fault.pid}:
+            instants = sorted(claims[pid])
+            first = bisect(instants, fault.began_ns)
+            unsure |= {(pid, instant) for instant in instants[first : first + _ASKING]}
+    return unsure
 
 
 def _too_many(runs: Iterable[Run]) -> list[str]:

@@ -53,7 +53,7 @@ async def views_of(app: Faena, h: Harness) -> dict[str, Any]:  # size: a line a 
         "page": await queue.jobs("completed"),
         "overview": overview,
         "explanation": explained,
-        "health": await app.health(),
+        "health": await app.health(timeout="60s"),
         "group": await group.view(),
         "letters": await app.dead_letters.list(),
         "stats": await app.dead_letters.stats(),
@@ -133,7 +133,7 @@ async def test_a_route_of_fastapi_returns_a_view_as_its_dict(app: Faena, h: Harn
 
     @web.get("/health")
     async def health() -> dict[str, Any]:
-        return (await app.health()).to_dict()
+        return (await app.health(timeout="60s")).to_dict()
 
     transport = httpx.ASGITransport(web)
     async with httpx.AsyncClient(transport=transport, base_url="http://shop") as client:

@@ -15,16 +15,16 @@ from tests._support.valkey import Server, free_port
 async def test_an_app_with_a_worker_is_well(app: Faena) -> None:
     mail = app.queue("mail")
     mail.task(name="send")(lambda: None)
-    assert (await app.health()).is_ok
-    assert not (await app.health()).is_served
+    assert (await app.health(timeout="60s")).is_ok
+    assert not (await app.health(timeout="60s")).is_served
     worker = await app.worker()
     running = asyncio.create_task(worker.run())
 
     async def is_served() -> bool:
-        return (await app.health()).is_served
+        return (await app.health(timeout="60s")).is_served
 
     await eventually(is_served)
-    health = await app.health()
+    health = await app.health(timeout="60s")
     assert health.latency_ms is not None
     assert (health.is_reachable, health.problem, set(health.queues)) == (True, None, {"mail"})
     assert len(health.queues["mail"].workers) == 1
@@ -37,7 +37,7 @@ async def test_what_waits_and_what_holds_it_is_told(app: Faena) -> None:
     send = mail.task(name="send")(lambda: None)
     await send.enqueue_many([send.draft()] * 3)
     await mail.pause(reason="deploy")
-    queue = (await app.health()).queues["mail"]
+    queue = (await app.health(timeout="60s")).queues["mail"]
     assert (queue.is_ready, queue.waiting, queue.holds) == (True, 3, ("deploy",))
 
 
@@ -46,7 +46,7 @@ async def test_a_remote_queue_is_ready_once_it_is_declared(
 ) -> None:
     api = Faena("api", valkey.url, namespace=namespace)
     api.remote_queue("mail")
-    health = await api.health()
+    health = await api.health(timeout="60s")
     assert (health.is_reachable, health.is_ok, health.queues["mail"].is_ready) == (
         True,
         False,
@@ -54,7 +54,7 @@ async def test_a_remote_queue_is_ready_once_it_is_declared(
     )
     send = app.queue("mail").task(name="send")(lambda: None)
     await send.enqueue()
-    assert (await api.health()).is_ok
+    assert (await api.health(timeout="60s")).is_ok
     await api.close()
 
 
@@ -100,7 +100,7 @@ async def test_the_doctor_examines_the_apps_broker(app: Faena) -> None:
 def test_both_can_be_asked_without_an_event_loop(valkey: Server, namespace: str) -> None:
     app = Faena("shop", valkey.url, namespace=namespace)
     app.queue("mail")
-    assert app.sync.health().is_ok
+    assert app.sync.health(timeout="60s").is_ok
     assert {finding.name for finding in app.sync.doctor()} >= {"writes", "version"}
     app.sync.close()
 
@@ -112,11 +112,11 @@ async def test_a_queue_that_is_held_is_not_served_though_it_has_a_worker(app: Fa
     running = asyncio.create_task(worker.run())
 
     async def is_served() -> bool:
-        return (await app.health()).is_served
+        return (await app.health(timeout="60s")).is_served
 
     await eventually(is_served)
     await mail.pause(reason="deploy")
-    health = await app.health()
+    health = await app.health(timeout="60s")
     assert health.queues["mail"].workers
     assert (health.is_ok, health.is_served) == (True, False)
     worker.stop()
