@@ -16,6 +16,7 @@ import signal
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
+import redis
 from hypothesis import core, settings
 
 from faena import Faena
@@ -57,6 +58,12 @@ def valkey() -> Iterator[Server]:
     """The server shared by the tests of this process: ask for `wire` or `rig` rather."""
     with Server("appendonly no", unix=True) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def _guard(valkey: Server) -> Iterator[redis.Redis]:
+    with valkey.client() as client:
+        yield client
 
 
 @pytest.fixture
@@ -119,13 +126,13 @@ async def h(app: Faena, valkey: Server) -> AsyncIterator[Harness]:
 
 @pytest.fixture(autouse=True)
 def _no_leaked_keys(request: pytest.FixtureRequest) -> Iterator[None]:
-    yield
     if "valkey" not in request.fixturenames:
+        yield
         return
-    server: Server = request.getfixturevalue("valkey")
-    with server.client() as client:
-        leaked = sorted(name for name in client.scan_iter(count=1000) if client.pttl(name) == -1)
-        client.flushall()
+    client: redis.Redis = request.getfixturevalue("_guard")
+    yield
+    leaked = sorted(name for name in client.scan_iter(count=1000) if client.pttl(name) == -1)
+    client.flushall()
     assert not leaked, f"keys without a TTL must not outlive a test, got {leaked}"
 
 

@@ -21,17 +21,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-PRELOADED = (
-    "faena.cli.dev",
-    "faena.cli.dlq",
-    "faena.cli.worker",
-    "tests._support.lane_shop",
-    "tests._support.till",
-    "tests._support.timekeeper",
-)
+
 
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload([*PRELOADED])
+_context.set_forkserver_preload(["tests._support.preloaded"])
 
 
 class Forked:

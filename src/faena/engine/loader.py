@@ -116,23 +116,30 @@ def _read(root: Path, name: str) -> _Piece:
 def _nested(parts: list[str], rest: list[str]) -> list[str]:
     """Each part in a block, behind the names of it that another part, or the rest, uses."""
     declared = [_declared(part) for part in parts]
-    words = [set(_WORD.findall(part)) - names for part, names in zip(parts, declared, strict=True)]
-    words.append({word for text in rest for word in _WORD.findall(text)})
+    words = [_used(part) for part in parts]
+    words.append(frozenset(word for text in rest for word in _WORD.findall(text)))
     return [
-        _nest(part, names & set().union(*words[i + 1 :]))
+        _nest(part, names & frozenset[str]().union(*words[i + 1 :]))
         for i, (part, names) in enumerate(zip(parts, declared, strict=True))
     ]
 
 
-def _declared(part: str) -> set[str]:
-    return {
+@cache
+def _declared(part: str) -> frozenset[str]:
+    return frozenset(
         name
         for function, variables in _DECLARED.findall(part)
         for name in _WORD.findall(function or variables)
-    }
+    )
 
 
-def _nest(part: str, exported: set[str]) -> str:
+@cache
+def _used(part: str) -> frozenset[str]:
+    """The words of a part that others must have declared."""
+    return frozenset(_WORD.findall(part)) - _declared(part)
+
+
+def _nest(part: str, exported: frozenset[str]) -> str:
     def assigned(found: re.Match[str]) -> str:
         """A declaration as an assignment, where the names in it are declared outside."""
         function, variables = found.groups()
@@ -180,6 +187,7 @@ def _alone(piece: _Piece) -> str:
     return "\n".join([f"#!lua{flags}", *head, *piece.parts, *piece.each, *body])
 
 
+@cache
 def _arrive() -> str:
     """What takes in the jobs that came without a script, as a function for all others."""
     text = "--@include arrivals"
@@ -190,9 +198,10 @@ def _arrive() -> str:
     return "\n".join(["local arrive, arrived", "do", *nested, *function, "end", _TAKE_IN])
 
 
+@cache
 def _journal() -> str:
     """What takes back a call that fails, outside all scripts."""
-    return _nest(_code((_root() / "lib" / "journal.lua").read_text("utf-8")), {"noted", "guarded"})
+    return _nest(_code(_part(_root(), "journal")), frozenset({"noted", "guarded"}))
 
 
 def _parts(root: Path, body: str, seen: set[str]) -> Iterator[str]:
@@ -200,15 +209,21 @@ def _parts(root: Path, body: str, seen: set[str]) -> Iterator[str]:
         for name in (text.strip() for text in line.split(",")):
             if name not in seen:
                 seen.add(name)
-                text = (root / "lib" / f"{name}.lua").read_text("utf-8")
+                text = _part(root, name)
                 yield from _parts(root, text, seen)
                 yield text
+
+
+@cache
+def _part(root: Path, name: str) -> str:
+    return (root / "lib" / f"{name}.lua").read_text("utf-8")
 
 
 def _root() -> Path:
     return Path(__file__).parent / "lua"
 
 
+@cache
 def _code(text: str) -> str:
     """Without whole-line comments: they cost the server nothing but memory in every node."""
     return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("--"))

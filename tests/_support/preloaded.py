@@ -1,0 +1,19 @@
+"""What the fork server has imported and built before it forks (`forked.py`)."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from faena.engine import loader
+
+for _name in (
+    "faena.cli.dev",
+    "faena.cli.dlq",
+    "faena.cli.worker",
+    "faena.worker.worker",
+    "tests._support.lane_shop",
+    "tests._support.till",
+    "tests._support.timekeeper",
+):
+    import_module(_name)
+loader.load("exchange")
