@@ -11,7 +11,7 @@ _LONG = (
     "test_embedded",
     "test_examples",
     "test_faults_",
-    "test_homes",
+    "test_shards",
     "test_pages",
     "test_poison",
     "test_redrive",

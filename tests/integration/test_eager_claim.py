@@ -44,9 +44,9 @@ class Fetching:
 
 
 def look_out(rig: Rig, fetching: Fetching) -> asyncio.Task[None]:
-    lookout = EagerClaim(rig.engine, cast("Fetcher", fetching), "worker", CallIds())
-    lookout.idle_changed()
-    fetching.waiting = asyncio.create_task(lookout.run())
+    eager_claim = EagerClaim(rig.engine, cast("Fetcher", fetching), "worker", CallIds())
+    eager_claim.idle_changed()
+    fetching.waiting = asyncio.create_task(eager_claim.run())
     return fetching.waiting
 
 

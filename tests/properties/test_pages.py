@@ -1,6 +1,6 @@
-"""Pages over shards while tenants move, stewards die, and other jobs come and go.
+"""Pages over shards while tenants move, relocations die, and other jobs come and go.
 
-A reader and a steward make their calls in turns that chance decides. All jobs are of one instant.
+A reader and a relocation make calls in turns that chance decides. All jobs are of one instant.
 Those that nobody touches must be seen once, whatever the page, the state and the direction.
 """
 
@@ -22,7 +22,7 @@ from faena.engine.settings import declaration
 from faena.inspection.inspector import Inspector
 from faena.options import QueueOptions, Retain
 from faena.outcomes import Buried, Completed
-from faena.sharding import relocation as steward
+from faena.sharding import relocation
 from faena.sharding.relocation import Relocation
 from faena.sharding.router import Routers
 from faena.sharding.table import Table
@@ -31,7 +31,7 @@ from tests._support.gate import GatedWire, Stepped
 from tests._support.rig import BOOM, Rig
 from tests._support.search import IS_FULL
 from tests._support.valkey import Server
-from tests.properties.homes_steward import Hired
+from tests.properties.shards_relocation import Hired
 
 OPTIONS = QueueOptions(fair=True, retain=Retain(completed_count=1000))
 LANES = ("@a", "@b", "@c", "@d", "@e")
@@ -78,7 +78,7 @@ class Town:
         return self._wires[-1]
 
     async def disturb(self) -> None:
-        """Let the steward make a call, or die, or begin another change; or touch a job."""
+        """Let the relocation make a call, or die, or begin another change; or touch a job."""
         hired = self._hired
         if hired is None or hired.is_done:
             await self._begin()
@@ -152,7 +152,7 @@ async def make_town(
 
     monkeypatch.setattr(TransferCalls, "lock", always)
     monkeypatch.setattr(TransferCalls, "unlock", always)
-    monkeypatch.setattr(steward, "_PAUSE_S", 0)
+    monkeypatch.setattr(relocation, "_PAUSE_S", 0)
     towns: list[Town] = []
 
     def make(seed: int) -> Town:

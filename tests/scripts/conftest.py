@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests._support.removal import Removal
 from tests._support.rig import Rig
+from tests._support.transfer import Transfer
 
 
 @pytest.fixture
-async def removal(rig: Rig) -> AsyncIterator[Removal]:
+async def removal(rig: Rig) -> AsyncIterator[Transfer]:
     """A second shard beside the rig's queue, obliterated afterwards as well."""
-    removal = Removal(rig)
+    removal = Transfer(rig)
     yield removal
     await removal.target.obliterate()

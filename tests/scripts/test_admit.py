@@ -8,11 +8,11 @@ import pytest
 
 from faena.limits import Limit
 from faena.outcomes import Completed, Limited
-from tests._support.removal import Removal
 from tests._support.rig import KEEP_NONE, SECOND, T0, Rig
+from tests._support.transfer import Transfer
 
 
-async def test_a_lane_is_served_again_when_it_has_come(rig: Rig, removal: Removal) -> None:
+async def test_a_lane_is_served_again_when_it_has_come(rig: Rig, removal: Transfer) -> None:
     await rig.add("a", lane="@a")
     await removal.hand_over("@a")
     await removal.carry("a")
@@ -26,7 +26,7 @@ async def test_a_lane_is_served_again_when_it_has_come(rig: Rig, removal: Remova
     assert [claim.id for claim in (await removal.target.turn(9)).claimed] == ["a"]
 
 
-async def test_to_look_tells_who_is_left_and_changes_nothing(rig: Rig, removal: Removal) -> None:
+async def test_to_look_tells_who_is_left_and_changes_nothing(rig: Rig, removal: Transfer) -> None:
     await rig.add("a", lane="@a")
     await removal.hand_over("@a", "@b")
     await rig.remember()
@@ -45,7 +45,7 @@ async def test_to_look_tells_who_is_left_and_changes_nothing(rig: Rig, removal: 
     ],
 )
 async def test_a_lane_comes_early_unless_an_order_or_a_maximum_forbids_it(
-    removal: Removal, options: dict[str, Any], override: dict[str, str], *, is_served: bool
+    removal: Transfer, options: dict[str, Any], override: dict[str, str], *, is_served: bool
 ) -> None:
     await removal.declare(**options)
     await removal.target.add("a", lane="@a")
@@ -58,7 +58,7 @@ async def test_a_lane_comes_early_unless_an_order_or_a_maximum_forbids_it(
     assert bool((await removal.target.turn(9)).claimed) != is_served
 
 
-async def test_a_lane_has_not_gone_while_a_job_of_it_is_live(rig: Rig, removal: Removal) -> None:
+async def test_a_lane_has_not_gone_while_a_job_of_it_is_live(rig: Rig, removal: Transfer) -> None:
     await rig.add("a", lane="@a")
     lease = await rig.claim()
     await removal.hand_over("@a")
@@ -69,7 +69,7 @@ async def test_a_lane_has_not_gone_while_a_job_of_it_is_live(rig: Rig, removal: 
     assert "moves" not in await rig.dump()
 
 
-async def test_none_has_gone_while_a_batch_is_under_way(rig: Rig, removal: Removal) -> None:
+async def test_none_has_gone_while_a_batch_is_under_way(rig: Rig, removal: Transfer) -> None:
     await rig.add("a", lane="@a")
     await removal.hand_over("@a", "@b")
     batch = await removal.take_out("a")
@@ -82,7 +82,7 @@ async def test_none_has_gone_while_a_batch_is_under_way(rig: Rig, removal: Remov
 
 
 async def test_a_late_job_that_has_finished_is_taken_away_before_its_lane_is_struck_off(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     await rig.add("a", lane="@a")
     lease = await rig.claim()
@@ -98,7 +98,7 @@ async def test_a_late_job_that_has_finished_is_taken_away_before_its_lane_is_str
 
 
 async def test_a_late_job_that_is_gone_is_waited_for_only_until_it_is_looked_at(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     await rig.declare(retain=KEEP_NONE)
     await rig.add("a", lane="@a")
@@ -114,7 +114,7 @@ async def test_a_late_job_that_is_gone_is_waited_for_only_until_it_is_looked_at(
 
 @pytest.mark.parametrize("why", ["in", "early", "out"])
 async def test_a_lane_that_moves_for_another_epoch_is_left_alone(
-    rig: Rig, removal: Removal, why: str
+    rig: Rig, removal: Transfer, why: str
 ) -> None:
     await removal.hand_over("@a", epoch=2)
     shard = rig if why == "out" else removal.target
@@ -124,7 +124,7 @@ async def test_a_lane_that_moves_for_another_epoch_is_left_alone(
     assert {name: text for name, text in (await shard.changed()).items() if name != "wake"} == {}
 
 
-async def test_a_second_call_changes_nothing(rig: Rig, removal: Removal) -> None:
+async def test_a_second_call_changes_nothing(rig: Rig, removal: Transfer) -> None:
     await rig.add("a", lane="@a")
     await removal.move(["@a"], "a")
     await rig.remember()
@@ -134,7 +134,7 @@ async def test_a_second_call_changes_nothing(rig: Rig, removal: Removal) -> None
     assert await removal.target.changed() == {}
 
 
-async def test_a_lane_comes_back_into_the_ring_with_its_debt(removal: Removal) -> None:
+async def test_a_lane_comes_back_into_the_ring_with_its_debt(removal: Transfer) -> None:
     target = removal.target
     await target.add("a1", "a2", lane="@a")
     await target.add("b1", "b2", lane="@b")
@@ -145,7 +145,7 @@ async def test_a_lane_comes_back_into_the_ring_with_its_debt(removal: Removal) -
     assert dict((await target.dump())["ring"]) == {"@a": 1.0, "@b": 0.0}
 
 
-async def test_a_hold_that_came_with_a_lane_is_obeyed(rig: Rig, removal: Removal) -> None:
+async def test_a_hold_that_came_with_a_lane_is_obeyed(rig: Rig, removal: Transfer) -> None:
     await removal.declare()
     await rig.add("a", lane="@a")
     hold = {"held_for": str(10 * SECOND), "reason": "unpaid"}
@@ -158,7 +158,7 @@ async def test_a_hold_that_came_with_a_lane_is_obeyed(rig: Rig, removal: Removal
 
 
 async def test_times_of_being_throttled_do_not_go_on_once_it_is_admitted(
-    removal: Removal,
+    removal: Transfer,
 ) -> None:
     target = removal.target
     await target.declare()
@@ -175,7 +175,7 @@ async def test_times_of_being_throttled_do_not_go_on_once_it_is_admitted(
 
 
 async def test_what_was_learned_of_a_lane_that_went_is_forgotten_here(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     await removal.declare(tenant_limits=[Limit("10/min")], learning=True)
     for lane in ("@a", "@b"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from faena.engine.calls.scheduling import MOST, read_due
 from tests._support.rig import SECOND, T0, Rig
-from tests._support.timetable import plant
+from tests._support.schedules import plant
 
 
 async def test_what_is_due_comes_first_due_first(rig: Rig) -> None:

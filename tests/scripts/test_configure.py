@@ -8,8 +8,8 @@ from faena.engine.settings import UNSERVED, declaration
 from faena.errors import ConfigError
 from faena.limits import Limit
 from faena.options import Backpressure, QueueOptions, Retain
-from tests._support.removal import Removal
 from tests._support.rig import T0, Rig
+from tests._support.transfer import Transfer
 
 BOUNDED = Backpressure(soft=100, hard=200, tenant_soft=10, tenant_hard=20)
 
@@ -159,7 +159,7 @@ async def test_what_code_says_goes_beside_an_older_edit(rig: Rig) -> None:
     assert (conf["soft"], conf["hard"], conf["max_running"]) == ("500", "200", "3")
 
 
-async def test_a_shard_that_was_given_up_is_not_edited(rig: Rig, removal: Removal) -> None:
+async def test_a_shard_that_was_given_up_is_not_edited(rig: Rig, removal: Transfer) -> None:
     await removal.place(epoch=2)
     assert await removal.moving.retire("q", 2)
     await rig.remember()

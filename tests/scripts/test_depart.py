@@ -7,11 +7,11 @@ import pytest
 from faena.errors import ShardsChanged
 from faena.limits import Limit
 from faena.outcomes import Completed, Limited
-from tests._support.removal import Removal
 from tests._support.rig import SECOND, T0, Rig
+from tests._support.transfer import Transfer
 
 
-async def test_a_lane_with_ready_jobs_is_served_no_more(rig: Rig, removal: Removal) -> None:
+async def test_a_lane_with_ready_jobs_is_served_no_more(rig: Rig, removal: Transfer) -> None:
     await rig.add("a", lane="@a")
     await rig.add("b", lane="@b")
     stamp, baggage = await removal.moving.freeze_out("q", 1, ["@a"])
@@ -23,7 +23,7 @@ async def test_a_lane_with_ready_jobs_is_served_no_more(rig: Rig, removal: Remov
     assert [claim.id for claim in (await rig.turn(10)).claimed] == ["b"]
 
 
-async def test_a_lane_without_jobs_is_noted_all_the_same(rig: Rig, removal: Removal) -> None:
+async def test_a_lane_without_jobs_is_noted_all_the_same(rig: Rig, removal: Transfer) -> None:
     await removal.moving.freeze_out("q", 1, ["@a", "@b"])
     assert await rig.dump() == {
         "moves": {"@a": "out 1", "@b": "out 1"},
@@ -32,7 +32,7 @@ async def test_a_lane_without_jobs_is_noted_all_the_same(rig: Rig, removal: Remo
 
 
 async def test_a_second_call_answers_the_same_and_changes_nothing(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     await rig.declare(tenant_limits=[Limit("1/min")])
     await rig.engine.tenant("q", "@a", {"weight": "3"}, by="ops")
@@ -47,7 +47,7 @@ async def test_a_second_call_answers_the_same_and_changes_nothing(
     assert await rig.changed() == {}
 
 
-async def test_what_a_lane_owes_stays_with_the_shard(rig: Rig, removal: Removal) -> None:
+async def test_what_a_lane_owes_stays_with_the_shard(rig: Rig, removal: Transfer) -> None:
     await rig.add("a1", "a2", lane="@a")
     await rig.add("b1", "b2", lane="@b")
     await rig.claim()
@@ -57,7 +57,7 @@ async def test_what_a_lane_owes_stays_with_the_shard(rig: Rig, removal: Removal)
     assert [lane for lane, _ in taken["ring"]] == ["@b"]
 
 
-async def test_the_override_of_a_tenant_is_told(rig: Rig, removal: Removal) -> None:
+async def test_the_override_of_a_tenant_is_told(rig: Rig, removal: Transfer) -> None:
     await rig.declare()
     changes = {"weight": "2.5", "limits": "5/1000000", "max_running": "3"}
     await rig.engine.tenant("q", "@a", changes, by="ops", duration_us=60 * SECOND)
@@ -67,7 +67,7 @@ async def test_the_override_of_a_tenant_is_told(rig: Rig, removal: Removal) -> N
     assert (await rig.dump())["tenants"]["@a"]["weight"] == 2.5  # until the lane is struck off
 
 
-async def test_an_override_that_has_ended_is_not(rig: Rig, removal: Removal) -> None:
+async def test_an_override_that_has_ended_is_not(rig: Rig, removal: Transfer) -> None:
     await rig.declare()
     await rig.engine.tenant("q", "@a", {"weight": "2"}, by="ops", duration_us=SECOND)
     rig.clock.go(1)
@@ -75,7 +75,7 @@ async def test_an_override_that_has_ended_is_not(rig: Rig, removal: Removal) -> 
 
 
 async def test_the_queues_windows_go_along_with_an_override_that_will_end(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     await removal.declare(tenant_limits=[Limit("2/h")])
     for job in ("a", "b"):
@@ -90,7 +90,7 @@ async def test_the_queues_windows_go_along_with_an_override_that_will_end(
     assert len((await removal.target.turn(9)).claimed) == 2
 
 
-async def test_a_sealed_epoch_refuses_and_a_later_one_does_not(rig: Rig, removal: Removal) -> None:
+async def test_a_sealed_epoch_refuses_and_a_later_one_does_not(rig: Rig, removal: Transfer) -> None:
     await rig.add("a", lane="@a")
     await removal.moving.seal("q", 2)
     await rig.remember()
@@ -103,7 +103,7 @@ async def test_a_sealed_epoch_refuses_and_a_later_one_does_not(rig: Rig, removal
 
 
 async def test_the_time_for_which_a_lane_was_throttled_ends_when_it_leaves(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     await rig.declare(tenant_limits=[Limit("1/h")])
     await rig.add("a", "b", lane="@a")
@@ -121,7 +121,7 @@ async def test_the_time_for_which_a_lane_was_throttled_ends_when_it_leaves(
 
 @pytest.mark.parametrize("is_sweep", [False, True])
 async def test_neither_a_sweep_nor_time_serves_it(
-    rig: Rig, removal: Removal, *, is_sweep: bool
+    rig: Rig, removal: Transfer, *, is_sweep: bool
 ) -> None:
     await rig.declare(tenant_limits=[Limit("1/s")])
     await rig.add("a", "b", lane="@a")
@@ -134,7 +134,7 @@ async def test_neither_a_sweep_nor_time_serves_it(
     assert (await rig.dump())["parked"] == [("@a", 1e18)]
 
 
-async def test_no_ending_of_a_job_that_still_runs_serves_it(rig: Rig, removal: Removal) -> None:
+async def test_no_ending_of_a_job_that_still_runs_serves_it(rig: Rig, removal: Transfer) -> None:
     await rig.declare(tenant_max_running=2)
     await rig.add("a", "b", "c", lane="@a")
     lease = await rig.claim(2)
@@ -147,7 +147,7 @@ async def test_no_ending_of_a_job_that_still_runs_serves_it(rig: Rig, removal: R
     assert (await rig.turn(10, is_sweep=True)).claimed == []
 
 
-async def test_no_decision_of_an_operator_serves_it(rig: Rig, removal: Removal) -> None:
+async def test_no_decision_of_an_operator_serves_it(rig: Rig, removal: Transfer) -> None:
     await rig.declare(tenant_limits=[Limit("1/h")])
     await rig.add("a", "b", lane="@a")
     await rig.turn(10)

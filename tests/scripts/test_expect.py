@@ -7,13 +7,13 @@ import pytest
 from faena.errors import ShardsChanged
 from faena.limits import Limit
 from faena.outcomes import Completed, Limited
-from tests._support.removal import Removal
 from tests._support.rig import SECOND, T0, Rig
+from tests._support.transfer import Transfer
 
 WINDOW = f"claims:{60 * SECOND}@a"
 
 
-async def test_a_lane_that_is_expected_is_not_served(rig: Rig, removal: Removal) -> None:
+async def test_a_lane_that_is_expected_is_not_served(rig: Rig, removal: Transfer) -> None:
     await removal.target.declare()
     await removal.hand_over("@a")
     await removal.target.add("new", lane="@a")
@@ -27,7 +27,7 @@ async def test_a_lane_that_is_expected_is_not_served(rig: Rig, removal: Removal)
     assert (await rig.dump())["moves"] == {"@a": "out 1"}
 
 
-async def test_one_that_waits_there_already_leaves_the_ring(removal: Removal) -> None:
+async def test_one_that_waits_there_already_leaves_the_ring(removal: Transfer) -> None:
     target = removal.target
     await target.add("early", lane="@a")
     await removal.hand_over("@a")
@@ -39,7 +39,7 @@ async def test_one_that_waits_there_already_leaves_the_ring(removal: Removal) ->
 
 
 async def test_stamps_go_on_behind_the_last_one_of_the_old_shard(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     rig.clock.go(100)
     await rig.add("a", lane="@a", chain="t/a")
@@ -50,14 +50,14 @@ async def test_stamps_go_on_behind_the_last_one_of_the_old_shard(
     assert (await removal.target.dump())["ready"] == [("b", float(T0 + 100 * SECOND + 2))]
 
 
-async def test_a_stamp_of_an_earlier_one_changes_nothing(removal: Removal) -> None:
+async def test_a_stamp_of_an_earlier_one_changes_nothing(removal: Transfer) -> None:
     rig = removal.target
     await rig.add("b", lane="@b")
     await removal.hand_over("@a")
     assert (await rig.dump())["clock"]["stamp"] == T0 + 1
 
 
-async def test_an_override_comes_as_it_was(rig: Rig, removal: Removal) -> None:
+async def test_an_override_comes_as_it_was(rig: Rig, removal: Transfer) -> None:
     await removal.declare()
     changes = {
         "weight": "2.5",
@@ -76,7 +76,7 @@ async def test_an_override_comes_as_it_was(rig: Rig, removal: Removal) -> None:
     assert (await removal.target.dump())["tenants"] == wanted
 
 
-async def test_claims_in_a_window_count_at_the_new_shard(rig: Rig, removal: Removal) -> None:
+async def test_claims_in_a_window_count_at_the_new_shard(rig: Rig, removal: Transfer) -> None:
     await removal.declare(tenant_limits=[Limit("2/min")])
     await rig.run("a0", Completed(), lane="@a")
     await rig.add("a1", "a2", lane="@a")
@@ -94,7 +94,7 @@ async def test_claims_in_a_window_count_at_the_new_shard(rig: Rig, removal: Remo
     await removal.check()
 
 
-async def test_a_limit_of_its_own_brings_its_own_claims(rig: Rig, removal: Removal) -> None:
+async def test_a_limit_of_its_own_brings_its_own_claims(rig: Rig, removal: Transfer) -> None:
     await removal.declare(tenant_limits=[Limit("100/h")])
     await rig.engine.tenant("q", "@a", {"limits": f"1/{60 * SECOND}"}, by="ops")
     await rig.add("a1", "a2", lane="@a")
@@ -105,7 +105,7 @@ async def test_a_limit_of_its_own_brings_its_own_claims(rig: Rig, removal: Remov
     assert (await removal.target.turn(10)).claimed == []
 
 
-async def test_what_a_limit_has_learned_comes_with_it(rig: Rig, removal: Removal) -> None:
+async def test_what_a_limit_has_learned_comes_with_it(rig: Rig, removal: Transfer) -> None:
     await removal.declare(tenant_limits=[Limit("10/min")], learning=True)
     await rig.add(*(f"a{n}" for n in range(20)), lane="@a")
     lease = await rig.claim()
@@ -119,7 +119,7 @@ async def test_what_a_limit_has_learned_comes_with_it(rig: Rig, removal: Removal
     assert len((await removal.target.turn(20)).claimed) == 6  # 7, less the one before
 
 
-async def test_no_decision_of_an_operator_serves_it(removal: Removal) -> None:
+async def test_no_decision_of_an_operator_serves_it(removal: Transfer) -> None:
     target = removal.target
     await target.declare(tenant_limits=[Limit("1/h")])
     await removal.hand_over("@a")
@@ -136,7 +136,7 @@ async def test_no_decision_of_an_operator_serves_it(removal: Removal) -> None:
     assert [claim.id for claim in (await target.turn(10)).claimed] == ["a"]
 
 
-async def test_a_second_call_changes_nothing(rig: Rig, removal: Removal) -> None:
+async def test_a_second_call_changes_nothing(rig: Rig, removal: Transfer) -> None:
     await removal.declare(tenant_limits=[Limit("2/min")])
     await rig.engine.tenant("q", "@a", {"weight": "2"}, by="ops")
     await rig.run("a", Completed(), lane="@a")
@@ -147,7 +147,7 @@ async def test_a_second_call_changes_nothing(rig: Rig, removal: Removal) -> None
     assert await removal.target.changed() == {}
 
 
-async def test_a_sealed_epoch_refuses(removal: Removal) -> None:
+async def test_a_sealed_epoch_refuses(removal: Transfer) -> None:
     target = removal.target
     await removal.moving.seal("q/1", 1)
     await target.remember()

@@ -10,8 +10,8 @@ import pytest
 from faena import Limit
 from faena.engine.scripts import Exchanged
 from faena.outcomes import Completed, Released
-from tests._support.removal import Removal
 from tests._support.rig import KEEP_NONE, SECOND, T0, Rig
+from tests._support.transfer import Transfer
 
 OF_A_CALL = 100
 """How many one call ends at most."""
@@ -272,7 +272,7 @@ async def test_claims_know_it_also_while_all_who_wait_are_held(rig: Rig) -> None
     assert expired(await rig.turn(1)) == ["a"]
 
 
-async def test_a_job_expires_in_the_shard_that_it_has_moved_to(rig: Rig, removal: Removal) -> None:
+async def test_a_job_expires_in_the_shard_that_it_has_moved_to(rig: Rig, removal: Transfer) -> None:
     await rig.add("a", lane="@a", lasts=SECOND)
     await removal.move(["@a"], "a")
     rig.clock.go(1)

@@ -8,8 +8,8 @@ from faena.inspection.explanation import Explanation, Gate, read_explanation
 from faena.limits import Limit
 from faena.outcomes import Completed, Retried
 from faena.states import State
-from tests._support.removal import Removal
 from tests._support.rig import BOOM, SECOND, T0, Rig
+from tests._support.transfer import Transfer
 
 
 @pytest.fixture(autouse=True)
@@ -126,7 +126,7 @@ async def test_what_was_decided_for_a_tenant_is_a_gate_until_its_end(rig: Rig) -
 
 
 async def test_nobody_can_tell_when_a_tenant_that_moves_is_served(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     await removal.hand_over("@a")
     await removal.target.turn(is_sweep=True)
@@ -135,7 +135,7 @@ async def test_nobody_can_tell_when_a_tenant_that_moves_is_served(
     assert (found.gates, found.expected_at) == ((Gate("tenant_moving", "", None),), None)
 
 
-async def test_a_shard_without_workers_says_so(rig: Rig, removal: Removal) -> None:
+async def test_a_shard_without_workers_says_so(rig: Rig, removal: Transfer) -> None:
     await removal.target.add("a", lane="@a")
     found = read_explanation("q", "a", await rig.engine.explain("q/1", "a"))
     assert found.gates == (Gate("unserved", "q/1", None), Gate("turn", "0", None))

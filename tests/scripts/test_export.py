@@ -10,15 +10,15 @@ from faena.errors import ShardsChanged
 from faena.limits import Limit
 from faena.options import Retain
 from faena.outcomes import Buried, Completed, Retried
-from tests._support.removal import Removal
 from tests._support.rig import BOOM, SECOND, Rig
+from tests._support.transfer import Transfer
 
 CHAIN: dict[str, Any] = {"lane": "@a", "chain": "t/a"}
 LAST: dict[str, Any] = {"lane": "@a", "unique": "u", "mode": "last"}
 LAST_OF_B: dict[str, Any] = LAST | {"lane": "@b"}
 
 
-async def test_a_job_leaves_every_place_and_lies_in_the_outbox(rig: Rig, removal: Removal) -> None:
+async def test_a_job_leaves_every_place_and_lies_in_the_outbox(rig: Rig, removal: Transfer) -> None:
     await rig.add("a", lane="@a")
     await removal.hand_over("@a")
     batch = await removal.take_out("a")
@@ -34,7 +34,7 @@ async def test_a_job_leaves_every_place_and_lies_in_the_outbox(rig: Rig, removal
 
 
 async def test_a_batch_is_answered_again_until_it_is_said_to_have_arrived(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     await rig.add("a", "b", lane="@a")
     await removal.hand_over("@a")
@@ -48,7 +48,7 @@ async def test_a_batch_is_answered_again_until_it_is_said_to_have_arrived(
     assert after.jobs != batch.jobs
 
 
-async def test_nothing_is_left_once_the_last_one_has_arrived(rig: Rig, removal: Removal) -> None:
+async def test_nothing_is_left_once_the_last_one_has_arrived(rig: Rig, removal: Transfer) -> None:
     await rig.add("a", lane="@a")
     await removal.hand_over("@a")
     batch = await removal.take_out("a")
@@ -57,7 +57,7 @@ async def test_nothing_is_left_once_the_last_one_has_arrived(rig: Rig, removal: 
     assert await removal.take_out(arrived=batch.number) == (0, b"", 0)
 
 
-async def test_each_shard_has_a_batch_of_its_own_under_way(rig: Rig, removal: Removal) -> None:
+async def test_each_shard_has_a_batch_of_its_own_under_way(rig: Rig, removal: Transfer) -> None:
     await rig.add("a", "b", lane="@a")
     await removal.hand_over("@a")
     first = await removal.moving.take_out("q", "q/1", 0, ["a"])
@@ -68,7 +68,7 @@ async def test_each_shard_has_a_batch_of_its_own_under_way(rig: Rig, removal: Re
 
 @pytest.mark.parametrize("job", ["waits", "later", "runs"])
 async def test_a_live_job_of_a_lane_that_stays_is_left_alone(
-    rig: Rig, removal: Removal, job: str
+    rig: Rig, removal: Transfer, job: str
 ) -> None:
     await rig.add("runs", lane="@a")
     await rig.claim()
@@ -81,7 +81,7 @@ async def test_a_live_job_of_a_lane_that_stays_is_left_alone(
 
 
 async def test_a_finished_job_leaves_though_nobody_has_noted_its_lane(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     await rig.run("a", Completed(b"1"), lane="@a")
     assert await removal.carry("a") == 1
@@ -89,7 +89,7 @@ async def test_a_finished_job_leaves_though_nobody_has_noted_its_lane(
 
 
 async def test_jobs_without_a_lane_and_unknown_ones_are_passed_over(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     await rig.run("plain", Completed())
     await rig.remember()
@@ -97,7 +97,7 @@ async def test_jobs_without_a_lane_and_unknown_ones_are_passed_over(
     assert await rig.is_untouched()
 
 
-async def test_one_that_runs_is_late_until_it_has_ended(rig: Rig, removal: Removal) -> None:
+async def test_one_that_runs_is_late_until_it_has_ended(rig: Rig, removal: Transfer) -> None:
     await rig.add("a", lane="@a")
     lease = await rig.claim()
     await removal.hand_over("@a")
@@ -111,7 +111,7 @@ async def test_one_that_runs_is_late_until_it_has_ended(rig: Rig, removal: Remov
 
 
 async def test_one_that_is_late_and_whose_lane_stays_is_not_waited_for(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     await rig.add("a", lane="@a")
     await rig.claim()
@@ -124,7 +124,7 @@ async def test_one_that_is_late_and_whose_lane_stays_is_not_waited_for(
 
 @pytest.mark.parametrize("ids", [("follower", "leader"), ("leader", "follower"), ("leader",)])
 async def test_a_follower_leaves_with_the_job_it_waits_for(
-    rig: Rig, removal: Removal, ids: tuple[str, ...]
+    rig: Rig, removal: Transfer, ids: tuple[str, ...]
 ) -> None:
     await rig.run("leader", Retried(5 * SECOND, BOOM), **LAST)
     await rig.add("follower", delay=60 * SECOND, **LAST)
@@ -136,7 +136,7 @@ async def test_a_follower_leaves_with_the_job_it_waits_for(
     await removal.check()
 
 
-async def test_a_follower_that_is_asked_alone_waits_for_it(rig: Rig, removal: Removal) -> None:
+async def test_a_follower_that_is_asked_alone_waits_for_it(rig: Rig, removal: Transfer) -> None:
     await rig.run("leader", Retried(5 * SECOND, BOOM), **LAST)
     await rig.add("follower", **LAST)
     await removal.hand_over("@a")
@@ -148,7 +148,7 @@ async def test_a_follower_that_is_asked_alone_waits_for_it(rig: Rig, removal: Re
 
 
 async def test_a_follower_of_another_lane_is_not_left_waiting_for_nobody(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     await rig.run("leader", Retried(5 * SECOND, BOOM), **LAST)
     await rig.add("follower", **LAST_OF_B)
@@ -161,7 +161,7 @@ async def test_a_follower_of_another_lane_is_not_left_waiting_for_nobody(
 
 
 async def test_a_follower_does_not_wait_for_a_job_that_stays_and_may_stay_for_long(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     await rig.run("leader", Retried(5 * SECOND, BOOM), **LAST_OF_B)
     await rig.add("follower", **LAST)
@@ -170,7 +170,7 @@ async def test_a_follower_does_not_wait_for_a_job_that_stays_and_may_stay_for_lo
     await removal.check()
 
 
-async def test_it_waits_for_one_that_runs(rig: Rig, removal: Removal) -> None:
+async def test_it_waits_for_one_that_runs(rig: Rig, removal: Transfer) -> None:
     await rig.add("leader", **LAST_OF_B)
     lease = await rig.claim()
     await rig.add("follower", **LAST)
@@ -183,7 +183,7 @@ async def test_it_waits_for_one_that_runs(rig: Rig, removal: Removal) -> None:
 
 
 async def test_a_job_that_was_run_again_after_lanes_were_noted_leaves_too(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     for job in ("waits", "runs"):
         await rig.run(job, Buried(BOOM), lane=f"@{job}")
@@ -202,7 +202,7 @@ async def test_a_job_that_was_run_again_after_lanes_were_noted_leaves_too(
     await removal.check()
 
 
-async def test_a_change_that_is_over_takes_nothing_out(rig: Rig, removal: Removal) -> None:
+async def test_a_change_that_is_over_takes_nothing_out(rig: Rig, removal: Transfer) -> None:
     await rig.run("a", Completed(), lane="@a")
     await removal.place(epoch=3)
     await rig.remember()
@@ -214,7 +214,7 @@ async def test_a_change_that_is_over_takes_nothing_out(rig: Rig, removal: Remova
 
 
 async def test_when_a_head_leaves_the_next_one_has_the_turn_and_is_not_served(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     await rig.add("a", "b", "c", **CHAIN)
     await removal.hand_over("@a")
@@ -224,7 +224,7 @@ async def test_when_a_head_leaves_the_next_one_has_the_turn_and_is_not_served(
     await removal.check()
 
 
-async def test_a_large_batch_is_cut_and_says_how_far_it_came(rig: Rig, removal: Removal) -> None:
+async def test_a_large_batch_is_cut_and_says_how_far_it_came(rig: Rig, removal: Transfer) -> None:
     body = b"x" * 1_500_000
     for number in range(4):
         await rig.add(f"j{number}", lane="@a", body=body)
@@ -235,14 +235,14 @@ async def test_a_large_batch_is_cut_and_says_how_far_it_came(rig: Rig, removal: 
     assert (await removal.take_out("j2", "j3")).looked == 2
 
 
-async def test_one_job_beyond_the_bound_travels_alone(rig: Rig, removal: Removal) -> None:
+async def test_one_job_beyond_the_bound_travels_alone(rig: Rig, removal: Transfer) -> None:
     await rig.add("huge", lane="@a", body=b"x" * 5_000_000)
     await rig.add("small", lane="@a")
     await removal.hand_over("@a")
     assert (await removal.take_out("huge", "small")).looked == 1
 
 
-async def test_numbers_go_on_over_a_shard_that_was_given_up(rig: Rig, removal: Removal) -> None:
+async def test_numbers_go_on_over_a_shard_that_was_given_up(rig: Rig, removal: Transfer) -> None:
     for epoch in (1, 2):
         await rig.declare()
         await removal.moving.place("q", {"epoch": str(epoch)})
@@ -258,7 +258,7 @@ async def test_numbers_go_on_over_a_shard_that_was_given_up(rig: Rig, removal: R
 
 
 async def test_bytes_that_finished_jobs_keep_leave_and_come_with_them(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     await removal.declare(retain=Retain(completed_bytes=10_000, dead_bytes=10_000))
     rig.clock.go(1)
@@ -275,7 +275,7 @@ async def test_bytes_that_finished_jobs_keep_leave_and_come_with_them(
 
 
 async def test_what_finished_before_its_bytes_were_counted_is_counted_at_neither_end(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     await removal.declare()
     await rig.run("done", Completed(b"12345"), lane="@a")
@@ -287,7 +287,7 @@ async def test_what_finished_before_its_bytes_were_counted_is_counted_at_neither
         assert (await shard.dump())["clock"].get("completed_bytes", 0) == 0
 
 
-async def test_a_waiter_is_told_that_a_job_is_no_longer_here(rig: Rig, removal: Removal) -> None:
+async def test_a_waiter_is_told_that_a_job_is_no_longer_here(rig: Rig, removal: Transfer) -> None:
     await rig.add("a", lane="@a")
     await rig.engine.await_job("q", "a")
     await removal.hand_over("@a")
@@ -295,7 +295,7 @@ async def test_a_waiter_is_told_that_a_job_is_no_longer_here(rig: Rig, removal: 
     assert "waiters" not in await rig.dump()
 
 
-async def test_a_spent_lane_leaves_no_trace_but_its_debt(rig: Rig, removal: Removal) -> None:
+async def test_a_spent_lane_leaves_no_trace_but_its_debt(rig: Rig, removal: Transfer) -> None:
     await removal.declare(tenant_limits=[Limit("1/min")])
     await rig.add("a", "b", lane="@a")
     lease = await rig.claim()

@@ -14,7 +14,7 @@ from faena.options import Backpressure
 from faena.outcomes import Completed
 from tests._support.faulty import FaultyWire
 from tests._support.rig import KEEP_NONE, SECOND, T0, Rig, score
-from tests._support.timetable import NEW, OLD, firing, plant, shoot, version_of
+from tests._support.schedules import NEW, OLD, firing, plant, shoot, version_of
 
 CHANGE = Change(OLD, NEW, b"[]", T0 + SECOND)
 LIVE = {"unique": "u", "mode": "live"}

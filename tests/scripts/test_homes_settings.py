@@ -12,8 +12,8 @@ from faena.errors import ConfigError, ShardsChanged
 from faena.limits import Limit
 from faena.options import Backpressure, Retain
 from faena.outcomes import Completed
-from tests._support.removal import Removal
 from tests._support.rig import Rig
+from tests._support.transfer import Transfer
 
 SHARDS = 3
 JOB = b"010 lane=@a\n{}"
@@ -185,7 +185,7 @@ async def test_what_was_enqueued_before_is_answered_again_as_it_was(rig: Rig) ->
         await rig.add("a", call="two", lane="@a")
 
 
-async def test_who_announces_an_earlier_change_bars_nothing(removal: Removal) -> None:
+async def test_who_announces_an_earlier_change_bars_nothing(removal: Transfer) -> None:
     await removal.place(epoch=2)
     await removal.target.remember()
     with pytest.raises(ShardsChanged):

@@ -9,8 +9,8 @@ import pytest
 from faena.limits import Limit
 from faena.outcomes import Buried, Cancelled, Completed, Retried, Snoozed
 from tests._support.dump import Dump
-from tests._support.removal import Removal
 from tests._support.rig import BOOM, SECOND, T0, Rig
+from tests._support.transfer import Transfer
 
 A: dict[str, Any] = {"lane": "@a"}
 
@@ -58,7 +58,7 @@ STATES = ["ready", "delayed", "retried", "snoozed", "completed", "dead", "cancel
 
 @pytest.mark.parametrize("state", STATES)
 async def test_a_job_comes_with_everything_that_is_known_of_it(
-    rig: Rig, removal: Removal, state: str
+    rig: Rig, removal: Transfer, state: str
 ) -> None:
     await make(rig, state)
     raw = [await rig.engine.command("HGET", "q", name, "j") for name in ("marks", "specs")]
@@ -74,7 +74,7 @@ async def test_a_job_comes_with_everything_that_is_known_of_it(
 
 
 async def test_ready_and_delayed_jobs_are_live_and_finished_ones_are_not(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     await rig.run("done", Completed(), **A)
     await rig.add("ready", **A)
@@ -90,7 +90,7 @@ async def test_ready_and_delayed_jobs_are_live_and_finished_ones_are_not(
     await removal.check()
 
 
-async def test_attempts_and_errors_go_on(rig: Rig, removal: Removal) -> None:
+async def test_attempts_and_errors_go_on(rig: Rig, removal: Transfer) -> None:
     await rig.run("j", Retried(SECOND, BOOM), **A)
     await removal.move(["@a"], "j")
     rig.clock.go(1)
@@ -102,7 +102,7 @@ async def test_attempts_and_errors_go_on(rig: Rig, removal: Removal) -> None:
     assert come["marks"]["j"]["a"] == 2
 
 
-async def test_a_batch_comes_once(rig: Rig, removal: Removal) -> None:
+async def test_a_batch_comes_once(rig: Rig, removal: Transfer) -> None:
     await rig.add("a", "b", **A)
     await removal.hand_over("@a")
     batch = await removal.take_out("a", "b")
@@ -113,7 +113,7 @@ async def test_a_batch_comes_once(rig: Rig, removal: Removal) -> None:
 
 
 async def test_a_batch_that_came_and_has_run_does_not_come_again(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     await rig.add("a", **A)
     await removal.hand_over("@a")
@@ -129,7 +129,7 @@ async def test_a_batch_that_came_and_has_run_does_not_come_again(
     assert await removal.target.states() == {}
 
 
-async def test_batches_of_two_shards_are_counted_apart(rig: Rig, removal: Removal) -> None:
+async def test_batches_of_two_shards_are_counted_apart(rig: Rig, removal: Transfer) -> None:
     await rig.add("a", "b", **A)
     await removal.hand_over("@a")
     first = await removal.take_out("a")
@@ -140,7 +140,7 @@ async def test_batches_of_two_shards_are_counted_apart(rig: Rig, removal: Remova
     assert (await removal.target.dump())["inbox"] == {"q": "2", "q/2": "1"}
 
 
-async def test_a_batch_of_an_earlier_change_has_been_here(rig: Rig, removal: Removal) -> None:
+async def test_a_batch_of_an_earlier_change_has_been_here(rig: Rig, removal: Transfer) -> None:
     await rig.run("a", Completed(), **A)
     await removal.place(epoch=1)
     batch = await removal.take_out("a", epoch=1)
@@ -151,7 +151,7 @@ async def test_a_batch_of_an_earlier_change_has_been_here(rig: Rig, removal: Rem
     assert await removal.target.states() == {}
 
 
-async def test_an_id_that_is_there_already_is_not_written_over(rig: Rig, removal: Removal) -> None:
+async def test_an_id_that_is_there_already_is_not_written_over(rig: Rig, removal: Transfer) -> None:
     await rig.add("a", "b", body=b"old", **A)
     await removal.target.add("a", body=b"new", lane="@x")
     await removal.hand_over("@a")
@@ -164,7 +164,7 @@ async def test_an_id_that_is_there_already_is_not_written_over(rig: Rig, removal
 
 
 async def test_a_shard_without_settings_is_declared_before_anything_comes(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     await rig.add("a", **A)
     await removal.hand_over("@a")
@@ -175,7 +175,7 @@ async def test_a_shard_without_settings_is_declared_before_anything_comes(
     assert await removal.take_in(batch) == 1
 
 
-async def test_nobody_is_served_at_either_end_on_the_way(rig: Rig, removal: Removal) -> None:
+async def test_nobody_is_served_at_either_end_on_the_way(rig: Rig, removal: Transfer) -> None:
     await removal.declare(tenant_limits=[Limit("100/s")], tenant_max_running=5)
     await rig.add("a1", "a2", "a3", **A)
     await rig.add("a4", delay=SECOND, **A)
@@ -194,7 +194,7 @@ async def test_nobody_is_served_at_either_end_on_the_way(rig: Rig, removal: Remo
     assert (await rig.turn(9)).claimed == []
 
 
-async def test_the_order_of_a_lane_is_that_of_the_old_shard(rig: Rig, removal: Removal) -> None:
+async def test_the_order_of_a_lane_is_that_of_the_old_shard(rig: Rig, removal: Transfer) -> None:
     await rig.add("slow", priority=50, **A)
     await rig.add("fast", priority=1, **A)
     await rig.add("usual", **A)
@@ -208,13 +208,13 @@ async def test_the_order_of_a_lane_is_that_of_the_old_shard(rig: Rig, removal: R
     assert claimed[0].score == T0 + 2 + 300 * SECOND
 
 
-async def test_there_and_back_again(rig: Rig, removal: Removal) -> None:
+async def test_there_and_back_again(rig: Rig, removal: Transfer) -> None:
     await rig.run("done", Completed(b"1"), **A)
     await rig.add("a", "b", lane="@a", chain="t/a")
     await rig.add("late", delay=SECOND, **A)
     wanted = {job: of_job(await rig.dump(), job) for job in ("done", "a", "b", "late")}
     await removal.move(["@a"], *wanted)
-    back = Removal(removal.target, "q")
+    back = Transfer(removal.target, "q")
     await back.hand_over("@a", epoch=2)
     await back.carry(*wanted)
     assert await back.thaw("@a", epoch=2) == []

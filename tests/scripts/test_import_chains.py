@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from faena.outcomes import Completed, Released, Retried, Snoozed
-from tests._support.removal import Removal, run_all
 from tests._support.rig import BOOM, SECOND, Rig
+from tests._support.transfer import Transfer, run_all
 
 CHAIN: dict[str, Any] = {"lane": "@a", "chain": "t/a"}
 ORDERS = list(permutations("abc"))
@@ -17,7 +17,7 @@ ORDERS = list(permutations("abc"))
 
 @pytest.mark.parametrize("order", ORDERS, ids="".join)
 async def test_jobs_that_come_one_by_one_run_in_the_order_they_were_enqueued(
-    rig: Rig, removal: Removal, order: tuple[str, ...]
+    rig: Rig, removal: Transfer, order: tuple[str, ...]
 ) -> None:
     await rig.add("a", "b", "c", **CHAIN)
     await removal.hand_over("@a")
@@ -39,7 +39,7 @@ async def test_jobs_that_come_one_by_one_run_in_the_order_they_were_enqueued(
 
 @pytest.mark.parametrize("order", ORDERS, ids="".join)
 async def test_jobs_that_come_together_do_too(
-    rig: Rig, removal: Removal, order: tuple[str, ...]
+    rig: Rig, removal: Transfer, order: tuple[str, ...]
 ) -> None:
     await rig.add("a", "b", "c", **CHAIN)
     await removal.move(["@a"], *order)
@@ -50,7 +50,7 @@ async def test_jobs_that_come_together_do_too(
 @pytest.mark.parametrize("order", ORDERS, ids="".join)
 @pytest.mark.parametrize("outcome", [Retried(5 * SECOND, BOOM), Snoozed(5 * SECOND)])
 async def test_a_head_that_waits_for_its_next_attempt_keeps_its_turn(
-    rig: Rig, removal: Removal, order: tuple[str, ...], outcome: Retried | Snoozed
+    rig: Rig, removal: Transfer, order: tuple[str, ...], outcome: Retried | Snoozed
 ) -> None:
     await rig.add("a", "b", "c", **CHAIN)
     lease = await rig.claim()
@@ -67,7 +67,9 @@ async def test_a_head_that_waits_for_its_next_attempt_keeps_its_turn(
     assert await run_all(removal.target, Completed()) == ["a", "b", "c", "new"]
 
 
-async def test_a_delayed_job_that_never_had_the_turn_takes_none(rig: Rig, removal: Removal) -> None:
+async def test_a_delayed_job_that_never_had_the_turn_takes_none(
+    rig: Rig, removal: Transfer
+) -> None:
     await rig.add("later", delay=5 * SECOND, **CHAIN)
     await rig.add("a", "b", **CHAIN)
     await removal.move(["@a"], "b", "later", "a")
@@ -78,7 +80,7 @@ async def test_a_delayed_job_that_never_had_the_turn_takes_none(rig: Rig, remova
 
 
 async def test_where_failures_pass_the_failed_one_comes_back_in_front(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     await removal.declare(order="tenant", on_failure="pass")
     await rig.add("a", "b", "c", **CHAIN)
@@ -96,7 +98,7 @@ async def test_where_failures_pass_the_failed_one_comes_back_in_front(
 
 @pytest.mark.parametrize("outcome", [None, Retried(5 * SECOND, BOOM)], ids=["ready", "delayed"])
 async def test_a_head_that_runs_at_the_new_shard_is_not_displaced(
-    rig: Rig, removal: Removal, outcome: Retried | None
+    rig: Rig, removal: Transfer, outcome: Retried | None
 ) -> None:
     await rig.add("a", "b", **CHAIN)
     if outcome:
@@ -115,7 +117,7 @@ async def test_a_head_that_runs_at_the_new_shard_is_not_displaced(
 
 
 async def test_a_head_that_waits_for_its_attempt_at_the_new_shard_keeps_its_turn(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     await rig.add("a", **CHAIN)
     rig.clock.go(1)
@@ -129,7 +131,7 @@ async def test_a_head_that_waits_for_its_attempt_at_the_new_shard_keeps_its_turn
 
 @pytest.mark.parametrize("outcome", [Released(), Retried(0, BOOM)], ids=["released", "retried"])
 async def test_a_late_head_comes_before_those_that_went_ahead_of_it(
-    rig: Rig, removal: Removal, outcome: Released | Retried
+    rig: Rig, removal: Transfer, outcome: Released | Retried
 ) -> None:
     await rig.add("a", "b", "c", **CHAIN)
     lease = await rig.claim()
@@ -145,7 +147,7 @@ async def test_a_late_head_comes_before_those_that_went_ahead_of_it(
     await removal.check()
 
 
-async def test_chains_of_a_lane_do_not_wait_for_each_other(rig: Rig, removal: Removal) -> None:
+async def test_chains_of_a_lane_do_not_wait_for_each_other(rig: Rig, removal: Transfer) -> None:
     for key in ("x", "y"):
         await rig.add(f"{key}1", f"{key}2", lane="@a", chain=f"k/1/a/{key}")
     await removal.move(["@a"], "y2", "x2", "x1", "y1")
@@ -154,7 +156,7 @@ async def test_chains_of_a_lane_do_not_wait_for_each_other(rig: Rig, removal: Re
     await removal.check()
 
 
-async def test_one_that_steps_back_leaves_nothing_in_its_lane(rig: Rig, removal: Removal) -> None:
+async def test_one_that_steps_back_leaves_nothing_in_its_lane(rig: Rig, removal: Transfer) -> None:
     await rig.add("a", **CHAIN)
     await removal.target.declare()
     await removal.hand_over("@a")
@@ -168,7 +170,7 @@ async def test_one_that_steps_back_leaves_nothing_in_its_lane(rig: Rig, removal:
 
 
 async def test_where_it_was_admitted_already_one_that_steps_back_leaves_the_lane_in_the_ring(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     await rig.add("a", **CHAIN)
     await removal.target.declare()

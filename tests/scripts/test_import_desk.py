@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from tests._support.morgue import Morgue
-from tests._support.removal import Removal
 from tests._support.rig import SECOND, T0, Rig
+from tests._support.transfer import Transfer
 
 LANE = {"lane": "@a"}
 
 
 async def test_a_dead_job_is_found_at_its_new_shard_as_it_was_at_the_old_one(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     morgue = Morgue(rig)
     await morgue.bury("a", facts=LANE, tenant="a", code="E1", retry_us=SECOND, most=2)
@@ -25,7 +25,7 @@ async def test_a_dead_job_is_found_at_its_new_shard_as_it_was_at_the_old_one(
 
 
 async def test_what_was_decided_moves_along_and_the_line_stays_linked(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     morgue = Morgue(rig)
     await morgue.bury("a", "b", facts=LANE)
@@ -38,7 +38,7 @@ async def test_what_was_decided_moves_along_and_the_line_stays_linked(
     assert come["desk_groups"] == [("f00", 0.0)]
 
 
-async def test_a_group_stays_where_it_has_other_jobs(rig: Rig, removal: Removal) -> None:
+async def test_a_group_stays_where_it_has_other_jobs(rig: Rig, removal: Transfer) -> None:
     morgue = Morgue(rig)
     await morgue.bury("a", facts=LANE)
     await morgue.bury("b", facts={"lane": "@b"})

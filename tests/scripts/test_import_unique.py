@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from faena.outcomes import Completed, Retried
-from tests._support.removal import Removal, run_all
 from tests._support.rig import BOOM, SECOND, T0, Rig
+from tests._support.transfer import Transfer, run_all
 
 LAST: dict[str, Any] = {"lane": "@a", "unique": "u", "mode": "last"}
 LAST_OF_B: dict[str, Any] = LAST | {"lane": "@b"}
@@ -16,7 +16,7 @@ CLAIM = "unique:last:u"
 
 
 @pytest.mark.parametrize("mode", ["live", "waiting", "debounce", "last"])
-async def test_a_claim_comes_with_its_holder(rig: Rig, removal: Removal, mode: str) -> None:
+async def test_a_claim_comes_with_its_holder(rig: Rig, removal: Transfer, mode: str) -> None:
     claim: dict[str, Any] = {"lane": "@a", "unique": "u", "mode": mode}
     await rig.add("a", **claim)
     await removal.move(["@a"], "a")
@@ -31,7 +31,7 @@ async def test_a_claim_comes_with_its_holder(rig: Rig, removal: Removal, mode: s
     await removal.check()
 
 
-async def test_a_throttle_keeps_its_time(rig: Rig, removal: Removal) -> None:
+async def test_a_throttle_keeps_its_time(rig: Rig, removal: Transfer) -> None:
     claim: dict[str, Any] = {"lane": "@a", "unique": "u", "mode": "throttle", "ttl": 60 * SECOND}
     await rig.run("a", Completed(), **claim)
     await removal.move(["@a"], "a")
@@ -47,7 +47,7 @@ async def test_a_throttle_keeps_its_time(rig: Rig, removal: Removal) -> None:
     assert (await removal.target.add("c", **claim))[0].code == "CREATED"
 
 
-async def test_a_claim_of_somebody_else_is_left_where_it_is(rig: Rig, removal: Removal) -> None:
+async def test_a_claim_of_somebody_else_is_left_where_it_is(rig: Rig, removal: Transfer) -> None:
     claim: dict[str, Any] = {"unique": "u", "mode": "live"}
     await rig.run("a", Completed(), lane="@a", **claim)
     await rig.add("b", lane="@b", **claim)
@@ -58,7 +58,7 @@ async def test_a_claim_of_somebody_else_is_left_where_it_is(rig: Rig, removal: R
 
 
 async def test_a_claim_that_was_made_meanwhile_is_not_taken_away(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     claim: dict[str, Any] = {"lane": "@a", "unique": "u", "mode": "live"}
     await rig.add("a", **claim)
@@ -69,7 +69,7 @@ async def test_a_claim_that_was_made_meanwhile_is_not_taken_away(
     assert "unique:live:u" not in await removal.target.dump()
 
 
-async def test_a_follower_waits_on_behind_its_leader(rig: Rig, removal: Removal) -> None:
+async def test_a_follower_waits_on_behind_its_leader(rig: Rig, removal: Transfer) -> None:
     await rig.run("leader", Retried(5 * SECOND, BOOM), **LAST)
     await rig.add("follower", **LAST)
     await removal.move(["@a"], "leader")
@@ -81,7 +81,7 @@ async def test_a_follower_waits_on_behind_its_leader(rig: Rig, removal: Removal)
     await removal.check()
 
 
-async def leave_leader(rig: Rig, removal: Removal, **facts: Any) -> None:
+async def leave_leader(rig: Rig, removal: Transfer, **facts: Any) -> None:
     """The leader is of another lane, which stays: its follower leaves it."""
     await rig.run("leader", Retried(5 * SECOND, BOOM), **LAST_OF_B)
     await rig.add("follower", **LAST, **facts)
@@ -89,7 +89,7 @@ async def leave_leader(rig: Rig, removal: Removal, **facts: Any) -> None:
 
 
 async def test_a_follower_that_leaves_its_leader_has_a_claim_and_runs(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     await leave_leader(rig, removal)
     await removal.carry("follower")
@@ -101,14 +101,14 @@ async def test_a_follower_that_leaves_its_leader_has_a_claim_and_runs(
     await removal.check()
 
 
-async def test_its_own_delay_is_kept(rig: Rig, removal: Removal) -> None:
+async def test_its_own_delay_is_kept(rig: Rig, removal: Transfer) -> None:
     await leave_leader(rig, removal, delay=60 * SECOND)
     await removal.carry("follower")
     assert (await removal.target.dump())["delayed"] == [("follower", float(T0 + 60 * SECOND))]
     await removal.check()
 
 
-async def test_it_follows_whoever_has_the_claim_where_it_comes(rig: Rig, removal: Removal) -> None:
+async def test_it_follows_whoever_has_the_claim_where_it_comes(rig: Rig, removal: Transfer) -> None:
     await leave_leader(rig, removal)
     await removal.target.add("holder", **LAST)
     await removal.carry("follower")
@@ -119,7 +119,7 @@ async def test_it_follows_whoever_has_the_claim_where_it_comes(rig: Rig, removal
     assert CLAIM not in await removal.target.dump()
 
 
-async def test_a_newer_follower_has_taken_its_place(rig: Rig, removal: Removal) -> None:
+async def test_a_newer_follower_has_taken_its_place(rig: Rig, removal: Transfer) -> None:
     await leave_leader(rig, removal)
     await removal.target.add("holder", **LAST_OF_B)
     lease = await removal.target.claim()
@@ -134,7 +134,7 @@ async def test_a_newer_follower_has_taken_its_place(rig: Rig, removal: Removal) 
     await removal.check()
 
 
-async def test_a_follower_of_a_chain_takes_its_place_in_it(rig: Rig, removal: Removal) -> None:
+async def test_a_follower_of_a_chain_takes_its_place_in_it(rig: Rig, removal: Transfer) -> None:
     chained: dict[str, Any] = LAST | {"chain": "t/a"}
     await rig.run("leader", Retried(5 * SECOND, BOOM), **chained)
     await rig.add("follower", **chained)
@@ -148,7 +148,7 @@ async def test_a_follower_of_a_chain_takes_its_place_in_it(rig: Rig, removal: Re
     await removal.check()
 
 
-async def test_while_the_leader_runs_both_stay(rig: Rig, removal: Removal) -> None:
+async def test_while_the_leader_runs_both_stay(rig: Rig, removal: Transfer) -> None:
     await rig.add("leader", **LAST)
     lease = await rig.claim()
     await rig.add("follower", **LAST)

@@ -9,17 +9,17 @@ import pytest
 from faena.engine.calls.transfer import Known
 from faena.engine.envelope import seal
 from faena.outcomes import Buried, Completed
-from tests._support.removal import Removal
 from tests._support.rig import BOOM, KEEP_NONE, SECOND, Rig
+from tests._support.transfer import Transfer
 
 SPEC = seal(10, {"lane": "@a"}, b"{}")
 
 
-async def known(removal: Removal, *wanted: tuple[str, str, str]) -> list[Known | None]:
+async def known(removal: Transfer, *wanted: tuple[str, str, str]) -> list[Known | None]:
     return await removal.moving.known("q", "q/1", wanted)
 
 
-async def test_a_job_is_known_by_its_id_in_any_state(rig: Rig, removal: Removal) -> None:
+async def test_a_job_is_known_by_its_id_in_any_state(rig: Rig, removal: Transfer) -> None:
     await rig.run("done", Completed(), lane="@a")
     await rig.run("dead", Buried(BOOM), lane="@a")
     await rig.add("runs", lane="@a")
@@ -39,7 +39,7 @@ async def test_a_job_is_known_by_its_id_in_any_state(rig: Rig, removal: Removal)
 
 @pytest.mark.parametrize("mode", ["live", "waiting", "debounce", "last"])
 async def test_the_holder_of_a_claim_is_known_until_it_gives_it_up(
-    rig: Rig, removal: Removal, mode: str
+    rig: Rig, removal: Transfer, mode: str
 ) -> None:
     await rig.add("a", lane="@a", unique="u", mode=mode)
     assert await known(removal, ("b", mode, "u")) == [Known("a", "ready", b"")]
@@ -50,7 +50,7 @@ async def test_the_holder_of_a_claim_is_known_until_it_gives_it_up(
 
 
 async def test_a_throttle_is_known_for_its_time_also_when_its_job_is_gone(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     await rig.declare(retain=KEEP_NONE)
     throttle: dict[str, Any] = {"unique": "u", "mode": "throttle", "ttl": 60 * SECOND}
@@ -61,7 +61,7 @@ async def test_a_throttle_is_known_for_its_time_also_when_its_job_is_gone(
     assert await known(removal, ("b", "throttle", "u")) == [None]
 
 
-async def test_jobs_under_way_are_known_with_their_claims(rig: Rig, removal: Removal) -> None:
+async def test_jobs_under_way_are_known_with_their_claims(rig: Rig, removal: Transfer) -> None:
     await rig.add("a", lane="@a", unique="u", mode="live")
     await rig.add("t", lane="@a", unique="u", mode="throttle", ttl=60 * SECOND)
     await removal.hand_over("@a")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from faena.outcomes import Buried, Completed
-from tests._support.removal import Removal
 from tests._support.rig import BOOM, Rig
+from tests._support.transfer import Transfer
 
 
-async def called(removal: Removal, lane: str = "") -> dict[str, str]:
+async def called(removal: Transfer, lane: str = "") -> dict[str, str]:
     """Every job that answers, which does so once at least."""
     return {job: its async for jobs in removal.moving.scan("q", lane) for job, its in jobs}
 
 
-async def test_jobs_of_every_state_answer_with_their_lane(rig: Rig, removal: Removal) -> None:
+async def test_jobs_of_every_state_answer_with_their_lane(rig: Rig, removal: Transfer) -> None:
     await rig.run("laneless", Completed())
     await rig.run("done", Completed(), lane="@a")
     await rig.run("dead", Buried(BOOM), lane="@b")
@@ -37,7 +37,7 @@ async def test_jobs_of_every_state_answer_with_their_lane(rig: Rig, removal: Rem
     assert await rig.is_untouched()
 
 
-async def test_a_slice_at_a_call_reaches_everybody(rig: Rig, removal: Removal) -> None:
+async def test_a_slice_at_a_call_reaches_everybody(rig: Rig, removal: Transfer) -> None:
     for start in range(0, 1500, 500):
         await rig.add(*(f"j{n:04d}" for n in range(start, start + 500)), lane="@a")
     assert len(await called(removal, "@a")) == 1500
@@ -46,5 +46,5 @@ async def test_a_slice_at_a_call_reaches_everybody(rig: Rig, removal: Removal) -
     assert 0 < len(flat) / 2 < 500
 
 
-async def test_an_empty_shard_has_nobody(removal: Removal) -> None:
+async def test_an_empty_shard_has_nobody(removal: Transfer) -> None:
     assert await called(removal) == {}

@@ -10,7 +10,7 @@ from faena.engine.calls.scheduling import Change, read, write
 from faena.engine.keys import channel
 from tests._support.eventually import eventually
 from tests._support.rig import SECOND, T0, Rig
-from tests._support.timetable import NEW, OLD, plant
+from tests._support.schedules import NEW, OLD, plant
 
 
 async def test_a_record_is_written_with_its_version_and_its_due_instant(rig: Rig) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests._support.removal import Removal
 from tests._support.rig import Rig
+from tests._support.transfer import Transfer
 
 
-async def test_a_shard_keeps_the_latest_epoch_that_was_sealed(rig: Rig, removal: Removal) -> None:
+async def test_a_shard_keeps_the_latest_epoch_that_was_sealed(rig: Rig, removal: Transfer) -> None:
     await removal.moving.seal("q", 10)
     assert await rig.dump() == {"clock": {"sealed": 10}}
     await removal.moving.seal("q", 9)
@@ -17,7 +17,7 @@ async def test_a_shard_keeps_the_latest_epoch_that_was_sealed(rig: Rig, removal:
 
 
 async def test_lanes_that_were_barred_before_stay_so_and_are_admitted(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     await rig.add("a", lane="@a")
     await removal.hand_over("@a")

@@ -8,8 +8,8 @@ from faena.engine.scripts import pairs
 from faena.errors import ShardsChanged
 from faena.inspection.explanation import read_explanation, read_gates
 from faena.limits import Limit
-from tests._support.removal import Removal
 from tests._support.rig import SECOND, T0, Rig
+from tests._support.transfer import Transfer
 
 
 async def test_an_override_is_read_as_it_was_written_and_ends_by_itself(rig: Rig) -> None:
@@ -31,7 +31,7 @@ async def test_an_override_is_read_as_it_was_written_and_ends_by_itself(rig: Rig
 
 
 async def test_whoever_knows_older_shards_is_refused_and_nothing_changes(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     await rig.add("a", lane="@a")
     await removal.place(epoch=2)
@@ -44,7 +44,7 @@ async def test_whoever_knows_older_shards_is_refused_and_nothing_changes(
     assert pairs((await rig.engine.tenant("q", "@a", epoch=3))[0])["weight"] == b"2"
 
 
-async def test_a_shard_that_was_given_up_takes_no_decision(rig: Rig, removal: Removal) -> None:
+async def test_a_shard_that_was_given_up_takes_no_decision(rig: Rig, removal: Transfer) -> None:
     await removal.place(epoch=2)
     assert await removal.moving.retire("q", 2)
     await rig.remember()
@@ -54,7 +54,7 @@ async def test_a_shard_that_was_given_up_takes_no_decision(rig: Rig, removal: Re
 
 
 async def test_a_lane_that_leaves_is_decided_about_at_its_new_shard_only(
-    rig: Rig, removal: Removal
+    rig: Rig, removal: Transfer
 ) -> None:
     await rig.add("a", lane="@a")
     await removal.hand_over("@a")

@@ -6,12 +6,12 @@ import pytest
 
 from faena.outcomes import Buried, Completed
 from faena.sharding.reading import travelling
-from tests._support.removal import Removal
 from tests._support.rig import BOOM, T0, Rig
+from tests._support.transfer import Transfer
 
 
 @pytest.fixture
-async def leaving(rig: Rig, removal: Removal) -> Removal:
+async def leaving(rig: Rig, removal: Transfer) -> Transfer:
     """Three jobs of a lane that leaves: one is ready, one completed, one dead."""
     await removal.declare(fair=True)
     await rig.run("done", Completed(b'"well"'), lane="@a")
@@ -22,7 +22,7 @@ async def leaving(rig: Rig, removal: Removal) -> Removal:
 
 
 async def test_jobs_on_their_way_are_told_until_they_are_known_to_have_come(
-    rig: Rig, leaving: Removal
+    rig: Rig, leaving: Transfer
 ) -> None:
     assert await travelling(rig.engine, "q") == []
     batch = await leaving.take_out("waits", "done", "dead")

@@ -1,9 +1,4 @@
-"""What is to be done about a schedule that is due: pure computation, the same in every process.
-
-An instant is *missed* when it is still to be fired a minute after, or when the next one has come
-meanwhile. Of those the schedule's `missed` says how many are fired all the same: none, the latest,
-or the latest so many; whatever is missed is told. The others are fired.
-"""
+"""Records of schedules, and what to do about one that is due: pure, the same in every process."""
 
 from __future__ import annotations
 
@@ -14,17 +9,9 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from faena.errors import PayloadError
+from faena.scheduling.catch_up import chosen, latest, missed
 from faena.scheduling.terms import Terms
 from faena.values.names import check_name
-
-GRACE_US: Final = 60_000_000
-"""How late an instant may be fired and not count as missed."""
-
-TOLD: Final = 20
-"""Missed instants that are named one by one."""
-
-COUNTED: Final = 1_000
-"""Missed instants that are counted: a longer outage makes no difference to anybody."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -117,69 +104,13 @@ class Verdict(NamedTuple):
 def decide(record: Record, due: int, now: int) -> Verdict:
     """What to do about a schedule that has been due since an instant."""
     terms = record.terms
-    last = _latest(terms, due, now)
-    fire = _chosen(terms, due, last, now)
-    missed, number = _missed(terms, due, last if fire is None else fire, now)
+    last = latest(terms, due, now)
+    fire = chosen(terms, due, last, now)
+    overdue, number = missed(terms, due, last if fire is None else fire, now)
     if fire is None:
-        return Verdict(None, missed, number, record.first_due(last), record)
+        return Verdict(None, overdue, number, record.first_due(last), record)
     after = msgspec.structs.replace(record, fired=record.fired + 1, last=fire, intent=None)
-    return Verdict(fire, missed, number, after.first_due(fire), after)
-
-
-def _chosen(terms: Terms, due: int, last: int, now: int) -> int | None:
-    """The next instant to be fired, out of those from `due` to `last`."""
-    most = terms.most_missed
-    if most == 0:
-        return None if now - last > GRACE_US else last
-    if most == 1:
-        return last
-    ahead = due
-    for _ in range(most):
-        following = terms.following(ahead)
-        if following is None or following > last:
-            return due
-        ahead = following
-    first = last
-    for _ in range(most - 1):
-        first = _latest(terms, due, first - 1)
-    return first
-
-
-def _missed(terms: Terms, due: int, fire: int, now: int) -> tuple[tuple[int, ...], int]:
-    """Those up to `fire` that are overdue or overtaken."""
-    missed: list[int] = []
-    number, instant = 0, due
-    while instant < fire and number < COUNTED:
-        missed.append(instant)
-        number += 1
-        instant = terms.following(instant) or fire
-    following = terms.following(fire)
-    if now - fire > GRACE_US or (following is not None and following <= now):
-        missed.append(fire)
-        number += 1
-    return tuple(missed[:TOLD]), number
-
-
-def _latest(terms: Terms, due: int, now: int) -> int:
-    """The last instant from `due`, which is one, up to `now`.
-
-    Whether another one follows before `now` can only turn from yes to no as time goes on, so that
-    it is found by halving, whatever the outage and however frequent the instants.
-    """
-    following = terms.following(due)
-    if following is None or following > now:
-        return due
-    low, high = following, now  # something fires at `low`, and nothing after `high` until now
-    while True:
-        following = terms.following(low)
-        if following is None or following > now:
-            return low
-        middle = (following + high) // 2
-        beyond = terms.following(middle)
-        if beyond is None or beyond > now:
-            low, high = following, middle
-        else:
-            low = beyond
+    return Verdict(fire, overdue, number, after.first_due(fire), after)
 
 
 def jitter_us(name: str, instant: int, most_us: int) -> int:

@@ -1,8 +1,8 @@
-"""Tells every shard of a queue what a provider said to a job in one of them.
+"""Broadcasts a hold: when a provider refuses a job (429), all shards of its queue wait.
 
 The shard where the job ran holds itself with the job's ending; a provider's "not before" is meant
-for the whole queue. A shard that is told holds for at least as long; a longer hold stays. Whoever
-cannot be told is not waited for: its own jobs will hear the same.
+for the whole queue. A shard that is told holds for at least as long; a longer hold stays. A shard
+that cannot be told is not waited for: its own jobs will hear the same.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from faena.engine import Engine
+from faena.engine.calls.holds import extend_hold
 from faena.engine.scripts import Claim
 from faena.errors import FaenaError
 from faena.outcomes import Limited, Outcome
@@ -76,7 +77,7 @@ class HoldBroadcast:
     async def _hold(self, shard: str, until: float) -> None:
         left_us = round((until - time.monotonic()) * 1e6)
         if left_us > 0:
-            await self._engine.ask("hold", shard, [_REASON, left_us, "handler", "1"])
+            await extend_hold(self._engine, shard, _REASON, left_us, "handler")
 
     async def finish(self, within_s: float) -> None:
         """End the rounds that are under way, or give them up."""

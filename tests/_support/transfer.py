@@ -12,7 +12,7 @@ from tests._support.rig import Rig
 EPOCH = 1
 
 
-class Removal:
+class Transfer:
     """The steps of a move in a test's hand; both shards obey one clock."""
 
     def __init__(self, source: Rig, shard: str = "q/1") -> None:

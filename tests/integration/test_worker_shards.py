@@ -13,7 +13,7 @@ from faena.errors import ConfigError, StoreUnavailable
 from faena.sharding.table import Shard
 from faena.worker import watchdog
 from faena.worker import worker as worker_module
-from faena.worker.fetch import shard_watcher as census
+from faena.worker.fetch import shard_watcher
 from faena.worker.worker import WorkerOptions
 from tests._support.eventually import eventually
 from tests._support.sharded import MAIN, OWN, SHARD, ShardedQueue
@@ -40,15 +40,15 @@ async def settle(server: Server, request: pytest.FixtureRequest) -> AsyncIterato
 @pytest.fixture
 def rarely(monkeypatch: pytest.MonkeyPatch) -> None:
     """No look and no sweep comes by itself."""
-    monkeypatch.setattr(census, "_LOOK_S", 1000.0)
+    monkeypatch.setattr(shard_watcher, "_LOOK_S", 1000.0)
     monkeypatch.setattr(worker_module, "_SWEEP_S", 1000.0)
 
 
 @pytest.fixture
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks come by themselves, and soon."""
-    monkeypatch.setattr(census, "_LOOK_S", 0.02)
-    monkeypatch.setattr(census, "_LEAST_S", 0.02)
+    monkeypatch.setattr(shard_watcher, "_LOOK_S", 0.02)
+    monkeypatch.setattr(shard_watcher, "_LEAST_S", 0.02)
 
 
 def shards_of(worker: Worker) -> set[str]:

@@ -1,7 +1,7 @@
 """Lanes move between shards while everything goes on: after every call all promises hold.
 
-Two stewards may be at work, one call at a time, in any interleaving; each may be abandoned between
-any two calls. Their lock is defeated: it saves work, and nothing may depend on it.
+Two relocations may be at work, one call at a time, in any interleaving; each may be abandoned
+between any two calls. Their lock is defeated: it saves work, and nothing may depend on it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from faena.engine.envelope import seal
 from faena.limits import Limit
 from faena.options import Order, QueueOptions
 from faena.outcomes import Buried, Completed, Limited, Outcome, Released, Retried, Snoozed
-from faena.sharding import relocation as steward
+from faena.sharding import relocation
 from tests._support.rig import SECOND
 from tests._support.search import IS_FULL, run_machine, searching
 from tests._support.valkey import Server
-from tests.properties.homes_driver import HOMES, OWN, HomesDriver
+from tests.properties.shards_driver import HOMES, OWN, ShardsDriver
 from tests.properties.strategies import ERROR
 
 LANES = ["@a", "@a", "@b", "@b", "@b", "@c", "@e"]
@@ -74,8 +74,8 @@ def drafts(draw: st.DrawFn) -> dict[str, object]:
     return drawn
 
 
-class HomesMachine(RuleBasedStateMachine):
-    """Producers, workers, operators and stewards of one queue."""
+class ShardsMachine(RuleBasedStateMachine):
+    """Producers, workers, operators and relocations of one queue."""
 
     server: Server
 
@@ -94,7 +94,7 @@ class HomesMachine(RuleBasedStateMachine):
         change: str,
         want: int,
     ) -> None:
-        self.driver = HomesDriver(self.server, "homes", given)
+        self.driver = ShardsDriver(self.server, "homes", given)
         self.order = given.order
         self.ids = itertools.count()
         self.sent: list[tuple[str, bytes]] = []
@@ -193,7 +193,7 @@ class HomesMachine(RuleBasedStateMachine):
     def operate(self, data: st.DataObject, verb: str) -> None:
         self.driver.operate(verb, data.draw(st.sampled_from(sorted(self.driver.ledger.entries))))
 
-    # -- stewards ---------------------------------------------------------------------------------
+    # -- relocations ----------------------------------------------------------------------------
 
     @precondition(lambda self: not self.driver.table.phase)
     @rule(data=st.data())
@@ -217,7 +217,7 @@ class HomesMachine(RuleBasedStateMachine):
 
     @rule(lane=st.sampled_from(OWN), slot=slots, calls=st.integers(5, 30), want=st.integers(1, 3))
     def business_goes_on(self, lane: str, slot: int, calls: int, want: int) -> None:
-        """Jobs of a lane that may be moving come and are claimed, while a steward is at it."""
+        """Jobs of a lane that may be moving come and are claimed, while a relocation is at it."""
         self.a_producer_looks(0)
         self.enqueue([{"lane": lane, "key": "x"}] * 2, 0, is_prompt=True)
         self.a_steward_works(slot, calls, is_doubled=False)
@@ -247,9 +247,9 @@ def _small_and_unlocked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(moving.TransferCalls, "lock", always)
     monkeypatch.setattr(moving.TransferCalls, "unlock", always)
     monkeypatch.setattr(moving, "_SCAN", 2)
-    monkeypatch.setattr(steward, "JOBS", 2)
-    monkeypatch.setattr(steward, "LANES", 1)
-    monkeypatch.setattr(steward, "_PAUSE_S", 0)
+    monkeypatch.setattr(relocation, "JOBS", 2)
+    monkeypatch.setattr(relocation, "LANES", 1)
+    monkeypatch.setattr(relocation, "_PAUSE_S", 0)
 
 
 @pytest.mark.usefixtures("_small_and_unlocked")
@@ -257,4 +257,4 @@ def _small_and_unlocked(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_lanes_keep_their_promises_while_they_move(valkey: Server, part: int) -> None:
     """In parts, so that they run beside each other."""
     options = searching(6, stateful_step_count=40 if IS_FULL else 30)
-    run_machine(HomesMachine, valkey, part, options)
+    run_machine(ShardsMachine, valkey, part, options)

@@ -1,7 +1,7 @@
 """What was promised of the jobs of a queue with several shards, kept apart from what scripts count.
 
 The ledger is told what producers were answered, and looks at dumps of all shards. It knows nothing
-of stewards: whatever they do, a job is in one place, and lanes keep their order and their bounds.
+of relocations: whatever they do, a job is in one place, and lanes keep order and bounds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Producers, workers, operators and stewards of one queue with several shards, on a real server."""
+"""Producers, workers, operators and relocations of a queue with shards, on a real server."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from tests._support.gate import GatedWire
 from tests._support.lua import Lua
 from tests._support.rig import SECOND, Clock
 from tests._support.valkey import Server
-from tests.properties.homes_ledger import Ledger, Rules
-from tests.properties.homes_steward import Hired
+from tests.properties.shards_ledger import Ledger, Rules
+from tests.properties.shards_relocation import Hired
 
 QUEUE = "q"
 OWN = ("@a", "@b")
@@ -103,7 +103,7 @@ class Writer:
         return (await TransferCalls(self.engine).known(former, to, wanted))[0] is not None
 
 
-class HomesDriver:
+class ShardsDriver:
     """Does what it is told and has the ledger look after every step."""
 
     def __init__(self, server: Server, namespace: str, options: QueueOptions) -> None:
@@ -232,11 +232,11 @@ class HomesDriver:
                 self.ledger.redriven(job)
             self.look()
 
-    # -- stewards ---------------------------------------------------------------------------------
+    # -- relocations ----------------------------------------------------------------------------
 
     def change(self, what: str) -> None:
-        steward = Relocation(self.engine, QUEUE)
-        self.do(steward.begin(what, self.table, "ops"))
+        relocation = Relocation(self.engine, QUEUE)
+        self.do(relocation.begin(what, self.table, "ops"))
 
     def hire(self, slot: int) -> None:
         hired = Hired(self.gates[slot], self.namespace, self.clock)
@@ -273,7 +273,7 @@ class HomesDriver:
         self._check_end()
 
     def work_to_the_end(self) -> None:
-        """The first steward, or whoever takes its place, goes on until no change is under way."""
+        """The first relocation, or the next one, goes on until no change is under way."""
         for number in range(2000):
             if not self.table.phase and self.hired[0] is None:
                 break

@@ -1,4 +1,4 @@
-"""A steward that makes its next call only when it is let."""
+"""A relocation that makes its next call only when it is let."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests._support.rig import Clock
 
 
 class Hired(Stepped):
-    """One steward at work."""
+    """One relocation at work."""
 
     def __init__(self, wire: GatedWire, namespace: str, clock: Clock) -> None:
         super().__init__(wire)

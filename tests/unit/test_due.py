@@ -11,10 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faena.errors import ConfigError, PayloadError
+from faena.scheduling.catch_up import COUNTED, GRACE_US, TOLD
 from faena.scheduling.due import (
-    COUNTED,
-    GRACE_US,
-    TOLD,
     Edit,
     Intent,
     Mark,

@@ -13,19 +13,19 @@ from faena.engine.settings import declaration
 from faena.errors import ShardsChanged
 from faena.options import QueueOptions
 from faena.outcomes import Completed, Limited, Released
-from faena.sharding import relocation as steward
+from faena.sharding import relocation
 from faena.sharding.relocation import Relocation
 from faena.sharding.table import Table
 from tests._support.gate import GatedWire
 from tests._support.rig import SECOND, Rig
 from tests._support.valkey import Server
-from tests.properties.homes_steward import Hired
+from tests.properties.shards_relocation import Hired
 
 OWN = "q/@b"
 
 
 class Town:
-    """A queue whose lane @b moves, and stewards that stop where a test wants them to."""
+    """A queue whose lane @b moves, and relocations that stop where a test wants them to."""
 
     def __init__(self, rig: Rig, server: Server) -> None:
         self.rig = rig
@@ -34,7 +34,7 @@ class Town:
         self._wires: list[GatedWire] = []
         self._hired: list[Hired] = []
 
-    async def steward(self) -> Hired:
+    async def relocation(self) -> Hired:
         wire = GatedWire(Address.parse(self._server.url))
         self._wires.append(wire)
         hired = Hired(wire, self.rig.engine.namespace, self.rig.clock)
@@ -50,17 +50,17 @@ class Town:
         assert await keeper.begin(change, await keeper.table(), "ops")
 
     async def change(self, what: str) -> None:
-        """All of it, by one steward."""
+        """All of it, by one relocation."""
         await self.begin(what)
-        await self.go_on(await self.steward())
+        await self.go_on(await self.relocation())
 
     async def go_on(self, hired: Hired, *, until: str = "") -> None:
-        """Until the steward is done, or is about to make the call that is meant."""
+        """Until the relocation is done, or is about to make the call that is meant."""
         for _ in range(200):
             if hired.is_done or (until and until in hired.next_call):
                 return
             await hired.step()
-        raise AssertionError(f"the steward must come to {until or 'its end'}")
+        raise AssertionError(f"the relocation must come to {until or 'its end'}")
 
     async def enqueue(self, shard: str, epoch: int, *ids: str) -> None:
         jobs = [(job, b"010 lane=@b\n{}") for job in ids]
@@ -89,7 +89,7 @@ async def town(rig: Rig, valkey: Server, monkeypatch: pytest.MonkeyPatch) -> Asy
 
     monkeypatch.setattr(TransferCalls, "lock", always)
     monkeypatch.setattr(TransferCalls, "unlock", always)
-    monkeypatch.setattr(steward, "_PAUSE_S", 0)
+    monkeypatch.setattr(relocation, "_PAUSE_S", 0)
     await rig.declare(fair=True)
     town = Town(rig, valkey)
     yield town
@@ -98,10 +98,10 @@ async def town(rig: Rig, valkey: Server, monkeypatch: pytest.MonkeyPatch) -> Asy
 
 async def test_a_change_is_published_though_who_sealed_the_shards_has_died(town: Town) -> None:
     await town.begin("own @b")
-    first = await town.steward()
+    first = await town.relocation()
     await town.go_on(first, until="'publish'")  # both shards are sealed
     await first.abandon()
-    await town.go_on(await town.steward())
+    await town.go_on(await town.relocation())
     assert (await town.table()).own == {"@b"}
 
 
@@ -117,7 +117,7 @@ async def test_a_producer_brings_no_shard_back_that_was_given_up(town: Town) -> 
 async def test_a_relocation_that_slept_takes_no_new_shard_for_an_old_one(town: Town) -> None:
     await town.change("own @b")
     await town.begin("shared @b")
-    slow = await town.steward()
+    slow = await town.relocation()
     await town.go_on(slow, until="vacate")
     await town.change("own @b")
     await town.enqueue(OWN, 3, "a")
@@ -128,9 +128,9 @@ async def test_a_relocation_that_slept_takes_no_new_shard_for_an_old_one(town: T
 async def test_a_batch_that_arrives_too_late_is_not_taken_in_again(town: Town) -> None:
     await town.enqueue("q", 0, "a")
     await town.begin("own @b")
-    slow = await town.steward()
+    slow = await town.relocation()
     await town.go_on(slow, until="import")
-    await town.go_on(await town.steward())
+    await town.go_on(await town.relocation())
     await town.change("shared @b")  # the shard that had taken the batch in is no more
     await town.go_on(slow)
     assert await town.claimed("q") == ["a"]
@@ -140,14 +140,14 @@ async def test_a_batch_that_arrives_too_late_is_not_taken_in_again(town: Town) -
 async def test_a_relocation_that_slept_sends_no_job_where_its_lane_lived_before(town: Town) -> None:
     await town.enqueue("q", 0, "a")
     await town.begin("own @b")
-    slow = await town.steward()
+    slow = await town.relocation()
     await town.go_on(slow, until="export")
-    await town.go_on(await town.steward())
+    await town.go_on(await town.relocation())
     await town.change("shared @b")
     await town.begin("shards 2")
-    await town.go_on(await town.steward(), until="export")
+    await town.go_on(await town.relocation(), until="export")
     await town.go_on(slow)
-    await town.go_on(await town.steward())
+    await town.go_on(await town.relocation())
     assert [*await town.claimed("q"), *await town.claimed("q/1")] == ["a"]
 
 
@@ -155,7 +155,7 @@ async def test_a_relocation_carries_on_with_what_another_took_out_last(town: Tow
     await town.enqueue("q", 0, "a")
     lease = await town.rig.claim()
     await town.begin("own @b")
-    first, second = await town.steward(), await town.steward()
+    first, second = await town.relocation(), await town.relocation()
     await town.go_on(first, until="'look'")
     await town.go_on(second, until="export")
     await town.rig.turn(0, ("a", lease, Released()))
@@ -169,12 +169,12 @@ async def test_a_lane_of_finished_jobs_is_not_served_where_it_lived(town: Town) 
     await town.enqueue("q", 0, "a")
     await town.rig.turn(0, ("a", await town.rig.claim(), Completed()))
     await town.begin("shards 2")
-    steward = await town.steward()
-    await town.go_on(steward, until="'publish'")
-    await steward.step()
+    relocation = await town.relocation()
+    await town.go_on(relocation, until="'publish'")
+    await relocation.step()
     await town.rig.engine.retry("q", ["a"])
     assert await town.claimed("q") == []
-    await town.go_on(steward)
+    await town.go_on(relocation)
     assert await town.claimed("q/1") == ["a"]
 
 
@@ -184,10 +184,10 @@ async def test_a_lane_is_held_where_it_goes_for_what_a_provider_said_where_it_wa
     await town.enqueue("q", 0, "a")
     lease = await town.rig.claim()
     await town.begin("own @b")
-    steward = await town.steward()
-    await town.go_on(steward, until="'look'")
+    relocation = await town.relocation()
+    await town.go_on(relocation, until="'look'")
     await town.rig.turn(0, ("a", lease, Limited(10 * SECOND, "tenant")))
-    await town.go_on(steward)
+    await town.go_on(relocation)
     assert await town.claimed(OWN) == []
     town.rig.clock.go(10)
     assert await town.claimed(OWN) == ["a"]
@@ -202,11 +202,11 @@ async def test_no_more_of_a_lane_run_while_it_moves_than_its_maximum(town: Town,
     await town.enqueue("q", 0, "a", "b", "c", "d")
     lease = await town.rig.claim(2)
     await town.begin("own @b")
-    steward = await town.steward()
-    await town.go_on(steward, until="'out'")
+    relocation = await town.relocation()
+    await town.go_on(relocation, until="'out'")
     assert await town.claimed(OWN) == []  # two of it run where it was
     await town.rig.turn(0, ("a", lease, Completed()), ("b", lease, Completed()))
-    await town.go_on(steward)
+    await town.go_on(relocation)
     assert await town.claimed(OWN) == ["c", "d"]
 
 
@@ -214,10 +214,10 @@ async def test_a_maximum_that_is_set_at_the_new_shard_counts_too(town: Town) -> 
     await town.enqueue("q", 0, "a", "b")
     await town.rig.claim()
     await town.begin("own @b")
-    steward = await town.steward()
-    await town.go_on(steward, until="'look'")
+    relocation = await town.relocation()
+    await town.go_on(relocation, until="'look'")
     await town.rig.engine.tenant(OWN, "@b", {"max_running": "1"}, by="ops", epoch=1)
-    await town.go_on(steward, until="'out'")
+    await town.go_on(relocation, until="'out'")
     assert await town.claimed(OWN) == []
 
 
@@ -225,7 +225,7 @@ async def test_a_lane_without_a_maximum_is_served_while_its_last_jobs_run(town: 
     await town.enqueue("q", 0, "a", "b")
     await town.rig.claim()
     await town.begin("own @b")
-    await town.go_on(await town.steward(), until="'out'")
+    await town.go_on(await town.relocation(), until="'out'")
     assert await town.claimed(OWN) == ["b"]
 
 
