@@ -270,8 +270,8 @@ async def test_a_claim_whose_lease_is_lost_before_its_answer_is_seen_is_not_star
 
     monkeypatch.setattr(engine, "renew", lose_first)
     running = asyncio.create_task(worker.run())
-    await eventually(lambda: any(one._spare for one in worker._fetchers.values()))
-    (fetching,) = worker._fetchers.values()
+    await eventually(lambda: any(one._spare for one in worker._by_shard.values()))
+    (fetching,) = worker._by_shard.values()
     fetching._least_lease_us = 0  # every answer comes too late
     await (await note.enqueue()).handle.result(timeout="30s")
     worker.stop()
