@@ -11,6 +11,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -68,7 +69,8 @@ def measure_lua(path: Path, text: str) -> Iterator[Offender]:
     """A script, or a part of the library, and each function in it."""
     lines = text.splitlines()
     if path.parent.name != "lib":
-        yield from _measure_file(path, lines, LUA_SCRIPT)
+        header = sum(1 for _ in takewhile(lambda line: line.startswith("--"), lines))
+        yield from _measure_file(path, lines, LUA_SCRIPT + header)
     for number, line in enumerate(lines):
         match = _LUA_FUNCTION.match(line)
         if match:

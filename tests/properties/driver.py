@@ -13,6 +13,7 @@ from faena.engine import Address, Engine
 from faena.engine.scripts import Exchanged, Turn
 from faena.errors import InternalError, LeaseLost, StoreUnavailable
 from faena.inspection.audit import audit
+from tests._support.arrows import StateWatch
 from tests._support.dump import BOOKKEEPING, changes, dump, sound_dump
 from tests._support.faulty import Copy, Fault, FaultyWire
 from tests._support.rig import T0, Clock
@@ -45,6 +46,7 @@ class Driver:
     def __init__(self, server: Server, namespace: str) -> None:
         self.loop = asyncio.new_event_loop()
         self.wire = FaultyWire(Address.parse(server.url))
+        StateWatch(self.wire)
         self.clock = Clock()
         self.engine = Engine(self.wire, namespace=namespace, clock=self.clock, patience_s=60)
         self.world = World({}, T0)

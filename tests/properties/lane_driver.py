@@ -11,6 +11,7 @@ from faena.engine import Address, Engine
 from faena.engine.scripts import Exchanged, Settlement, Turn
 from faena.errors import InternalError, StoreUnavailable
 from faena.outcomes import Completed
+from tests._support.arrows import StateWatch
 from tests._support.dump import dump
 from tests._support.faulty import Copy, Fault, FaultyWire
 from tests._support.rig import SECOND, Clock
@@ -31,6 +32,7 @@ class LaneDriver:
     def __init__(self, server: Server, namespace: str) -> None:
         self.loop = asyncio.new_event_loop()
         self.wire = FaultyWire(Address.parse(server.url))
+        StateWatch(self.wire)
         self.clock = Clock()
         self.engine = Engine(self.wire, namespace=namespace, clock=self.clock, patience_s=60)
         self.watch = Watch()

@@ -1,5 +1,5 @@
 --- Take in the lone jobs that producers have left in `arrivals`: see lib/door.lua.
--- states   -> ready | blocked
+-- states   enqueue   none -> ready | blocked : left by its producer, and taken in now
 -- keys     arrivals, events streams · specs, clock, lanes hashes · ready, blocked, wake zsets · call strings
 -- args     none
 -- returns  1 when there was anything · 0 · -1 where the queue must be declared again first, and they lie there

@@ -1,5 +1,7 @@
 --- Cancel jobs. A waiting job is cancelled now; a running one when its worker has stopped it.
--- states   ready | delayed | blocked -> cancelled; running stays running, asked to stop
+-- states   cancel    ready | delayed | blocked -> cancelled : called off; a running job's worker is told
+--          unblock   blocked -> ready : what it waited for is over
+--          prune     cancelled -> none : none are kept
 -- keys     ready, delayed, blocked, cancelled zsets · marks hash
 -- args     now · by (or empty) · id …
 -- returns  for each: cancelled | asked | the finished state it is in | unknown

@@ -1,5 +1,7 @@
 --- Change the delay or the priority of a waiting job.
--- states   ready | delayed -> delayed (a delay) · ready (no delay) · stays (priority only)
+-- states   delay     ready -> delayed : it got a delay
+--          promote   delayed -> ready | blocked : its delay was taken away
+--          unblock   blocked -> ready : what it waited for is over
 -- keys     ready, delayed zsets · marks hash · wake zset
 -- args     now · caller (of this call only) · call · id · delay_us ('' keeps) · priority ('' keeps) ·
 --          by (or empty)

@@ -1,5 +1,6 @@
 --- Remove jobs of one state in a slice: finished ones older than an age, or waiting ones (drain).
--- states   completed | dead | cancelled | ready | delayed | blocked -> gone
+-- states   remove    ready | delayed | blocked | completed | dead | cancelled -> none : an operator cleans by state and age
+--          unblock   blocked -> ready : what it waited for is over
 -- keys     the state's zset · specs, results, marks hashes · info hashes
 -- args     now · state · age_us · slice · by (or empty)
 -- returns  how many were removed (less than `slice` when none are left)

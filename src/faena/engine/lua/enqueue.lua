@@ -1,5 +1,7 @@
 --- Take in 1..1000 jobs.
--- states   -> ready | delayed | blocked
+-- states   enqueue   none -> ready | delayed | blocked : at once, later, or behind others in an order
+--          replace   ready | delayed | blocked -> none : a job with the same unique claim takes its place
+--          unblock   blocked -> ready : what it waited for is over
 -- keys     specs hash · ready, delayed, blocked zsets · unique strings · wake zset · events stream
 -- args     now · caller · call · epoch of the homes ('' for the first) · (id · spec) …
 -- returns  now, then for each item that is not plainly created: number, code, detail, detail

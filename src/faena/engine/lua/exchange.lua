@@ -1,6 +1,16 @@
 --- Settle finished jobs and claim new ones in one call.
--- states   running -> completed | delayed | dead | cancelled | ready; delayed -> ready; ready -> running;
---          ready | blocked -> cancelled (expired)
+-- states   complete  running -> completed : the handler returned
+--          retry     running -> delayed | ready : it failed and may try again
+--          snooze    running -> delayed | ready : not now; no attempt is used
+--          bury      running -> dead : out of attempts, discarded or unreadable
+--          cancel    running -> cancelled : called off while it ran, or expired
+--          hook      none -> ready : a hook of a job that failed or died
+--          rescue    running -> ready | dead : its lease ran out; dead when that happened too often
+--          unblock   blocked -> ready | delayed : what it waited for is over
+--          promote   delayed -> ready | blocked : its instant has come
+--          expire    ready | blocked -> cancelled : its turn came too late
+--          claim     ready -> running : a worker takes a lease
+--          prune     completed | dead | cancelled -> none : retention has ended
 -- keys     leases, specs, marks, results hashes · ready, delayed, running, completed, dead, cancelled
 --          zsets · holds hash · window lists · wake, workers zsets · about hash · events stream
 -- args     now · caller · call (becomes the lease id) · worker · want · sweep (us until the next, and what

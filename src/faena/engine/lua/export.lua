@@ -1,5 +1,6 @@
 --- Send jobs to another home: they leave their places here and lie in the outbox until it has them.
--- states   any but running -> gone
+-- states   move_out  ready | delayed | blocked | completed | dead | cancelled -> none : to another shard
+--          unblock   blocked -> ready : what it waited for is over
 -- keys     all of a job · outbox, late, moves hashes
 -- args     now · home · number of the last batch that has arrived there · epoch of the change (0 for
 --          any) · id …

@@ -1,5 +1,6 @@
 --- Fire a schedule: take its job in and move on to the next instant, in one step.
--- states   -> ready | delayed | blocked
+-- states   enqueue   none -> ready | delayed | blocked : an instant of a schedule has come
+--          replace   blocked -> none : the next instant takes the place of one that waits for the job before it
 -- keys     schedules, fired hashes · schedule_due zset · those of enqueue
 -- args     now · caller (of this call only) · call · epoch of the homes · name · instant · id · spec ('' for no
 --          job) · ids of missed ones · how many were missed · version that was read ('' where the record is

@@ -1,5 +1,5 @@
 --- Write a flow, begin it, call it off, end a node of it, or take a finished one up again.
--- states   none of jobs
+-- states   none
 -- keys     flow hashes · flows, flows_done, errands zsets · letters streams
 -- args     now · this home · flow · verb …
 --          open · run · name · its name · plan · digest · (field · value) …   write the first part of it; what is

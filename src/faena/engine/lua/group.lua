@@ -1,5 +1,5 @@
 --- Begin a group, or say how many members it has.
--- states   none of jobs
+-- states   none
 -- keys     group hashes · groups, errands zsets
 -- args     now · group · open · (field · value) …  |  seal · total
 -- returns  OK · unknown · the total it was sealed with: of `open`, which then changes nothing, and of `seal` when

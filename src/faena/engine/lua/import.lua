@@ -1,5 +1,6 @@
 --- Take in jobs that come from another home, once.
--- states   -> as they left, but in an order the one with the earliest stamp has the turn
+-- states   move_in   none -> ready | delayed | blocked | completed | dead | cancelled : from another shard
+--          wait      ready -> blocked : an earlier job of its order has moved in
 -- keys     all of a job · inbox hash
 -- args     now · home · number of the batch · packed jobs
 -- returns  how many came (0 when the batch was here before)

@@ -1,5 +1,5 @@
 --- Write progress or log lines of a running job, under its lease.
--- states   running stays running
+-- states   none
 -- keys     leases, marks, info hashes
 -- args     id · lease · progress ('' for none) · line …
 -- returns  OK

@@ -1,5 +1,7 @@
 --- Remove a queue with everything it owns, a slice at a call.
--- states   any -> gone
+-- states   remove    ready | delayed | blocked | completed | dead | cancelled -> none : the whole queue is deleted
+--          remove    running -> none : the same, by force
+--          unblock   blocked -> ready : what it waited for is over
 -- keys     all
 -- args     slice · force 1|'' (also while jobs run) · drop 1|'' (letters to others too)
 -- returns  DONE, MORE, MAIL (letters wait to be carried), or the refusal

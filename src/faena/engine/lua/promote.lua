@@ -1,5 +1,5 @@
 --- Run delayed jobs now.
--- states   delayed -> ready
+-- states   promote   delayed -> ready | blocked : somebody said now
 -- keys     delayed, ready zsets · wake zset
 -- args     now · caller (of this call only) · call · by (or empty) · id …
 -- returns  for each: promoted | the state it is in | unknown

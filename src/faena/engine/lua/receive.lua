@@ -1,5 +1,5 @@
 --- Read letters from another home, or from this one, each once.
--- states   none of jobs; nodes of flows and counts of groups
+-- states   none
 -- keys     received hash · flow, group hashes · errands, flows, flows_done zsets · letters streams
 -- args     now · this home · the home they come from · (letter id · letter) …
 -- returns  1 when there is something to be carried now, else 0

@@ -1,5 +1,5 @@
 --- Advance a redrive by one slice: retry the next dead jobs that it is about, and note how far it is.
--- states   -> ready | blocked; the old ones stay dead
+-- states   retry_as_new  none -> ready | blocked : new jobs made of dead ones, which stay dead
 -- keys     redrives, desk, specs, marks hashes · dead, desk:, ready zsets
 -- args     now · caller · call · epoch of the homes ('' for the first) · redrive · priority (at most) · new id …,
 --          as many as may be retried

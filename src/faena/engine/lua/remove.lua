@@ -1,5 +1,6 @@
 --- Remove jobs for good, whatever they wait for or ended with, unless somebody needs them.
--- states   ready | delayed | blocked | completed | dead | cancelled -> gone
+-- states   remove    ready | delayed | blocked | completed | dead | cancelled -> none : an operator removes it
+--          unblock   blocked -> ready : what it waited for is over
 -- keys     all zsets but running · specs, results, marks hashes · info hashes
 -- args     now · caller (of this call only) · call · by (or empty) · id …
 -- returns  for each: removed | running | member (of a flow or a group that waits for its end) | unknown

@@ -1,5 +1,5 @@
 --- Extend a worker's leases on one queue.
--- states   running stays running
+-- states   none
 -- keys     leases, marks hashes · running zset
 -- args     now · lease_us at least · (id · lease) …
 -- returns  lost ids · ids whose cancellation was asked for

@@ -1,5 +1,5 @@
 --- Run finished jobs again, with fresh attempts and at their own priority.
--- states   dead | cancelled | completed -> ready | blocked
+-- states   rerun     completed | dead | cancelled -> ready | blocked : the same job runs again
 -- keys     dead, cancelled, completed, ready zsets · results, marks, desk hashes
 -- args     now · caller (of this call only) · call · by (or empty) · id …
 -- returns  for each: ready (also when it was before) | blocked (in its chain) | the state that forbids

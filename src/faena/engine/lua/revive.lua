@@ -1,5 +1,5 @@
 --- Retry dead jobs as new ones that are linked to them.
--- states   -> ready | blocked; the old ones stay dead
+-- states   retry_as_new  none -> ready | blocked : a new job made of a dead one, which stays dead
 -- keys     desk, specs, marks hashes · desk: zsets · ready zset
 -- args     now · caller (of this call only) · call · epoch of the homes ('' for the first) · action · reason ·
 --          by · priority (at most) · (id · new id) …

@@ -1,5 +1,5 @@
 --- Say what a running job has used: what its claim reserved in the windows of limits by cost is put right.
--- states   running stays running
+-- states   none
 -- keys     leases, specs, marks hashes · costs, claims strings · parked, wake zsets
 -- args     now · id · lease · (unit · number used so far) …
 -- returns  OK (also when it was said before)
