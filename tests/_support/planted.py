@@ -20,7 +20,7 @@ def plant(patch: pytest.MonkeyPatch, name: str, fault: str) -> None:
 
 
 def _planted(script: Script, fault: str) -> Script:
-    at = script.library.index(f"function_name = '{script.function}'")
+    at = script.library.index(f"('{script.name}', {{")
     begin = script.library.rindex("local function run()\n", 0, at) + len("local function run()\n")
     library = f"{script.library[:begin]}{fault}\n{script.library[begin:]}"
     former, latter = script.function.removesuffix(f"_{script.name}"), f"planted_{next(_numbers)}"

@@ -12,7 +12,7 @@ from tests._support.shapes import SHAPES
 from tests._support.stage import Stage
 from tests._support.valkey import Server
 
-GUARD = "return guarded(run)"
+GUARD = "return lib.guarded(run)"
 GUARDED = [name for name in SHAPES if loader.load(name).source.endswith(GUARD)]
 
 
@@ -33,7 +33,7 @@ def test_a_call_that_fails_when_all_is_written_leaves_nothing_behind(
     stage: Stage, name: str
 ) -> None:
     body = loader.load(name).source.removesuffix(GUARD)
-    failing = f"{body}return guarded(function() run() error('planted') end)"
+    failing = f"{body}return lib.guarded(function() run() error('planted') end)"
     for args in SHAPES[name]:
         stage.reset()
         before = stage.read()
@@ -66,8 +66,7 @@ def test_whatever_was_written_is_put_back(stage: Stage, write: str, again: str) 
         stage.client.execute_command(*command.split())
     before = stage.read()
     calls = "".join(_lua(command) for command in (write, again) if command)
-    journal = loader._journal()
-    body = f"#!lua\n{journal}\nlocal call = noted\n"
+    body = f"#!lua\n{loader.part_source('journal')}\ncall = noted\n"
     with pytest.raises(redis.ResponseError, match="planted"):
         stage.client.eval(f"{body}return guarded(function() {calls} error('planted') end)", 0)
     assert stage.read() == before

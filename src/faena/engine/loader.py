@@ -1,11 +1,11 @@
 """The engine's scripts as the server keeps them: one library of functions.
 
-Every file of `lua/` becomes a function, in a block with the library parts it includes, once and in
-order. The server makes a library's closures when it is loaded, not at every call. What a part must
-have new at each call stands in its `--@each` line, an assignment that the function begins with.
-
-A function of Lua has at most 200 local variables, so a part is a block of its own: of what it
-declares, only the names that others use are declared outside.
+Each part of `lua/lib/` is a block of the library, loaded once, in the order in which they use one
+another; each script is a block with a function. What a block takes from others is declared at its
+beginning, what it gives to others is kept in a table at its end. So a name costs what any local
+variable does, and the limits of Lua (200 local variables, 60 of them used by one function) count
+for each block alone. The server makes a library's closures when it is loaded, not at every call:
+what must be new at every call stands in one table, `context`, which every call clears.
 
 The library and its functions bear a digest of the source in their names, so that programs of
 different versions can share a server. A server at its maxmemory takes in no library, and must be
@@ -15,30 +15,17 @@ worked empty all the same: for that a script has its plain source as well.
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
-_INCLUDE = re.compile(r"^--@include (.+)$", re.MULTILINE)
-_EACH = re.compile(r"^--@each (.+)$", re.MULTILINE)
-_SURE = re.compile(r"^--@sure$", re.MULTILINE)
-_ARRIVALS = re.compile(r"^--@arrivals( itself)?$", re.MULTILINE)
-_FLAGS = re.compile(r"^--@flags (.+)$", re.MULTILINE)
-_DECLARED = re.compile(r"^local (?:function (\w+)|([\w, ]+))", re.MULTILINE)
-_WORD = re.compile(r"[A-Za-z_]\w*")
-_TAKE_IN = """local function take_in()
-  arrived = 0
-  local is_more = call('XLEN', KEYS[1] .. 'arrivals') > 0
-  while is_more do
-    arrived, is_more = arrive()
-  end
-end"""
-_WAKE = "if arrived == 1 then call('ZADD', KEYS[1] .. 'wake', 0, 'work') end"
+from faena.engine.source import Source, Sources, read
+
 _SLOT = "faena_0"
 """Stands for the library's name until its digest is known."""
+
+_FIRST = "take_in_first"
+"""What a script begins with that says `--@arrivals`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,171 +46,128 @@ class Script:
 
 @cache
 def load(name: str) -> Script:
-    """The script `lua/<name>.lua`, ready to be called."""
-    return _scripts()[name]
+    """The script `lua/**/<name>.lua`, ready to be called."""
+    sources = _sources()
+    library, source = _library()
+    plain = plain_source(sources, sources.scripts[name])
+    sha = hashlib.sha1(plain.encode(), usedforsecurity=False).hexdigest()
+    return Script(name, f"{library}_{name}", source, plain, sha)
 
 
 def names() -> list[str]:
     """Every script there is."""
-    return sorted(entry.name[:-4] for entry in _root().iterdir() if entry.name.endswith(".lua"))
+    return sorted(_sources().scripts)
 
 
 @cache
-def _scripts() -> dict[str, Script]:
-    pieces = {name: _read(_root(), name) for name in names()}
-    blocks = [_block(name, piece) for name, piece in pieces.items()]
-    head = [f"#!lua name={_SLOT}", "local KEYS, ARGV, call", _journal(), _arrive()]
-    source = "\n".join([*head, *blocks])
-    library = f"faena_{hashlib.sha256(source.encode()).hexdigest()[:10]}"
-    source = source.replace(_SLOT, library)
-    return {name: _script(name, library, source, _alone(piece)) for name, piece in pieces.items()}
+def _sources() -> Sources:
+    return read(Path(__file__).parent / "lua")
 
 
-def _script(name: str, library: str, source: str, alone: str) -> Script:
-    sha = hashlib.sha1(alone.encode(), usedforsecurity=False).hexdigest()
-    return Script(name, f"{library}_{name}", source, alone, sha)
+@cache
+def _library() -> tuple[str, str]:
+    """Its name and its source."""
+    source = library_source(_sources())
+    name = f"faena_{hashlib.sha256(source.encode()).hexdigest()[:10]}"
+    return name, source.replace(_SLOT, name)
 
 
-class _Piece(NamedTuple):
-    """A script and all it uses."""
-
-    parts: list[str]
-    each: list[str]
-    body: str
-    flags: list[str]
-    is_guarded: bool
-    """Whether it is taken back when it fails; one that writes and is not says `--@sure`."""
-    is_door: bool
-    """Whether it takes in what arrived before it: it says `--@arrivals`."""
-    before: list[str]
-    """What it begins with: to take that in and wake a worker, unless it does so `itself`."""
+def library_source(sources: Sources) -> str:
+    """All scripts and the parts they use; the library's name is still to be put in."""
+    scripts = [sources.scripts[name] for name in sorted(sources.scripts)]
+    used = sources.needed(*scripts)
+    head = [f"#!lua name={_SLOT}", "local KEYS, ARGV, call, context", *_frame(used)]
+    parts = [_part(sources, part) for part in used]
+    functions = [_function(sources, script) for script in scripts]
+    return "\n".join([*head, *parts, _REGISTER, *functions])
 
 
-def _read(root: Path, name: str) -> _Piece:
-    body = (root / f"{name}.lua").read_text("utf-8")
-    parts = list(_parts(root, body, set()))
-    each = [line for part in parts for line in _EACH.findall(part)]
-    flags = [flag for line in _FLAGS.findall(body) for flag in line.split()]
-    codes = [_code(part) for part in parts]
-    is_guarded = "no-writes" not in flags and not _SURE.search(body)
-    arrivals = _ARRIVALS.search(body)
-    is_door = arrivals is not None
-    before = ["take_in()", _WAKE] if arrivals is not None and not arrivals.group(1) else []
-    nested = _nested(codes, [*each, _code(body)])
-    return _Piece(nested, each, _code(body), flags, is_guarded, is_door, before)
+def plain_source(sources: Sources, script: Source) -> str:
+    """A script with the parts that it uses, and no other."""
+    flags = f" flags={','.join(script.flags)}" if script.flags else ""
+    used = sources.needed(script)
+    parts = [_part(sources, part) for part in used]
+    caller, answer = (
+        ("lib.noted", "lib.guarded(run)") if script.is_guarded else ("redis.call", "run()")
+    )
+    run = [*_run(sources, script), f"call, context = {caller}, shared", f"return {answer}"]
+    return "\n".join([f"#!lua{flags}", "local call, context", *_frame(used), *parts, *run])
 
 
-def _nested(parts: list[str], rest: list[str]) -> list[str]:
-    """Each part in a block, behind the names of it that another part, or the rest, uses."""
-    declared = [_declared(part) for part in parts]
-    words = [_used(part) for part in parts]
-    words.append(frozenset(word for text in rest for word in _WORD.findall(text)))
+def part_source(name: str) -> str:
+    """A part and those it uses, with its exports at hand."""
+    sources = _sources()
+    part = sources.parts[name]
+    used = [*sources.needed(part), part]
+    blocks = [_part(sources, one) for one in used]
+    return "\n".join(["local call, context", *_frame(used), *blocks, _taken([*part.exports])])
+
+
+def _frame(used: list[Source]) -> list[str]:
+    """What stands before all parts: contexts, and a table for what parts export.
+
+    A call has the context `shared`; what runs apart from it, inside of it, has the other one. They
+    are kept from call to call, and most tables in them were not touched since.
+    """
+    fields = [field for part in used for field in part.state]
+    plain = [field for field in fields if field.value != "{}"]
+    names, values = [f"c.{field.name}" for field in plain], [field.value for field in plain]
+    tables = [f"c.{field.name}" for field in fields if field.value == "{}"]
+    made = f"{{ {', '.join(f'{field.name} = {field.value}' for field in fields)} }}"
     return [
-        _nest(part, names & frozenset[str]().union(*words[i + 1 :]))
-        for i, (part, names) in enumerate(zip(parts, declared, strict=True))
+        f"local lib, shared, apart = {{}}, {made}, {made}",
+        "local function cleared(c)",
+        f"{', '.join(names)} = {', '.join(values)}" if plain else "",
+        *(f"if next({name}) then {name} = {{}} end" for name in tables),
+        "return c end",
+        "local function fresh_context() return cleared(apart) end",
     ]
 
 
-@cache
-def _declared(part: str) -> frozenset[str]:
-    return frozenset(
-        name
-        for function, variables in _DECLARED.findall(part)
-        for name in _WORD.findall(function or variables)
-    )
+_REGISTER = f"""local guarded, noted = lib.guarded, lib.noted
+local function register(name, flags, run)
+redis.register_function{{ function_name = '{_SLOT}_' .. name, flags = flags, callback = run }}
+end
+local function plain(run)
+return function(keys, args)
+KEYS, ARGV, call, context = keys, args, redis.call, cleared(shared)
+return run()
+end
+end
+local function taken_back(run)
+return function(keys, args)
+KEYS, ARGV, call, context = keys, args, noted, cleared(shared)
+return guarded(run)
+end
+end"""
+"""`redis.call` is there only while a function runs."""
 
 
-@cache
-def _used(part: str) -> frozenset[str]:
-    """The words of a part that others must have declared."""
-    return frozenset(_WORD.findall(part)) - _declared(part)
+def _part(sources: Sources, part: Source) -> str:
+    given = ", ".join(f"lib.{name}" for name in part.exports)
+    ending = f"{given} = {', '.join(part.exports)}" if given else ""
+    return "\n".join([f"do {_taken(sources.imports(part))}", part.code, ending, "end"])
 
 
-def _nest(part: str, exported: frozenset[str]) -> str:
-    def assigned(found: re.Match[str]) -> str:
-        """A declaration as an assignment, where the names in it are declared outside."""
-        function, variables = found.groups()
-        names = [function] if function else _WORD.findall(variables)
-        if exported.isdisjoint(names):
-            return found.group()
-        own = ", ".join(name for name in names if name not in exported)
-        before = f"local {own}; " if own else ""
-        if function:
-            return f"function {function}"
-        has_value = part.startswith("=", found.end())
-        return before + (f"{variables} " if has_value else "")
-
-    outside = f"local {', '.join(sorted(exported))}" if exported else ""
-    return "\n".join([outside, "do", _DECLARED.sub(assigned, part), "end"])
+def _function(sources: Sources, script: Source) -> str:
+    """A script in its block."""
+    flags = ", ".join(f"'{flag}'" for flag in script.flags)
+    how = "taken_back" if script.is_guarded else "plain"
+    ending = f"register('{script.name}', {{ {flags} }}, {how}(run))"
+    return "\n".join(["do", *_run(sources, script), ending, "end"])
 
 
-def _block(name: str, piece: _Piece) -> str:
-    """A function in its block; `call` is there only while a function runs."""
-    flags = ", ".join(f"'{flag}'" for flag in piece.flags)
-    caller = "noted" if piece.is_guarded else "redis.call"
-    return "\n".join(
-        [
-            "do",
-            *piece.parts,
-            *("local function run()", *piece.before, piece.body, "end"),
-            f"redis.register_function{{ function_name = '{_SLOT}_{name}', flags = {{ {flags} }},",
-            "callback = function(keys, args)",
-            *(f"KEYS, ARGV, call = keys, args, {caller}", *piece.each),
-            "return guarded(run)" if piece.is_guarded else "return run()",
-            "end }",
-            "end",
-        ]
-    )
+def _run(sources: Sources, script: Source) -> list[str]:
+    """Its body is a function: a chunk may have 200 local variables and no more."""
+    names = {*sources.imports(script)}
+    if script.is_preceded:
+        names.add(_FIRST)
+    before = [f"{_FIRST}()"] if script.is_preceded else []
+    return [_taken(sorted(names)), "local function run()", *before, script.code, "end"]
 
 
-def _alone(piece: _Piece) -> str:
-    """As a script. Its body is a function too: a chunk may have 200 local variables and no more."""
-    flags = f" flags={','.join(piece.flags)}" if piece.flags else ""
-    head = [_journal(), "local call = noted"] if piece.is_guarded else ["local call = redis.call"]
-    if piece.is_door:
-        head.append(_arrive())
-    run = "return guarded(run)" if piece.is_guarded else "return run()"
-    body = ["local function run()", *piece.before, piece.body, "end", run]
-    return "\n".join([f"#!lua{flags}", *head, *piece.parts, *piece.each, *body])
-
-
-@cache
-def _arrive() -> str:
-    """What takes in the jobs that came without a script, as a function for all others."""
-    text = "--@include arrivals"
-    parts = list(_parts(_root(), text, set()))
-    each = [line for part in parts for line in _EACH.findall(part)]
-    function = ["arrive = function()", *each, "return take_in_arrivals()", "end"]
-    nested = _nested([_code(part) for part in parts], [*each, "take_in_arrivals"])
-    return "\n".join(["local arrive, arrived", "do", *nested, *function, "end", _TAKE_IN])
-
-
-@cache
-def _journal() -> str:
-    """What takes back a call that fails, outside all scripts."""
-    return _nest(_code(_part(_root(), "journal")), frozenset({"noted", "guarded"}))
-
-
-def _parts(root: Path, body: str, seen: set[str]) -> Iterator[str]:
-    for line in _INCLUDE.findall(body):
-        for name in (text.strip() for text in line.split(",")):
-            if name not in seen:
-                seen.add(name)
-                text = _part(root, name)
-                yield from _parts(root, text, seen)
-                yield text
-
-
-@cache
-def _part(root: Path, name: str) -> str:
-    return (root / "lib" / f"{name}.lua").read_text("utf-8")
-
-
-def _root() -> Path:
-    return Path(__file__).parent / "lua"
-
-
-@cache
-def _code(text: str) -> str:
-    """Without whole-line comments: they cost the server nothing but memory in every node."""
-    return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("--"))
+def _taken(names: list[str]) -> str:
+    """The exports of other parts, as local variables."""
+    if not names:
+        return ""
+    return f"local {', '.join(names)} = {', '.join(f'lib.{name}' for name in names)}"

@@ -9,7 +9,7 @@
 -- counts here only those that are here: such a lane must wait for the last one.
 --@flags allow-oom
 --@arrivals
---@include now, conf, lane, tenant, moves, wake, tally, baggage
+--@include now, conf, lane, tenant, moves, wake, tally, baggage, key
 local now, verb, epoch, still = now_us(ARGV[1]), ARGV[2], ARGV[3], {}
 local conf, is_coming = conf_now(), verb == 'in' or verb == 'early'
 local is_under_way = call('EXISTS', key('outbox')) == 1 or (verb == 'out' and call('EXISTS', key('late')) == 1)

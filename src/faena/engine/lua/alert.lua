@@ -5,7 +5,7 @@
 -- returns  the names that were told now
 -- refuses  UNCONFIGURED
 --@flags allow-oom
---@include now, conf, tally
+--@include now, conf, tally, key
 local HOUR_US = 3600000000
 local now, conf, names = now_us(ARGV[1]), conf_now(), {}
 if not conf.version then

@@ -6,6 +6,5 @@
 -- Every script that says `--@arrivals` begins with it, so that none of them can tell a job that was left from one
 -- that was taken in; what only reads is preceded by this one.
 --@flags allow-oom
---@arrivals
---@include key
-return arrived
+--@include arrivals
+return take_in_first()

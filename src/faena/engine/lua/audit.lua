@@ -9,7 +9,7 @@
 --          keys: for each type · ttl_ms, negative without one · text, or a sorted set's size, or ''
 --          totals: (column · number) … · clock as name, value … · (window · sum of its list) …
 --@flags no-writes
---@include state, mark, fact, lane, shelf
+--@include state, mark, fact, lane, shelf, desk_key, key
 local PLACES = { 'specs', 'leases', 'marks', 'results', 'waiters', 'desk' }
 
 --- The live job behind which `id` waits blocked.

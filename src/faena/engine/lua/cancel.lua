@@ -8,7 +8,7 @@
 -- refuses  UNCONFIGURED
 --@flags allow-oom
 --@arrivals
---@include now, conf, state, tally, mark, finish, prune, place
+--@include now, conf, state, tally, mark, finish, prune, place, key, lane
 local now, conf = now_us(ARGV[1]), conf_now()
 if not conf.version then
   return { 'UNCONFIGURED' }

@@ -9,7 +9,7 @@
 -- refuses  UNCONFIGURED · unknown · running … (a state that does not wait)
 --@flags allow-oom
 --@arrivals
---@include now, conf, replay, state, score, mark, wake, tally, place, enqueued
+--@include now, conf, replay, state, score, mark, wake, tally, place, enqueued, fact, key, lane
 local now, id, delay, priority = now_us(ARGV[1]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local conf = conf_now()
 local answered = replayed(ARGV[2], ARGV[3])

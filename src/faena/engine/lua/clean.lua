@@ -7,7 +7,7 @@
 -- refuses  FORBIDDEN (a state that cannot be cleaned: running jobs have owners)
 --@flags allow-oom
 --@arrivals
---@include now, conf, state, tally, mark, pass_claims, prune, place
+--@include now, conf, state, tally, mark, pass_claims, prune, place, key, lane
 local now, state, age, slice = now_us(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local conf, ids = conf_now(), nil
 if not conf.version then

@@ -13,7 +13,7 @@
 -- It counts where nothing was declared before, until somebody who claims jobs has declared the queue.
 --@flags allow-oom
 --@arrivals
---@include now, wake, valid_settings, given_up, tally, door
+--@include now, wake, valid_settings, given_up, tally, door, key
 local now, edited, changed = now_us(ARGV[1]), {}, {}
 local mode, by = string.match(ARGV[2], '^(%l+) ?(.*)$')
 local BOUNDS = { tenant_limits = true, tenant_costs = true, tenant_max_running = true }

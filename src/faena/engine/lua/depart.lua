@@ -6,7 +6,7 @@
 -- refuses  STALE (the change is published)
 --@flags allow-oom
 --@arrivals
---@include now, conf, lane, tenant, moves, tally, baggage
+--@include now, conf, lane, tenant, moves, tally, baggage, key
 local now, epoch, conf, answers = now_us(ARGV[1]), ARGV[2], conf_now(), {}
 if is_sealed(epoch) then
   return { 'STALE' }

@@ -6,7 +6,7 @@
 --          fingerprint ('' for any)
 -- returns  score · id (where it has come to) · ended 1|0 · (id · score · packed record) …
 --@flags no-writes
---@include key, desk_walk
+--@include desk_walk
 local wanted, found = tonumber(ARGV[4]), {}
 local from = { is_reverse = ARGV[2] == '1', score = ARGV[5], id = ARGV[6], least = tonumber(ARGV[7]) or 0,
                most = tonumber(ARGV[8]) or math.huge }

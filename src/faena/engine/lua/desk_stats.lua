@@ -5,7 +5,7 @@
 -- returns  now · (status · number) … · id and instant of the oldest pending job, or nothing · new ones ·
 --          groups · jobs to be retried by themselves · those of them that are due
 --@flags no-writes
---@include now, desk_key
+--@include now, desk_key, key
 local STATUSES = { 'pending', 'retried', 'discarded', 'resolved' }
 local now, numbers = now_us(ARGV[1]), {}
 for _, status in ipairs(STATUSES) do

@@ -24,8 +24,8 @@
 -- refuses  UNCONFIGURED · OVERTAKEN
 --@flags allow-oom
 --@sure
---@arrivals itself
---@include now, hand_over, check, conf, replay, tally, mark, settle, gate, claim, late, key_limit, wake, turn, letter, presence, quiet, repeat_answer
+--@include now, hand_over, check, conf, replay, tally, settle, gate, claim, late, key_limit, wake, turn, letter
+--@include presence, quiet, repeat_answer, arrivals, clock, key, lane, read, settle_items, spend_limits
 local PRESENCE_US = 30000000   -- a worker signs in at every sweep, whatever its leases
 local PRUNED = 50               -- beyond as many as end, so that a backlog of finished jobs shrinks
 local CLAIMED_WHEN_BUSY = 50    -- when the call has brought many jobs back as well
@@ -112,7 +112,7 @@ more = more and (is_cut or #ids == want) and 1 or 0
 if next_at == 0 and not left and laned_now() == 0 then
   forget_expiry()
 end
-if has_mail or sweep_us and call('EXISTS', key('addressees'), key('errands')) > 0 then
+if context.has_mail or sweep_us and call('EXISTS', key('addressees'), key('errands')) > 0 then
   more = more + 2
 end
 

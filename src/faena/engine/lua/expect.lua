@@ -7,7 +7,7 @@
 -- refuses  STALE (the change is published)
 --@flags allow-oom
 --@arrivals
---@include now, lane, moves, tally
+--@include now, lane, moves, tally, key
 local epoch, stamp = ARGV[2], tonumber(ARGV[3])
 if is_sealed(epoch) then
   return 'STALE'

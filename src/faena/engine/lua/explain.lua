@@ -8,7 +8,7 @@
 --          (max/window_us, and /unit where it is by cost) · tenant_moving · tenant_held · tenant_max_running · tenant_limit · key_limit · turn
 --          (lanes that come first)
 --@flags no-writes
---@include now, conf, state, mark, fact, lane, closed_windows, gates, unique
+--@include now, conf, state, mark, fact, closed_windows, gates, unique, key, read
 local now, id, conf = now_us(ARGV[1]), ARGV[2], conf_now()
 
 local function explain_queue(lane)
@@ -81,5 +81,5 @@ if state and is_waiting(state) then
   end
 end
 local minute = math.floor(now / 60000000)
-return { now, state or '', gates, ahead, call('HGET', key('stats:' .. whole(minute - 1)), 'claimed') or 0,
+return { now, state or '', context.gates, ahead, call('HGET', key('stats:' .. whole(minute - 1)), 'claimed') or 0,
   call('HGET', key('stats:' .. whole(minute)), 'claimed') or 0 }

@@ -10,7 +10,7 @@
 -- Jobs that run, or wait for one that runs, are noted in `late`; others take their followers along.
 --@flags allow-oom
 --@arrivals
---@include now, conf, state, tally, fact, lane, luggage, departure
+--@include now, conf, state, tally, fact, lane, luggage, departure, key
 local MOST_BYTES = 4 * 1024 * 1024
 local now, home, arrived, epoch = now_us(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local conf = conf_now()

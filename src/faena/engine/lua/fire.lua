@@ -12,7 +12,7 @@
 -- Where the record is at another home, this one remembers the last instant it was asked for: instants
 -- only grow, so whoever wakes up late is refused for ever.
 --@arrivals
---@include now, conf, replay, tally, mark, intake, take_in_unique, schedule
+--@include now, conf, replay, tally, intake, take_in_unique, schedule, fact, key, lane
 local now, caller, id_of_call, name, instant = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[5], ARGV[6]
 local id, spec, expected = ARGV[7], ARGV[8], ARGV[11]
 local answered = replayed(caller, id_of_call)

@@ -11,7 +11,7 @@
 --          reopen · by (or empty)   let it be written again, when it has ended and not well
 -- returns  OK, or of `reopen` the new run; its state where that forbids the verb; unknown · another (plan is
 --          being written under its id)
---@include now, conf, tally, letter, graph
+--@include now, conf, tally, graph, key
 local BUILDING_TTL_S = 3600
 local now, home, id, verb = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local flow = open_flow(id)

@@ -5,7 +5,7 @@
 -- returns  OK · unknown · the total it was sealed with: of `open`, which then changes nothing, and of `seal` when
 --          that was another
 -- A group that is never sealed is gone after a month.
---@include now, conf, tally, letter, company
+--@include now, conf, tally, company, key
 local OPEN_TTL_S = 30 * 86400
 local now, id, verb = now_us(ARGV[1]), ARGV[2], ARGV[3]
 

@@ -6,7 +6,7 @@
 -- returns  1 when something changed, else 0; a home that was given up keeps no hold
 --@flags allow-oom
 --@arrivals
---@include now, conf, given_up, hold, wake, tally
+--@include now, conf, given_up, hold, wake, tally, key
 local now, reason, duration, by = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local was_held = is_held(reason, now)
 

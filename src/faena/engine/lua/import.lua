@@ -6,7 +6,7 @@
 -- returns  how many came (0 when the batch was here before)
 -- refuses  UNCONFIGURED
 --@arrivals
---@include now, conf, state, place, weigh, wake, tally, luggage, desk_luggage, arrival
+--@include now, conf, state, weigh, wake, tally, luggage, desk_luggage, arrival, fact, key, lane
 local now, home, number, conf = now_us(ARGV[1]), ARGV[2], tonumber(ARGV[3]), conf_now()
 if number < (conf.epoch or 0) * EPOCH then
   return { 0 }   -- it was sent for an earlier change, which is over: it has been here

@@ -5,7 +5,7 @@
 -- args     now · the other home · (id · mode or '' · unique hash or '') …
 -- returns  for each: job · state · spec ('' for another job, which holds the claim), or '' · '' · ''
 --@flags no-writes
---@include now, key, state, unique, luggage
+--@include now, key, state, luggage
 local now, travelling = now_us(ARGV[1]), {}
 local batch = call('HGET', key('outbox'), ARGV[2])
 if batch then

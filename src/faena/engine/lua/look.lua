@@ -5,7 +5,7 @@
 -- returns  for each: {} when unknown, else state · score · spec · mark (packed or '') · lease record
 --          or '' · result or '' · info as name, value … · when it was taken in, or '' where nothing says so
 --@flags no-writes
---@include conf, state, mark, record, enqueued
+--@include conf, state, record, enqueued, key
 local answers, conf = {}, conf_now()
 for i, id in ipairs(ARGV) do
   local state, score = state_of(id)

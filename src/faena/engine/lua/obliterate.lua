@@ -8,7 +8,7 @@
 -- refuses  RUNNING
 --@flags allow-oom
 --@arrivals
---@include state, mark, forget, place, raze, shelf
+--@include state, forget, place, raze, shelf, key, lane
 local slice = tonumber(ARGV[1])
 if ARGV[2] ~= '1' and call('ZCARD', key('running')) > 0 then
   return 'RUNNING'

@@ -5,7 +5,7 @@
 -- returns  1 when there is something to be carried now, else 0
 -- A letter is one of: ended, counted, pass, launch, call_off; the libraries tell what is in each.
 --@flags allow-oom
---@include now, conf, tally, letter, graph, company
+--@include now, conf, tally, letter, graph, company, key
 local now, home, source = now_us(ARGV[1]), ARGV[2], ARGV[3]
 
 --- Ids of letters are `milliseconds-number`.
@@ -64,4 +64,4 @@ if last then
   call('HSET', key('received'), source, last)
 end
 flush_tally(now, conf_now().events_kept, '')
-return has_mail and 1 or 0
+return context.has_mail and 1 or 0

@@ -7,7 +7,7 @@
 --          left) · canaries that are not finished · packed record
 -- refuses  UNCONFIGURED · MOVED (the homes are of another epoch) · OVERTAKEN · unknown
 --@arrivals
---@include now, conf, replay, tally, mark, state, revive, desk_walk, redrive_record
+--@include now, conf, replay, tally, state, revive, desk_walk, redrive_record, key, lane
 local LOOKED = 200             -- jobs of the desk that one call looks at
 local PATIENCE_US = 1000000    -- until somebody looks again for room, or for canaries
 local now, conf, id = now_us(ARGV[1]), conf_now(), ARGV[5]

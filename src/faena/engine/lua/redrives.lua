@@ -6,7 +6,7 @@
 -- returns  (id · packed record) … of those that are there afterwards
 -- refuses  UNCONFIGURED
 --@flags allow-oom
---@include now, conf, redrive_record
+--@include now, conf, redrive_record, key
 local now, verb, id, conf = now_us(ARGV[1]), ARGV[2], ARGV[3], conf_now()
 if verb == 'list' then
   return call('HGETALL', key('redrives'))

@@ -7,7 +7,7 @@
 -- refuses  UNCONFIGURED
 --@flags allow-oom
 --@arrivals
---@include now, conf, replay, state, tally, mark, pass_claims, prune, place
+--@include now, conf, replay, state, tally, mark, pass_claims, prune, place, key, lane
 local now, conf = now_us(ARGV[1]), conf_now()
 local answered = replayed(ARGV[2], ARGV[3])
 if answered then

@@ -6,7 +6,7 @@
 -- refuses  UNCONFIGURED
 --@flags allow-oom
 --@sure
---@include now, check, conf, mark, record
+--@include now, check, conf, mark, record, key
 local now, conf = now_us(ARGV[1]), conf_now()
 if not conf.version then
   return { 'UNCONFIGURED' }

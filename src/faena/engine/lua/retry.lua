@@ -6,7 +6,7 @@
 --          it | resolved, discarded or `retried <new id>` (decided at the dead-letter desk) | unknown
 -- refuses  UNCONFIGURED
 --@arrivals
---@include now, conf, replay, state, score, mark, wake, tally, weigh, place, shelf
+--@include now, conf, replay, state, score, mark, wake, tally, weigh, place, shelf, fact, key, lane
 local now, conf = now_us(ARGV[1]), conf_now()
 local answered = replayed(ARGV[2], ARGV[3])
 if answered then

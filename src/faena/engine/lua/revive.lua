@@ -7,7 +7,7 @@
 --          is not dead | unknown | taken (the new id)
 -- refuses  UNCONFIGURED · MOVED (the homes are of another epoch)
 --@arrivals
---@include now, conf, replay, tally, mark, revive
+--@include now, conf, replay, tally, revive, lane, shelf
 local now, conf = now_us(ARGV[1]), conf_now()
 local answered = replayed(ARGV[2], ARGV[3])
 if answered then

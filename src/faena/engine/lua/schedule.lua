@@ -6,7 +6,7 @@
 -- returns  OK (also for the same call again)
 -- refuses  STALE
 --@flags allow-oom
---@include now, conf, schedule, tally
+--@include now, conf, schedule, tally, key
 local name, expected, version, record, due = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local known = version_of(name)
 if known == version or (record == '' and known == '') then

@@ -13,7 +13,7 @@
 -- hold has its own: `held_until` 0 is until released, `held_for` counts from now.
 --@flags allow-oom
 --@arrivals
---@include now, conf, lane, tenant, wake, tally, gates, door
+--@include now, conf, lane, tenant, wake, tally, gates, door, key
 local now, lane, epoch, by, duration = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 if (conf_now().epoch or 0) > (tonumber(epoch) or 0) then
   return { 'MOVED' }
@@ -71,4 +71,4 @@ end
 if count > 0 then
   explain_tenant(lane, '', conf_now(), now)
 end
-return { fields, math.floor(count / LIVE), count % LIVE, call('ZSCORE', key('parked'), lane) or '', gates }
+return { fields, math.floor(count / LIVE), count % LIVE, call('ZSCORE', key('parked'), lane) or '', context.gates }

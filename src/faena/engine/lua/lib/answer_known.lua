@@ -1,5 +1,6 @@
 --- Answer for an item whose id is known.
---@include key, tally, mark, state, intake
+--@include tally, state, intake, fact, lane
+--@exports answer_known
 --- The id is taken: the same job again, or a conflict.
 local function answer_known(intake, index, id, spec, known)
   local facts, its = facts_in(spec), facts_in(known)

@@ -1,5 +1,6 @@
 --- A job that comes from another home takes its place.
 --@include key, state, mark, fact, lane, place, unique, forget, pass_claims, tally, luggage, tenant, expiry
+--@exports enter_waiting, unpack_job, hold_too
 --- The job that has a chain's turn, unless nobody may take it away because the job has started.
 local function head_of(chain)
   local head = call('HGET', key('heads'), chain)
@@ -98,7 +99,7 @@ local function unpack_job(job)
   call('HSET', key('specs'), id, job[SPEC])
   if job[MARK] ~= '' then
     call('HSET', key('marks'), id, job[MARK])
-    is_any_marked = true
+    context.is_any_marked = true
   end
   if #info > 0 then
     call('HSET', key('info:' .. id), unpack(info))

@@ -1,5 +1,6 @@
 --- What producers have left at the door, and how it is taken in: what `enqueue` does, for jobs that nobody refuses.
---@include read, key, conf, replay, tally, score, fact, lane, intake, lone
+--@include read, key, conf, replay, tally, score, fact, lane, intake, lone, wake
+--@exports take_in, take_in_first
 local MOST = 1000   -- in one round; what is left is taken in by the next
 local PLACE, NONE = { lane = true, chain = true, key = true }, {}
 
@@ -116,4 +117,27 @@ local function take_in_arrivals()
   local left = #entries == MOST and call('XLEN', key('arrivals')) - MOST or 0
   call('XTRIM', key('arrivals'), 'MAXLEN', left)
   return #entries > 0 and 1 or 0, left > 0
+end
+
+--- Take in all that was left, each round as a call of its own: what it has to write, it has written.
+local function take_in()
+  if call('XLEN', key('arrivals')) == 0 then
+    return 0
+  end
+  local own, arrived, is_more = context, 0, true
+  while is_more do
+    context = fresh_context()
+    arrived, is_more = take_in_arrivals()
+  end
+  context = own
+  return arrived
+end
+
+--- What a script begins with that others may have left jobs for; a worker is told of them.
+local function take_in_first()
+  local arrived = take_in()
+  if arrived == 1 then
+    arm_wake()
+  end
+  return arrived
 end

@@ -1,5 +1,6 @@
 --- How many of `want` the limits allow, and when the one that says least may allow more.
 --@include window, learn
+--@exports ask_limits
 local function ask_limits(text, want, now)
   local grant, opens_at, windows = want, nil, learned_windows(text, nil, now)
   for _, window in ipairs(windows) do

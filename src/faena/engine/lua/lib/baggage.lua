@@ -1,5 +1,6 @@
 --- What goes with a lane to another home.
---@include key, window, cost
+--@include window, cost
+--@exports windows_of_both
 --- The windows that count for a lane now, and those of the queue, which count when its override ends.
 local function windows_of_both(control, conf, lane)
   local windows, known = {}, {}

@@ -2,6 +2,7 @@
 -- and only for jobs finished since that bound was set (`<state>_since` in the clock), so that a bound
 -- may come and go.
 --@include read, key
+--@exports bytes_in, counted_since
 --- Of one column, `specs` or `results`.
 local function bytes_in(column, ids)
   local total = 0

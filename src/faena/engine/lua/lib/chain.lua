@@ -3,7 +3,8 @@
 --   tail:<chain>   the jobs blocked behind it, by stamp
 -- A head that waits for its next attempt keeps its turn, so the order holds through retries; where
 -- failures pass, it gives the turn up and comes back before those that came later.
---@include key, fact, lane, tally
+--@include key, fact, lane, spread
+--@exports take_turns, pass_turns
 local WHOLE_QUEUE = 'q'   -- the one chain whose jobs may be of several lanes
 
 --- Of items {id, score, chain, …} that come, those that are ready; the others are blocked.

@@ -1,7 +1,8 @@
 --- Fairness in service time: a claim costs a lane as much as a job takes on average, and when the job
 -- ends the lane is charged the difference. Costs are shares of the queue's mean, so turns keep their
 -- unit when a queue changes its mind.
---@include read, key, lane, tenant
+--@include read, key, lane, tenant, spread
+--@exports note_time, charge_lanes
 
 --- Note how long a job of a lane has taken since it was claimed.
 local function note_time(batch, lane, record)

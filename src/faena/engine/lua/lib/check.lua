@@ -1,5 +1,6 @@
 --- The arguments of a script that is not taken back when it fails: judged before its first write.
 --@include read
+--@exports LATEST, check, size_of, instant_of, is_word
 local LATEST = 2 ^ 53   -- what a number holds exactly
 
 --- Fail unless `is_right`, with nothing written.

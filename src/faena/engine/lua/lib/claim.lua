@@ -1,6 +1,8 @@
 --- Take ready jobs in order of score and lease them to a worker.
 -- The lease id is the call's id: a job is claimed at most once in a call, so (job, lease) is unique.
---@include key, tally, mark, score, share, facts_of, fact, lane, place, specs, cost, key_limit, fair, straggler, late, lease, quiet
+--@include key, tally, mark, score, facts_of, fact, lane, place, specs, cost, key_limit, fair, straggler, late, lease
+--@include quiet, lane_window
+--@exports claim
 
 --- A lease names the chain of its job, which is in its spec.
 local function note_chains(records, specs)
@@ -21,7 +23,7 @@ local function lease_all(taken, specs, lease, worker, now, deadline)
     records[i - 1], records[i] = id, shared .. popped[i] .. (endings[number] or '')
     running[i - 1], running[i] = until_at, id
   end
-  if not is_quiet and call('EXISTS', key('heads')) == 1 then
+  if not context.is_quiet and call('EXISTS', key('heads')) == 1 then
     note_chains(records, specs)
   end
   call('HSET', key('leases'), unpack(records))

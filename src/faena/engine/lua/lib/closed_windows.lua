@@ -1,5 +1,6 @@
 --- Limits that are used up, for whoever only looks: nothing is cleared away, unlike with `room_in`.
 --@include key, window, learn, lane_window, cost
+--@exports closed_windows, closed_lane_windows, small_windows
 --- What a window says when it is used up: its limit, and the instant it opens.
 local function closed(window, used, first, now)
   if used >= window.max then

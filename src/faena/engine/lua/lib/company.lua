@@ -4,6 +4,7 @@
 --   on:<name>   the job that is sent when all have ended (`complete`), all well (`success`)
 --   s:<name>    what became of it: sent, then how it ended
 --@include key, letter, tally
+--@exports group_key, settle_group, count_members, callback_ended
 local KEPT_S = 7 * 86400
 local ENDS = { 'completed', 'dead', 'cancelled' }
 
@@ -17,7 +18,7 @@ local function call_back(group, name, now)
   if made and call('HSETNX', group_key(group), 's:' .. name, 'sent') == 1 then
     local job = cmsgpack.unpack(made)[5]
     call('ZADD', key('errands'), now, 'g:' .. group .. ':' .. name .. ':' .. job)
-    has_mail = true
+    context.has_mail = true
   end
 end
 

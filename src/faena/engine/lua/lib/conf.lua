@@ -8,6 +8,7 @@
 -- A hook of a task, `hook_dead:<task>` or `hook_failed:<task>`, stands in a table of its kind.
 -- `cost:<task>`, what jobs of a task are estimated at, is for producers: no script reads it.
 --@include key, read
+--@exports conf_of, conf_now
 local KEPT = 1000
 local TEXTS = { version = true, limits = true, tenant_limits = true, costs = true, tenant_costs = true,
   key_limits = true, keyed = true,

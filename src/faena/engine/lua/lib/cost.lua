@@ -3,6 +3,7 @@
 -- name costs 1. Windows are packed like those of lanes' limits: `costs:<window>/<unit>` of the queue,
 -- `claims:<window>/<unit><lane>` of a lane.
 --@include key, specs, lane_window
+--@exports cost_windows, look_into_costs, costs_in, open_purse, afford, give_back, has_room_at
 local NO_COSTS = {}
 
 local function cost_windows(text, lane)

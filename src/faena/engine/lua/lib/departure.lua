@@ -1,5 +1,7 @@
 --- A job that goes to another home leaves its place.
---@include key, state, mark, fact, place, unique, forget, weigh, shelf, moves, luggage, desk_luggage, pass_claims, tenant
+--@include key, state, mark, fact, place, unique, forget, weigh, shelf, moves, luggage, desk_luggage, pass_claims
+--@include tenant
+--@exports may_leave, must_stay, send
 local function is_leaving(lane)
   return string.match(call('HGET', key('moves'), lane) or '', '^out') ~= nil
 end

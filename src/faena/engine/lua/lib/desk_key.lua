@@ -1,5 +1,6 @@
 --- The shelves of the dead-letter desk.
 --@include key
+--@exports shelf
 local function shelf(name)
   return key('desk:' .. name)
 end

@@ -1,5 +1,6 @@
 --- What the dead-letter desk knows of a job, as it travels from one home to another.
 --@include key, shelf
+--@exports desk_luggage, unpack_desk
 --- Packed record, packed sample of its group, when it is due or ''; nil when the desk does not know it.
 local function desk_luggage(id)
   local packed = call('HGET', key('desk'), id)

@@ -1,6 +1,7 @@
 --- Going through the desk in order of death, from a place that may not be there any more.
 -- A filter: `status`, `task`, `tenant`, `error`, `print`, each '' for any.
---@include key, shelf, rank
+--@include key, shelf, rank, desk_key
+--@exports walk
 local FILTERS = { 'status', 'task', 'tenant', 'error', 'print' }
 
 --- The smallest set that has all that a filter asks for.

@@ -4,7 +4,8 @@
 -- do anything else, so nobody else sees the difference; see arrive.lua.
 -- It is open where every job is taken in, whatever waits already, and where no lane has ever moved: whoever has
 -- not heard of a bound, or of new homes, finds it closed.
---@include key, conf
+--@include key
+--@exports open_door, close_door
 local function open_door(conf)
   if not (conf.soft or conf.hard or conf.tenant_soft or conf.tenant_hard or conf.epoch)
     and call('EXISTS', key('arrivals'), key('tenants')) == 0 then

@@ -1,5 +1,6 @@
 --- Delayed jobs become ready at their instant; waiting time counts from there.
---@include read, key, mark, score, tally, fact, place
+--@include read, key, mark, score, fact, place
+--@exports make_ready
 local function make_ready(ids, instants, conf)
   local specs, marks, items = call('HMGET', key('specs'), unpack(ids)), marks_of(ids), {}
   for i, id in ipairs(ids) do

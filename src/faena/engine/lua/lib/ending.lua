@@ -1,5 +1,6 @@
 --- A lease ends: what is noted of its job, for all endings alike.
 --@include record, charge
+--@exports put_back, place_in, note_place, note_completed
 --- Give a job back to the place it was claimed from, without using an attempt.
 local function put_back(batch, id, record)
   batch.ready[#batch.ready + 1] = score_in(record)

@@ -1,6 +1,7 @@
 --- When a job was taken in. The score of one that is ready, or was when it was claimed, is that instant and what its
 -- priority is worth; of one in a chain the instant alone. A job that leaves its place keeps the instant in its mark.
---@include fact, score
+--@include fact, score, key
+--@exports enqueued_at, told_enqueued
 local function enqueued_at(spec, mark, score, conf)
   if mark.q then
     return mark.q

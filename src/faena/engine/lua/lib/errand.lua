@@ -1,7 +1,8 @@
 --- A job that a flow or a group sends: it was accepted long ago, and must come once.
 --   by=<instant>   refused after it: whoever sends the job so late has slept, and others may have sent
 --                  it meanwhile; for longer than that `sent:<id>` tells of one that has come and gone
---@include key, intake, tally
+--@include key, intake, tally, read
+--@exports come_too_late
 local function come_too_late(intake, index, id, facts)
   if call('EXISTS', key('sent:' .. id)) == 1 then
     answer(intake, index, 'DUPLICATE', id, 'removed')

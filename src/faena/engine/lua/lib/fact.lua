@@ -1,4 +1,5 @@
 --- The facts of an envelope: what a spec's first line says of its job. An ordinary one has none.
+--@exports facts_in, with_lane, without_lane, lane_in, key_in
 local function facts_in(spec)
   local facts = {}
   if string.byte(spec, 4) ~= 10 then

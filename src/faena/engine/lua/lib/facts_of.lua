@@ -2,7 +2,8 @@
 -- the first job of its line of retries ('': itself), when it expires (0: never), snoozes, when it was
 -- taken in (0: as its score says).
 -- A claim ends a `waiting` unique claim.
---@include key, mark, unique
+--@include unique
+--@exports facts_of
 local function facts_of(marks)
   local facts = {}
   for id, mark in pairs(marks) do

@@ -1,7 +1,8 @@
 --- Serve the ring: give each lane its share of a claim and take its jobs.
 -- A visit takes a few jobs where many lanes wait, because a visit costs more than a job; turns count
 -- every one of them, so shares come out even all the same.
---@include read, key, lane, tenant, share, cost, key_limit, late
+--@include read, key, lane, tenant, share, cost, key_limit, late, lane_window
+--@exports serve_ring
 local QUANTUM = 25   -- of a large claim; a small one still goes to three lanes at least
 
 --- The lane with the earliest turn goes first: `heap` is ordered so that no parent comes later than
@@ -69,7 +70,7 @@ local function next_visits(asked, number, conf, now, is_gated)
   local windows = windows_for(lanes, controls, conf, now)
   for i, visit in ipairs(visits) do
     local lane = visit.lane
-    local running = (count_in(counts[i], 0) + (lane_changes[lane] or 0)) % LIVE
+    local running = (count_in(counts[i], 0) + (context.lane_changes[lane] or 0)) % LIVE
     visit.control = controls[lane]
     visit.weight = weight_of(visit.control)
     local room, opens_at = lane_room(number, visit.control, windows[i], conf, now, running)
@@ -120,7 +121,7 @@ local function take_from(visit, taken, now, cost, conf)
       note_taken(keys, ids, taken.number + 1)
     end
     taken.number = at
-    virtual_now = math.max(virtual_time(), visit.turn - cost / visit.weight)
+    context.virtual_now = math.max(virtual_time(), visit.turn - cost / visit.weight)
     count_lane(lane, 0, number)
     if visit.windows then
       spend_in_windows(visit.windows, number, now)
@@ -207,9 +208,9 @@ local function serve_ring(number, conf, now, cost, purse)
     least = got == 0 and math.min(32, 2 * asked)
       or math.ceil((number - taken.number) / math.max(1, math.floor(got / seen)))
   end
-  laned_change = laned_change - taken.number
+  context.laned_change = context.laned_change - taken.number
   if virtual_time() > before then
-    call('HSET', key('clock'), 'virtual', virtual_now)
+    call('HSET', key('clock'), 'virtual', context.virtual_now)
     clear_debts()
   end
   return taken

@@ -1,6 +1,7 @@
 --- Bring jobs to a finished state: completed, dead or cancelled.
 -- Their specs and marks stay while retention keeps them; unique claims and waiters are served now.
---@include key, tally, mark, wake, score, waiter, forget, pass_claims, weigh, report
+--@include key, tally, waiter, forget, pass_claims, weigh, report
+--@exports keeps, finish
 local function keeps(state, conf)
   return conf[state .. '_count'] ~= 0 and conf[state .. '_us'] ~= 0
 end

@@ -1,5 +1,6 @@
 --- Remove what only marked jobs own.
---@include key, mark, unique, report
+--@include key, unique, report
+--@exports forget_marked
 local function forget_marked(marks, leaving)
   local ids, infos, unheard = {}, {}, {}
   for id, mark in pairs(marks) do

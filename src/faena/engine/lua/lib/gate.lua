@@ -1,8 +1,9 @@
 --- What stands between ready jobs and a claim: holds, max_running, limits.
---@include read, key, ask_limits, spend_limits, quiet
+--@include read, key, ask_limits, quiet
+--@exports allowed
 --- The instant the longest hold ends (math.huge: until released) and its reason, or nil.
 local function held_until(now)
-  local holds, until_at, reason = is_quiet and {} or call('HGETALL', key('holds')), nil, nil
+  local holds, until_at, reason = context.is_quiet and {} or call('HGETALL', key('holds')), nil, nil
   for i = 1, #holds, 2 do
     local ends = number_in(string.match(holds[i + 1], '^%S+'), -1)   -- what nobody can read holds nobody
     ends = ends == 0 and math.huge or ends

@@ -1,12 +1,11 @@
 --- The gates in front of jobs, for whoever only looks: name · detail · until_us (0 when nobody knows) …
 --@include key, lane, closed_windows
---@each gates = {}
-local gates
+--@exports gate, explain_limits, explain_tenant
+--@state gates = {}
 
 local function gate(name, detail, until_at)
-  gates[#gates + 1] = name
-  gates[#gates + 1] = tostring(detail)
-  gates[#gates + 1] = whole(until_at or 0)
+  local gates, last = context.gates, #context.gates
+  gates[last + 1], gates[last + 2], gates[last + 3] = name, tostring(detail), whole(until_at or 0)
 end
 
 local function explain_limits(name, windows)

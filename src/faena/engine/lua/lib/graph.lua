@@ -14,18 +14,18 @@
 -- done they are kept back, or their own end could be passed on first. A call looks at so many nodes,
 -- and leaves the rest to a letter. Letters of an earlier run of the flow are not read.
 --@include key, letter, tally
+--@exports flow_key, open_flow, close_flow, end_node, launch, call_off
+--@state room = 200   -- how many of them are left
 local STEP = 200          -- nodes looked at in a call
 local DOOM = { good = 0, bad = 1, undo = -1, redo = -1 }
 local WAIT = { good = -1, bad = -1, undo = 1, redo = 0 }
 local KEPT_US = 7 * 86400 * 1000000
 local KEPT = 10000
 
---@each room = 200
-local room                -- how many of them are left
 
 local function take_room(number)
-  number = math.max(0, math.min(number, room))
-  room = room - number
+  number = math.max(0, math.min(number, context.room))
+  context.room = context.room - number
   return number
 end
 
@@ -53,7 +53,7 @@ end
 local function add_errand(flow, what, number, now)
   local job = cmsgpack.unpack(call('HGET', flow_key(flow.id), 'v:' .. number))[2]
   call('ZADD', key('errands'), now, what .. ':' .. flow.id .. ':' .. number .. ':' .. job)
-  has_mail = true
+  context.has_mail = true
 end
 
 local function is_bad(state)
@@ -210,8 +210,8 @@ end
 
 --- Work off what was passed on, as much as a call may; then write how the flow stands.
 local function close_flow(flow, home, now)
-  while #flow.work > 0 and room > 0 do
-    room = room - 1
+  while #flow.work > 0 and context.room > 0 do
+    context.room = context.room - 1
     tell_children(flow, table.remove(flow.work, 1), now)
   end
   for _, item in ipairs(flow.work) do

@@ -1,6 +1,7 @@
 --- A job that comes in where a worker waits for it and nothing else is there: handed over at once. What taking it
 -- in and a claim would do, without the set of ready jobs between them and the questions that need no answer.
---@include read, check, key, replay, tally, score, lone, lease, quiet
+--@include key, replay, tally, score, lone, lease, quiet
+--@exports hand_over
 
 local function is_free(conf)
   return not (conf.unserved or conf.max_running or conf.limits or conf.costs) and is_idle()

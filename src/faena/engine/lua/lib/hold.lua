@@ -1,5 +1,6 @@
 --- Holds: reason -> "until by at", `until` 0 meaning until released. A queue with any is not served.
 --@include key
+--@exports hold, is_held, extend_hold
 local function hold(reason, until_at, by, now)
   call('HSET', key('holds'), reason, whole(until_at) .. ' ' .. by .. ' ' .. whole(now))
 end

@@ -1,5 +1,6 @@
 --- What a job has to tell beyond its spec: errors, deaths, progress, log lines. Bounded per job.
 --@include read, key
+--@exports append_info
 local KEPT = { error = 20, log = 100 }
 
 --- Append `text` to the numbered lines `error:1`, `error:2`, … (or `log:…`), dropping the oldest.

@@ -2,7 +2,9 @@
 -- Ordinary jobs pile up and are written in columns; an item that must look at other jobs (a unique
 -- claim, an id seen before) first writes the pile, so that it looks at the truth. The loop over a
 -- batch is hot: lengths are counted, because `#` searches, and scores' offsets are kept by priority.
---@include read, check, key, tally, mark, score, wake, fact, place, tenant, expiry
+--@include read, check, key, tally, mark, score, wake, fact, place, tenant, expiry, lane
+--@exports judge_specs, judge_all, new_intake, answer, write_pile, close_intake, admit, delay_of, expiry_of, add
+--@exports refused
 local MAX_DELAY_US = 5000000   -- for a queue whose bounds were set at run time without a delay
 
 local TIMES = { 'delay', 'at', 'expires', 'lasts', 'ttl', 'by' }
@@ -149,7 +151,7 @@ local function add(intake, id, spec, delay, facts)
     local last = 2 * pile.put_off
     pile.put_off = pile.put_off + 1
     pile.delayed[last + 1], pile.delayed[last + 2] = intake.now + delay, id
-  elseif lane or chain or intake.is_laned or laned_change > 0 then   -- see share_lane
+  elseif lane or chain or intake.is_laned or context.laned_change > 0 then   -- see share_lane
     local stamp = intake.stamp + 1
     intake.stamp, pile.joins = stamp, pile.joins or not (lane or chain)
     pile.placed[#pile.placed + 1] = {
@@ -200,7 +202,7 @@ local function lane_depth(intake, lane)
               size = (controls_of({ lane }, intake.now)[lane] or {}).size }
     intake.lanes[lane] = known
   end
-  return known.live + math.floor((lane_changes[lane] or 0) / LIVE), known.size
+  return known.live + math.floor((context.lane_changes[lane] or 0) / LIVE), known.size
 end
 
 --- Back-pressure of the queue, and of the tenant where its lane is bounded.

@@ -3,6 +3,7 @@
 -- writes, and `guarded` puts it back. What a key held is noted once a call, by fields and members; a key that
 -- is removed is only renamed until the call is over, however large it is.
 -- The two calls that every job needs do without: they judge everything before their first write.
+--@exports noted, guarded
 local NONE = -2   -- as PEXPIRETIME says of a key that is not there
 
 local raw         -- redis.call, which is there only while a function runs

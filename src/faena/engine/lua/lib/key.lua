@@ -1,4 +1,5 @@
 --- Every key of a queue starts with KEYS[1], the queue's prefix; the names are those of keys.py.
+--@exports key, whole, publish
 local function key(name)
   return KEYS[1] .. name
 end

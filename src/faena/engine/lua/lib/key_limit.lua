@@ -3,7 +3,8 @@
 --   aside         keys that have such jobs, by when to look again
 -- The claim that meets them at the head of a lane sets them aside; when a window opens, as many as it has
 -- room for go back to their places in the lane. They count as laned, and `aside` in the clock counts them.
---@include read, key, fact, lane, window, lane_window, specs, late
+--@include read, key, fact, lane, window, lane_window, specs, late, spread
+--@exports clear_head, open_keys, note_taken, spend_keys, put_back_due
 local ASIDE_OF_VISIT, ASIDE_OF_CLAIM = 50, 200   -- jobs that are set aside at once
 local KEYS_OF_CALL, BACK_OF_CALL = 50, 1000      -- keys that are looked at, jobs that go back
 local LOOK_AGAIN_US = 1000000                    -- when those that went back were not claimed
@@ -63,7 +64,7 @@ local function set_aside(lane, jobs)
       call('ZADD', key('aside'), looks[name], name)
     end
   end
-  aside_change = aside_change + #ids
+  context.aside_change = context.aside_change + #ids
 end
 
 --- Judge the next jobs of a lane, in their order: how many may start, and those that must wait for their
@@ -165,7 +166,7 @@ local function put_back_first(one, number, conf, now)
   local is_cut, gone = false, 0
   if late_now(now) then
     number, is_cut, gone = clear_late('aside:' .. one.name, 0, number, nil, now)
-    laned_change, aside_change = laned_change - gone, aside_change - gone
+    context.laned_change, context.aside_change = context.laned_change - gone, context.aside_change - gone
   end
   local popped, column = call('ZPOPMIN', set, number), {}
   if not popped[1] then
@@ -176,7 +177,7 @@ local function put_back_first(one, number, conf, now)
     column[i], column[i + 1] = popped[i + 1], popped[i]
   end
   call('ZADD', key('lane:' .. lane), unpack(column))
-  aside_change = aside_change - #popped / 2
+  context.aside_change = context.aside_change - #popped / 2
   local look_at = conf.key_limits and now + LOOK_AGAIN_US or now
   for _, window in ipairs(one.windows) do
     look_at = math.min(look_at, window.oldest and window.oldest + window.per_us or look_at)   -- there is more room then

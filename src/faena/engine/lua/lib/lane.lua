@@ -8,61 +8,65 @@
 -- Serving a lane brings virtual time to the lane's turn and sets its next one cost/weight later. One
 -- that comes back enters at the present or at its debt: idling earns nothing, leaving clears nothing.
 -- `laned` in the clock counts the ready jobs that stand in lanes.
---@include read, key, fact, clock, spread, share
---@each lane_changes, laned_change, aside_change, virtual_now = {}, 0, 0, nil
+--@include read, key, clock, spread, share
+--@exports LIVE, COMMON, FULL, virtual_time, laned_now, aside_now, count_lane, flush_lanes, enter_ring, enter_lanes
+--@exports quit_ring, leave_aside, leave_lane
+--@state lane_changes = {}   -- lane -> what is to be added to its count
+--@state laned_change = 0   -- what is to be added to `laned`
+--@state aside_change = 0   -- what is to be added to `aside`, see key_limit.lua
+--@state virtual_now = nil
 local LIVE = 1000000
 local COMMON = '@'   -- the lane of jobs without a tenant
 local FULL = 1e18   -- parked until one of its jobs ends, or it is released
 
-local lane_changes   -- lane -> what is to be added to its count
-local laned_change   -- what is to be added to `laned`
-local aside_change   -- what is to be added to `aside`, see key_limit.lua
-local virtual_now
 
 local function virtual_time()
-  virtual_now = virtual_now or clock_of('virtual')
-  return virtual_now
+  local now = context.virtual_now or clock_of('virtual')
+  context.virtual_now = now
+  return now
 end
 
 --- How many ready jobs stand in lanes.
 local function laned_now()
-  return clock_of('laned') + laned_change
+  return clock_of('laned') + context.laned_change
 end
 
 --- How many of them wait for the limit of their key.
 local function aside_now()
-  return clock_of('aside') + aside_change
+  return clock_of('aside') + context.aside_change
 end
 
 local function count_lane(lane, live, running)
-  lane_changes[lane] = (lane_changes[lane] or 0) + live * LIVE + running
+  local changes = context.lane_changes
+  changes[lane] = (changes[lane] or 0) + live * LIVE + running
 end
 
 --- Write the counts that a call has changed; every call that may have ends with this.
 local function flush_lanes()
   flush_shares()
-  local lanes = names_in(lane_changes)
-  if aside_change ~= 0 then
-    bump(key('clock'), 'aside', aside_change)
-    aside_change, clock_fields = 0, nil
+  local changes = context.lane_changes
+  local lanes = names_in(changes)
+  if context.aside_change ~= 0 then
+    bump(key('clock'), 'aside', context.aside_change)
+    context.aside_change, context.clock_fields = 0, nil
   end
-  if laned_change ~= 0 then
-    bump(key('clock'), 'laned', laned_change)
-    laned_change, clock_fields = 0, nil
+  if context.laned_change ~= 0 then
+    bump(key('clock'), 'laned', context.laned_change)
+    context.laned_change, context.clock_fields = 0, nil
   end
   if #lanes == 0 then
     return
   end
   local counts, changed, gone = call('HMGET', key('lanes'), unpack(lanes)), {}, {}
   for i, lane in ipairs(lanes) do
-    local count = count_in(counts[i], 0) + lane_changes[lane]
+    local count = count_in(counts[i], 0) + changes[lane]
     if count > 0 then
       changed[#changed + 1], changed[#changed + 2] = lane, count
     else
       gone[#gone + 1] = lane
     end
   end
-  lane_changes = {}
+  context.lane_changes = {}
   if #changed > 0 then
     spread_out(key('lanes'), call('HSET', key('lanes'), unpack(changed)))
   end
@@ -105,7 +109,7 @@ local function enter_lanes(items)
   end
   for _, lane in ipairs(lanes) do
     -- what is added, not what was given: an operator may name a job twice
-    laned_change = laned_change + call('ZADD', key('lane:' .. lane), unpack(columns[lane]))
+    context.laned_change = context.laned_change + call('ZADD', key('lane:' .. lane), unpack(columns[lane]))
   end
   if #lanes > 0 then
     enter_ring(lanes)
@@ -120,7 +124,7 @@ local function quit_ring(lane)
   end
   call('ZREM', key('ring'), lane)
   if call('ZREM', key('parked'), lane) == 1 then
-    throttles[lane] = 'freed'
+    context.throttles[lane] = 'freed'
   end
 end
 
@@ -134,7 +138,7 @@ local function leave_aside(id, name, is_in_lane)
   if call('EXISTS', key('aside:' .. name)) == 0 then
     call('ZREM', key('aside'), name)
   end
-  aside_change = aside_change - left
+  context.aside_change = context.aside_change - left
   return left
 end
 
@@ -144,7 +148,7 @@ local function leave_lane(id, lane, name)
   if name then
     left = left + leave_aside(id, name, left == 1)
   end
-  laned_change = laned_change - left
+  context.laned_change = context.laned_change - left
   if call('EXISTS', key('lane:' .. lane)) == 0 then
     quit_ring(lane)
   end

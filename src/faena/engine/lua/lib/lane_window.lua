@@ -2,7 +2,8 @@
 -- claimed in a window is one value, `claims:<window><lane>`: a sum, then instant and number of each
 -- claim, oldest first, all as doubles: 8 bytes and 16 for each. It changes only when a claim is granted, and neither asking nor
 -- granting decodes more of it than its ends.
---@include key, window, learn
+--@include key, learn
+--@exports LANE_BUCKETS, look_into, read_lane_windows, room_in_windows, spend_in_windows
 local LANE_BUCKETS = 100   -- as in window.lua, fewer, because a value is read as a whole
 
 --- Note what a window holds now: `sum`, `oldest` (the instant of the first claim in it, or nil), and
@@ -36,7 +37,7 @@ local function read_lane_windows(lanes, texts, now)
   for i, stored in ipairs(#names > 0 and call('MGET', unpack(names)) or {}) do
     look_into(all[i], stored, now)
   end
-  for i = 1, has_learned and #lanes or 0 do
+  for i = 1, context.has_learned and #lanes or 0 do
     forget_recovered(windows[i])
   end
   return windows

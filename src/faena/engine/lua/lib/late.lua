@@ -1,16 +1,18 @@
 --- Jobs that have expired end when their turn comes, before anything counts them: no limit, no tenant's share,
 -- no lease. `expires_from` in the clock says before when no live job expires; it is there from when such a job
 -- comes until the queue is idle, and a claim without it, or before it, looks at nothing.
---@include read, key, mark, clock, lane, place, info, finish
---@each late = nil
+--@include key, mark, clock, lane, place, info, finish, chain, tally
+--@exports late_now, clear_late, clear_late_of_lane, end_late, forget_expiry
+--@state late = nil   -- what this call has found of them; false where there can be none
 local LATE_OF_VISIT, LATE_OF_CALL = 50, 100   -- jobs that end; the rest waits for the next call
 
-local late   -- what this call has found of them; false where there can be none
 
 local function late_now(now)
+  local late = context.late
   if late == nil then
     local from = clock_of('expires_from')
     late = from and from <= now and { ids = {}, marks = {}, lanes = {}, left = LATE_OF_CALL } or false
+    context.late = late
   end
   return late
 end
@@ -20,6 +22,7 @@ local function is_late(mark, now)
 end
 
 local function note_late(id, mark, lane)
+  local late = context.late
   late.ids[#late.ids + 1], late.marks[id], late.lanes[id] = id, mark, lane
   late.left = late.left - 1
 end
@@ -44,7 +47,7 @@ end
 --- Take expired jobs out of a set, from a rank on, until live ones stand in all ranks before `to`. Returns how
 -- many ranks are so, whether more stand behind what may end in this call, and how many were taken out.
 local function clear_late(set, from, to, lane, now)
-  local most, number = math.min(LATE_OF_VISIT, late.left), 0
+  local most, number = math.min(LATE_OF_VISIT, context.late.left), 0
   for _ = 0, LATE_OF_VISIT do   -- each round but the last takes one out at least
     local ids = from < to and call('ZRANGE', key(set), from, to - 1) or {}
     local live, over, is_cut = judge_late(ids, most - number, lane, now)
@@ -62,22 +65,22 @@ end
 --- The same in the lane of a visit.
 local function clear_late_of_lane(lane, from, to, now)
   local live, is_cut, number = clear_late('lane:' .. lane, from, to, lane, now)
-  laned_change = laned_change - number
+  context.laned_change = context.laned_change - number
   return live, is_cut
 end
 
 --- They are no longer live; returns those that have the turn of a chain.
 local function leave_late(ids)
-  local chained = {}
+  local chained, lanes = {}, context.late.lanes
   call('ZREM', key('ready'), unpack(ids))
   for _, item in ipairs(items_of(ids)) do
-    late.lanes[item.id] = late.lanes[item.id] or item.lane
+    lanes[item.id] = lanes[item.id] or item.lane
     chained[#chained + 1] = item.chain and item or nil
     if item.key then
       leave_aside(item.id, item.key, true)
     end
   end
-  for _, lane in pairs(late.lanes) do
+  for _, lane in pairs(lanes) do
     count_lane(lane, -1, 0)
   end
   return chained
@@ -91,7 +94,7 @@ local function pass_late(chained, now)
   end
   local marks, freed = marks_of(ids), {}
   for _, item in ipairs(items) do
-    if is_late(marks[item.id], now) and late.left > 0 then
+    if is_late(marks[item.id], now) and context.late.left > 0 then
       over[#over + 1] = item
       note_late(item.id, marks[item.id])
       if item.lane then
@@ -108,6 +111,7 @@ end
 
 --- End what was found: cancelled, with the words a worker has for it. Returns {id, attempts} … to tell, or nil.
 local function end_late(worker, conf, now)
+  local late = context.late
   if not late or #late.ids == 0 then
     return nil
   end

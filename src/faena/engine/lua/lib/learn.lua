@@ -2,9 +2,9 @@
 -- `learned`: window -> "share instant", what the limit fell to and when. A limit that never fell, or
 -- has recovered, has none. Only ever less is granted than the limit says.
 --@include read, key, window
---@each has_learned = nil
+--@exports learned_windows, forget_recovered, learn_less
+--@state has_learned = nil   -- asked once a call
 
-local has_learned   -- asked once a call
 
 --- The share of a limit that is granted now, by what is stored of it.
 local function share_now(stored, window, now)
@@ -20,10 +20,10 @@ end
 --- Windows with the limits that count now.
 local function learned_windows(text, lane, now)
   local windows = windows_of(text, lane)
-  if has_learned == nil then
-    has_learned = call('EXISTS', key('learned')) == 1
+  if context.has_learned == nil then
+    context.has_learned = call('EXISTS', key('learned')) == 1
   end
-  for _, window in ipairs(has_learned and windows or {}) do
+  for _, window in ipairs(context.has_learned and windows or {}) do
     local share = share_now(call('HGET', key('learned'), window.name), window, now)
     window.max, window.has_recovered = math.max(1, math.floor(window.max * share + 1e-6)), share == 1
   end
@@ -32,7 +32,7 @@ end
 
 --- A window that has recovered needs no record.
 local function forget_recovered(windows)
-  for _, window in ipairs(has_learned and windows or {}) do
+  for _, window in ipairs(context.has_learned and windows or {}) do
     if window.has_recovered then
       call('HDEL', key('learned'), window.name)
     end
@@ -45,6 +45,6 @@ local function learn_less(text, lane, now)
   for _, window in ipairs(windows_of(text, lane)) do
     local share = share_now(call('HGET', key('learned'), window.name), window, now)
     call('HSET', key('learned'), window.name, math.max(least, share * fall) .. ' ' .. whole(now))
-    has_learned = true
+    context.has_learned = true
   end
 end

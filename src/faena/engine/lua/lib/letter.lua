@@ -5,13 +5,13 @@
 --   posts        all that have such a stream
 -- A letter to the queue itself is work that was left over for a later call.
 --@include key
---@each has_mail = false
-local has_mail   -- whether this call has left something to be carried
+--@exports write_letter
+--@state has_mail = false   -- whether this call has left something to be carried
 
 local function write_letter(to, letter)
   if call('SADD', key('addressees'), to) == 1 then
     call('HSET', key('posts'), to, '')
   end
   call('XADD', key('letters:' .. to), '*', 'is', cmsgpack.pack(letter))
-  has_mail = true
+  context.has_mail = true
 end

@@ -1,6 +1,7 @@
 --- One ordinary job, taken in alone: the commonest call, and one that somebody waits for. What the rest of
 -- `enqueue` would do for it, without the tables of an intake, which cost more than its commands.
 --@include read, check, key, conf, replay, tally, score
+--@exports lone_terms, keep_lone, take_in_lone
 
 --- The settings and the next stamp and number of a queue that takes in any ordinary job, and where none must take
 -- turns with tenants' jobs; or nil.

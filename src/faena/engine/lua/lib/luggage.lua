@@ -3,7 +3,8 @@
 --   `tail` of its chain, or '' · 9 its unique claim: key, value, ttl_ms (0: with the job) · 10 until when a
 --   provider has its lane held, if it has, or false · 11 its record at the dead-letter desk, if it has one: packed
 --   record, packed sample of its group, when it is due or ''
---@include key, state, mark, fact, unique
+--@include key, fact
+--@exports EPOCH, ID, SPEC, STATE, SCORE, MARK, INFO, RESULT, TURN, CLAIM, HELD, DESK, pack_job
 local EPOCH = 1e8   -- numbers of batches begin with the epoch they were sent under
 local ID, SPEC, STATE, SCORE, MARK, INFO, RESULT, TURN, CLAIM, HELD, DESK = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
   11

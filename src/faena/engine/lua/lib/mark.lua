@@ -12,10 +12,10 @@
 -- `z` makes a mark longer than 64 bytes: a small hash of shorter values is a listpack, where finding
 -- each of a batch of ids is O(n).
 --@include read, key, quiet
+--@exports PADDING, read_mark, marks_of, save_marks, save_mark
+--@state is_any_marked = nil   -- asked once a call
 local PADDING = ('.'):rep(64)
 
---@each is_any_marked = nil
-local is_any_marked   -- asked once a call
 
 local KINDS = { a = 'number', e = 'number', l = 'number', p = 'number', x = 'number', k = 'number', q = 'number', u = 'string', m = 'string', n = 'string',
                 o = 'string', b = 'string', d = 'string', w = 'string', t = 'string', r = 'string', v = 'table', y = 'table' }
@@ -30,10 +30,10 @@ end
 
 local function marks_of(ids)
   local marks = {}
-  if is_any_marked == nil then
-    is_any_marked = not is_quiet and call('EXISTS', key('marks')) == 1
+  if context.is_any_marked == nil then
+    context.is_any_marked = not context.is_quiet and call('EXISTS', key('marks')) == 1
   end
-  if #ids > 0 and is_any_marked then
+  if #ids > 0 and context.is_any_marked then
     local packed = call('HMGET', key('marks'), unpack(ids))
     for i = 1, #ids do
       if packed[i] then
@@ -54,7 +54,7 @@ local function save_marks(ids, marks)
   end
   if #ids > 0 then
     call('HSET', key('marks'), unpack(packed))
-    is_any_marked = true
+    context.is_any_marked = true
   end
 end
 

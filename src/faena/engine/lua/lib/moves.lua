@@ -6,7 +6,8 @@
 --   late      job -> its lane, of those that must leave and could not, because they ran
 -- `moving` in the clock counts the lanes in `moves`; `sealed` is the epoch from which on no lane may
 -- begin to move for an older one: somebody who was asleep must not start a move anew.
---@include key, lane, share
+--@include key, lane, share, clock
+--@exports is_sealed, bar, unbar
 local function is_sealed(epoch)
   local known = call('HMGET', key('conf'), 'epoch', 'vacated')
   return tonumber(call('HGET', key('clock'), 'sealed') or 0) >= tonumber(epoch)
@@ -17,7 +18,7 @@ end
 local function bar(lane, why)
   if call('HSET', key('moves'), lane, why) == 1 then
     call('HINCRBY', key('clock'), 'moving', 1)
-    clock_fields = nil
+    context.clock_fields = nil
   end
   if call('EXISTS', key('lane:' .. lane)) == 1 then
     quit_ring(lane)
@@ -32,9 +33,9 @@ local function unbar(lane, why)
   end
   call('HDEL', key('moves'), lane)
   call('HINCRBY', key('clock'), 'moving', -1)
-  clock_fields = nil
+  context.clock_fields = nil
   if call('ZREM', key('parked'), lane) == 1 then
-    throttles[lane] = 'freed'   -- a hold that came meanwhile is looked at with the next claim
+    context.throttles[lane] = 'freed'   -- a hold that came meanwhile is looked at with the next claim
     enter_ring({ lane })
   end
   return true

@@ -1,5 +1,6 @@
 --- The server's clock in microseconds; `given` replaces it in tests only.
---@include key, read
+--@include read
+--@exports now_us
 local function now_us(given)
   if given ~= '' then
     local instant = number_in(given, -1)

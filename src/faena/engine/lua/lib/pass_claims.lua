@@ -1,5 +1,6 @@
 --- Unique claims of jobs that end pass to their followers.
---@include key, tally, mark, unique, score, wake, fact, place
+--@include key, tally, unique, score, wake, fact, place
+--@exports free_follower, pass_claims
 --- A follower of a `last` claim may run when the job before it has ended, not before its own delay.
 local function free_follower(id, at, conf, now)
   if at > now then

@@ -1,5 +1,6 @@
 --- Where jobs stand that are neither running nor finished, and how they leave it.
 --@include read, key, fact, lane, chain, wake, tally
+--@exports fresh_stamp, make_items_ready, write_common, place, yield_turns, items_of, leave_places
 --- The place behind every job of a chain that has come so far.
 local function fresh_stamp(now)
   local stamp = math.max(number_in(call('HGET', key('clock'), 'stamp'), 0), now) + 1
@@ -87,7 +88,7 @@ end
 local function items_of(ids)
   local items = {}
   -- a lane that this very call has brought is not written yet
-  if #ids > 0 and (next(lane_changes) or call('EXISTS', key('lanes'), key('heads')) > 0) then
+  if #ids > 0 and (next(context.lane_changes) or call('EXISTS', key('lanes'), key('heads')) > 0) then
     for i, spec in ipairs(call('HMGET', key('specs'), unpack(ids))) do
       local lane, chain = lane_in(spec)
       if lane or chain then

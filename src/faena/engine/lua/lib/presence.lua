@@ -1,6 +1,7 @@
 --- Which workers are there: `workers` by when they are presumed gone, and `about`, what each says of itself.
 --   about   worker -> since · pid · version · host
 --@include key, read, check
+--@exports sweep_of, sign_in
 local GONE_OF_CALL = 100
 
 --- In how many microseconds the worker sweeps again, of an argument that says it; nil where it is empty.

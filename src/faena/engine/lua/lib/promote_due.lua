@@ -1,5 +1,6 @@
 --- Make the jobs ready whose instant has come.
---@include due
+--@include due, key, tally
+--@exports promote_due
 local function promote_due(conf, now, slice)
   local due = call('ZRANGE', key('delayed'), '-inf', now, 'BYSCORE', 'LIMIT', 0, slice, 'WITHSCORES')
   if #due == 0 then

@@ -1,5 +1,6 @@
 --- Retention by age, count and bytes, in slices: whatever is left over waits for the next call.
 --@include read, key, forget, bytes, weigh, shelf
+--@exports drop, prune
 local function drop(state, ids, conf)
   if conf[state .. '_bytes'] then
     weigh_out(state, ids)

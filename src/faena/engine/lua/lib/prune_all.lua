@@ -1,5 +1,6 @@
 --- Prune every finished state, and say when to do so again.
 --@include key, prune
+--@exports prune_all
 local PRUNE_EVERY_US = 1000000
 
 local function prune_all(conf, now, slice)

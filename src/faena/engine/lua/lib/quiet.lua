@@ -1,8 +1,8 @@
 --- Whether there is nothing but ready jobs: the queue of a worker that waits for the next one. One question then
 -- stands for five; a call that settles a batch does not ask it.
 --@include key
---@each is_quiet = false
-local is_quiet
+--@exports is_idle, look_if_quiet
+--@state is_quiet = false
 
 --- Whether there is nothing at all.
 local function is_idle()
@@ -10,6 +10,6 @@ local function is_idle()
 end
 
 local function look_if_quiet(number)
-  is_quiet = number <= 1
+  context.is_quiet = number <= 1
     and call('EXISTS', key('running'), key('delayed'), key('holds'), key('heads'), key('marks')) == 0
 end

@@ -1,5 +1,5 @@
 --- Places in a sorted set: a score and an id, in the order of the server, taken or not.
---@include key
+--@exports passed_in, page_of
 --- Whether one id stands before another of the same score: by bytes, as the server sorts them.
 local function stands_before(a, b)
   for i = 1, math.min(#a, #b) do

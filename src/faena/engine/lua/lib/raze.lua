@@ -1,5 +1,6 @@
 --- Remove whatever a queue without jobs still owns.
 --@include key
+--@exports raze
 local function raze()
   for _, to in ipairs(call('HKEYS', key('posts'))) do
     call('UNLINK', key('letters:' .. to))

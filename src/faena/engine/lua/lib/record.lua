@@ -1,5 +1,6 @@
 --- Lease records: `lease claimed_at worker score [lane=…] [chain=…]`, padded before the score.
 --@include read
+--@exports holds_lease, score_in
 --- A record begins with its lease and a space; one lease may be the beginning of another.
 local function holds_lease(record, lease)
   return record and string.find(record, lease, 1, true) == 1 and string.byte(record, #lease + 1) == 32

@@ -5,6 +5,7 @@
 --              · first (the jobs made of those) · well (all have completed, or none were asked for) · failures (that are borne; any without) · moved · died · by ·
 --              reason · at (begun) · ended_at
 --@include read, key, mark
+--@exports redrive_of, is_under_way, save_redrive, end_redrive, note_death, forget_redrives
 local KEPT = 100   -- redrives that are remembered
 
 local KINDS = { state = 'string', filter = 'table', from_at = 'number', until_at = 'number', score = 'string',

@@ -1,5 +1,6 @@
 --- Answer an exchange that arrives again.
 --@include key, mark, record, facts_of
+--@exports repeat_answer
 --- The answer of a call that arrives again: only leases that still hold are handed out.
 local function repeat_answer(answer, lease, now)
   local lost, ids, next_at, gate, more = unpack(answer)

@@ -4,6 +4,7 @@
 --   mark.o   the first job of a line of retries, whose end it is
 -- Members of a group are counted, one letter a call; of a node its flow hears the result as well.
 --@include key, mark, letter
+--@exports report
 local SENT_TTL_S = 300   -- a job that was sent by a program which has slept must not come again
 
 --- What a dead job failed with, as its worker wrote it.

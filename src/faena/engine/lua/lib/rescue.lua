@@ -1,6 +1,7 @@
 --- Jobs whose lease ran out go back to where they were claimed, no attempt used. One that has cost
 -- `max_deliveries` workers is dead, unparsed, with what is known of those deaths.
---@include read, key, tally, mark, record, ending, settle, info
+--@include read, key, tally, mark, ending, settle, info
+--@exports rescue
 local function death_of(record, now)
   local _, started, worker = string.match(record, '^(%S+) (%S+) (%S+)')
   return { worker = worker or 'unknown', started_at = number_in(started, now), lost_at = now }

@@ -1,6 +1,7 @@
 --- Dead jobs are retried as new ones: the same spec, fresh attempts, linked both ways.
 -- What a spec says of a delay, an id's digest or a unique claim has been; its lane and its chain count.
---@include key, state, fact, mark, score, place, shelf, tally, wake, expiry
+--@include key, state, fact, mark, score, place, shelf, tally, wake, expiry, lane
+--@exports revive
 
 --- The mark of a job that is made of another: of that one's mark only what concerns the job, not its attempts.
 local function new_mark(id, mark, spec, why)

@@ -3,6 +3,7 @@
 --   schedules      name -> record
 --   schedule_due   name -> the instant it is due; none of one that is paused or over
 --@include key
+--@exports version_of, save_schedule
 local function version_of(name)
   return string.match(call('HGET', key('schedules'), name) or '', '^[^\n]*')
 end

@@ -2,6 +2,7 @@
 -- Effective priority falls at the same speed for all, so these constants never need re-scoring.
 -- The envelope of a spec begins with its priority in three digits.
 --@include read
+--@exports priority_of, score_of
 local LOWEST = 100   -- of a job whose spec is gone
 
 local function priority_of(spec, mark)

@@ -1,5 +1,6 @@
 --- End leases. An item whose lease no longer matches changes nothing and is reported as lost.
 --@include key, spread, tally, mark, record, ending, finish, bury, hook, settle_items, settle_lanes
+--@exports new_batch, apply, settle
 local function new_batch()
   return { completed = {}, dead = {}, cancelled = {}, retried = {}, snoozed = {}, released = {},
            limited = {}, delayed = {}, ready = {}, back = {}, results = {},

@@ -3,7 +3,8 @@
 --   expire error: it was claimed too late to be started
 --   limited delay: a provider's "not before", so the whole queue is held and the job put back
 --   tenant_limited delay: the same for the job's tenant; without lanes the job alone is put off
---@include key, mark, record, ending, info, hold, learn, bury, enqueued
+--@include key, mark, record, ending, info, hold, learn, bury, enqueued, read
+--@exports is_kind, settle_items
 local function fail(batch, id, mark, error, attempts)
   if attempts > 0 then
     mark.a = (mark.a or 0) + attempts

@@ -5,16 +5,16 @@
 -- Of all lanes together the stats have the sum of the first and the sum of its squares, out of which
 -- comes Jain's index of fairness.
 --@include read, key, now, tally, spread
---@each shares, throttles = {}, {}
+--@exports note_share, note_parked, flush_shares
+--@state shares = {}   -- minute -> lane -> what is to be added
+--@state throttles = {}   -- lane -> parked | freed | both (freed, and then parked again) in this call
 local MINUTE_US, SHARES_TTL_S = 60000000, 3600
-local shares      -- minute -> lane -> what is to be added
-local throttles   -- lane -> parked | freed | both (freed, and then parked again) in this call
 
 --- What is to be added for a lane in a minute.
 local function note_of(minute, lane)
-  local notes = shares[minute] or {}
+  local notes = context.shares[minute] or {}
   local note = notes[lane] or { 0, 0, 0, 0 }
-  shares[minute], notes[lane] = notes, note
+  context.shares[minute], notes[lane] = notes, note
   return note
 end
 
@@ -27,6 +27,7 @@ end
 
 --- One that is parked though it was already has been so since then.
 local function note_parked(lane)
+  local throttles = context.throttles
   throttles[lane] = throttles[lane] == 'freed' and 'both' or throttles[lane] or 'parked'
 end
 
@@ -42,10 +43,10 @@ end
 
 --- Begin and end the times for which lanes are parked.
 local function flush_throttles(now)
-  local lanes, begun, ended = names_in(throttles), {}, {}
+  local lanes, begun, ended = names_in(context.throttles), {}, {}
   for i, since in ipairs(call('HMGET', key('throttled'), unpack(lanes))) do
     local lane = lanes[i]
-    local became = throttles[lane]
+    local became = context.throttles[lane]
     if since and became ~= 'parked' and count_in(since, now) < now then
       note_throttled(lane, count_in(since), now)
     end
@@ -55,7 +56,7 @@ local function flush_throttles(now)
       begun[#begun + 1], begun[#begun + 2] = lane, now
     end
   end
-  throttles = {}
+  context.throttles = {}
   if #begun > 0 then
     call('HSET', key('throttled'), unpack(begun))
   end
@@ -90,11 +91,11 @@ local function flush_minute(minute, notes)
 end
 
 local function flush_shares()
-  if next(throttles) then
+  if next(context.throttles) then
     flush_throttles(now_us(ARGV[1]))
   end
-  for minute, notes in pairs(shares) do
+  for minute, notes in pairs(context.shares) do
     flush_minute(minute, notes)
   end
-  shares = {}
+  context.shares = {}
 end

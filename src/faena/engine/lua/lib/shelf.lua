@@ -8,6 +8,7 @@
 -- A record: s status · t task · o tenant · e error's name · c its code · f fingerprint · to the job that was
 -- made of it · r resolution {action, reason, by, at}.
 --@include read, key, desk_key, spread
+--@exports records_of, shelves_of, shelve, unshelve, close_records
 local TEXTS = { 's', 't', 'o', 'e', 'c', 'f' }
 
 local function read_record(packed)

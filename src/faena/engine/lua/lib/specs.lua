@@ -1,5 +1,6 @@
 --- The specs of jobs that are about to be claimed.
 --@include key
+--@exports CLAIMED_BYTES, specs_of
 local CLAIMED_BYTES = 8 * 1024 * 1024   -- so that a slow line can carry them
 
 --- The specs of the first jobs, as many as fit into a claim; of one job at least.

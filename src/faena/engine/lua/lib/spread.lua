@@ -1,5 +1,5 @@
 --- Hashes of which calls read and write many fields at once, by lane or by id.
---@include key
+--@exports LONG, names_in, spread_out, spread_out_set
 local LONG = ('.'):rep(64)   -- a value longer than this makes a hash a table
 
 local function names_in(map)

@@ -1,5 +1,6 @@
 --- A job's state is where its id stands; it is stored nowhere else.
 --@include key
+--@exports STATES, state_of, is_waiting, is_finished
 local STATES = { 'ready', 'delayed', 'running', 'completed', 'dead', 'cancelled', 'blocked' }
 
 --- Returns the state and the job's score in it, or nil for an unknown id.

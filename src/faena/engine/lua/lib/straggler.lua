@@ -4,6 +4,7 @@
 --   walked        in the clock: the score that the walk has come to
 --   walked_ties   how many jobs of just that score it has seen
 --@include key, clock, fact, lane, place, specs
+--@exports join_stragglers
 local LOOKED_AT, LOOKS = 100, 5   -- jobs at once; as often as that, until a claim's worth has joined
 
 local function stragglers_now()

@@ -1,5 +1,6 @@
 --- Enqueue a job that makes a unique claim.
---@include key, tally, mark, state, intake, unique, forget, place
+--@include key, tally, mark, state, intake, unique, forget, place, lane
+--@exports take_in_unique
 local function replace(intake, index, id, state)
   call('ZREM', key(state), id)
   leave_places({ id }, state)

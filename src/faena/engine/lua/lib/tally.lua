@@ -1,31 +1,31 @@
 --- What a call did, told once for the whole batch: minute counters and one event.
 --@include read, key
+--@exports count, tell_of, tell, is_first_home, tell_one, flush_tally
+--@state tally = {}   -- counter -> number
+--@state told = {}   -- event field, ids, event field, ids, …
 local STATS_TTL_S = 30 * 86400
 
---@each tally, told = {}, {}
-local tally   -- counter -> number
-local told    -- event field, ids, event field, ids, …
 
 local function count(name, number)
   if number > 0 then
+    local tally = context.tally
     tally[name] = (tally[name] or 0) + number
-  end
-end
-
---- Count `ids` under `name` and put them into the batch's event.
-local function tell(name, ids)
-  if #ids > 0 then
-    count(name, #ids)
-    told[#told + 1] = name
-    told[#told + 1] = table.concat(ids, ' ')
   end
 end
 
 --- Put what an operator did into the event, and count nothing; spaces part what it was done to, but in a
 -- reason they are its own.
 local function tell_of(name, what)
-  told[#told + 1] = name
-  told[#told + 1] = what
+  local told, last = context.told, #context.told
+  told[last + 1], told[last + 2] = name, what
+end
+
+--- Count `ids` under `name` and put them into the batch's event.
+local function tell(name, ids)
+  if #ids > 0 then
+    count(name, #ids)
+    tell_of(name, table.concat(ids, ' '))
+  end
 end
 
 --- Where something is done at every home of a queue, the first one tells of it.
@@ -58,12 +58,13 @@ end
 local function flush_tally(now, kept, worker, by)
   local minute = minute_of(now)
   local fresh = false
-  for name, number in pairs(tally) do
+  for name, number in pairs(context.tally) do
     fresh = bump(minute, name, number) == number or fresh
   end
   if fresh then
     call('EXPIRE', minute, STATS_TTL_S)
   end
+  local told = context.told
   if #told > 0 and kept and kept > 0 then
     local role = by and by ~= '' and 'by' or 'worker'
     call('XADD', key('events'), 'MAXLEN', '~', kept, '*', 'at', now, role, role == 'by' and by or worker,

@@ -3,6 +3,8 @@
 -- reason (of the hold), with by, at and ends_at (of all but the hold, which has its own end); a `z`
 -- makes it long, see mark.lua.
 --@include read, key, spread, share, lane, learn, lane_window
+--@exports SETTINGS, has_settings, counts, controls_of, save_control, weight_of, lane_room, windows_for, park
+--@exports hold_lane, unpark
 local SETTINGS = { limits = true, max_running = true, weight = true, size = true }
 
 local function has_settings(control)
@@ -124,7 +126,7 @@ local function unpark(lanes)
   if #lanes > 0 then
     call('ZREM', key('parked'), unpack(lanes))
     for _, lane in ipairs(lanes) do
-      throttles[lane] = 'freed'
+      context.throttles[lane] = 'freed'
     end
     enter_ring(lanes)
   end

@@ -1,5 +1,6 @@
 --- What an exchange does around its claim: upkeep before it, a look ahead after it.
---@include key, tally, mark, record, settle, wake, promote_due, rescue, prune, prune_all, clock, lane, tenant, quiet
+--@include key, promote_due, rescue, prune, prune_all, clock, lane, tenant, quiet
+--@exports first_score, upkeep, unpark_due, is_work_left
 local function first_score(set)
   return tonumber(call('ZRANGE', key(set), 0, 0, 'WITHSCORES')[2])
 end
@@ -12,7 +13,7 @@ local RESCUED, PROMOTED = 25, 50
 -- call has done so much already that it should claim less, and what is to be told of jobs that died.
 local function upkeep(conf, now, slice, sweep)
   local moved, due_at, ends_at, losses = 0, nil, nil, nil
-  if not is_quiet then
+  if not context.is_quiet then
     due_at, ends_at = first_score('delayed'), first_score('running')
   end
   if ends_at and ends_at <= now then

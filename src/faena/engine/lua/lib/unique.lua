@@ -5,6 +5,7 @@
 --   last      live; while it runs one follower waits blocked, and the newest wins
 -- A throttle's value is "id until", so that a test's clock is obeyed; its TTL only cleans up.
 --@include key, mark
+--@exports unique_key, release_unique, follower_of, pass_unique
 local function unique_key(mode, hash)
   return key('unique:' .. mode .. ':' .. hash)
 end

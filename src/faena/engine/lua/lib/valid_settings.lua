@@ -1,5 +1,6 @@
 --- Which settings no script could work with, or no operator can mean.
 --@include key
+--@exports refused_settings
 -- Without these no job can be placed or leased: they may be changed, not removed.
 local NEEDED = { lease_us = true, max_deliveries = true, age_step_us = true, retry_boost = true }
 -- Each shard has its part of these, which must not be nothing.

@@ -1,5 +1,6 @@
 --- Whoever waits for a job is told on the `done` channel when it is finished or gone.
 --@include key
+--@exports tell_waiters
 local function tell_waiters(ids)
   if call('EXISTS', key('waiters')) == 0 then
     return

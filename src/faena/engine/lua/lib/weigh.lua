@@ -1,5 +1,6 @@
 --- Count the bytes of jobs that enter or leave a finished state whose retention bounds them.
 --@include read, key, bytes
+--@exports weigh_in, weigh_out
 --- Jobs have just entered `state` at `now`; `kept` are the bytes of their results.
 local function weigh_in(state, ids, kept, now)
   local bytes = now >= counted_since(state) and bytes_in('specs', ids) + kept or 0

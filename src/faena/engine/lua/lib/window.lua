@@ -2,6 +2,7 @@
 -- A window is a list of "instant count", oldest first, and a sum in `clock`. Limiter state changes
 -- only when a claim is granted; a refused claim burns nothing. Lanes have theirs in lane_window.lua.
 --@include read, key
+--@exports entry_of, room_in, windows_of, spend
 local known_limits = { number = 0 }   -- by text, from one call to the next
 local LONGEST_US = 1e15   -- thirty years: a key lives no longer
 local BUCKETS = 1000   -- a window for more claims than this keeps them in so many buckets, each

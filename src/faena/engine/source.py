@@ -1,0 +1,158 @@
+"""The Lua files of the engine, and what their headers say.
+
+A file begins with comments. In those, lines with `--@` are for the loader:
+
+    --@include read, key       parts of `lib/` whose exports it uses
+    --@exports tell, count     what a part gives to those that include it: functions and constants
+    --@state told = {}         a field of `context`, and its value when a call begins
+    --@flags no-writes         a script's flags, as the server calls them
+    --@sure                    a script that writes and does without the journal
+    --@arrivals                a script that takes in first what producers have left
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+_LINE = re.compile(r"^--@(\w+)(?: (.+))?$", re.MULTILINE)
+_KNOWN = frozenset(("include", "exports", "state", "flags", "sure", "arrivals"))
+_DECLARED = re.compile(r"^local (?:function (\w+)|([\w, ]+))", re.MULTILINE)
+_FIELD = re.compile(r"(\w+) = (\S+)(?:\s+--.*)?$")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_COMMENT = re.compile(r"\s*--[^'\"]*$")
+"""To the end of a line, without a quote behind it: so it does not stand in a text."""
+
+JOURNAL = "journal"
+ARRIVALS = "arrivals"
+
+
+class SourceError(ValueError):
+    """A file whose header and body disagree, or that asks for what is not there."""
+
+
+class Field(NamedTuple):
+    """One of `context`, and what it is when a call begins."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file, a script or a part."""
+
+    path: str
+    name: str
+    includes: tuple[str, ...]
+    exports: tuple[str, ...]
+    state: tuple[Field, ...]
+    flags: tuple[str, ...]
+    is_guarded: bool
+    """Whether a call of it that fails is taken back."""
+    is_preceded: bool
+    """Whether it takes in first what was left at the door."""
+    code: str
+
+    def words(self) -> set[str]:
+        """Every word of the code, names among them."""
+        return set(_WORD.findall(self.code))
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """All of them, by name."""
+
+    scripts: dict[str, Source]
+    parts: dict[str, Source]
+
+    def needed(self, *sources: Source) -> list[Source]:
+        """The parts that some files use, each behind those that it uses itself."""
+        found: dict[str, Source] = {}
+        for source in sources:
+            self._collect(source, found, ())
+        return list(found.values())
+
+    def _collect(self, source: Source, found: dict[str, Source], above: tuple[str, ...]) -> None:
+        for name in source.includes:
+            if name in above:
+                raise SourceError(f"{source.path} includes {name}, which includes it")
+            if name not in self.parts:
+                raise SourceError(f"{source.path} includes {name}, which is not in lib/")
+            if name not in found:
+                self._collect(self.parts[name], found, (*above, name))
+                found[name] = self.parts[name]
+
+    def imports(self, source: Source) -> list[str]:
+        """The names that a file takes from the parts it includes."""
+        words = source.words()
+        exports = (name for part in source.includes for name in self.parts[part].exports)
+        return sorted({name for name in exports if name in words})
+
+
+def read(root: Path) -> Sources:
+    """All files under a folder: parts in `lib/`, scripts beside it."""
+    scripts, parts = dict[str, Source](), dict[str, Source]()
+    for file in sorted(root.rglob("*.lua")):
+        path = file.relative_to(root).as_posix()
+        is_part = path.startswith("lib/")
+        text, known = file.read_text("utf-8"), parts if is_part else scripts
+        source = _source(path, text, is_part=is_part)
+        if source.name in known:
+            raise SourceError(f"{path} has the name of {known[source.name].path}")
+        known[source.name] = source
+    owners: dict[str, Source] = {}
+    for part in parts.values():
+        for name in part.exports:
+            other = owners.setdefault(name, part)
+            if other is not part:
+                raise SourceError(f"{part.path} exports {name}, and so does {other.path}")
+    return Sources(scripts, parts)
+
+
+def _source(path: str, text: str, *, is_part: bool) -> Source:
+    said: dict[str, list[str]] = {}
+    for word, rest in _LINE.findall(text):
+        if word not in _KNOWN:
+            raise SourceError(f"{path} says --@{word}, which means nothing")
+        said.setdefault(word, []).append(rest)
+    flags = tuple(flag for line in said.get("flags", ()) for flag in line.split())
+    is_guarded = not is_part and "no-writes" not in flags and "sure" not in said
+    includes, exports = _listed(said, "include"), _listed(said, "exports")
+    for missing in sorted({*exports} - _declared(text)):
+        raise SourceError(f"{path} exports {missing}, which it does not declare")
+    if is_guarded:
+        includes += (JOURNAL,)
+    is_preceded = "arrivals" in said
+    if is_preceded and ARRIVALS not in includes:
+        includes += (ARRIVALS,)
+    state = tuple(_field(path, line) for line in said.get("state", ()))
+    name = path.rpartition("/")[2].removesuffix(".lua")
+    code = "\n".join(_code(text.splitlines()))
+    return Source(path, name, includes, exports, state, flags, is_guarded, is_preceded, code)
+
+
+def _listed(said: dict[str, list[str]], word: str) -> tuple[str, ...]:
+    return tuple(name.strip() for line in said.get(word, ()) for name in line.split(","))
+
+
+def _field(path: str, line: str) -> Field:
+    found = _FIELD.match(line)
+    if found is None:
+        raise SourceError(f"{path} says --@state {line}, which is not name = value")
+    return Field(*found.groups())
+
+
+def _declared(text: str) -> set[str]:
+    found = _DECLARED.findall(text)
+    return {name for one, several in found for name in _WORD.findall(one or several)}
+
+
+def _code(lines: Iterable[str]) -> Iterator[str]:
+    """Without comments and indentation: they cost the server nothing but memory in every node."""
+    for line in lines:
+        if (code := line.strip()) and not code.startswith("--"):
+            yield _COMMENT.sub("", code)

@@ -1,0 +1,200 @@
+"""The loader puts parts and scripts together, and refuses files that disagree with themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from faena.engine.loader import library_source, load, plain_source
+from faena.engine.source import SourceError, read
+from tests._support.lua_check import LUA, problems
+from tests._support.valkey import Server
+
+JOURNAL = (LUA / "lib" / "journal.lua").read_text()
+KEY = "--- Keys.\n--@exports key\nlocal function key(name)\n  return KEYS[1] .. name\nend\n"
+SEEN = (
+    "--- What a call has seen.\n--@exports see\n--@state seen = {}   -- names\n--@state times = 0\n"
+    "local function see(name)\n  context.seen[#context.seen + 1] = name\n"
+    "  context.times = context.times + 1\nend\n"
+)
+LOOK = (
+    "--- Look.\n--@flags no-writes\n--@include key, seen\n"
+    "see(key(ARGV[1]))\nreturn { context.times, #context.seen, context.seen[1] }\n"
+)
+
+
+def files(root: Path, **texts: str) -> Path:
+    """Scripts, and parts whose names begin with `lib_`."""
+    (root / "lib").mkdir(exist_ok=True)
+    for name, text in {"lib_journal": JOURNAL, **texts}.items():
+        folder = "lib/" if name.startswith("lib_") else ""
+        (root / f"{folder}{name.removeprefix('lib_')}.lua").write_text(text)
+    return root
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[redis.Redis]:
+    with Server("appendonly no", unix=True) as server:
+        client = redis.Redis.from_url(server.url, decode_responses=True)
+        yield client
+        client.close()
+
+
+def call(client: redis.Redis, root: Path, name: str, *args: str) -> list[Any]:
+    """Once as a function, and once as a script of its own."""
+    sources = read(root)
+    client.function_load(library_source(sources), replace=True)
+    first = client.fcall(f"faena_0_{name}", 1, "q:", *args)
+    assert client.eval(plain_source(sources, sources.scripts[name]), 1, "q:", *args) == first
+    return first  # pyright: ignore[reportReturnType] - not awaited
+
+
+def test_a_part_is_loaded_once_however_many_use_it(tmp_path: Path) -> None:
+    sources = read(files(tmp_path, lib_key=KEY, lib_seen=SEEN, look=LOOK, peek=LOOK))
+    assert library_source(sources).count("local function key(name)") == 1
+
+
+def test_the_library_is_not_much_larger_than_the_files() -> None:
+    assert len(load("enqueue").library) <= 250_000
+
+
+def test_state_is_new_at_every_call(client: redis.Redis, tmp_path: Path) -> None:
+    root = files(tmp_path, lib_key=KEY, lib_seen=SEEN, look=LOOK)
+    for _ in range(3):
+        assert call(client, root, "look", "a") == [1, 1, "q:a"]
+
+
+def test_a_part_has_its_parts_before_it(client: redis.Redis, tmp_path: Path) -> None:
+    above = (
+        "--- Above.\n--@include key\n--@exports above\n"
+        "local function above()\n  return key('a')\nend\n"
+    )
+    root = files(
+        tmp_path, lib_key=KEY, lib_above=above, go="--- Go.\n--@include above\nreturn above()\n"
+    )
+    assert call(client, root, "go") == "q:a"
+
+
+def test_the_plain_form_has_only_the_parts_that_it_needs(tmp_path: Path) -> None:
+    read_only = "--- Go.\n--@flags no-writes\n--@include key\nreturn key('a')\n"
+    sources = read(files(tmp_path, lib_key=KEY, lib_seen=SEEN, look=LOOK, go=read_only))
+    plain = plain_source(sources, sources.scripts["go"])
+    assert "function key" in plain
+    assert "function see" not in plain
+    assert "function guarded" not in plain
+
+
+def test_there_may_be_many_parts_with_many_exports(client: redis.Redis, tmp_path: Path) -> None:
+    """Lua has 200 local variables in a function, and 60 of those around it."""
+    parts = {
+        f"lib_p{i}": f"--- P.\n--@exports {', '.join(f'x{i}_{k}' for k in range(5))}\n"
+        + "".join(f"local function x{i}_{k}()\n  return {k}\nend\n" for k in range(5))
+        for i in range(300)
+    }
+    total = " + ".join(f"x{i}_0() + x{i}_4()" for i in range(25))
+    script = f"--- S.\n--@include {', '.join(f'p{i}' for i in range(25))}\nreturn {total}\n"
+    rest = f"--- R.\n--@include {', '.join(f'p{i}' for i in range(275, 300))}\nreturn x299_1()\n"
+    assert call(client, files(tmp_path, **parts, script=script, rest=rest), "script") == 100
+
+
+def test_comments_and_indentation_are_not_loaded_but_texts_are(
+    client: redis.Redis, tmp_path: Path
+) -> None:
+    body = (
+        "--- It's a script.\n--@flags no-writes\n  -- it's nothing\n"
+        "local a = '-- text'   -- more\nreturn a\n"
+    )
+    root = files(tmp_path, go=body)
+    assert call(client, root, "go") == "-- text"
+    assert "nothing" not in library_source(read(root))
+    assert "more" not in library_source(read(root))
+
+
+REFUSED = {
+    "a.lua includes nowhere, which is not in lib/": {"a": "--- A.\n--@include nowhere\nreturn 1\n"},
+    "lib/p.lua includes q, which includes it": {
+        "lib_p": "--- P.\n--@include q\n--@exports p\nlocal p = 1\n",
+        "lib_q": "--- Q.\n--@include p\n--@exports q\nlocal q = 1\n",
+        "a": "--- A.\n--@include q\nreturn q\n",
+    },
+    "lib/p.lua exports p, which it does not declare": {"lib_p": "--- P.\n--@exports p\n"},
+    "lib/q.lua exports key, and so does lib/key.lua": {
+        "lib_key": KEY,
+        "lib_q": "--- Q.\n--@exports key\nlocal key = 1\n",
+    },
+    "a.lua says --@inclode, which means nothing": {"a": "--- A.\n--@inclode key\nreturn 1\n"},
+    "lib/p.lua says --@state seen, which is not name = value": {"lib_p": "--- P.\n--@state seen\n"},
+}
+
+
+@pytest.mark.parametrize("said", REFUSED)
+def test_files_that_cannot_be_put_together_are_refused(tmp_path: Path, said: str) -> None:
+    root = files(tmp_path, **REFUSED[said])
+    with pytest.raises(SourceError) as refused:
+        library_source(read(root))
+    assert str(refused.value) == said
+    assert problems(root) == [said]
+
+
+CHANGING = (
+    "--- P.\n--@exports number, next_number\nlocal number = 1\n"
+    "local function next_number()\n  number = number + 1\nend\n"
+)
+USED = {"lib_key": KEY, "lib_seen": SEEN, "look": LOOK}
+WRONG = {
+    "a.lua uses key of lib/key.lua and does not include it": {"a": "--- A.\nreturn key('x')\n"},
+    "a.lua uses kez, which nobody declares": {"a": "--- A.\nreturn kez('x')\n"},
+    "a.lua includes key and uses nothing of it": {
+        "a": "--- A.\n--@include key\nlocal a = { key = 2 }\na.key = 1\nreturn a.key\n"
+    },
+    "a.lua uses context.seen of lib/seen.lua and does not include it": {
+        "a": "--- A.\nreturn context.seen\n"
+    },
+    "a.lua uses context.sean, which no part has in its --@state": {
+        "a": "--- A.\nreturn context.sean\n"
+    },
+    "a.lua assigns key, which belongs to lib/key.lua": {
+        "a": "--- A.\n--@include key\nkey = key('x')\nreturn key\n"
+    },
+    "lib/p.lua exports number, which changes: keep it in `context`": {
+        "lib_p": CHANGING,
+        "a": "--- A.\n--@include p\nnext_number()\nreturn number\n",
+    },
+    "lib/p.lua exports q, which nobody uses": {
+        "lib_p": "--- P.\n--@exports p, q\nlocal p, q = 1, 2\n",
+        "a": "--- A.\n--@include p\nreturn p\n",
+    },
+    "lib/p.lua is included by nobody": {
+        "lib_p": "--- P.\n--@state p = 1\ncontext.p = 2\n",
+        "a": "--- A.\nreturn 1\n",
+    },
+    "lib/p.lua has spare in its --@state, which nobody uses": {
+        "lib_p": "--- P.\n--@exports p\n--@state spare = 0\nlocal p = 1\n",
+        "a": "--- A.\n--@include p\nreturn p\n",
+    },
+}
+
+
+@pytest.mark.parametrize("said", WRONG)
+def test_what_is_wrong_is_named_with_its_file(tmp_path: Path, said: str) -> None:
+    assert problems(files(tmp_path, **USED, **WRONG[said])) == [said]
+
+
+def test_names_of_inner_scopes_are_no_ones_else(tmp_path: Path) -> None:
+    body = (
+        "--- A.\nlocal function f(key, ...)\n  for see, other in pairs(key) do\n"
+        "    local seen = see\n    other = seen\n  end\n"
+        "  return function(a) return a.key end\nend\n"
+        "local t = { key = 1, f = f }\n"
+        "if t.key then\n  local key = t:see('key')\n  return key\nend\n"
+        "for key = 1, 2 do\n  t[key] = key\nend\nreturn f\n"
+    )
+    assert problems(files(tmp_path, **USED, a=body)) == []
+
+
+def test_the_engines_own_files_are_in_order() -> None:
+    assert problems(LUA) == []
