@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-_TESTS = ("tests/properties", "tests/scripts/test_any_call.py", "tests/integration/faults")
+_TESTS = ("tests/properties", "tests/scripts/test_any_call.py", "tests/faults")
 _RESULT = re.compile(rb"(PASSED|FAILED|ERROR) (tests/\S+)")
 
 

@@ -9,7 +9,7 @@ import pytest
 from faena import Faena, Flow, Group, Job, Retain, Retry, Task
 from tests._support.eventually import eventually
 from tests._support.fleet import Clustered
-from tests.integration.flows.conftest import Working
+from tests.flows.conftest import Working
 
 TENANTS = [f"t{number}" for number in range(8)]
 

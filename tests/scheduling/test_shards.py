@@ -21,7 +21,7 @@ from faena.sharding.table import Table
 from faena.testing import Harness
 from tests._support.faulty import FaultyWire
 from tests._support.valkey import Server
-from tests.integration.schedules.conftest import ids, look
+from tests.scheduling.conftest import ids, look
 
 AWAY = next(
     f"t{number}"

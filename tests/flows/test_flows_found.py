@@ -13,7 +13,7 @@ from faena.errors import ConfigError, InvalidTransition, StoreUnavailable
 from faena.job import Spec
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
-from tests.integration.flows.conftest import Working
+from tests.flows.conftest import Working
 
 
 class Shop:

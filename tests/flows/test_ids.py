@@ -10,7 +10,7 @@ from faena import Faena, Job
 from faena.errors import ConfigError, JobNotFound
 from faena.task import Task
 from tests._support.eventually import eventually
-from tests.integration.flows.conftest import Working
+from tests.flows.conftest import Working
 
 ODD = [
     "ñandú",

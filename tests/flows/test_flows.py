@@ -24,7 +24,7 @@ from faena.task import Task
 from faena.testing import harness
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
-from tests.integration.flows.conftest import Working
+from tests.flows.conftest import Working
 
 
 class Shop:

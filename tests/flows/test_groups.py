@@ -12,7 +12,7 @@ from faena import Discard, Faena, Job, Retain, Retry
 from faena.errors import ConfigError, InvalidTransition, JobNotFound, ResultTimeout
 from faena.task import Task
 from tests._support.eventually import eventually
-from tests.integration.flows.conftest import Working
+from tests.flows.conftest import Working
 
 
 class Shop:

@@ -15,7 +15,7 @@ from faena.scheduling.view import ScheduleView
 from faena.task import Task
 from faena.testing import Harness, harness
 from tests._support.valkey import Server
-from tests.integration.schedules.conftest import START, ids, look
+from tests.scheduling.conftest import START, ids, look
 
 HOUR = 3600 * 10**6
 

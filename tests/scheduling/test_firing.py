@@ -15,7 +15,7 @@ from faena.testing import Harness, harness
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
 from tests._support.working import Working
-from tests.integration.schedules.conftest import ids, look
+from tests.scheduling.conftest import ids, look
 
 
 async def test_a_worker_fires_and_runs_what_code_declares(app: Faena, working: Working) -> None:

@@ -7,7 +7,7 @@ import asyncio
 from faena import Discard, Faena, Retry
 from faena.inspection.audit import audit
 from tests._support.eventually import eventually
-from tests.integration.flows.conftest import Working
+from tests.flows.conftest import Working
 
 
 async def test_flows_groups_schedules_redrives_and_dedicated_tenants_are_in_order(
