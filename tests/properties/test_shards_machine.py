@@ -165,7 +165,7 @@ class ShardsMachine(RuleBasedStateMachine):
 
     @rule(shard=st.sampled_from(HOMES), want=st.integers(1, 4), is_sweep=st.booleans())
     def claim(self, shard: str, want: int, is_sweep: bool) -> None:
-        if shard in self.driver.ledger.view.jobs:
+        if shard in self.driver.ledger.view.shards:
             self.driver.exchange(shard, want, [], is_sweep=is_sweep)
 
     @rule(want=st.integers(1, 4))
