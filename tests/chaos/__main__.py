@@ -53,7 +53,8 @@ class Chaos:
                 running.cancel()
             else:
                 _say("ending: waiting for open jobs; once more to stop at once")
-            self.is_interrupted = self.storm.is_over = True
+            self.is_interrupted = True
+            self.storm.over.set()
             self.search.stop()
 
         for number in (signal.SIGINT, signal.SIGTERM):

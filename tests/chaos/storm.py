@@ -30,8 +30,8 @@ from tests.chaos.verdict import Verdict, has_ended, judge
 
 _PATIENCE_S = 60.0
 """For how long nothing may happen before what is open counts as lost."""
-_BACKLOG = 60
-"""Open jobs of a queue beyond which its producer waits."""
+_BACKLOGS = {"plain": 60, "ordered": 60, "limited": 15}
+"""Open jobs of each queue beyond which its producer waits."""
 _LOST_REPLIES = 0.03
 _TIMES_MS = (0, 1, 5, 20, 50, 50, 500)
 
@@ -52,7 +52,7 @@ class Storm:
         self._offset = 0
         self.verdicts = {queue: Verdict() for queue in QUEUES}
         self.faults = Counter[str]()
-        self.is_over = False
+        self.over = asyncio.Event()
         """Set to have the round under way end early, in quiet."""
 
     @property
@@ -126,12 +126,13 @@ class Storm:
         return [] if ran.code == 0 else (ran.out + ran.err).splitlines()
 
     def _goes_on(self, until: float) -> bool:
-        return time.monotonic() < until and not self.is_over
+        return time.monotonic() < until and not self.over.is_set()
 
     async def _disturb(self, until: float) -> None:
         pause_s = random.Random(f"{self._seed} pauses").uniform
         while self._goes_on(until):
-            await asyncio.sleep(pause_s(0.5, 3))
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.over.wait(), pause_s(0.5, 3))
             if self._goes_on(until):
                 await self._faults.strike()
 
@@ -157,7 +158,10 @@ class Storm:
     async def _produce(self, queue: str, until: float) -> None:
         tasks, rng = self._app.queues[queue].tasks, self._randoms[queue]
         while self._goes_on(until):
-            if sum(job.startswith(queue) for job in self._accepted - self._ended) < _BACKLOG:
+            if (
+                sum(job.startswith(queue) for job in self._accepted - self._ended)
+                < _BACKLOGS[queue]
+            ):
                 task = tasks["work" if rng.random() < 0.8 else "grind"]
                 drafts = [self._draft(task, queue, rng) for _ in range(rng.randint(1, 20))]
                 await self._send(task, drafts)

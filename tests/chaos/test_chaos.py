@@ -14,7 +14,7 @@ import psutil
 from tests._support.command import ROOT
 from tests._support.eventually import eventually
 
-AGAIN = "./dev chaos --minutes 60 --seed 105 --workers 2"
+AGAIN = "./dev chaos --minutes 60 --seed 19 --workers 2"
 
 
 async def test_an_interrupted_run_waits_for_its_jobs_tells_and_cleans_up(tmp_path: Path) -> None:
@@ -29,13 +29,13 @@ async def test_an_interrupted_run_waits_for_its_jobs_tells_and_cleans_up(tmp_pat
     def accepted() -> int:
         return sum(len(path.read_bytes().split(b"\n")) for path in tmp_path.glob("*/accepted"))
 
-    await eventually(lambda: accepted() > 120)
+    await eventually(lambda: accepted() > 100)
     family = psutil.Process(chaos.pid).children(recursive=True)
     chaos.send_signal(signal.SIGINT)
     out, _ = await asyncio.wait_for(chaos.communicate(), 100)
     report = json.loads(out)
     assert (chaos.returncode, report["is_sound"], report["found"]) == (130, True, {})
-    assert report["total"]["accepted"] >= 120
+    assert report["total"]["accepted"] >= 100
     assert report["again"] == AGAIN
     assert accepted() == 0
     await eventually(lambda: not any(one.is_running() for one in family))
