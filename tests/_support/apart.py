@@ -15,7 +15,7 @@ from faena.errors import PayloadError
 
 app = Faena("apart")
 work = app.queue(
-    "work", concurrency=6, timeout="20s", retry=Retry.fixed("20ms", attempts=3, floor="0s")
+    "work", concurrency=6, timeout="60s", retry=Retry.fixed("20ms", attempts=3, floor="0s")
 )
 
 

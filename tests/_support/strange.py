@@ -107,7 +107,7 @@ _KINDS: dict[str, Any] = {
 KINDS = tuple(_KINDS)
 
 app = Faena("strange")
-work = app.queue("work", timeout="20s", retry=Retry.fixed("1h", attempts=3, jitter=0))
+work = app.queue("work", timeout="60s", retry=Retry.fixed("1h", attempts=3, jitter=0))
 
 
 def misbehave(kind: str) -> None:

@@ -139,7 +139,7 @@ async def test_jobs_move_while_the_broker_is_killed_again_and_again(
             await _persist(lambda shards=shards: queue.reshard(shards))
         await dying
         await eventually(lambda: is_settled(app))
-        await all_ended(app, within=30, completed=len(accepted))
+        await all_ended(app, completed=len(accepted))
         assert (await queue.shards()).shards == 4
         judge(crew, accepted, "tenant")
 

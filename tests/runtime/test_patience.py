@@ -196,11 +196,11 @@ async def test_taking_in_what_has_arrived_takes_no_time_beyond_the_patience(
     task = task_on(app)
     await task.enqueue()
     engine = (await app.runtime()).engine
+    engine.wire._call_timeout_s = 3600.0  # the silence that a call bears has no say
     server.pause()
-    began = asyncio.get_running_loop().time()
-    with app.patience("60ms"), pytest.raises(StoreUnavailable):
-        await engine.overview("q")  # as readers of several shards do, when one has stopped
-    assert asyncio.get_running_loop().time() - began < 2  # and not the silence of a call, 4 s
+    async with asyncio.timeout(60):
+        with app.patience("60ms"), pytest.raises(StoreUnavailable):
+            await engine.overview("q")  # as readers of several shards do, when one has stopped
 
 
 async def test_what_has_a_time_of_its_own_goes_by_that(server: Server) -> None:

@@ -116,7 +116,7 @@ async def test_a_handler_in_a_thread_may_use_the_portal(app: Faena) -> None:
 
     @queue.task
     def parent(number: int) -> int:
-        return app.sync.result(app.sync.enqueue(child, number).handle, timeout="10s") + 1
+        return app.sync.result(app.sync.enqueue(child, number).handle, timeout="60s") + 1
 
     @queue.task
     async def child(number: int) -> int:

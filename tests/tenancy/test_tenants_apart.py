@@ -16,7 +16,7 @@ from tests._support.eventually import eventually
 from tests._support.valkey import Server
 
 app = Faena("tenants-apart")
-calls = app.queue("calls", fair=True, timeout="20s")
+calls = app.queue("calls", fair=True, timeout="60s")
 
 
 @calls.task(run="process")

@@ -20,7 +20,7 @@ from tests._support.valkey import Server
 FAILS = "for i = 10, #ARGV do if ARGV[i] == 'bad' and ARGV[i + 2] ~= 'bury' then error('x') end end"
 
 shop = Faena("hooks")
-apart = shop.queue("apart", retry=Retry.never(), timeout="20s")
+apart = shop.queue("apart", retry=Retry.never(), timeout="60s")
 told: list[Death] = []
 
 
