@@ -55,7 +55,7 @@ class Producer:
             self._queue, self._app.queues[self._queue].options, options.tenant, None
         )
         frame = Frame(spec, options, self.task.handler.priority, place)
-        return frame.fill(msgspec.json.encode(work))
+        return frame.fill("", msgspec.json.encode(work))[1]
 
 
 @asynccontextmanager

@@ -28,7 +28,7 @@ from bench.script_meter import Figures, Meter
 from bench.script_redrive import measure_redrives
 from bench.server import running_server
 from faena.engine import Address, Engine, Wire
-from faena.engine.envelope import seal
+from faena.engine.envelope import Facts, seal
 from faena.engine.loader import Script
 from faena.engine.scripts import Settlement, Turn
 from faena.engine.settings import declaration
@@ -49,7 +49,8 @@ LOOP = Script(
     "#!lua name=bench_loop\n"
     "redis.register_function('bench_loop', function(_, args)\n"
     "local sum = 0 for i = 1, tonumber(args[1]) do sum = sum + i end return sum end)",
-    "",
+    source="",
+    sha="",
 )
 ROUNDS = 250_000
 MIXED = "all mixed"
@@ -94,7 +95,7 @@ class Load:
         return f"job{self._numbers:012d}"
 
     async def enqueue(self, size: int, delay_us: int = 0) -> None:
-        facts: dict[str, object] = {"delay": delay_us} if delay_us else {}
+        facts: Facts = {"delay": delay_us} if delay_us else {}
         spec = seal(random.choice((1, 5, 10, 20, 50)), facts, BODY)
         jobs = [(self._id(), spec) for _ in range(size)]
         await self._engine.enqueue(QUEUE, self._producer, self._calls(), jobs)
