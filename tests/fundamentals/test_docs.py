@@ -137,5 +137,12 @@ def anchors_of(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+def test_the_index_has_every_decision_by_its_title() -> None:
+    index = (ROOT / "docs" / "index.md").read_text("utf-8")
+    for page in (ROOT / "docs" / "decisions").glob("*.md"):
+        number, title = page.read_text("utf-8").split("\n", 1)[0][2:].split(". ", 1)
+        assert f"| [{number}](decisions/{page.name}) | {title} |" in index
+
+
 def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 150
