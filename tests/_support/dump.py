@@ -198,7 +198,7 @@ _FIELDS: dict[str, Any] = {
     "stats": int,
     "specs": bytes,
     "results": bytes,
-    "outbox": bytes,
+    "transfer_out": bytes,
     "marks": _mark,
     "tenants": _mark,
     "leases": _lease,

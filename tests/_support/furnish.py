@@ -75,7 +75,7 @@ async def furnish_shards(rig: Rig) -> None:
     await moving.decide(rig.queue, "publish", 0)
     await moving.decide(rig.queue, "finish", 1, f"{rig.queue}/@g")
     await moving.decide(rig.queue, "begin", 1, "shards 2", "ops")
-    assert await moving.lock(rig.queue, "steward")
+    assert await moving.lock(rig.queue, "relocator")
     assert await RedriveLock(DeskCalls(rig.engine), rig.queue, "redrive", owner="somebody").take()
     await rig.add("slow", lane="@e")
     await rig.turn(10)

@@ -68,7 +68,7 @@ class Morgue:
         """Retry jobs; a job `a` becomes `a2`, and that one `a22`."""
         pairs = [(job, f"{job}2") for job in jobs]
         _, reason, by = WHY
-        return await self.calls.revive(
+        return await self.calls.retry_as_new(
             self.rig.queue, (action, reason, by), HIGH, pairs, epoch=epoch
         )
 

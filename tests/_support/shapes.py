@@ -77,10 +77,10 @@ LEASE = "call0001"
 """What `furnish_all` gives every running job instead of its lease."""
 
 SHAPES: dict[str, list[Args]] = {
-    "admit": [[NOW, "in", 1, "@e", "@f"], [NOW, "out", 1, "@e"], [NOW, "early", 1, "@e"]],
+    "thaw": [[NOW, "in", 1, "@e", "@f"], [NOW, "out", 1, "@e"], [NOW, "early", 1, "@e"]],
     "alert": [[NOW + 3600 * SECOND, "dead_many", "1", "dead_old", "q/dead"]],
     "await": [["leader"]],
-    "burden": [[NOW, 1, 60_000_000, SOON, 3, SOON, 4]],
+    "quota": [[NOW, 1, 60_000_000, SOON, 3, SOON, 4]],
     "cancel": [[NOW, "ops", "leader", "running", "follower", "later", "behind", "throttled"]],
     "change": [
         [NOW, "c1", "change", "later", "", 3, "ops"],
@@ -95,7 +95,7 @@ SHAPES: dict[str, list[Args]] = {
         [NOW, "edit ops", "limits", "5/1000000", "tenant_limits", "", "soft", 5, "hard", 9],
         [NOW, "reset ops", "limits", ""],
     ],
-    "depart": [[NOW, 2, "@a", "@c"]],
+    "freeze_out": [[NOW, 2, "@a", "@c"]],
     "dismiss": [[NOW, "c2", "dismiss", "resolved", "manual", "why", "ana", "dead", "done"]],
     "enqueue": [
         [
@@ -124,8 +124,8 @@ SHAPES: dict[str, list[Args]] = {
         ),
         exchange(SOON, want=100),
     ],
-    "expect": [[NOW, 2, str(NOW), "@z", pack([b"", "claims:60000000@z", b"\0" * 24, 500, b""])]],
-    "export": [[NOW, "q/1", 10**9, 0, "stays", "next", "slow", "dead", "leader"]],
+    "freeze_in": [[NOW, 2, str(NOW), "@z", pack([b"", "claims:60000000@z", b"\0" * 24, 500, b""])]],
+    "transfer_out": [[NOW, "q/1", 10**9, 0, "stays", "next", "slow", "dead", "leader"]],
     "fire": [
         [NOW, "c3", "fire", 9, "nightly", NOW, "n9", SPECS[2], "a b", 2, "v", "w", "{}", NOW],
         [NOW, "c3", "fire", 9, "other", NOW, "n9", "010\n{}", "", 0, "", "w", "{}", ""],
@@ -144,17 +144,17 @@ SHAPES: dict[str, list[Args]] = {
         [NOW, "other", 5, "ops", "1"],
         [NOW, "pause", "release", ""],
     ],
-    "homes": [
+    "shards": [
         [NOW, "begin", 1, "shards 2", "ops"],
         [NOW, "publish", 1],
         [NOW, "finish", 1, "q/@g"],
         [NOW, "restore", 7, 2, "@a"],
     ],
     "idem": [["k", verb, "job", 60_000, b"1"] for verb in ("begin", "complete", "fail", "clear")],
-    "import": [[NOW, "q/2", 10**9, TRAVELLER]],
+    "transfer_in": [[NOW, "q/2", 10**9, TRAVELLER]],
     "note": [["running", LEASE, b"50", "a line", "another"]],
     "obliterate": [[50, "1", "1"], [50, "1", ""]],
-    "posted": [[NOW, "q", "99999999999999-0"], [NOW, "q", "1-1"]],
+    "relayed": [[NOW, "q", "99999999999999-0"], [NOW, "q", "1-1"]],
     "promote": [[NOW, "c4", "promote", "ops", "leader"]],
     "receive": [
         [NOW, "q", "q/1", "5-1", pack(["ended", "f", "live", "1", "completed", "live.1", b"1"])],
@@ -188,9 +188,9 @@ SHAPES: dict[str, list[Args]] = {
         [NOW, "c7", "remove", "ops", "leader", "dead", "done", "later", "behind", "running"]
     ],
     "renew": [[NOW, 30 * SECOND, "running", LEASE, "first", LEASE, "gone", "x"]],
-    "retry": [[NOW, "c5", "retry", "ops", "dead", "done", "cancelled"]],
+    "rerun": [[NOW, "c5", "retry", "ops", "dead", "done", "cancelled"]],
     "arrive": [[]],
-    "revive": [[NOW, "c6", "revive", "", "retry", "why", "ana", 5, "dead", "dead2"]],
+    "retry_as_new": [[NOW, "c6", "revive", "", "retry", "why", "ana", 5, "dead", "dead2"]],
     "schedule": [
         [NOW, "nightly", "v", "w", "{}", NOW, "ops"],
         [NOW, "nightly", "v", "w", "", "", ""],
@@ -200,7 +200,7 @@ SHAPES: dict[str, list[Args]] = {
     "tenant": [
         [NOW, "@a", 9, "ops", 60_000_000, "weight", 3, "limits", "5/1000000", "held_for", 9]
     ],
-    "vacate": [[NOW, 1]],
+    "retire": [[NOW, 1]],
 }
 
 

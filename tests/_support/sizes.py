@@ -68,7 +68,7 @@ def measure_python(path: Path, text: str) -> Iterator[Offender]:
 def measure_lua(path: Path, text: str) -> Iterator[Offender]:
     """A script, or a part of the library, and each function in it."""
     lines = text.splitlines()
-    if path.parent.name != "lib":
+    if "lib" not in path.parts:
         header = sum(1 for _ in takewhile(lambda line: line.startswith("--"), lines))
         yield from _measure_file(path, lines, LUA_SCRIPT + header)
     for number, line in enumerate(lines):

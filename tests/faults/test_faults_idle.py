@@ -20,7 +20,7 @@ from tests._support.valkey import Server
 SETTLED_S = 5.0  # what was measured of the last jobs is sent a second later
 WATCHED_S = 8.0
 HOMES = 3
-ONCE = {"BZPOPMIN": 2.0, "PING": 5.0, "agenda": 5.0, "HGETALL": 4.0, "overview": 4.0}
+ONCE = {"BZPOPMIN": 2.0, "PING": 5.0, "due": 5.0, "HGETALL": 4.0, "overview": 4.0}
 """Seconds between two commands of a kind. The last two ask where a queue lives, one queue after the
 other, the very last in a test of its own."""
 EACH = {"exchange": 5.0, "desk_stats": 60.0, "HGETALL": 60.0, "redrives": 48.0}

@@ -30,7 +30,7 @@ QUEUE = "q"
 OWN = ("@a", "@b")
 HOMES = (QUEUE, "q/1", "q/2", "q/3", *(own_shard(QUEUE, lane) for lane in OWN))
 REPLACING = ("debounce", "last")
-LEFT_BY_MOVES = ("moves", "outbox", "late")
+LEFT_BY_MOVES = ("moves", "transfer_out", "late")
 
 
 READ_BATCH = Lua(
@@ -350,8 +350,8 @@ async def _read_all(wire: Wire, reply: list[Any]) -> dict[str, Dump]:
         rows.setdefault(QUEUE + shard.decode(), []).append([short, *rest])
     dumps = {shard: read_dump(found) for shard, found in rows.items()}
     for taken in dumps.values():
-        for to, packed in taken.get("outbox", {}).items():
+        for to, packed in taken.get("transfer_out", {}).items():
             number, _, batch = packed.partition(b" ")
             jobs = await wire.run(READ_BATCH, [QUEUE], [batch], patience_s=60)
-            taken["outbox"][to] = int(number), [(a.decode(), b.decode()) for a, b in jobs]
+            taken["transfer_out"][to] = int(number), [(a.decode(), b.decode()) for a, b in jobs]
     return dumps

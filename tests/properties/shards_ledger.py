@@ -51,7 +51,7 @@ class View:
     def __init__(self, queue: str, now: int, shards: Mapping[str, Mapping[str, Any]]) -> None:
         self.now = now
         self.shards = {name: Sight(now, keys) for name, keys in shards.items()}
-        self.table: Table = read_table(shards.get(queue, {}).get("homes", {}))
+        self.table: Table = read_table(shards.get(queue, {}).get("shards", {}))
 
     def jobs(self) -> Iterator[tuple[str, Seen]]:
         for shard, sight in self.shards.items():
@@ -61,9 +61,9 @@ class View:
     def travelling(self) -> Iterator[tuple[str, str, str]]:
         """(id, state, where to) of jobs that are in an outbox and have not arrived."""
         for shard, sight in self.shards.items():
-            for to, (number, jobs) in sight.hash("outbox").items():
+            for to, (number, jobs) in sight.hash("transfer_out").items():
                 target = self.shards.get(to)
-                if number > int(target.hash("inbox").get(shard, 0) if target else 0):
+                if number > int(target.hash("transfer_in").get(shard, 0) if target else 0):
                     yield from ((job, state, to) for job, state in jobs)
 
     def live(self) -> set[str]:

@@ -88,7 +88,7 @@ class DeskMachine(LanesMachine):
     def run_dead_again(self, data: st.DataObject, fault: Fault) -> None:
         """Under its own id only what is pending: no decision is taken back."""
         decided = self.decided()
-        self.driver.ask("retry", fault, self.some(data))
+        self.driver.ask("rerun", fault, self.some(data))
         assert self.decided() == decided
 
     def decided(self) -> dict[str, Any]:

@@ -31,7 +31,7 @@ FIELDS = [
 ]
 WRITERS = [name for name in loader.names() if "no-writes" not in loader.load(name).source[:40]]
 ELSEWHERE = {
-    *("alert", "dismiss", "flow", "group", "idem", "note", "posted", "receive", "redrives"),
+    *("alert", "dismiss", "flow", "group", "idem", "note", "relayed", "receive", "redrives"),
     *("renew", "schedule", "spend"),
 }
 """Those that write, and have nothing to do with jobs that wait."""

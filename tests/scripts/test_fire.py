@@ -193,7 +193,7 @@ async def test_a_shard_that_is_given_up_remembers_for_a_day(rig: Rig) -> None:
     lease = await rig.claim()
     await rig.turn(0, ("s@1", lease, Completed()))
     await rig.engine.ask("configure", "q", ["declare", "epoch", "3"])
-    assert await rig.engine.ask("vacate", "q", [3]) == b"OK"
+    assert await rig.engine.ask("retire", "q", [3]) == b"OK"
     taken = await rig.dump()
     assert taken["fired"] == {"s": str(T0)}
     assert "fired" in taken.mortal

@@ -25,7 +25,7 @@ def node(rig: Rig, number: int, waits: int, *kin: object) -> list[object]:
 
 
 async def pending_sends(rig: Rig) -> list[str]:
-    return [name for name, _ in (await rig.dump()).get("errands", [])]
+    return [name for name, _ in (await rig.dump()).get("pending_sends", [])]
 
 
 async def test_nothing_is_sent_before_the_start_and_only_roots_with_it(

@@ -23,7 +23,7 @@ async def read_all(rig: Rig, mail: FlowCalls) -> None:
 
 
 async def pending_sends(rig: Rig) -> list[str]:
-    return [name for name, _ in (await rig.dump()).get("errands", [])]
+    return [name for name, _ in (await rig.dump()).get("pending_sends", [])]
 
 
 async def test_a_group_without_members_calls_back_when_it_is_sealed(

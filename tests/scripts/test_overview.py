@@ -45,7 +45,7 @@ async def test_dead_jobs_that_somebody_has_dealt_with_are_counted_apart(rig: Rig
     calls, decision = DeskCalls(rig.engine), Decision("discard", "", "ana")
     await calls.dismiss("q", "discarded", decision, ["a"])
     await calls.dismiss("q", "resolved", decision, ["b"])
-    await calls.revive("q", decision, 10, [("c", "e")], epoch=0)
+    await calls.retry_as_new("q", decision, 10, [("c", "e")], epoch=0)
     reply = await rig.engine.overview("q")
     assert (pairs(reply[1])["dead"], pairs(reply[1])["ready"]) == (1, 1)
     assert pairs(reply[7]) == {"retried": 1, "discarded": 1, "resolved": 1}

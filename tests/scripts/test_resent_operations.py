@@ -1,4 +1,4 @@
-"""retry.lua, promote.lua, change.lua and remove.lua, sent again because their reply was lost.
+"""rerun.lua, promote.lua, change.lua and remove.lua, sent again because their reply was lost.
 
 Between the two the job may have run: the second must not make it run once more.
 """

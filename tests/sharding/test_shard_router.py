@@ -21,7 +21,7 @@ def _run_now(coroutine: Coroutine[Any, Any, None]) -> None:
 
 async def test_who_hears_of_a_look_after_the_end_begins_no_work(rig: Rig) -> None:
     moving = ("epoch", 2, "shards", 2, "before", 1, "phase", "moving", "change", "shards 2")
-    await rig.engine.command("HSET", "q", "homes", *moving)
+    await rig.engine.command("HSET", "q", "shards", *moving)
     routers = Routers(rig.engine, {"q": QueueOptions(fair=True)})
     serving = asyncio.create_task(routers.of("q").serving())
     await asyncio.sleep(0)

@@ -129,13 +129,13 @@ async def test_letters_are_read_beside_one_that_nobody_can_read(rig: Rig) -> Non
     await mail.open_group("q", "g", {})
     for job in ("a", "b"):
         await rig.run(job, Completed(), tells="g:q:g:")
-        await rig.engine.command("XADD", "q", "letters:q", "*", "is", b"\xc1garbage")
-    await rig.engine.command("ZADD", "q", "errands", 1, "nonsense")
+        await rig.engine.command("XADD", "q", "messages:q", "*", "is", b"\xc1garbage")
+    await rig.engine.command("ZADD", "q", "pending_sends", 1, "nonsense")
     await Relay(rig.engine, Client(rig.engine, Routers(rig.engine, {}))).carry("q")
     assert (await mail.group("q", "g"))["completed"] == b"2"
     dumped = await rig.dump()
-    assert dumped["letters:q"] == []
-    assert "errands" not in dumped
+    assert dumped["messages:q"] == []
+    assert "pending_sends" not in dumped
 
 
 async def test_a_turn_that_was_settled_apart_tells_of_lost_leases_and_claims_what_it_wanted(

@@ -189,7 +189,7 @@ class Desk:
             calls: DeskCalls, shard: str, epoch: int, ids: Sequence[str]
         ) -> list[Dealt]:
             jobs = list(zip(ids, self._queues.new_ids(len(ids)), strict=True))
-            answers = await calls.revive(shard, decision, Priority.HIGH, jobs, epoch=epoch)
+            answers = await calls.retry_as_new(shard, decision, Priority.HIGH, jobs, epoch=epoch)
             return [
                 Dealt(job, new_id) if answer == "OK" else Dealt(job, refused=answer)
                 for (job, new_id), answer in zip(jobs, answers, strict=True)

@@ -211,7 +211,7 @@ class Engine:  # size: one short method for each operation of the broker
 
     async def retry(self, queue: str, ids: Sequence[str]) -> list[str]:
         """For each: ready, or what forbids it (a state, or a word of the desk), or unknown."""
-        return await self._once_each("retry", queue, ids)
+        return await self._once_each("rerun", queue, ids)
 
     async def promote(self, queue: str, ids: Sequence[str]) -> list[str]:
         """For each: promoted, or the state that forbids it, or unknown."""

@@ -138,7 +138,7 @@ class DeskCalls:
         packed = await self.engine.command("HMGET", shard, "desk", *ids) if ids else []
         return {job: read_record(one) for job, one in zip(ids, packed, strict=True) if one}
 
-    async def revive(
+    async def retry_as_new(
         self,
         shard: str,
         decision: Decision,
@@ -152,8 +152,8 @@ class DeskCalls:
         Raises ShardsChanged, with nothing changed, when the shards are of another epoch.
         """
         flat = [part for pair in jobs for part in pair]
-        args = [*_once("revive"), epoch or "", *decision, int(priority), *flat]
-        return texts(await self.engine.ask_declared("revive", shard, args))
+        args = [*_once("retry_as_new"), epoch or "", *decision, int(priority), *flat]
+        return texts(await self.engine.ask_declared("retry_as_new", shard, args))
 
     async def dismiss(
         self, shard: str, status: str, decision: Decision, ids: Sequence[str]

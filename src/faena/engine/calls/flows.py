@@ -62,12 +62,12 @@ class FlowCalls:
 
     async def addressees(self, shard: str) -> list[str]:
         """The queues that messages of a shard wait for."""
-        return texts(await self._engine.command("SMEMBERS", shard, "addressees"))
+        return texts(await self._engine.command("SMEMBERS", shard, "recipients"))
 
     async def messages(self, shard: str, to: str) -> list[Message]:
         """The oldest messages of a shard to a queue."""
         found = await self._engine.command(
-            "XRANGE", shard, f"letters:{to}", "-", "+", "COUNT", MESSAGES
+            "XRANGE", shard, f"messages:{to}", "-", "+", "COUNT", MESSAGES
         )
         return [Message(number.decode(), fields[1]) for number, fields in found]
 
@@ -78,13 +78,13 @@ class FlowCalls:
 
     async def delivered(self, shard: str, to: str, last: str) -> int:
         """Strike off what has arrived; how many messages are left."""
-        return int(await self._engine.ask("posted", shard, [to, last]))
+        return int(await self._engine.ask("relayed", shard, [to, last]))
 
     # -- pending sends --------------------------------------------------------------------------
 
     async def pending_sends(self, queue: str, start: int) -> tuple[int, list[PendingSend]]:
         """The server's instant, and what is to be done, from a place in the list on."""
-        now, *found = await self._engine.ask("errands", queue, [start, MESSAGES])
+        now, *found = await self._engine.ask("pending_sends", queue, [start, MESSAGES])
         return int(now), [
             PendingSend(name.decode(), to.decode(), job.decode(), made, inputs)
             for name, to, job, made, inputs in found
@@ -93,13 +93,13 @@ class FlowCalls:
     async def done(self, queue: str, names: Sequence[str]) -> None:
         """Strike off pending sends."""
         if names:
-            await self._engine.command("ZREM", queue, "errands", *names)
+            await self._engine.command("ZREM", queue, "pending_sends", *names)
 
     async def has_outbox(self, shard: str) -> bool:
         """Whether anything waits to be carried."""
         return bool(
-            await self._engine.command("SCARD", shard, "addressees")
-            or await self._engine.command("ZCARD", shard, "errands")
+            await self._engine.command("SCARD", shard, "recipients")
+            or await self._engine.command("ZCARD", shard, "pending_sends")
         )
 
     # -- flows ----------------------------------------------------------------------------------

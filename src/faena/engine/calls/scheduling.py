@@ -74,14 +74,14 @@ class Fired(NamedTuple):
 async def read_due(engine: Engine, queue: str, declared: Sequence[str], skip: int = 0) -> Due:
     """What is due now, but for the first so many; and which declared schedules are not there."""
     args = ["due", skip, MOST, *declared]
-    now, next_at, found, missing = await engine.ask("agenda", queue, args)
+    now, next_at, found, missing = await engine.ask("due", queue, args)
     rows = [_stored(*found[i : i + 3]) for i in range(0, len(found), 3)]
     return Due(int(now), _instant(next_at), rows, texts(missing))
 
 
 async def read(engine: Engine, queue: str, names: Sequence[str]) -> tuple[int, dict[str, Stored]]:
     """The server's instant, and those of the named schedules that there are."""
-    now, *rows = await engine.ask("agenda", queue, ["read", *names])
+    now, *rows = await engine.ask("due", queue, ["read", *names])
     found = {
         name: _stored(name.encode(), rows[2 * i + 1], rows[2 * i])
         for i, name in enumerate(names)

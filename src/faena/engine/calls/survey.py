@@ -138,7 +138,7 @@ class Survey:
         """Of each that is due, whether it has a record; what is due no more counts as well."""
         keys = [self._key.prefix]
         reply = await self._wire.run(
-            load("agenda"), keys, ["", "read", *names], patience_s=self._patience_s
+            load("due"), keys, ["", "read", *names], patience_s=self._patience_s
         )
         rows = zip(names, reply[1::2], reply[2::2], strict=True)
         return {name: bool(record) or not due for name, record, due in rows}

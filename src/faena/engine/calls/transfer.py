@@ -60,12 +60,12 @@ class TransferCalls:
 
     async def table(self, queue: str) -> dict[str, str]:
         """Everything the first shard says of the shards."""
-        reply = await self._engine.command("HGETALL", queue, "homes")
+        reply = await self._engine.command("HGETALL", queue, "shards")
         return {name: value.decode() for name, value in pairs(reply).items()}
 
     async def decide(self, queue: str, verb: str, epoch: int, *args: str) -> bool:
         """Begin, publish or finish a change; False when somebody was faster."""
-        reply = await self._engine.ask("homes", queue, [verb, epoch, *args])
+        reply = await self._engine.ask("shards", queue, [verb, epoch, *args])
         return reply[:1] != [b"STALE"]
 
     async def left(self, queue: str) -> list[str]:
@@ -75,16 +75,16 @@ class TransferCalls:
     async def lock(self, queue: str, owner: str) -> bool:
         """Be the one who moves; others may take over when it has not been said for 10 s."""
         command = self._engine.command
-        if await command("SET", queue, "steward", owner, "NX", "PX", _LOCK_MS) is not None:
+        if await command("SET", queue, "relocator", owner, "NX", "PX", _LOCK_MS) is not None:
             return True
-        if await command("GET", queue, "steward") != owner.encode():
+        if await command("GET", queue, "relocator") != owner.encode():
             return False
-        return await command("PEXPIRE", queue, "steward", _LOCK_MS) == 1
+        return await command("PEXPIRE", queue, "relocator", _LOCK_MS) == 1
 
     async def unlock(self, queue: str, owner: str) -> None:
         """Let somebody else move."""
-        if await self._engine.command("GET", queue, "steward") == owner.encode():
-            await self._engine.command("DEL", queue, "steward")
+        if await self._engine.command("GET", queue, "relocator") == owner.encode():
+            await self._engine.command("DEL", queue, "relocator")
 
     async def server(self, shard: str) -> bytes:
         """Which run of which server has a shard. A cursor of one means nothing to another."""
@@ -115,7 +115,7 @@ class TransferCalls:
     ) -> None:
         """Have a shard count claims that others have made."""
         flat = [part for one in claims for part in one]
-        _check_fresh(await self._engine.ask("burden", shard, [epoch, per_us, *flat]))
+        _check_fresh(await self._engine.ask("quota", shard, [epoch, per_us, *flat]))
 
     # -- lanes ----------------------------------------------------------------------------------
 
@@ -123,7 +123,7 @@ class TransferCalls:
         self, shard: str, epoch: int, lanes: Sequence[str]
     ) -> tuple[str, list[bytes]]:
         """Serve lanes no more; the last stamp and what was decided for each of them."""
-        stamp, *snapshots = await self._engine.ask("depart", shard, [epoch, *lanes])
+        stamp, *snapshots = await self._engine.ask("freeze_out", shard, [epoch, *lanes])
         _check_fresh(stamp)
         return stamp.decode(), snapshots
 
@@ -132,7 +132,7 @@ class TransferCalls:
     ) -> None:
         """Let lanes wait here until they are admitted."""
         flat = [part for pair in lanes.items() for part in pair]
-        _check_fresh(await self._engine.ask("expect", shard, [epoch, stamp, *flat]))
+        _check_fresh(await self._engine.ask("freeze_in", shard, [epoch, stamp, *flat]))
 
     async def seal(self, shard: str, epoch: int) -> None:
         """Let no further lane move for this epoch."""
@@ -144,7 +144,7 @@ class TransferCalls:
         Those that come `early`, while jobs of theirs run elsewhere, are served unless an order or a
         maximum forbids it. Returns those that are still there.
         """
-        return texts(await self._engine.ask("admit", shard, [why, epoch, *lanes]))
+        return texts(await self._engine.ask("thaw", shard, [why, epoch, *lanes]))
 
     # -- jobs -----------------------------------------------------------------------------------
 
@@ -152,7 +152,7 @@ class TransferCalls:
         """Every job with its lane, or those of one lane; one that is there all the time is told."""
         cursor = "0"
         while True:
-            cursor, *flat = texts(await self._engine.ask("roll", shard, [cursor, _SCAN, lane]))
+            cursor, *flat = texts(await self._engine.ask("scan", shard, [cursor, _SCAN, lane]))
             if flat:
                 yield list(zip(flat[::2], flat[1::2], strict=True))
             if cursor == "0":
@@ -163,22 +163,22 @@ class TransferCalls:
     ) -> Batch:
         """The batch that is on its way, after that of number `arrived`."""
         args = [to, arrived, epoch, *ids]
-        number, jobs, looked = await self._engine.ask("export", shard, args)
+        number, jobs, looked = await self._engine.ask("transfer_out", shard, args)
         _check_fresh(number)
         return Batch(number, jobs, looked)
 
     async def under_way(self, shard: str) -> list[str]:
         """The shards to which batches are on their way, or were when somebody last looked."""
-        return texts(await self._engine.command("HKEYS", shard, "outbox"))
+        return texts(await self._engine.command("HKEYS", shard, "transfer_out"))
 
     async def take_in(self, shard: str, source: str, batch: Batch) -> int:
         """Have a batch arrive, once; how many jobs came."""
         args = [source, batch.number, batch.jobs]
-        return int((await self._engine.ask_declared("import", shard, args))[0])
+        return int((await self._engine.ask_declared("transfer_in", shard, args))[0])
 
     async def retire(self, shard: str, epoch: int) -> bool:
         """Give up a shard that a change has emptied; False when it is in use again."""
-        return bool(await self._engine.ask("vacate", shard, [epoch]) == b"OK")
+        return bool(await self._engine.ask("retire", shard, [epoch]) == b"OK")
 
     async def known(
         self, shard: str, to: str, wanted: Sequence[tuple[str, str, str]]

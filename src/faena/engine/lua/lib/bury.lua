@@ -2,7 +2,7 @@
 -- A worker sends a note with the job that it buries: 1 task · 2 tenant · 3 error's name · 4 code ·
 -- 5 fingerprint · 6 message, as a sample of its kind · 7 after how long to retry by itself (0: never) ·
 -- 8 how often at most. Of one that is buried here, or without a note, the spec and the error tell.
---@include read, key, fact, shelf, finish, redrive_record
+--@include read, key, fact, dead_index, finish, redrive_record
 --@exports split_note, told_by, bury
 local READ_AT_MOST = 16384   -- bytes of a spec that are looked through for its task, tenant and key
 
@@ -89,6 +89,6 @@ local function bury(ids, notes, marks, conf, now)
   for print, note in pairs(samples) do
     call('HSETNX', key('desk_samples'), print, cmsgpack.pack({ note[3], note[4], note[6] }))
   end
-  shelve(records, instants)
+  add_to_index(records, instants)
   return records
 end

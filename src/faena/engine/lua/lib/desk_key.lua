@@ -1,6 +1,6 @@
---- The shelves of the dead-letter desk.
+--- The indexes of the dead-letter desk.
 --@include key
---@exports shelf
-local function shelf(name)
+--@exports index_key
+local function index_key(name)
   return key('desk:' .. name)
 end

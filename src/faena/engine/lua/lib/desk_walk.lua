@@ -1,6 +1,6 @@
 --- Going through the desk in order of death, from a place that may not be there any more.
 -- A filter: `status`, `task`, `tenant`, `error`, `print`, each '' for any.
---@include key, shelf, rank, desk_key
+--@include key, dead_index, rank, desk_key
 --@exports walk
 local FILTERS = { 'status', 'task', 'tenant', 'error', 'print' }
 
@@ -9,7 +9,7 @@ local function smallest(filter)
   local best, size = key('dead'), call('ZCARD', key('dead'))
   for _, name in ipairs(FILTERS) do
     local value = filter[name] or ''
-    local set = shelf(name .. ':' .. value)
+    local set = index_key(name .. ':' .. value)
     local number = value ~= '' and call('ZCARD', set) or size
     if number < size then
       best, size = set, number

@@ -3,7 +3,7 @@
 -- XADD with NOMKSTREAM leaves the job, or says that there is no door. Scripts take in what was left before they
 -- do anything else, so nobody else sees the difference; see arrive.lua.
 -- It is open where every job is taken in, whatever waits already, and where no lane has ever moved: whoever has
--- not heard of a bound, or of new homes, finds it closed.
+-- not heard of a bound, or of new shards, finds it closed.
 --@include key
 --@exports open_door, close_door
 local function open_door(conf)

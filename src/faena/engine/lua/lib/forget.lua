@@ -1,5 +1,5 @@
 --- Remove jobs with whatever they own: spec, result, mark, info, unique claim, waiters' entry.
--- The set of their state is the caller's to clear. Those that are `leaving` live on in another home.
+-- The set of their state is the caller's to clear. Those that are `leaving` live on in another shard.
 --@include read, key, mark, waiter, forget_marked
 --@exports forget
 local function forget(ids, leaving)

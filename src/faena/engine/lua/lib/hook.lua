@@ -1,7 +1,7 @@
 --- Jobs that are made because another has died, or has failed an attempt: the hooks of its task.
 -- A hook is made by the very call that ends the attempt, so there is one for each end, whoever decided it.
 -- Nothing can refuse it: it is not asked for back-pressure, has no chain, and goes into the lane of its job
--- unless that is on its way to another home, where it would be left behind.
+-- unless that is on its way to another shard, where it would be left behind.
 --@include read, key, fact, score, place, tally, wake, bury, lane
 --@exports add_hooks
 local function member(name, value)

@@ -4,7 +4,7 @@
 --   ring          lanes that may be served, by the virtual instant of their next turn
 --   parked        lanes with ready jobs that may not be served, by the instant to look again
 --   debts         lanes outside the ring, by the virtual instant before which they get no turn
---   moves         lanes on their way to or from another home: they are not served, see moves.lua
+--   moves         lanes on their way to or from another shard: they are not served, see moves.lua
 -- Serving a lane brings virtual time to the lane's turn and sets its next one cost/weight later. One
 -- that comes back enters at the present or at its debt: idling earns nothing, leaving clears nothing.
 -- `laned` in the clock counts the ready jobs that stand in lanes.

@@ -1,15 +1,15 @@
---- Lanes on their way from one home of a queue to another.
+--- Lanes on their way from one shard of a queue to another.
 --   moves     lane -> "out <epoch>" where it leaves, "in <epoch>" where it arrives: it is served at
 --             neither until all its jobs have come
---   outbox    home -> packed number and jobs that were sent there and are not known to have arrived
---   inbox     home -> the number of the last batch that came from there
+--   transfer_out    shard -> packed number and jobs that were sent there and are not known to have arrived
+--   transfer_in     shard -> the number of the last batch that came from there
 --   late      job -> its lane, of those that must leave and could not, because they ran
 -- `moving` in the clock counts the lanes in `moves`; `sealed` is the epoch from which on no lane may
 -- begin to move for an older one: somebody who was asleep must not start a move anew.
 --@include key, lane, share, clock
 --@exports is_sealed, bar, unbar
 local function is_sealed(epoch)
-  local known = call('HMGET', key('conf'), 'epoch', 'vacated')
+  local known = call('HMGET', key('conf'), 'epoch', 'retired')
   return tonumber(call('HGET', key('clock'), 'sealed') or 0) >= tonumber(epoch)
     or tonumber(known[1] or 0) > tonumber(epoch) or tonumber(known[2] or 0) >= tonumber(epoch)
 end

@@ -1,12 +1,12 @@
 --- Retention by age, count and bytes, in slices: whatever is left over waits for the next call.
---@include read, key, forget, bytes, weigh, shelf
+--@include read, key, forget, bytes, weigh, dead_index
 --@exports drop, prune
 local function drop(state, ids, conf)
   if conf[state .. '_bytes'] then
     weigh_out(state, ids)
   end
   if state == 'dead' then
-    unshelve(ids)
+    remove_from_index(ids)
   end
   call('ZREM', key(state), unpack(ids))
   forget(ids)

@@ -2,8 +2,8 @@
 --   mark.w   whom they tell: `kind:queue:id:name`, where kind is f(low) or g(roup)
 --   mark.t   what was told last; a job that is run again after its end tells only what has changed
 --   mark.o   the first job of a line of retries, whose end it is
--- Members of a group are counted, one letter a call; of a node its flow hears the result as well.
---@include key, mark, letter
+-- Members of a group are counted, one message a call; of a node its flow hears the result as well.
+--@include key, mark, message
 --@exports report
 local SENT_TTL_S = 300   -- a job that was sent by a program which has slept must not come again
 
@@ -18,7 +18,7 @@ local function node_ended(kind, to, flow, name, state, id, mark, result)
   local job = mark.o or id
   call('SET', key('sent:' .. job), state, 'EX', SENT_TTL_S)
   local words = state == 'completed' and (result or '') or last_error(id)
-  write_letter(to, { 'ended', kind, flow, name, state, job, words })
+  write_message(to, { 'ended', kind, flow, name, state, job, words })
 end
 
 local function count_member(groups, mark, state)
@@ -61,7 +61,7 @@ local function report(state, ids, marks, results)
   end
   for w, changes in pairs(groups) do
     local to, which = string.match(w, '^%w:([^:]+):([^:]+):')
-    write_letter(to, { 'counted', which, changes })
+    write_message(to, { 'counted', which, changes })
   end
   save_marks(told, marks)
 end

@@ -43,7 +43,7 @@ local function end_walk()
   return false
 end
 
---- A lane that moves to another home takes nobody in.
+--- A lane that moves to another shard takes nobody in.
 local function is_common_moving()
   return clock_of('moving') > 0 and call('HEXISTS', key('moves'), COMMON) == 1
 end

@@ -1,6 +1,6 @@
 --- What a call did, told once for the whole batch: minute counters and one event.
 --@include read, key
---@exports count, tell_of, tell, is_first_home, tell_one, flush_tally
+--@exports count, tell_of, tell, is_first_shard, tell_one, flush_tally
 --@state tally = {}   -- counter -> number
 --@state told = {}   -- event field, ids, event field, ids, …
 local STATS_TTL_S = 30 * 86400
@@ -28,8 +28,8 @@ local function tell(name, ids)
   end
 end
 
---- Where something is done at every home of a queue, the first one tells of it.
-local function is_first_home()
+--- Where something is done at every shard of a queue, the first one tells of it.
+local function is_first_shard()
   return not string.find(key(''), '{[^}]*/')
 end
 

@@ -1,0 +1,33 @@
+--- Deal with dead jobs otherwise than by a retry: they stay until retention ends.
+-- states   none
+-- keys     desk hash · desk: zsets
+-- args     now · caller (of this call only) · call · status discarded|resolved · action · reason · by · id …
+-- returns  for each: OK | the status that forbids it | the state of a job that is not dead | unknown
+-- refuses  UNCONFIGURED
+--@flags allow-oom
+--@include now, conf, replay, state, tally, dead_index
+local now, status, conf = now_us(ARGV[1]), ARGV[4], conf_now()
+local answered = replayed(ARGV[2], ARGV[3])
+if answered then
+  return cmsgpack.unpack(answered)
+elseif not conf.version then
+  return { 'UNCONFIGURED' }
+end
+local answers, done, ids = {}, {}, { unpack(ARGV, 8) }
+local records = records_of(ids)
+for _, id in ipairs(ids) do
+  local record = records[id]
+  if not record then
+    answers[#answers + 1] = state_of(id) or 'unknown'
+  elseif record.s ~= 'pending' then
+    answers[#answers + 1] = record.s
+  else
+    record.s, record.r = status, { ARGV[5], ARGV[6], ARGV[7], now }
+    done[#done + 1], answers[#answers + 1] = id, 'OK'
+  end
+end
+close_records(done, records, status)
+remember(ARGV[2], ARGV[3], cmsgpack.pack(answers), ONCE_TTL_S)
+tell('dead_' .. status, done)
+flush_tally(now, conf.events_kept, '', ARGV[7])
+return answers

@@ -1,0 +1,81 @@
+--- Run finished jobs again, with fresh attempts and at their own priority.
+-- states   rerun     completed | dead | cancelled -> ready | blocked : the same job runs again
+-- keys     dead, cancelled, completed, ready zsets · results, marks, desk hashes
+-- args     now · caller (of this call only) · call · by (or empty) · id …
+-- returns  for each: ready (also when it was before) | blocked (in its chain) | the state that forbids
+--          it | resolved, discarded or `retried <new id>` (decided at the dead-letter desk) | unknown
+-- refuses  UNCONFIGURED
+--@arrivals
+--@include now, conf, replay, state, score, mark, wake, tally, weigh, place, dead_index, fact, key, lane
+local now, conf = now_us(ARGV[1]), conf_now()
+local answered = replayed(ARGV[2], ARGV[3])
+if answered then
+  return cmsgpack.unpack(answered)
+elseif not conf.version then
+  return { 'UNCONFIGURED' }
+end
+local answers, retried = {}, {}
+
+--- What stays with a job: errors and log, changed priority, where it comes from, whom it tells.
+local KEPT = { 'i', 'p', 'o', 'b', 'x', 'w', 't' }
+
+--- What was decided of a dead job, or nil: whoever runs it again would take back another's word.
+local function decided(id)
+  local record = records_of({ id })[id]
+  if not record or record.s == 'pending' then
+    return nil
+  end
+  return record.s == 'retried' and 'retried ' .. record.to or record.s
+end
+
+--- Attempts, losses and claims are new.
+local function renew_mark(id, mark)
+  local kept = {}
+  for _, name in ipairs(KEPT) do
+    kept[name] = mark and mark[name]
+  end
+  if next(kept) then
+    save_mark(id, kept)
+  elseif mark then
+    call('HDEL', key('marks'), id)
+  end
+end
+
+local function start_over(id, state)
+  local mark, spec = marks_of({ id })[id], call('HGET', key('specs'), id)
+  if conf[state .. '_bytes'] then
+    weigh_out(state, { id })
+  end
+  if state == 'dead' then
+    remove_from_index({ id })
+  end
+  call('ZREM', key(state), id)
+  call('HDEL', key('results'), id)
+  renew_mark(id, mark)
+  local lane, chain = lane_in(spec)
+  if lane then
+    count_lane(lane, 1, 0)
+  end
+  local score = chain and fresh_stamp(now) or score_of(conf, now, priority_of(spec, mark), 0)
+  place({ { id = id, score = score, lane = lane, chain = chain } })
+end
+
+for i = 5, #ARGV do
+  local id = ARGV[i]
+  local state = state_of(id)
+  local forbids = state == 'dead' and decided(id)
+  if is_finished(state) and not forbids then
+    start_over(id, state)
+    retried[#retried + 1] = id
+    state = state_of(id)
+  end
+  answers[#answers + 1] = forbids or state or 'unknown'
+end
+if #retried > 0 then
+  arm_wake()
+  remember(ARGV[2], ARGV[3], cmsgpack.pack(answers), ONCE_TTL_S)
+end
+tell('redriven', retried)
+flush_lanes()
+flush_tally(now, conf.events_kept, '', ARGV[4])
+return answers

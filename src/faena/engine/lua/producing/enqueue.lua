@@ -1,0 +1,77 @@
+--- Take in 1..1000 jobs.
+-- states   enqueue   none -> ready | delayed | blocked : at once, later, or behind others in an order
+--          replace   ready | delayed | blocked -> none : a job with the same unique claim takes its place
+--          unblock   blocked -> ready : what it waited for is over
+-- keys     specs hash · ready, delayed, blocked zsets · unique strings · wake zset · events stream
+-- args     now · caller · call · epoch of the shards ('' for the first) · (id · spec) …
+-- returns  now, then for each item that is not plainly created: number, code, detail, detail
+--          DUPLICATE id state · CONFLICT id state · OVERLOADED retry_us depth · SLOWED delay_us depth
+--          · the same two of its tenant, TENANT_… · REPLACED id state · LATE now
+--          · MEMBER id state, a DUPLICATE that tells the same group
+-- refuses  UNCONFIGURED · OVERTAKEN · MOVED (the shards have changed since that epoch)
+-- A spec begins with its envelope: three digits of priority, then ` name=value` facts (lane, chain,
+-- delay or at, expires or lasts, digest, unique, mode, ttl, tells, by), then a newline. What follows is the producer's and is never read here.
+--@sure
+--@arrivals
+--@include now, check, conf, replay, tally, intake, answer_known, take_in_unique, pending_send, lone, door, wake, fact, key
+--@include lane
+local now, caller, id_of_call = now_us(ARGV[1]), ARGV[2], ARGV[3]
+if #ARGV == 6 and string.byte(ARGV[6], 4) == 10 then
+  local answers, conf = take_in_lone(ARGV[5], ARGV[6], caller, id_of_call, ARGV[4], now)
+  if answers then
+    arm_wake()
+    if ARGV[1] == '' then
+      open_door(conf)   -- by the server's clock alone: what is left there has no other
+    end
+    return answers
+  end
+end
+local answered, overtaken = replayed(caller, id_of_call)
+if answered then
+  return cmsgpack.unpack(answered)
+elseif overtaken then
+  return { 'OVERTAKEN' }
+end
+local conf = conf_now()
+if conf.epoch and conf.epoch > (tonumber(ARGV[4]) or 0) then
+  return { 'MOVED' }   -- also where this shard was given up: it must not be declared anew
+elseif not conf.version then
+  return { 'UNCONFIGURED' }
+end
+
+local number, ids, is_bounded = (#ARGV - 4) / 2, {}, conf.soft or conf.hard
+check(caller and id_of_call and number % 1 == 0 and number >= 1 and number <= 5000, 'jobs')
+for i = 1, number do
+  ids[i] = ARGV[2 * i + 3]
+end
+local known = call('HMGET', key('specs'), unpack(ids))
+local intake, NONE = new_intake(conf, now), {}
+intake.judge = judge_specs
+for i = 1, number do
+  local id, spec = ids[i], ARGV[2 * i + 4]
+  local before = known[i] or intake.seen[id]
+  if before then
+    answer_known(intake, i, id, spec, before)
+  else
+    local facts = string.byte(spec, 4) ~= 10 and facts_in(spec) or NONE
+    local is_refused
+    if facts.by then
+      is_refused = come_too_late(intake, i, id, facts)
+    elseif is_bounded or facts.lane then
+      is_refused = refused(intake, i, facts.lane)
+    end
+    if not is_refused and facts.unique then
+      take_in_unique(intake, i, id, spec, facts)
+    elseif not is_refused then
+      add(intake, id, spec, delay_of(intake, facts), facts)
+    end
+  end
+end
+close_intake(intake)
+flush_lanes()
+remember(caller, id_of_call, cmsgpack.pack(intake.answers))
+flush_tally(now, conf.events_kept, '')
+if number == 1 and ARGV[1] == '' then
+  open_door(conf)
+end
+return intake.answers

@@ -1,0 +1,37 @@
+--- Hold a queue for a reason, or release a hold.
+-- states   none
+-- keys     holds hash · wake zset · events stream
+-- args     now · reason · duration_us ('' until released, 'release' to end it) · by · 1 where a hold of
+--          this reason that lasts longer stays
+-- returns  1 when something changed, else 0; a shard that was given up keeps no hold
+--@flags allow-oom
+--@arrivals
+--@include now, conf, given_up, hold, wake, tally, key
+local now, reason, duration, by = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+local was_held = is_held(reason, now)
+
+if duration == 'release' then
+  call('HDEL', key('holds'), reason)
+  if was_held then
+    arm_wake()
+    if is_first_shard() then
+      tell_of('resumed', reason)
+      flush_tally(now, conf_now().events_kept, '', by)
+    end
+  end
+  return was_held and 1 or 0
+end
+if is_given_up() then
+  return 0
+end
+local until_at = duration == '' and 0 or now + tonumber(duration)
+if ARGV[5] == '1' and until_at > 0 then
+  extend_hold(reason, until_at, now)
+else
+  hold(reason, until_at, by, now)
+  if not was_held and is_first_shard() then
+    tell_of('paused', reason)
+    flush_tally(now, conf_now().events_kept, '', by)
+  end
+end
+return was_held and 0 or 1

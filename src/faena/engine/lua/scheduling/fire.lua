@@ -1,0 +1,78 @@
+--- Fire a schedule: take its job in and move on to the next instant, in one step.
+-- states   enqueue   none -> ready | delayed | blocked : an instant of a schedule has come
+--          replace   blocked -> none : the next instant takes the place of one that waits for the job before it
+-- keys     schedules, fired hashes · schedule_due zset · those of enqueue
+-- args     now · caller (of this call only) · call · epoch of the shards · name · instant · id · spec ('' for no
+--          job) · ids of missed ones · how many were missed · version that was read ('' where the record is
+--          at another shard) · new version · record · due
+-- returns  CREATED · DUPLICATE (the id is here) · SKIPPED (another of its jobs lives) · NOTHING (no job)
+--          · OVERLOADED retry_us (nothing has changed)
+-- refuses  STALE (somebody else has fired or changed it) · TAKEN (this shard has had the instant) ·
+--          UNCONFIGURED · MOVED
+-- Where the record is at another shard, this one remembers the last instant it was asked for: instants
+-- only grow, so whoever wakes up late is refused for ever.
+--@arrivals
+--@include now, conf, replay, tally, intake, take_in_unique, schedule, fact, key, lane
+local now, caller, id_of_call, name, instant = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[5], ARGV[6]
+local id, spec, expected = ARGV[7], ARGV[8], ARGV[11]
+local answered = replayed(caller, id_of_call)
+if answered then
+  return cmsgpack.unpack(answered)
+elseif expected ~= '' and version_of(name) ~= expected then
+  return { 'STALE' }
+elseif expected == '' and tonumber(call('HGET', key('fired'), name) or 0) >= tonumber(instant) then
+  return { 'TAKEN' }
+end
+local conf = conf_now()
+if spec ~= '' and conf.epoch and conf.epoch > (tonumber(ARGV[4]) or 0) then
+  return { 'MOVED' }
+elseif not conf.version then
+  return { 'UNCONFIGURED' }
+end
+
+--- What became of the job.
+local function take_in(intake)
+  local known, facts = call('HGET', key('specs'), id), facts_in(spec)
+  if known then
+    return 'DUPLICATE'
+  elseif refused(intake, 1, facts.lane) then
+    return 'OVERLOADED', intake.answers[#intake.answers - 1]
+  elseif facts.unique then
+    take_in_unique(intake, 1, id, spec, facts)
+    for i = 2, #intake.answers, 4 do
+      if intake.answers[i + 1] == 'DUPLICATE' then
+        return 'SKIPPED'
+      end
+    end
+  else
+    add(intake, id, spec, tonumber(facts.delay), facts)
+  end
+  return 'CREATED'
+end
+
+local intake = new_intake(conf, now)
+local outcome, retry_us = 'NOTHING', nil
+if spec ~= '' then
+  outcome, retry_us = take_in(intake)
+end
+if outcome == 'OVERLOADED' then
+  tell('schedule_refused', { id })
+  flush_tally(now, conf.events_kept, '')
+  return { outcome, retry_us }
+end
+close_intake(intake)
+if expected ~= '' then
+  save_schedule(name, ARGV[12], ARGV[13], ARGV[14])
+else
+  call('HSET', key('fired'), name, instant)
+  call('PERSIST', key('fired'))   -- of a shard that was given up it is kept for a day: see retire.lua
+end
+flush_lanes()
+tell(outcome == 'CREATED' and 'schedule_fired' or 'schedule_skipped', spec ~= '' and { id } or {})
+if ARGV[9] ~= '' then
+  tell('schedule_missed', { ARGV[9] })
+  count('schedule_missed', tonumber(ARGV[10]) - 1)
+end
+remember(caller, id_of_call, cmsgpack.pack({ outcome }), ONCE_TTL_S)
+flush_tally(now, conf.events_kept, '')
+return { outcome }

@@ -1,0 +1,42 @@
+--- Lanes will come to this shard: what was decided for them comes first, and nothing of them is served
+-- here until `admit`.
+-- states   none
+-- keys     moves, tenants, learned hashes · ring, parked, debts zsets · claims strings
+-- args     now · epoch · stamp (no job that comes has a later one) · (lane · packed snapshot or '') …
+-- returns  OK
+-- refuses  STALE (the change is published)
+--@flags allow-oom
+--@arrivals
+--@include now, lane, moves, tally, key
+local epoch, stamp = ARGV[2], tonumber(ARGV[3])
+if is_sealed(epoch) then
+  return 'STALE'
+end
+
+local function unload(lane, snapshot)
+  if snapshot[1] ~= '' then
+    call('HSET', key('tenants'), lane, snapshot[1])
+  end
+  for i = 2, #snapshot, 4 do
+    local window, claims, ttl, learned = unpack(snapshot, i, i + 3)
+    if claims ~= '' and ttl > 0 then
+      call('SET', key(window), claims, 'PX', ttl)
+    end
+    if learned ~= '' then
+      call('HSET', key('learned'), window, learned)
+    end
+  end
+end
+
+for i = 4, #ARGV, 2 do
+  bar(ARGV[i], 'in ' .. epoch)
+  if ARGV[i + 1] ~= '' then
+    unload(ARGV[i], cmsgpack.unpack(ARGV[i + 1]))
+  end
+end
+if stamp > tonumber(call('HGET', key('clock'), 'stamp') or 0) then
+  call('HSET', key('clock'), 'stamp', ARGV[3])
+end
+flush_lanes()
+flush_tally(now_us(ARGV[1]), nil, '')
+return 'OK'

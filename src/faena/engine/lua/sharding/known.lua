@@ -1,0 +1,48 @@
+--- What this shard knows of jobs that are about to be enqueued at another: their lanes have moved there,
+-- and what was here before counts.
+-- states   none
+-- keys     specs, transfer_out hashes · unique strings · all zsets
+-- args     now · the other shard · (id · mode or '' · unique hash or '') …
+-- returns  for each: job · state · spec ('' for another job, which holds the claim), or '' · '' · ''
+--@flags no-writes
+--@include now, key, state, job_snapshot
+local now, travelling = now_us(ARGV[1]), {}
+local batch = call('HGET', key('transfer_out'), ARGV[2])
+if batch then
+  travelling = cmsgpack.unpack(string.match(batch, '^%d+ (.*)$'))
+end
+
+local function by_id(id)
+  local spec = call('HGET', key('specs'), id)
+  if spec then
+    return { id, (state_of(id)) or 'removed', spec }
+  end
+  for _, job in ipairs(travelling) do
+    if job[ID] == id then
+      return { id, job[STATE], job[SPEC] }
+    end
+  end
+end
+
+local function by_claim(mode, hash)
+  local name = 'unique:' .. mode .. ':' .. hash
+  local value, state = call('GET', key(name)), nil
+  for _, job in ipairs(travelling) do
+    if job[CLAIM][1] == name then
+      value, state = job[CLAIM][2], job[STATE]
+    end
+  end
+  local holder, until_at = string.match(value or '', '^(%S+) ?(%d*)$')
+  if holder and (until_at == '' or tonumber(until_at) > now) then
+    return { holder, state or state_of(holder) or 'removed', '' }
+  end
+end
+
+local answers = {}
+for i = 3, #ARGV, 3 do
+  local found = by_id(ARGV[i]) or ARGV[i + 1] ~= '' and by_claim(ARGV[i + 1], ARGV[i + 2]) or { '', '', '' }
+  for _, part in ipairs(found) do
+    answers[#answers + 1] = part
+  end
+end
+return answers

@@ -1,0 +1,67 @@
+--- Decide in which shards a queue lives, at its first one.
+-- states   none
+-- keys     shards hash · left zset
+-- args     now · begin · epoch · change · by  |  now · publish · epoch  |  now · finish · epoch · shard that is
+--          given up …  |  now · restore · epoch · shards · lane …
+-- returns  the whole of `shards` as name, value …
+-- refuses  STALE (somebody was faster: the answer tells how it stands)
+-- A change is `shards <n>`, `own <lane>` or `shared <lane>`. It is announced, then published under
+-- the next epoch, then jobs move, then it is finished; `before` keeps what the shards were. A table
+-- of a later epoch than the server's is restored by whoever knows it: the server has lost data. What a
+-- shard that is given up has written of its minutes outlives it: `left` names it for as long.
+--@flags allow-oom
+--@arrivals
+--@include now, key
+local now, verb, epoch, shards = now_us(ARGV[1]), ARGV[2], ARGV[3], key('shards')
+local phase = call('HGET', shards, 'phase')
+local is_current = (call('HGET', shards, 'epoch') or '0') == epoch
+
+local function apply(change)
+  local kind, what = string.match(change, '^(%S+) (%S+)$')
+  call('HSET', shards, 'before', call('HGET', shards, 'shards') or '1')
+  if kind == 'shards' then
+    call('HSET', shards, 'shards', what)
+  elseif kind == 'own' then
+    call('HSET', shards, what, '1')
+  else
+    call('HDEL', shards, what)
+  end
+end
+
+local LEFT_TTL_S = 3600   -- as long as shares are kept
+
+local function note_left()
+  call('ZREMRANGEBYSCORE', key('left'), '-inf', now - LEFT_TTL_S * 1000000)
+  for i = 4, #ARGV do
+    call('ZADD', key('left'), now, ARGV[i])
+    call('EXPIRE', key('left'), LEFT_TTL_S)
+  end
+end
+
+local function restore()
+  call('DEL', shards)
+  call('HSET', shards, 'epoch', epoch, 'shards', ARGV[4])
+  for i = 5, #ARGV do
+    call('HSET', shards, ARGV[i], '1')
+  end
+end
+
+if verb == 'restore' and tonumber(epoch) > tonumber(call('HGET', shards, 'epoch') or 0) then
+  restore()
+  publish('shards', '')
+elseif is_current and verb == 'begin' and not phase then
+  call('HSET', shards, 'epoch', epoch, 'phase', 'announced', 'change', ARGV[4], 'by', ARGV[5], 'at', whole(now))
+  call('PERSIST', shards)   -- of a queue that was obliterated only the epoch is left, for a day
+  publish('shards', '')
+elseif is_current and verb == 'publish' and phase == 'announced' then
+  apply(call('HGET', shards, 'change'))
+  call('HSET', shards, 'epoch', whole(tonumber(epoch) + 1), 'phase', 'moving')
+  publish('shards', '')
+elseif is_current and verb == 'finish' and phase == 'moving' then
+  call('HDEL', shards, 'phase', 'change', 'before', 'by', 'at')
+  note_left()
+  publish('shards', '')
+else
+  return { 'STALE', unpack(call('HGETALL', shards)) }
+end
+return call('HGETALL', shards)

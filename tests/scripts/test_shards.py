@@ -1,0 +1,118 @@
+"""shards.lua"""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from faena.engine.calls.transfer import TransferCalls
+from faena.sharding.table import Table, read_table
+from tests._support.rig import T0, Rig
+
+
+async def table(rig: Rig) -> Table:
+    return read_table(await TransferCalls(rig.engine).table("q"))
+
+
+async def decide(rig: Rig, verb: str, epoch: int, *args: str) -> bool:
+    return await TransferCalls(rig.engine).decide("q", verb, epoch, *args)
+
+
+async def change(rig: Rig, epoch: int, what: str) -> None:
+    """From the first word to the last."""
+    assert await decide(rig, "begin", epoch, what, "ops")
+    assert await decide(rig, "publish", epoch)
+    assert await decide(rig, "finish", epoch + 1)
+
+
+async def test_a_change_is_announced_under_the_epoch_that_was(rig: Rig) -> None:
+    assert await decide(rig, "begin", 0, "shards 4", "ops")
+    assert (await rig.dump())["shards"] == {
+        "epoch": "0",
+        "phase": "announced",
+        "change": "shards 4",
+        "by": "ops",
+        "at": str(T0),
+    }
+    assert (await table(rig)).shards == 1
+
+
+async def test_it_is_published_under_the_next_one_and_tells_what_was(rig: Rig) -> None:
+    await decide(rig, "begin", 0, "shards 4", "ops")
+    coming = (await table(rig)).following()
+    assert await decide(rig, "publish", 0)
+    assert await table(rig) == coming
+    assert (coming.epoch, coming.shards, coming.before, coming.phase) == (1, 4, 1, "moving")
+    assert coming.former() == Table(epoch=0)
+
+
+async def test_nothing_is_left_of_a_finished_change_but_what_it_came_to(rig: Rig) -> None:
+    await change(rig, 0, "shards 4")
+    assert (await rig.dump())["shards"] == {"epoch": "1", "shards": "4"}
+
+
+async def test_a_lane_gets_a_shard_and_gives_it_back(rig: Rig) -> None:
+    await change(rig, 0, "own @acme")
+    await change(rig, 1, "own @x/ü")
+    assert (await table(rig)).own == {"@acme", "@x/ü"}
+    await change(rig, 2, "shared @acme")
+    assert await table(rig) == Table(epoch=3, own=frozenset({"@x/ü"}))
+
+
+async def test_tenants_named_like_what_the_table_says_are_tenants(rig: Rig) -> None:
+    for epoch, name in enumerate(("epoch", "shards", "phase", "change", "before", "by", "at")):
+        await change(rig, epoch, f"own @{name}")
+    now = await table(rig)
+    assert (now.epoch, now.shards, now.phase, len(now.own)) == (7, 1, "", 7)
+
+
+@pytest.mark.parametrize("verb", ["begin", "publish", "finish"])
+async def test_every_step_is_taken_once(rig: Rig, verb: str) -> None:
+    steps = {"begin": (0, "shards 2", "ops"), "publish": (0,), "finish": (1,)}
+    for step, (epoch, *args) in steps.items():
+        assert await decide(rig, step, epoch, *map(str, args))
+        if step == verb:
+            break
+    await rig.remember()
+    epoch, *args = steps[verb]
+    assert not await decide(rig, verb, epoch, *map(str, args))
+    assert await rig.is_untouched()
+
+
+@pytest.mark.parametrize(("verb", "epoch"), [("publish", 0), ("finish", 0), ("begin", 1)])
+async def test_a_step_out_of_order_changes_nothing(rig: Rig, verb: str, epoch: int) -> None:
+    assert not await decide(rig, verb, epoch, "shards 2", "ops")
+    assert await rig.dump() == {}
+
+
+async def test_a_change_cannot_begin_while_another_is_under_way(rig: Rig) -> None:
+    await decide(rig, "begin", 0, "shards 2", "ops")
+    assert not await decide(rig, "begin", 0, "shards 3", "eve")
+    await decide(rig, "publish", 0)
+    assert not await decide(rig, "begin", 1, "shards 3", "eve")
+    assert not await decide(rig, "finish", 0)
+    assert (await table(rig)).change == "shards 2"
+
+
+async def test_a_refusal_tells_how_it_stands(rig: Rig) -> None:
+    await change(rig, 0, "shards 2")
+    answer = await rig.engine.ask("shards", "q", ["publish", 0])
+    assert answer[0] == b"STALE"
+    assert dict(zip(answer[1::2], answer[2::2], strict=True)) == {b"epoch": b"1", b"shards": b"2"}
+
+
+async def test_of_two_at_once_one_begins(rig: Rig) -> None:
+    begun = await asyncio.gather(
+        *(decide(rig, "begin", 0, f"shards {number}", "ops") for number in range(2, 6))
+    )
+    assert sorted(begun) == [False, False, False, True]
+
+
+async def test_a_table_that_was_lost_is_restored_by_whoever_knows_it(rig: Rig) -> None:
+    assert await decide(rig, "restore", 5, "3", "@acme")
+    known = Table(epoch=5, shards=3, own=frozenset({"@acme"}))
+    assert await table(rig) == known
+    for epoch in (4, 5):  # nobody who knows less, or the same, is believed
+        assert not await decide(rig, "restore", epoch, "9")
+    assert await table(rig) == known
