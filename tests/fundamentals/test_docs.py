@@ -137,6 +137,16 @@ def anchors_of(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+def test_every_file_that_the_internals_name_is_there() -> None:
+    source = ROOT / "src" / "faena"
+    there = [f"/{path.relative_to(source)}" for path in source.rglob("*.*")]
+    text = (ROOT / "docs" / "design" / "internals.md").read_text("utf-8")
+    named = set(re.findall(r"[\w/]+\.(?:py|lua)\b", text))
+    assert len(named) > 50
+    missing = {name for name in named if not any(path.endswith(f"/{name}") for path in there)}
+    assert missing == set()
+
+
 def test_the_index_has_every_decision_by_its_title() -> None:
     index = (ROOT / "docs" / "index.md").read_text("utf-8")
     for page in (ROOT / "docs" / "decisions").glob("*.md"):
