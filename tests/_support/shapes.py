@@ -190,7 +190,7 @@ SHAPES: dict[str, list[Args]] = {
     "renew": [[NOW, 30 * SECOND, "running", LEASE, "first", LEASE, "gone", "x"]],
     "rerun": [[NOW, "c5", "retry", "ops", "dead", "done", "cancelled"]],
     "arrive": [[]],
-    "retry_as_new": [[NOW, "c6", "revive", "", "retry", "why", "ana", 5, "dead", "dead2"]],
+    "retry_as_new": [[NOW, "c6", "retry_as_new", "", "retry", "why", "ana", 5, "dead", "dead2"]],
     "schedule": [
         [NOW, "nightly", "v", "w", "{}", NOW, "ops"],
         [NOW, "nightly", "v", "w", "", "", ""],

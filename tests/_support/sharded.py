@@ -74,7 +74,7 @@ class ShardedQueue:
     async def announce(self) -> None:
         namespace = (await self.app.runtime()).engine.namespace
         with self._server.client() as client:
-            client.publish(f"{namespace}:homes", f"{namespace}:{{q/9}}:")
+            client.publish(f"{namespace}:shards", f"{namespace}:{{q/9}}:")
 
     async def put(self, shard: Shard, number: int = 1, *, waits: bool = False) -> list[str]:
         """Enqueue jobs into one shard; returns their ids."""

@@ -67,6 +67,11 @@ def test_every_channel_a_script_speaks_on_is_listed_and_the_reverse() -> None:
     assert literals("publish") == {name for name, _ in keys.CHANNELS}
 
 
+def test_nobody_listens_on_a_channel_that_is_not_listed() -> None:
+    with pytest.raises(ValueError, match="channel must be one of the catalogue, got 'homes'"):
+        keys.channel("faena", "homes")
+
+
 def test_no_key_is_made_any_other_way() -> None:
     for path in FILES:
         if path.name != "key.lua":

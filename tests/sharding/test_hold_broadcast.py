@@ -30,7 +30,7 @@ class Told:
 
     async def look(self) -> Sequence[Shard]:
         if self.is_down:
-            raise StoreUnavailable("no server", op="homes")
+            raise StoreUnavailable("no server", op="shards")
         return [Shard("q", "q"), Shard("q/1", "q")]
 
     async def ask(self, _script: str, shard: str, args: list[Any]) -> None:

@@ -140,6 +140,8 @@ def channel_table() -> str:
 
 def channel(namespace: str, name: str) -> str:
     """A pub/sub channel, shared by all queues of a namespace."""
+    if name not in dict(CHANNELS):
+        raise ValueError(f"channel must be one of the catalogue, got {name!r}")
     return f"{namespace}:{name}"
 
 

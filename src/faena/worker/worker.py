@@ -221,7 +221,7 @@ class Worker:
         async with contextlib.AsyncExitStack() as listening:
             hints = await self._engine.listen(
                 stop=lambda shard, job: self._stop_job(shard, job, Stop.CANCEL),
-                homes=self._shard_watcher.tell,
+                shards=self._shard_watcher.tell,
                 **self._beside.hears,
             )
             listening.push_async_callback(hints.close)

@@ -40,7 +40,7 @@ class ShardWatcher:
         serves: str,
         on_shards: Callable[[str, Sequence[Shard]], None],
     ) -> None:
-        """`on_homes` hears which shards of a queue are to be served; a queue without a question
+        """`on_shards` hears which shards of a queue are to be served; a queue without a question
         lives in the one shard of its name.
         """
         self._engine = engine
