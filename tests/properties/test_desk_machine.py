@@ -74,7 +74,7 @@ class DeskMachine(LanesMachine):
         ids = self.some(data)
         jobs = list(zip(ids, self.fresh(len(ids)), strict=True))
         why = Decision(action, "", "ana")
-        self.driver.do(lambda: self.desk.revive(QUEUE, why, 5, jobs), fault)
+        self.driver.do(lambda: self.desk.retry_as_new(QUEUE, why, 5, jobs), fault)
 
     @precondition(lambda self: self.driver.sight.hash("desk"))
     @rule(data=st.data(), status=st.sampled_from(["discarded", "resolved"]), fault=faults)
@@ -88,7 +88,7 @@ class DeskMachine(LanesMachine):
     def run_dead_again(self, data: st.DataObject, fault: Fault) -> None:
         """Under its own id only what is pending: no decision is taken back."""
         decided = self.decided()
-        self.driver.ask("rerun", fault, self.some(data))
+        self.driver.ask("retry", fault, self.some(data))
         assert self.decided() == decided
 
     def decided(self) -> dict[str, Any]:
