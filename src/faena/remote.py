@@ -21,7 +21,7 @@ from faena.declaring.handler import Handler
 from faena.engine.settings import COST_OF, PLACING, placing_of
 from faena.errors import ConfigError
 from faena.job import Job
-from faena.options import QueueOptions, priority_of
+from faena.options import EnqueueOptions, QueueOptions, priority_of
 from faena.options.costs import task_costs
 from faena.options.settings import Settings
 from faena.queue import Queue
@@ -70,12 +70,12 @@ class Stub(Task[P, R]):
         await self.prepare()
         return await super().put(draft)
 
-    async def enqueue_many(
-        self, payloads: Iterable[P | Draft[P]], **options: Unpack[EnqueueFields]
+    async def put_many(
+        self, payloads: Iterable[P | Draft[P]], shared: EnqueueOptions
     ) -> list[Receipt[R]]:
-        """Put many jobs on the queue; see `Task.enqueue_many`."""
+        """Put many jobs on the queue; see `Task.put_many`."""
         await self.prepare()
-        return await super().enqueue_many(payloads, **options)
+        return await super().put_many(payloads, shared)
 
     async def prepare(self) -> None:
         """Know how jobs are placed in the queue."""

@@ -173,7 +173,12 @@ class Task(Generic[P, R]):
         Items are payloads or drafts of this task; what a draft says counts before the options here,
         which are those of every job: an `id` is a draft's own.
         """
-        shared = of_many(options)
+        return await self.put_many(payloads, of_many(options))
+
+    async def put_many(
+        self, payloads: Iterable[P | Draft[P]], shared: EnqueueOptions
+    ) -> list[Receipt[R]]:
+        """The same with options that were read already; for `enqueue_many` and for groups."""
         # Every payload is checked before any is sent: a bad one costs no half-sent list.
         pairs = self._pairs(payloads, shared)
         if not any(one.id for _, one in pairs):
@@ -184,17 +189,21 @@ class Task(Generic[P, R]):
             specs = [(self._spec(*pair), pair[1]) for pair in pairs]
             return list(await asyncio.gather(*(self._send_one(*pair) for pair in specs)))
 
+    def items(self, payloads: Iterable[P | Draft[P]]) -> list[P | Draft[P]]:
+        """Payloads and drafts as a list; what is no list of them is refused."""
+        if isinstance(payloads, str | bytes | Mapping) or not isinstance(payloads, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's
+            raise ArgumentError(
+                f"payloads must be a list of them, one for each job, got "
+                f"{type(payloads).__name__}: for a single job there is {self.name}.enqueue",
+                field="payloads",
+            )
+        return list(payloads)
+
     def _pairs(
         self, items: Iterable[P | Draft[P]], shared: EnqueueOptions
     ) -> list[tuple[bytes, EnqueueOptions]]:
         pairs: list[tuple[bytes, EnqueueOptions]] = []
-        if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's
-            raise ArgumentError(
-                f"payloads must be a list of them, one for each job, got {type(items).__name__}: "
-                f"for a single job there is {self.name}.enqueue",
-                field="payloads",
-            )
-        for item in items:
+        for item in self.items(items):
             try:
                 if isinstance(item, Draft):
                     pairs.append(self._drafted(item, shared))

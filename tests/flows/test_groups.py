@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from faena import Discard, Faena, Job, Retain, Retry
-from faena.errors import ConfigError, InvalidTransition, JobNotFound, ResultTimeout
+from faena.errors import (
+    ArgumentError,
+    ConfigError,
+    InvalidTransition,
+    JobNotFound,
+    ResultTimeout,
+)
 from faena.task import Task
 from tests._support.eventually import eventually
 from tests.flows.conftest import Working
@@ -133,6 +139,27 @@ async def test_members_that_are_removed_or_cancelled_count_as_cancelled(
     async with working(app):
         await eventually(lambda: len(shop.calls) == 1)
     assert shop.calls == [("complete", {"total": 3, "completed": 0, "dead": 0, "cancelled": 3})]
+
+
+async def test_the_options_of_a_list_count_for_its_drafts(app: Faena, shop: Shop) -> None:
+    group = app.group()
+    receipts = await group.enqueue_many(
+        shop.member, [shop.member.draft(1, priority=3), 2], tenant="acme", priority=7
+    )
+    await group.seal()
+    views = [await one.handle.view() for one in receipts]
+    assert [(view.tenant, view.priority) for view in views if view] == [("acme", 3), ("acme", 7)]
+    assert (await group.view()).total == 2
+
+
+async def test_what_is_no_list_of_members_is_refused(app: Faena, shop: Shop) -> None:
+    group = app.group()
+    for wrong in ("12", {"1": 2}, 12):
+        with pytest.raises(ArgumentError, match="payloads must be a list of them"):
+            await group.enqueue_many(shop.member, wrong)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="on_conflict must come with id="):
+        await group.enqueue_many(shop.member, [1], on_conflict="keep")
+    assert (await app.queues["members"].counts())["ready"] == 0
 
 
 async def test_duplicates_are_no_members(app: Faena, shop: Shop, working: Working) -> None:

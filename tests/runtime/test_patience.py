@@ -72,6 +72,20 @@ async def test_a_patient_caller_outlasts_those_it_had_to_wait_for_and_travels_wi
     assert [one.status for one in await more] == ["created"] * 3
 
 
+async def test_the_members_of_a_group_are_sent_with_the_patience_of_their_call(
+    app: Faena, server: Server
+) -> None:
+    task, group = task_on(app), app.group()
+    await group.enqueue_many(task, [task.draft()])
+    server.pause()
+    patient = asyncio.create_task(group.enqueue_many(task, [task.draft()] * 3, patience=FAR))
+    for _ in range(2):  # the first may have gone before it, the second has waited for it
+        await failing(asyncio.create_task(task.enqueue()))
+    assert not patient.done()
+    server.resume()
+    assert [one.status for one in await patient] == ["created"] * 3
+
+
 async def test_whoever_waits_behind_a_patient_caller_is_told_in_its_own_time(
     app: Faena, server: Server
 ) -> None:

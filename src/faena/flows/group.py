@@ -119,18 +119,11 @@ class Group:
         **options: Unpack[EnqueueFields],
     ) -> list[Receipt[R]]:
         """Put many members on their queue; those that are refused, or duplicates, are none."""
-        shared = of_many(options)
-        drafts: list[Draft[P]] = [
-            one if isinstance(one, Draft) else Draft[P](one, shared, task) for one in payloads
-        ]
-        tells = await self._begin(task, [one.options.id for one in drafts])
-        told = telling(shared, tells)  # one value for all: what they have in common is sealed once
-        members = [
-            Draft(one.payload, told, task) if one.options is shared else _member(one, tells)
-            for one in drafts
-        ]
+        shared, items = of_many(options), task.items(payloads)
+        ids = [one.options.id if isinstance(one, Draft) else None for one in items]
+        tells = await self._begin(task, ids)
         with self._counting():
-            receipts = await task.enqueue_many(members)
+            receipts = await task.put_many(items, telling(shared, tells))
             self._count(receipts)
         return receipts
 

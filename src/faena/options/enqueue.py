@@ -279,8 +279,8 @@ def merged(call: EnqueueOptions, draft: EnqueueOptions) -> EnqueueOptions:
     spoken = {other for pair in _APART for other in pair if given.keys() & set(pair)}
     rest = {name: getattr(call, name) for name in names if name not in {*given, *spoken}}
     both: dict[str, Any] = {**rest, **given, "headers": {**call.headers, **draft.headers}}
-    result = EnqueueOptions(**both)
-    return result if draft.tells is None else telling(result, draft.tells)
+    result, tells = EnqueueOptions(**both), draft.tells or call.tells
+    return result if tells is None else telling(result, tells)
 
 
 def _says(options: EnqueueOptions, name: str) -> bool:
