@@ -11,10 +11,10 @@ BODY = b"x" * (MIB - 4)
 """With its envelope, a spec of one MiB."""
 
 
-async def add_large(rig: Rig, number: int) -> list[str]:
+async def add_large(rig: Rig, number: int, **facts: str) -> list[str]:
     jobs = [f"job{i:02d}" for i in range(number)]
     for job in jobs:
-        await rig.add(job, body=BODY)
+        await rig.add(job, body=BODY, **facts)
     return jobs
 
 
@@ -54,6 +54,20 @@ async def test_what_did_not_fit_has_spent_no_limit_and_is_free_at_once(rig: Rig)
     assert (len(first.claimed), first.gate, first.more) == (8, "", True)
     second = await rig.turn(40)
     assert (len(second.claimed), second.gate, second.more) == (1, "limit", False)
+
+
+async def test_what_did_not_fit_does_not_run_for_its_tenant(rig: Rig) -> None:
+    await rig.declare(tenant_max_running=9)
+    await add_large(rig, 11, lane="@t")
+    assert len((await rig.turn(40)).claimed) == 7
+    assert (await rig.dump())["lanes"] == {"@t": "11000007"}
+    assert [len((await rig.turn(40)).claimed) for _ in range(2)] == [2, 0]
+
+
+async def test_what_did_not_fit_has_spent_no_limit_of_its_tenant(rig: Rig) -> None:
+    await rig.declare(tenant_limits=[Limit("9/min")])
+    await add_large(rig, 11, lane="@t")
+    assert [len((await rig.turn(40)).claimed) for _ in range(3)] == [7, 2, 0]
 
 
 async def test_a_cut_claim_that_is_repeated_is_answered_alike(rig: Rig) -> None:

@@ -1,7 +1,7 @@
 --- Take ready jobs in order of score and lease them to a worker.
 -- The lease id is the call's id: a job is claimed at most once in a call, so (job, lease) is unique.
 --@include key, tally, mark, score, facts_of, fact, lane, place, specs, cost, key_limit, fair, straggler, late, lease
---@include quiet, lane_window
+--@include quiet, lane_window, spread, tenant
 --@exports claim
 
 --- A lease names the chain of its job, which is in its spec.
@@ -30,9 +30,23 @@ local function lease_all(taken, specs, lease, worker, now, deadline)
   call('ZADD', key('running'), unpack(running))
 end
 
+--- Lanes that were given back `numbers` of jobs have spent nothing on those: one that had no room has some again.
+local function refund(taken, numbers, now)
+  local lanes, freed = names_in(numbers), {}
+  for _, lane in ipairs(lanes) do
+    for _, window in ipairs(look_into_costs(taken.windows[lane] or {}, now)) do
+      give_back(window, now, numbers[lane])
+    end
+  end
+  for i, until_at in ipairs(#lanes > 0 and call('ZMSCORE', key('parked'), unpack(lanes)) or {}) do
+    freed[#freed + 1] = until_at and lanes[i] or nil
+  end
+  unpark(freed)
+end
+
 --- Give back all but the first `kept` jobs, which were popped and not leased.
-local function cut(taken, kept)
-  local ids, popped, rest, scores, laned = taken.ids, taken.popped, {}, {}, {}
+local function cut(taken, kept, now)
+  local ids, popped, rest, scores, laned, numbers = taken.ids, taken.popped, {}, {}, {}, {}
   local cut_off = { unpack(ids, kept + 1) }
   for i = #ids, kept + 1, -1 do
     local id, score = ids[i], popped[2 * i]
@@ -44,10 +58,11 @@ local function cut(taken, kept)
     if item.lane then
       item.score = scores[item.id]
       count_lane(item.lane, 0, -1)
-      laned[#laned + 1] = item
+      laned[#laned + 1], numbers[item.lane] = item, (numbers[item.lane] or 0) + 1
     end
   end
   enter_lanes(laned)
+  refund(taken, numbers, now)
 end
 
 --- Take up to `number` ready jobs out of their places; the answer is that of serve_ring.
@@ -104,7 +119,7 @@ local function claim(number, lease, worker, now, lease_us, conf)
   local specs = specs_of(ids)
   local is_cut = #specs < #ids or purse.is_full or keys.is_cut or taken.is_cut
   if #specs < #ids then
-    cut(taken, #specs)
+    cut(taken, #specs, now)
   end
   if keys.known then
     spend_keys(keys, ids, now)

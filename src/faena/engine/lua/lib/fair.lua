@@ -125,6 +125,7 @@ local function take_from(visit, taken, now, cost, conf)
     count_lane(lane, 0, number)
     if visit.windows then
       spend_in_windows(visit.windows, number, now)
+      taken.windows[lane] = visit.windows
     end
     if visit.costs then
       spend_in_windows(visit.costs, 0, now)
@@ -181,10 +182,11 @@ local function clear_debts()
 end
 
 --- Takes up to `number` jobs out of their lanes: {popped = {id, score, …}, ids, endings (how each
--- one's lease ends), number, asked = {a job of each visit by number, what is noted of its lane, …}}.
+-- one's lease ends), number, windows (of lanes that have spent in theirs), asked = {a job of each visit by number,
+-- what is noted of its lane, …}}.
 local function serve_ring(number, conf, now, cost, purse)
   local taken, before = { popped = {}, ids = {}, endings = {}, asked = {}, number = 0, purse = purse,
-                    keys = open_keys(conf) }, virtual_time()
+                    windows = {}, keys = open_keys(conf) }, virtual_time()
   local quantum = conf.fifo and 1 or math.max(1, math.min(QUANTUM, math.ceil(number / 3)))
   local is_gated = conf.tenant_limits or conf.tenant_max_running or call('EXISTS', key('tenants')) == 1
   local least = 1
