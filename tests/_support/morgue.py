@@ -64,7 +64,7 @@ class Morgue:
         )
         return part.found
 
-    async def revive(self, *jobs: str, action: str = "retry", epoch: int = 0) -> list[str]:
+    async def retry_as_new(self, *jobs: str, action: str = "retry", epoch: int = 0) -> list[str]:
         """Retry jobs; a job `a` becomes `a2`, and that one `a22`."""
         pairs = [(job, f"{job}2") for job in jobs]
         _, reason, by = WHY

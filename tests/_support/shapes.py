@@ -136,7 +136,7 @@ SHAPES: dict[str, list[Args]] = {
         [NOW, "q", "written", "start", 1, 1, 1],
         [NOW, "q", "live", "cancel", "ops"],
         [NOW, "q", "live", "end", 1, "live.1", "dead", ERROR],
-        [NOW, "q", "over", "reopen", ""],
+        [NOW, "q", "over", "rerun", ""],
     ],
     "group": [[NOW, "g", "open", "on:complete", MADE], [NOW, "g", "seal", 0]],
     "hold": [
@@ -188,7 +188,7 @@ SHAPES: dict[str, list[Args]] = {
         [NOW, "c7", "remove", "ops", "leader", "dead", "done", "later", "behind", "running"]
     ],
     "renew": [[NOW, 30 * SECOND, "running", LEASE, "first", LEASE, "gone", "x"]],
-    "rerun": [[NOW, "c5", "retry", "ops", "dead", "done", "cancelled"]],
+    "rerun": [[NOW, "c5", "rerun", "ops", "dead", "done", "cancelled"]],
     "arrive": [[]],
     "retry_as_new": [[NOW, "c6", "retry_as_new", "", "retry", "why", "ana", 5, "dead", "dead2"]],
     "schedule": [

@@ -52,7 +52,7 @@ def test_commands_say_who_asks_for_what_they_do(cli: Cli, monkeypatch: pytest.Mo
         ["change", "mail", first, "--delay", "2h"],
         ["promote", "mail", first, "--by", "ana"],
         ["cancel", "mail", first],
-        ["retry", "mail", first],
+        ["rerun", "mail", first],
         ["remove", "mail", second, "--yes"],
         ["pause", "mail"],
         ["resume", "mail"],
@@ -63,7 +63,7 @@ def test_commands_say_who_asks_for_what_they_do(cli: Cli, monkeypatch: pytest.Mo
         code, _, err = cli(*words)
         assert (code, err) == (0, ""), words
     events = told(10)
-    names = ["changed", "promoted", "cancelled", "redriven", "removed", "paused", "resumed"]
+    names = ["changed", "promoted", "cancelled", "rerun", "removed", "paused", "resumed"]
     assert [one.name for one in events] == [*names, "configured", "reset", "cleaned"]
     assert [one.by for one in events] == ["eva", "ana", *["eva"] * 8]
 

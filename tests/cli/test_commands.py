@@ -180,10 +180,10 @@ def test_a_list_of_nothing_says_so(cli: Cli) -> None:
 
 
 def test_one_job_that_refuses_is_told_once(cli: Cli) -> None:
-    code, out, err = cli("retry", TARGET, "mail", "nope")
+    code, out, err = cli("rerun", TARGET, "mail", "nope")
     assert (code, out) == (1, "")
     assert err.count("nope") == 1
-    code, out, err = cli("retry", TARGET, "mail", "nope", "neither")
+    code, out, err = cli("rerun", TARGET, "mail", "nope", "neither")
     assert (code, out.count("no job nope"), out.count("no job neither")) == (1, 1, 1)
     assert err.startswith("faena: 2 of 2 jobs were refused, see above")
 
@@ -202,7 +202,7 @@ def test_jobs_are_cancelled_promoted_and_run_again(cli: Cli) -> None:
         {"id": waiting, "outcome": "cancelled"}
     ]
     assert cli("promote", TARGET, "mail", delayed)[0] == 0
-    assert cli("retry", TARGET, "mail", waiting)[0] == 0
+    assert cli("rerun", TARGET, "mail", waiting)[0] == 0
     assert document(cli, "queues", TARGET)[0]["counts"]["ready"] == 2
 
 
@@ -330,7 +330,7 @@ def test_doctor_examines_a_broker_that_the_app_itself_refuses(tmp_path: Path) ->
 
 
 COMMANDS = (
-    *("worker", "dev", "queues", "job", "jobs", "pause", "resume", "cancel", "retry", "promote"),
+    *("worker", "dev", "queues", "job", "jobs", "pause", "resume", "cancel", "rerun", "promote"),
     *("clean", "drain", "obliterate", "audit", "doctor", "retry-failed"),
 )
 

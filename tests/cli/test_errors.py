@@ -46,6 +46,7 @@ MODULES = {
 
 USAGE: dict[tuple[str, ...], str] = {
     ("obliterat",): "no command 'obliterat'; valid: audit, cancel",
+    ("retry",): "no command 'retry'; 'rerun' runs the same job again, 'dlq retry' makes a new job",
     ("queus",): "no command 'queus'; did you mean 'queues'?",
     ("queues",): "MODULE:APP must be given first, such as shop.tasks:app, or be in FAENA_APP",
     ("queues", "shop"): "or be in FAENA_APP, got 'shop'",

@@ -92,7 +92,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "job": ("mail", "{done}", "--payload"),
     "jobs": ("mail", "--state", "dead", "--limit", "2"),
     "cancel": ("mail", "{ready}"),
-    "retry": ("mail", "{done}"),
+    "rerun": ("mail", "{done}"),
     "promote": ("mail", "--all"),
     "change": ("mail", "{late}", "--delay", "2h"),
     "remove": ("mail", "{later}", "--yes"),
@@ -109,7 +109,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "flow list": (),
     "flow show": ("{flow}",),
     "flow cancel": ("{flow}",),
-    "flow retry": ("{ended}",),
+    "flow rerun": ("{ended}",),
     "groups": (),
     "explain": ("mail", "{late}"),
     "audit": (),
@@ -122,7 +122,7 @@ SERVICES = {"worker", "dev"}
 
 LISTS = {
     *("queues", "workers", "tasks", "pause", "resume", "clean", "tenants show", "shares", "shards"),
-    *("schedules list", "jobs", "cancel", "retry", "change", "remove", "dlq list", "dlq groups"),
+    *("schedules list", "jobs", "cancel", "rerun", "change", "remove", "dlq list", "dlq groups"),
     *("dlq retry", "dlq discard", "dlq resolve", "dlq redrives", "retry-failed", "flow list"),
     *("groups", "audit", "doctor"),
 }

@@ -69,7 +69,7 @@ def test_a_flow_is_called_off_and_run_again(cli: Cli) -> None:
     assert cli("flow", "cancel", flow) == (0, f"{flow} is called off\n", "")
     asyncio.run(_work())
     assert document(cli, "flow", "show", flow)["state"] == "cancelled"
-    assert cli("flow", "retry", flow) == (0, f"{flow} runs again\n", "")
+    assert cli("flow", "rerun", flow) == (0, f"{flow} runs again\n", "")
     asyncio.run(_work())
     shown = document(cli, "flow", "show", flow)
     assert (shown["state"], shown["left"]) == ("completed", 0)

@@ -215,7 +215,7 @@ async def test_a_queue_of_shards_and_dedicated_tenants_has_one_desk(
         got = await one.desk.get("mail", mine[0].id)
         assert msgspec.structs.replace(got, retry_at=None) == mine[0]
         one.is_down = False
-        dealt = await one.desk.retry_many("mail", [mine[0].id, found[0], found[-1], "never"])
+        dealt = await one.desk.retry_many_as_new("mail", [mine[0].id, found[0], found[-1], "never"])
         assert [each.refused for each in dealt][-1] == "unknown"
         await one.desk.discard("mail", mine[1].id)
         view = await one.desk.redrive("mail")
@@ -235,7 +235,7 @@ async def test_a_retry_while_tenants_move_is_neither_lost_nor_doubled(
         one.is_down = False
         growing = asyncio.create_task(one.mail.reshard(3))
         for job in ids:
-            await one.desk.retry("mail", job)
+            await one.desk.retry_as_new("mail", job)
         await growing
         await one.app.run_worker(until_empty=True)
         assert sorted(one.ran) == list(range(60))
@@ -323,7 +323,7 @@ async def test_bad_decisions_are_refused(valkey: Server, namespace: str) -> None
     async with shop(valkey, namespace) as one:
         (job,) = await one.bury(1)
         with pytest.raises(ConfigError, match="by must be"):
-            await one.desk.retry("mail", job, by="two words")
+            await one.desk.retry_as_new("mail", job, by="two words")
         with pytest.raises(ConfigError, match="reason must be a text of at most 500"):
             await one.desk.discard("mail", job, reason="x" * 501)
         for options in ({"rate": "fast"}, {"rate": 5}, {"rate": "0/s"}):
@@ -334,23 +334,23 @@ async def test_bad_decisions_are_refused(valkey: Server, namespace: str) -> None
             with pytest.raises(ConfigError, match="must be"):
                 await one.desk.redrive("mail", **options)
         for queue in (None, ["mail", "mail"], one.mail):
-            for call in (one.desk.redrive(queue), one.desk.retry(queue, job)):
+            for call in (one.desk.redrive(queue), one.desk.retry_as_new(queue, job)):
                 with pytest.raises(ConfigError, match="queue must be the name of one"):
                     await call
         for ids in (job, None, 5):
             with pytest.raises(ConfigError, match=r"job_ids must be a list of ids.*; write \[id\]"):
-                await one.desk.retry_many("mail", ids)
+                await one.desk.retry_many_as_new("mail", ids)
         with pytest.raises(
             ConfigError, match="action must be a known one, got 'pray'; valid: auto"
         ):
-            await one.desk.retry_many("mail", [job], action="pray")
+            await one.desk.retry_many_as_new("mail", [job], action="pray")
         letter = await one.desk.get("mail", job)
         assert letter.status == "pending"
         await one.desk.resolve("mail", job)
         with pytest.raises(InvalidTransition, match=f"cannot retry dead job {job}: it is resolved"):
-            await one.desk.retry("mail", job)
+            await one.desk.retry_as_new("mail", job)
         with pytest.raises(JobNotFound, match="no dead job never in queue mail"):
-            await one.desk.retry("mail", "never")
+            await one.desk.retry_as_new("mail", "never")
         one.is_down = False
         (job,) = await one.bury(2)
         with pytest.raises(InvalidTransition, match=f"discard job {job}: it is completed, not"):

@@ -112,5 +112,5 @@ def check(client: redis.Redis, dead: set[str], before: dict[str, str]) -> None:
 def told(client: redis.Redis) -> list[tuple[str, int]]:
     """The last slices, as events tell of them, each with the number of its jobs."""
     entries = client.xrange(f"{KEY}events")
-    fields = [entry[1].get("dead_retried", "") for entry in entries]
+    fields = [entry[1].get("retried_as_new", "") for entry in entries]
     return [(one, len(one.split())) for one in fields if one]

@@ -36,7 +36,7 @@ async def state(redrive: str) -> tuple[str, int]:
 async def instants(number: int) -> list[int]:
     """When the new jobs were made."""
     found: list[int] = []
-    async with aclosing(app.events("mail", since="start", kinds="dead_retried")) as events:
+    async with aclosing(app.events("mail", since="start", kinds="retried_as_new")) as events:
         async for event in events:
             found.append(event.at)
             if len(found) == number:

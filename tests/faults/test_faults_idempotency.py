@@ -95,7 +95,7 @@ async def test_a_job_that_died_with_its_worker_goes_on_when_the_desk_retries_it(
         await till.has_died(first)
         till.hire()
         await eventually(lambda: till.is_dead(receipt.handle))
-        retried = await till.app.dead_letters.retry("till", receipt.id)
+        retried = await till.app.dead_letters.retry_as_new("till", receipt.id)
         result = await till.charge.handle(retried).result("60s")
         assert result == ("paid before" if point == "kept" else "paid")
         assert till.charged == (2 if point in TWICE else 1)
@@ -109,6 +109,6 @@ async def test_a_job_that_failed_after_its_work_does_not_do_it_again_at_the_desk
         till.hire()
         receipt = await till.charge.enqueue("o-1")
         await eventually(lambda: till.is_dead(receipt.handle))
-        retried = await till.app.dead_letters.retry("till", receipt.id)
+        retried = await till.app.dead_letters.retry_as_new("till", receipt.id)
         assert await till.charge.handle(retried).result("60s") == "paid before"
         assert till.charged == 1

@@ -125,7 +125,7 @@ async def test_order_and_limits_hold_with_every_fault_at_once(
         await all_ended(app, **ended)
         first = deliveries(crew.ledger)
         for job in sorted(dead):
-            await task_of(app).handle(job).retry()
+            await task_of(app).handle(job).rerun()
         await eventually(lambda: min(crew.ledger.jobs("fail")[job] for job in dead) == 4)
         await all_ended(app, **ended)
         no_window_is_exceeded(crew)

@@ -137,7 +137,7 @@ async def test_cancelled_heads_and_members_let_their_chain_go_on_in_order(
     assert overtakings(found, tenant_of) == []
 
 
-async def test_a_redriven_job_takes_its_place_behind_those_that_wait(
+async def test_a_job_that_is_rerun_takes_its_turn_behind_those_that_wait(
     lane_plan_for: Callable[..., LanePlan],
 ) -> None:
     plan = lane_plan_for(QueuePlan(attempts=1), order="tenant")
@@ -148,14 +148,14 @@ async def test_a_redriven_job_takes_its_place_behind_those_that_wait(
         accepted = await line_up(app, works)
         for job in dead:
             await eventually(lambda job=job: _state_is(app, job, "dead"))
-            await task_of(app).handle(job).retry()
+            await task_of(app).handle(job).rerun()
         crew.replace_busiest()
         await all_ended(app, completed=len(accepted) - 2, dead=2)
         found = deliveries(crew.ledger)
     assert overlaps(found, tenant_of) == []
     for chain in by_chain(found, tenant_of).values():
         jobs = [one.job for one in chain]
-        assert jobs[0] == jobs[-1]  # the last to begin is the one that was redriven
+        assert jobs[0] == jobs[-1]  # the last to begin is the one that was rerun
         assert jobs[:-1] == sorted(jobs[:-1])
 
 

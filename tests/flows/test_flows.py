@@ -165,7 +165,7 @@ async def test_a_failed_flow_is_taken_up_where_it_failed(
         flow = await plan.start()
         assert (await flow.wait("10s")).state == "failed"
         shop.failing.clear()
-        await flow.retry()
+        await flow.rerun()
         view = await flow.wait("10s")
     assert view.state == "completed", [(n.name, n.state, n.words) for n in view.nodes]
     assert shop.done == ["a", "b", "c"]
@@ -181,7 +181,7 @@ async def test_a_dead_job_that_is_run_again_carries_its_flow_on(
         flow = await plan.start()
         assert (await flow.wait("10s")).state == "failed"
         shop.failing.clear()
-        await (await flow.node("one-2")).retry()
+        await (await flow.node("one-2")).rerun()
         await eventually(lambda: shop.done == ["a", "b", "c", "d"])
         view = await flow.wait("10s")
     assert view.state == "completed", [(n.name, n.state, n.words) for n in view.nodes]
@@ -274,7 +274,7 @@ async def test_what_cannot_be_done_with_a_flow_is_said(
     async with working(app):
         flow = await app.chain(shop.one.draft("a")).start()
         with pytest.raises(InvalidTransition, match="it is running"):
-            await flow.retry()
+            await flow.rerun()
         await flow.wait("10s")
         with pytest.raises(InvalidTransition, match="it is completed"):
             await flow.cancel()
@@ -292,7 +292,7 @@ async def test_a_linked_retry_from_the_desk_carries_the_flow_on(
         view = await flow.wait("10s")
         assert view.state == "failed"
         shop.failing.clear()
-        await app.dead_letters.retry("first", view.nodes[1].job, by="ana", reason="mended")
+        await app.dead_letters.retry_as_new("first", view.nodes[1].job, by="ana", reason="mended")
         await eventually(lambda: shop.done == ["a", "b", "c"])
         view = await flow.wait("10s")
     assert view.state == "completed"
@@ -306,12 +306,12 @@ async def test_a_flow_waits_for_what_the_desk_has_made_of_its_dead_jobs(
     async with working(app):
         flow = await app.chain(shop.one.draft("a"), shop.two.draft("b")).start()
         (dead, _) = (await flow.wait("10s")).nodes
-    made = await app.dead_letters.retry("first", dead.job, by="ana")
+    made = await app.dead_letters.retry_as_new("first", dead.job, by="ana")
     with pytest.raises(InvalidTransition, match=f"job {made} of node one was run again"):
-        await flow.retry()
+        await flow.rerun()
     async with working(app):
         await eventually(lambda: _is_dead(app, made))
-    await flow.retry()
+    await flow.rerun()
     letter = await app.dead_letters.get("first", made)
     assert letter is not None
     assert letter.status == "resolved"
@@ -333,7 +333,7 @@ async def test_a_program_that_knows_the_flows_queue_only_may_retry_it(
         other = Faena("other", server.url, namespace=namespace)
         other.queue("first")
         async with other:
-            await other.running_flow(flow.id).retry()
+            await other.running_flow(flow.id).rerun()
         assert (await flow.wait("10s")).state == "completed"
 
 

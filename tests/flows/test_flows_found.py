@@ -75,13 +75,13 @@ async def test_moving_a_lane_ends_none_of_its_jobs(shop: Shop, working: Working)
     assert shop.groups["end"] == {"total": 12, "completed": 12, "dead": 0, "cancelled": 0}
 
 
-async def test_a_retried_flow_resolves_what_it_replaces(shop: Shop, working: Working) -> None:
+async def test_a_flow_that_is_rerun_resolves_what_it_replaces(shop: Shop, working: Working) -> None:
     shop.failing = {"a"}
     async with working(shop.app):
         flow = await shop.app.chain(shop.one.draft("a"), shop.one.draft("b")).start()
         await flow.wait("10s")
         shop.failing.clear()
-        await flow.retry()
+        await flow.rerun()
         assert (await flow.wait("10s")).state == "completed"
     stats = await shop.app.dead_letters.list(status="pending")
     assert stats.items == ()
@@ -89,16 +89,16 @@ async def test_a_retried_flow_resolves_what_it_replaces(shop: Shop, working: Wor
     assert item.status.value == "resolved"
 
 
-async def test_a_flow_is_not_retried_while_a_job_of_it_runs_again(
+async def test_a_flow_is_not_rerun_while_a_job_of_it_runs_again(
     shop: Shop, working: Working
 ) -> None:
     shop.failing = {"a"}
     async with working(shop.app):
         flow = await shop.app.chain(shop.one.draft("a"), shop.one.draft("b")).start()
         await flow.wait("10s")
-    await (await flow.node("one")).retry()
+    await (await flow.node("one")).rerun()
     with pytest.raises(InvalidTransition, match="was run again and is ready; wait for it"):
-        await flow.retry()
+        await flow.rerun()
     assert await flow.state() == "failed"
 
 
@@ -135,7 +135,7 @@ async def test_a_flow_whose_job_is_lost_can_be_called_off_and_taken_up(
         await engine.command(verb, "first", name, job)
     await flow.cancel()
     assert (await flow.wait("5s")).state == "cancelled"
-    await flow.retry()
+    await flow.rerun()
     async with working(shop.app):
         assert (await flow.wait("10s")).state == "completed"
 
@@ -203,9 +203,9 @@ async def test_a_member_that_is_retried_twice_is_counted_once(shop: Shop, workin
             receipts = await group.enqueue_many(shop.one, ["a", "b"])
         await group.wait("10s")
         shop.failing.discard("a")
-        new_id = await shop.app.dead_letters.retry("first", receipts[0].id)
+        new_id = await shop.app.dead_letters.retry_as_new("first", receipts[0].id)
         await eventually(lambda: shop.done == ["a"])
-        await shop.first.handle(new_id).retry()
+        await shop.first.handle(new_id).rerun()
         await eventually(lambda: shop.done == ["a", "a"])
 
         async def is_counted() -> bool:
@@ -229,7 +229,7 @@ async def test_a_wide_failure_is_taken_back_in_order(shop: Shop, working: Workin
         flow = await plan.start()
         assert (await flow.wait("20s")).counts == {"dead": 1, "skipped": 453}
         shop.failing.clear()
-        await (await flow.node("root")).retry()
+        await (await flow.node("root")).rerun()
         await eventually(lambda: "end" in shop.done)
         view = await flow.wait("10s")
     assert view.counts == {"completed": 454}

@@ -78,7 +78,7 @@ async def test_a_failure_keeps_success_back_until_it_is_mended(
         await eventually(lambda: [name for name, _ in shop.calls] == ["complete"])
         assert shop.calls[0][1] == {"total": 10, "completed": 9, "dead": 1, "cancelled": 0}
         shop.failing.clear()
-        await receipts[3].handle.retry()
+        await receipts[3].handle.rerun()
         await eventually(lambda: [name for name, _ in shop.calls] == ["complete", "success"])
         view = await group.view()
     assert (view.completed, view.dead) == (10, 0)

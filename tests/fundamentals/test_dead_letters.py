@@ -66,7 +66,7 @@ async def test_a_retry_makes_a_new_job_that_knows_where_it_comes_from(
     receipt = await send.enqueue(7, tenant="acme")
     await h.drain()
     provider.is_up = True
-    new_id = await app.dead_letters.retry("mail", receipt.id, by="ana", reason="it is back")
+    new_id = await app.dead_letters.retry_as_new("mail", receipt.id, by="ana", reason="it is back")
     await h.drain()
     assert provider.served == [(7, 1)]  # with fresh attempts
     made = await app.queues["mail"].handle(new_id).view()
@@ -89,9 +89,9 @@ async def test_a_handler_knows_the_first_job_of_its_line(app: Faena, h: Harness)
 
     first = (await send.enqueue(7)).id
     await h.drain()
-    second = await app.dead_letters.retry("mail", first)
+    second = await app.dead_letters.retry_as_new("mail", first)
     await h.drain()
-    third = await app.dead_letters.retry("mail", second)
+    third = await app.dead_letters.retry_as_new("mail", second)
     await h.drain()
     assert seen == [(first, first), (second, first), (third, first)]
     for job_id in (first, third):
@@ -111,7 +111,7 @@ async def test_what_is_decided_is_decided_once(
     await desk.resolve("mail", first.id, by="ana", reason="sent by hand")
     await desk.discard("mail", second.id, by="ana", reason="nobody needs it")
     with pytest.raises(InvalidTransition, match="it is resolved"):
-        await desk.retry("mail", first.id)
+        await desk.retry_as_new("mail", first.id)
     with pytest.raises(InvalidTransition, match="it is discarded"):
         await desk.resolve("mail", second.id)
     with pytest.raises(JobNotFound):
@@ -130,7 +130,7 @@ async def test_a_job_that_was_dealt_with_is_not_run_again(
     desk = app.dead_letters
     await desk.resolve("mail", jobs[0], by="ana", reason="sent by hand")
     await desk.discard("mail", jobs[1], by="ana", reason="nobody needs it")
-    new_id = await desk.retry("mail", jobs[2], by="ana")
+    new_id = await desk.retry_as_new("mail", jobs[2], by="ana")
     before = [await desk.get("mail", job) for job in jobs]
     for job, words in zip(
         jobs,
@@ -141,8 +141,8 @@ async def test_a_job_that_was_dealt_with_is_not_run_again(
         ),
         strict=True,
     ):
-        with pytest.raises(InvalidTransition, match=f"cannot retry job {job}: {words}"):
-            await send.handle(job).retry()
+        with pytest.raises(InvalidTransition, match=f"cannot rerun job {job}: {words}"):
+            await send.handle(job).rerun()
     assert [await desk.get("mail", job) for job in jobs] == before
 
 

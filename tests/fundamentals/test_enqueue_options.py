@@ -98,7 +98,7 @@ async def test_an_operator_s_retry_runs_a_job_that_has_expired(app: Faena, h: Ha
     receipt = await send_code.enqueue(expires="1m")
     h.clock.advance("1m")
     await h.drain()
-    await receipt.handle.retry()
+    await receipt.handle.rerun()
     await h.drain()
     assert await receipt.handle.result() == "sent"
 
@@ -131,7 +131,7 @@ async def test_a_dead_job_s_own_attempts_come_with_its_retry(app: Faena, h: Harn
 
     receipt = await call.enqueue(attempts=2)
     await h.drain(through="5m")
-    await app.dead_letters.retry("calls", receipt.id, by="ana", reason="again")
+    await app.dead_letters.retry_as_new("calls", receipt.id, by="ana", reason="again")
     assert (await h.drain(through="5m")).counts == {"retried": 1, "dead": 1}
 
 

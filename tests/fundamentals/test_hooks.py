@@ -32,7 +32,7 @@ async def test_a_hook_runs_once_for_each_death(app: Faena, h: Harness) -> None:
     assert (death.attempts_made, death.losses) == (2, 0)
     assert death.error is not None
     assert (death.error.name, death.error.message) == ("LookupError", "no such address: ana")
-    await death.handle.retry()
+    await death.handle.rerun()
     assert [ran.task for ran in await h.drain(through="1m")] == ["send", "send", "send.on_dead"]
     assert deaths[1].at > death.at
 

@@ -50,7 +50,7 @@ async def test_a_dead_job_can_be_sent_on_its_way_again(app: Faena, h: Harness) -
     receipt = await note.enqueue()
     await h.drain()
     is_mended = True
-    await receipt.handle.retry()
+    await receipt.handle.rerun()
     await h.drain()
     assert await receipt.handle.result() == 1
 

@@ -346,7 +346,7 @@ class Journey:
             assert (await h.drain()).counts == {"dead": 1}
             await self._look(handle)
             if turn == 0:
-                await handle.retry()
+                await handle.rerun()
 
     @property
     def states(self) -> list[str]:

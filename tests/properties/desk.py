@@ -52,7 +52,7 @@ def cancel(world: World, ids: Sequence[str]) -> list[str]:
     return answers
 
 
-def retry(world: World, ids: Sequence[str]) -> list[str]:
+def rerun(world: World, ids: Sequence[str]) -> list[str]:
     for job in ids:
         known = world.jobs.get(job)
         if known is not None and known.state in FINISHED:

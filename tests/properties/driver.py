@@ -28,7 +28,7 @@ WITHOUT_NOW = ("note", "await", "idem")
 UNSAID = (*BOOKKEEPING, "shares:", "throttled")
 """Keys that the model says nothing of."""
 
-ONCE = ("retry", "rerun", "promote", "change")
+ONCE = ("rerun", "promote", "change")
 """Scripts that remember each call, under a caller of its own, when it has changed something."""
 
 

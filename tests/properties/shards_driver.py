@@ -228,8 +228,8 @@ class ShardsDriver:
             (state,) = self.wait(getattr(self.engine, verb)(at[0], [job]))
             if verb == "cancel" and state == "asked":
                 self.ledger.entries[job].is_asked = True
-            if verb == "retry" and state in ("ready", "blocked"):
-                self.ledger.redriven(job)
+            if verb == "rerun" and state in ("ready", "blocked"):
+                self.ledger.rerun(job)
             self.look()
 
     # -- relocations ----------------------------------------------------------------------------

@@ -153,7 +153,7 @@ class Ledger:
             if is_new and entry.is_plain and its.is_plain and its.number < entry.number:
                 yield f"{job} started before {other}, which came before it to chain {its.chain}"
 
-    def redriven(self, job: str) -> None:
+    def rerun(self, job: str) -> None:
         """It begins anew at the end of its chain, and nobody knows behind whom."""
         entry = self.entries[job]
         entry.is_plain = entry.has_started = entry.is_asked = False

@@ -97,7 +97,7 @@ async def die(rig: Rig, message: str) -> None:
 
 async def come_back(morgue: Morgue, job: str, way: str, turn: int) -> str:
     if way == "retry":
-        assert await morgue.revive(job) == ["OK"]
+        assert await morgue.retry_as_new(job) == ["OK"]
         return f"{job}2"
     await morgue.calls.redrives("q", "begin", f"r{turn}", new_redrive())
     step = await morgue.step(f"r{turn}", most=1)

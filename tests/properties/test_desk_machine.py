@@ -70,7 +70,7 @@ class DeskMachine(LanesMachine):
 
     @precondition(lambda self: self.driver.sight.hash("desk"))
     @rule(data=st.data(), action=st.sampled_from(["retry", "auto"]), fault=faults)
-    def retry_dead(self, data: st.DataObject, action: str, fault: Fault) -> None:
+    def retry_as_new(self, data: st.DataObject, action: str, fault: Fault) -> None:
         ids = self.some(data)
         jobs = list(zip(ids, self.fresh(len(ids)), strict=True))
         why = Decision(action, "", "ana")
@@ -88,7 +88,7 @@ class DeskMachine(LanesMachine):
     def run_dead_again(self, data: st.DataObject, fault: Fault) -> None:
         """Under its own id only what is pending: no decision is taken back."""
         decided = self.decided()
-        self.driver.ask("retry", fault, self.some(data))
+        self.driver.ask("rerun", fault, self.some(data))
         assert self.decided() == decided
 
     def decided(self) -> dict[str, Any]:

@@ -234,7 +234,7 @@ class EngineMachine(RuleBasedStateMachine):
 
     @rule(
         data=st.data(),
-        verb=st.sampled_from(["cancel", "cancel", "retry", "promote", "change", "await"]),
+        verb=st.sampled_from(["cancel", "cancel", "rerun", "promote", "change", "await"]),
         fault=faults,
     )
     def operate_on_jobs(self, data: st.DataObject, verb: str, fault: Fault) -> None:

@@ -233,7 +233,7 @@ async def _mend(world: World, data: st.DataObject, flow: Flow, plan: Plan) -> No
     before = Counter(world.came)
     for at in mended:
         world.failing.discard(job(plan, at))
-        assert await world.engine.retry(plan[at][0], [job(plan, at)]) == ["ready"]
+        assert await world.engine.rerun(plan[at][0], [job(plan, at)]) == ["ready"]
     await mix_up(world, data)
     now = [
         (queue, parents, fails and at not in mended)
@@ -274,7 +274,7 @@ async def _cancel(url: str, data: st.DataObject) -> None:
         world.failing.clear()
         done = {node.job for node in view.nodes if node.state == "completed"}
         before = Counter(world.came)
-        await flow.retry()
+        await flow.rerun()
         await mix_up(world, data)
         view = await flow.view()
         assert (view.state, view.left) == ("completed", 0)

@@ -141,7 +141,7 @@ class LanesMachine(RuleBasedStateMachine):
 
     @rule(
         data=st.data(),
-        verb=st.sampled_from(["cancel", "cancel", "retry", "promote", "change"]),
+        verb=st.sampled_from(["cancel", "cancel", "rerun", "promote", "change"]),
         fault=faults,
     )
     def operate_on_jobs(self, data: st.DataObject, verb: str, fault: Fault) -> None:

@@ -111,7 +111,7 @@ class Town:
         """Some job of the others starts over, or is cancelled."""
         state = self._chance.choice(["completed", "dead", "ready"])
         job = f"{state}-{self._chance.choice(self._busy)}"
-        act = self._chance.choice([self.rig.engine.retry, self.rig.engine.cancel])
+        act = self._chance.choice([self.rig.engine.rerun, self.rig.engine.cancel])
         for shard in SHARDS:
             if await self.rig.engine.look(shard, [job]) != [[]]:
                 await act(shard, [job])

@@ -172,7 +172,7 @@ async def test_a_lane_of_finished_jobs_is_not_served_where_it_lived(town: Town) 
     relocation = await town.relocation()
     await town.go_on(relocation, until="'publish'")
     await relocation.step()
-    await town.rig.engine.retry("q", ["a"])
+    await town.rig.engine.rerun("q", ["a"])
     assert await town.claimed("q") == []
     await town.go_on(relocation)
     assert await town.claimed("q/1") == ["a"]

@@ -189,7 +189,7 @@ class ShardsMachine(RuleBasedStateMachine):
     # -- operators --------------------------------------------------------------------------------
 
     @precondition(lambda self: self.driver.ledger.entries)
-    @rule(data=st.data(), verb=st.sampled_from(["cancel", "retry", "retry", "promote"]))
+    @rule(data=st.data(), verb=st.sampled_from(["cancel", "rerun", "rerun", "promote"]))
     def operate(self, data: st.DataObject, verb: str) -> None:
         self.driver.operate(verb, data.draw(st.sampled_from(sorted(self.driver.ledger.entries))))
 

@@ -72,7 +72,7 @@ def test_what_operators_do_has_a_form_without_an_event_loop(app: Faena) -> None:
     assert sync.pause(queue)
     assert sync.resume(queue)
     sync.cancel(handle)
-    sync.retry(handle)
+    sync.rerun(handle)
     assert sync.state(handle) == "ready"
     sync.remove(handle)
     assert sync.view(handle) is None

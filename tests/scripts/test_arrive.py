@@ -85,7 +85,7 @@ CALLS: dict[str, Callable[[Rig], Awaitable[Any]]] = {
     "page": lambda rig: rig.engine.page("q", "ready", 10, after=("", ""), is_reverse=False),
     "promote": lambda rig: rig.engine.promote("q", ["a"]),
     "remove": lambda rig: rig.engine.remove("q", ["a"]),
-    "retry": lambda rig: rig.engine.retry("q", ["a"]),
+    "rerun": lambda rig: rig.engine.rerun("q", ["a"]),
     "exchange": lambda rig: rig.turn(10),
 }
 

@@ -116,13 +116,13 @@ async def test_a_job_in_the_lane_is_known_by_its_id_as_before(rig: Rig) -> None:
     assert (same.code, other.code) == ("DUPLICATE", "CONFLICT")
 
 
-async def test_a_job_that_was_promoted_changed_or_revived_shares_the_lane(rig: Rig) -> None:
+async def test_a_job_that_was_promoted_changed_or_rerun_shares_the_lane(rig: Rig) -> None:
     await rig.run("again", Completed())
     await rig.add("late", "changed", delay=SECOND)
     await rig.add("a", lane="@a")
     await rig.engine.promote("q", ["late"])
     await rig.engine.change("q", "changed", priority=50, delay_us=0)
-    await rig.engine.retry("q", ["again"])
+    await rig.engine.rerun("q", ["again"])
     ready = {job for job, _ in (await rig.dump())["lane:@"]}
     assert ready == {"late", "changed", "again"}
 

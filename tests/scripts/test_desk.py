@@ -97,7 +97,7 @@ async def test_a_retryable_job_is_due_until_its_line_has_spent_its_retries(
     again = {"retry_us": 10 * SECOND, "most": 1}
     await morgue.bury("a", **again)
     assert (await rig.dump())["desk_due"] == [("a", T0 + 10 * SECOND)]
-    assert await morgue.revive("a", action="auto") == ["OK"]
+    assert await morgue.retry_as_new("a", action="auto") == ["OK"]
     await morgue.end("a2", **again)
     taken = await rig.dump()
     assert "desk_due" not in taken

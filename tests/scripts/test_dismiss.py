@@ -61,6 +61,6 @@ async def test_a_queue_without_settings_has_nothing_to_dismiss(rig: Rig) -> None
 async def test_retention_takes_them_with_all_that_knows_them(rig: Rig, morgue: Morgue) -> None:
     await morgue.bury("a", "b", "c", retry_us=SECOND, most=2)
     await morgue.dismiss("discarded", "a")
-    await morgue.revive("b")
+    await morgue.retry_as_new("b")
     await rig.engine.clean("q", "dead", 0, 100)
     assert not [name for name in await rig.dump() if name.startswith("desk")]

@@ -77,7 +77,7 @@ async def test_a_finished_job_that_is_run_again_was_taken_in_then(rig: Rig) -> N
     await rig.turn(0, ("a", lease, Completed()))
     assert await enqueued(rig, "a") == [T0]
     rig.clock.go(2)
-    await rig.engine.retry("q", ["a"])
+    await rig.engine.rerun("q", ["a"])
     assert await enqueued(rig, "a") == [T0 + 4 * SECOND]
 
 

@@ -118,7 +118,7 @@ async def test_a_head_cancelled_while_it_waits_for_its_retry_passes_its_turn(rig
 async def test_a_job_that_is_run_again_takes_its_place_behind_the_others(rig: Rig) -> None:
     await rig.add("a", "b", "c", **CHAIN)
     await run_next(rig, Buried(BOOM))
-    assert await rig.engine.retry("q", ["a"]) == ["blocked"]
+    assert await rig.engine.rerun("q", ["a"]) == ["blocked"]
     assert [await run_next(rig) for _ in range(3)] == ["b", "c", "a"]
 
 

@@ -98,7 +98,7 @@ async def test_a_bound_on_bytes_set_later_counts_from_then(rig: Rig) -> None:
 async def test_a_job_sent_back_to_run_gives_its_bytes_back(rig: Rig) -> None:
     await rig.declare(retain=Retain(dead_bytes=1000))
     await finish(rig, "dead", "a", "b", body=b"0123456789")
-    await rig.engine.retry("q", ["a"])
+    await rig.engine.rerun("q", ["a"])
     assert (await rig.dump())["clock"]["dead_bytes"] == 14
 
 

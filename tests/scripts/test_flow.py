@@ -58,11 +58,11 @@ async def test_what_has_begun_is_not_written_again(rig: Rig, mail: FlowCalls) ->
     await mail.flow("q", "f", "start", 1, 1, 1)
     await rig.remember()
     assert await mail.flow("q", "f", "put", 1, "s:1", "waiting 0 0") == "running"
-    assert await mail.flow("q", "f", "reopen") == "running"
+    assert await mail.flow("q", "f", "rerun") == "running"
     assert await rig.is_untouched()
 
 
-@pytest.mark.parametrize("verb", ["start", "cancel", "reopen"])
+@pytest.mark.parametrize("verb", ["start", "cancel", "rerun"])
 async def test_a_flow_that_nobody_wrote_is_unknown(rig: Rig, mail: FlowCalls, verb: str) -> None:
     args = (1, 1, 1) if verb == "start" else ()
     assert await mail.flow("q", "nobody", verb, *args) == "unknown"
@@ -79,7 +79,7 @@ async def test_cancelling_ends_what_waits_and_calls_back_what_is_out(
     assert (flow["s:1"], flow["s:2"], flow["left"]) == ("sent 0 0", "cancelled 1 0", "1")
     assert await pending_sends(rig) == ["f:f:1:f.1", "x:f:1:f.1"]
     assert await mail.flow("q", "f", "cancel") == "OK"
-    assert await mail.flow("q", "f", "reopen") == "cancelled"  # a job of it is out
+    assert await mail.flow("q", "f", "rerun") == "cancelled"  # a job of it is out
 
 
 async def test_more_nodes_than_a_call_looks_at_are_left_to_letters(
@@ -102,8 +102,8 @@ async def test_only_who_reopened_a_flow_last_may_write_it(rig: Rig, mail: FlowCa
     await mail.flow("q", "f", "put", 1, *node(rig, 1, 0))
     await mail.flow("q", "f", "start", 1, 1, 1)
     assert await mail.flow("q", "f", "end", 1, "f.1", "dead", "why") == "OK"
-    assert await mail.flow("q", "f", "reopen") == "2"
-    assert await mail.flow("q", "f", "reopen") == "3"
+    assert await mail.flow("q", "f", "rerun") == "2"
+    assert await mail.flow("q", "f", "rerun") == "3"
     assert await mail.flow("q", "f", "put", 2, *node(rig, 1, 0)) == "reopened"
     assert await mail.flow("q", "f", "start", 2, 1, 1) == "reopened"
     assert await mail.flow("q", "f", "put", 3, *node(rig, 1, 0)) == "OK"
@@ -124,7 +124,7 @@ async def test_letters_of_an_earlier_run_are_not_read(rig: Rig, mail: FlowCalls)
     flow = (await rig.dump())["flow:f"]
     assert (flow["state"], flow["left"]) == ("cancelled", "50")  # those that were never sent
     await mail.receive("q", "q", stale)
-    assert await mail.flow("q", "f", "reopen") == "2"
+    assert await mail.flow("q", "f", "rerun") == "2"
 
 
 async def test_an_id_is_written_by_one_plan_at_a_time(rig: Rig, mail: FlowCalls) -> None:

@@ -43,7 +43,7 @@ async def test_jobs_of_one_instant_are_each_shown_once_though_the_place_is_taken
     while page := await rig.engine.page("q", "completed", 3, after=after, is_reverse=is_reverse):
         read += [job for job, _ in page]
         after = page[-1]
-        await rig.engine.retry("q", [after[0]])
+        await rig.engine.rerun("q", [after[0]])
     assert read == (ids[::-1] if is_reverse else ids)
 
 

@@ -21,7 +21,7 @@ async def test_a_finished_job_is_ready_again_with_fresh_attempts_and_its_history
     await rig.engine.wire.call("DEL", rig.engine.wake_key("q"))
     rig.clock.go(5)
     await rig.remember()
-    assert await rig.engine.retry("q", ["a"]) == ["ready"]
+    assert await rig.engine.rerun("q", ["a"]) == ["ready"]
     assert await rig.changed() == {
         state: None,
         "marks": {"a": {"i": 1}},
@@ -29,13 +29,13 @@ async def test_a_finished_job_is_ready_again_with_fresh_attempts_and_its_history
         "wake": [("work", 0.0)],
     }
     assert (await rig.dump())["info:a"] == ERROR
-    assert (await rig.events())[-1] == {"worker": "", "redriven": "a"}
+    assert (await rig.events())[-1] == {"worker": "", "rerun": "a"}
 
 
 async def test_a_completed_job_that_runs_again_has_no_result_and_no_mark(rig: Rig) -> None:
     await rig.run("a", Completed(b"1"), unique="u", mode="live")
     await rig.remember()
-    assert await rig.engine.retry("q", ["a"]) == ["ready"]
+    assert await rig.engine.rerun("q", ["a"]) == ["ready"]
     assert await rig.changed() == {
         "completed": None,
         "marks": None,
@@ -50,7 +50,7 @@ async def test_a_changed_priority_stays(rig: Rig) -> None:
     await rig.engine.change("q", "a", priority=2)
     lease = await rig.claim()
     await rig.turn(0, ("a", lease, Completed()))
-    await rig.engine.retry("q", ["a"])
+    await rig.engine.rerun("q", ["a"])
     taken = await rig.dump()
     assert taken["marks"] == {"a": {"p": 2}}
     assert taken["ready"] == [("a", score(T0, priority=2))]
@@ -58,24 +58,24 @@ async def test_a_changed_priority_stays(rig: Rig) -> None:
 
 async def test_the_second_request_answers_alike_and_changes_nothing(rig: Rig) -> None:
     await rig.run("a", Buried(BOOM))
-    await rig.engine.retry("q", ["a"])
+    await rig.engine.rerun("q", ["a"])
     await rig.remember()
     rig.clock.go(1)
-    assert await rig.engine.retry("q", ["a"]) == ["ready"]
+    assert await rig.engine.rerun("q", ["a"]) == ["ready"]
     assert await rig.is_untouched()
 
 
 async def test_what_was_decided_at_the_desk_stays_so(rig: Rig) -> None:
     morgue = Morgue(rig)
     await morgue.bury("again", "given_up", "mended", "pending")
-    await morgue.revive("again")
+    await morgue.retry_as_new("again")
     await morgue.dismiss("discarded", "given_up")
     await morgue.dismiss("resolved", "mended")
     await rig.remember()
-    answers = await rig.engine.retry("q", ["again", "given_up", "mended"])
+    answers = await rig.engine.rerun("q", ["again", "given_up", "mended"])
     assert answers == ["retried again2", "discarded", "resolved"]
     assert await rig.is_untouched()
-    assert await rig.engine.retry("q", ["mended", "pending"]) == ["resolved", "ready"]
+    assert await rig.engine.rerun("q", ["mended", "pending"]) == ["resolved", "ready"]
     assert set((await rig.dump())["desk"]) == {"again", "given_up", "mended"}
 
 
@@ -84,7 +84,7 @@ async def test_live_and_unknown_jobs_are_left_alone(rig: Rig) -> None:
     await rig.claim()
     await rig.add("delayed", delay=SECOND)
     await rig.remember()
-    answers = await rig.engine.retry("q", ["running", "delayed", "never"])
+    answers = await rig.engine.rerun("q", ["running", "delayed", "never"])
     assert answers == ["running", "delayed", "unknown"]
     assert await rig.is_untouched()
 

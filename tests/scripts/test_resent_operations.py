@@ -35,10 +35,10 @@ def kept(faulty: FaultyWire) -> Copy:
     return faulty.copy
 
 
-async def test_a_job_retried_once_runs_once_more(rig: Rig, faulty: FaultyWire) -> None:
+async def test_a_job_rerun_once_runs_once_more(rig: Rig, faulty: FaultyWire) -> None:
     await rig.run("a", Buried(BOOM))
     faulty.fault = "kept"
-    assert await rig.engine.retry("q", ["a", "never"]) == ["ready", "unknown"]
+    assert await rig.engine.rerun("q", ["a", "never"]) == ["ready", "unknown"]
     await finish(rig, "a")
     await rig.remember()
     assert await faulty.deliver(kept(faulty), rig.clock.now) == [b"ready", b"unknown"]
@@ -74,7 +74,7 @@ async def test_what_changed_nothing_leaves_no_record_and_the_others_end_by_thems
 ) -> None:
     await rig.add("a", delay=SECOND)
     before = set(await rig.dump())
-    await rig.engine.retry("q", ["a"])
+    await rig.engine.rerun("q", ["a"])
     await rig.engine.promote("q", ["never"])
     await rig.engine.change("q", "never", priority=1)
     assert set(await rig.dump()) == before
@@ -92,7 +92,7 @@ async def test_any_number_of_jobs_may_be_named(rig: Rig) -> None:
         await rig.add(*jobs[start : start + 1000], delay=SECOND)
     assert await rig.engine.promote("q", jobs) == ["promoted"] * len(jobs)
     assert await rig.engine.cancel("q", jobs) == ["cancelled"] * len(jobs)
-    assert await rig.engine.retry("q", jobs) == ["ready"] * len(jobs)
+    assert await rig.engine.rerun("q", jobs) == ["ready"] * len(jobs)
     looks = await rig.engine.look("q", [*jobs, "never"])
     assert [look[0] for look in looks[:-1]] == [b"ready"] * len(jobs)
     assert looks[-1] == []

@@ -22,7 +22,7 @@ async def test_a_dead_job_becomes_a_new_one_and_both_know_of_each_other(
     await rig.engine.wire.call("DEL", rig.engine.wake_key("q"))
     rig.clock.go(5)
     await rig.remember()
-    assert await morgue.revive("a") == ["OK"]
+    assert await morgue.retry_as_new("a") == ["OK"]
     changed = await rig.changed()
     assert changed.pop("clock")["enqueued"] == 2
     spec = b'010\n{"n":18446744073709551615}'
@@ -34,23 +34,23 @@ async def test_a_dead_job_becomes_a_new_one_and_both_know_of_each_other(
     }
     record = (await rig.dump())["desk"]["a"]
     assert (record["s"], record["to"], record["r"]) == ("retried", "a2", [*WHY, T0 + 5 * SECOND])
-    assert (await rig.events())[-1] == {"by": "ana", "enqueued": "a2", "dead_retried": "a"}
+    assert (await rig.events())[-1] == {"by": "ana", "enqueued": "a2", "retried_as_new": "a"}
 
 
 async def test_a_line_remembers_its_first_job(rig: Rig, morgue: Morgue) -> None:
     await morgue.bury("a")
-    await morgue.revive("a")
+    await morgue.retry_as_new("a")
     await morgue.end("a2")
-    assert await morgue.revive("a2", action="auto") == ["OK"]
+    assert await morgue.retry_as_new("a2", action="auto") == ["OK"]
     mark = (await rig.dump())["marks"]["a22"]
     assert mark == {"p": 5, "o": "a", "b": "a2", "x": 1}
 
 
 async def test_a_claim_says_which_job_was_the_first_of_the_line(rig: Rig, morgue: Morgue) -> None:
     await morgue.bury("a")
-    await morgue.revive("a")
+    await morgue.retry_as_new("a")
     await morgue.end("a2")
-    await morgue.revive("a2")
+    await morgue.retry_as_new("a2")
     await rig.add("new")
     first = await rig.turn(2, call="call5000")
     assert {claim.id: claim.origin for claim in first.claimed} == {"a22": "a", "new": ""}
@@ -59,7 +59,7 @@ async def test_a_claim_says_which_job_was_the_first_of_the_line(rig: Rig, morgue
 
 async def test_a_job_that_was_more_urgent_stays_so(rig: Rig, morgue: Morgue) -> None:
     await morgue.bury("a", facts={"priority": 1})
-    await morgue.revive("a")
+    await morgue.retry_as_new("a")
     assert (await rig.dump())["marks"]["a2"]["p"] == 1
 
 
@@ -68,7 +68,7 @@ async def test_delays_and_unique_claims_have_been(rig: Rig, morgue: Morgue) -> N
     await rig.engine.promote("q", ["a"])
     await morgue.end("a")
     await rig.add("b", unique="u", mode="live")
-    assert await morgue.revive("a") == ["OK"]
+    assert await morgue.retry_as_new("a") == ["OK"]
     taken = await rig.dump()
     assert taken["unique:live:u"] == "b"
     assert "u" not in taken["marks"]["a2"]
@@ -80,7 +80,7 @@ async def test_a_new_job_takes_its_turn_in_lane_and_chain(rig: Rig, morgue: Morg
     place = {"lane": "@acme", "chain": "t/acme"}
     await morgue.bury("a", facts=place)
     await rig.add("b", **place)
-    assert await morgue.revive("a") == ["OK"]
+    assert await morgue.retry_as_new("a") == ["OK"]
     taken = await rig.dump()
     assert taken["heads"] == {"t/acme": "b"}
     assert [job for job, _ in taken["tail:t/acme"]] == ["a2"]
@@ -91,10 +91,10 @@ async def test_what_is_not_pending_is_refused_and_nothing_changes(rig: Rig, morg
     await morgue.bury("done", "thrown", "again")
     await morgue.dismiss("resolved", "done")
     await morgue.dismiss("discarded", "thrown")
-    await morgue.revive("again")
+    await morgue.retry_as_new("again")
     await rig.add("waits", delay=SECOND)
     await rig.remember()
-    answers = await morgue.revive("done", "thrown", "again", "waits", "again2", "never")
+    answers = await morgue.retry_as_new("done", "thrown", "again", "waits", "again2", "never")
     assert answers == ["resolved", "discarded", "retried", "delayed", "ready", "unknown"]
     assert await rig.changed() == {}
 
@@ -102,7 +102,7 @@ async def test_what_is_not_pending_is_refused_and_nothing_changes(rig: Rig, morg
 async def test_an_id_that_is_taken_is_not_overwritten(rig: Rig, morgue: Morgue) -> None:
     await morgue.bury("a")
     await rig.add("a2", body=b"other")
-    assert await morgue.revive("a") == ["taken"]
+    assert await morgue.retry_as_new("a") == ["taken"]
     assert (await rig.dump())["desk"]["a"]["s"] == "pending"
 
 
@@ -119,7 +119,7 @@ async def test_shards_of_another_epoch_are_told(rig: Rig, morgue: Morgue) -> Non
     await morgue.bury("a")
     await rig.remember()
     with pytest.raises(ShardsChanged):
-        await morgue.revive("a", epoch=7)
+        await morgue.retry_as_new("a", epoch=7)
     assert await rig.is_untouched()
 
 
@@ -133,9 +133,9 @@ async def test_running_the_same_job_again_takes_it_from_the_desk_and_keeps_its_l
     rig: Rig, morgue: Morgue
 ) -> None:
     await morgue.bury("a")
-    await morgue.revive("a")
+    await morgue.retry_as_new("a")
     await morgue.end("a2")
-    assert await rig.engine.retry("q", ["a2"]) == ["ready"]
+    assert await rig.engine.rerun("q", ["a2"]) == ["ready"]
     taken = await rig.dump()
     assert set(taken["desk"]) == {"a"}
     assert taken["marks"]["a2"] == {"i": 1, "p": 5, "o": "a", "b": "a"}
@@ -146,7 +146,7 @@ async def test_attempts_are_fresh(rig: Rig, morgue: Morgue) -> None:
     rig.clock.go(1)
     await rig.turn()
     await morgue.end("a")
-    await morgue.revive("a")
+    await morgue.retry_as_new("a")
     (claim,) = (await rig.turn(1)).claimed
     assert (claim.id, claim.attempts, claim.losses, claim.priority) == ("a2", 0, 0, 5)
 
@@ -157,7 +157,7 @@ async def test_only_who_retries_by_hand_overrides_the_expiry_of_a_job(
 ) -> None:
     until = T0 + 60 * SECOND
     await morgue.bury("a", facts={"expires": until})
-    await morgue.revive("a", action=action)
+    await morgue.retry_as_new("a", action=action)
     (claim,) = (await rig.turn(1)).claimed
     assert claim.expires_at == (until if is_kept else 0)
 
@@ -167,7 +167,7 @@ async def test_a_job_that_has_expired_again_by_its_turn_is_not_claimed(
 ) -> None:
     await morgue.bury("a", facts={"expires": T0 + 60 * SECOND})
     await rig.turn(1)  # the queue is idle, and claims look at nothing any more
-    await morgue.revive("a", action="auto")
+    await morgue.retry_as_new("a", action="auto")
     rig.clock.go(60)
     exchanged = await rig.turn(1)
     assert (exchanged.claimed, [late.id for late in exchanged.expired]) == ([], ["a2"])

@@ -187,7 +187,7 @@ async def rerun(rig: Rig) -> None:
         for name, outcome in (("ok", Completed()), ("no", Buried(BOOM)), ("off", Cancelled(BOOM))):
             await rig.run(f"{name}{number}", outcome, **facts)
     await rig.add("first", **CHAIN)
-    await rig.engine.retry("q", [f"{name}{n}" for n in (0, 1) for name in ("ok", "no", "off")])
+    await rig.engine.rerun("q", [f"{name}{n}" for n in (0, 1) for name in ("ok", "no", "off")])
 
 
 async def retry_as_new(rig: Rig) -> None:
@@ -195,7 +195,7 @@ async def retry_as_new(rig: Rig) -> None:
     await morgue.bury("a")
     await morgue.bury("b", facts=CHAIN)
     await rig.add("first", **CHAIN)
-    await morgue.revive("a", "b")
+    await morgue.retry_as_new("a", "b")
 
 
 async def redrive(rig: Rig) -> None:
@@ -275,8 +275,8 @@ def test_a_job_is_running_only_by_a_claim() -> None:
 
 
 def test_a_finished_job_comes_back_only_when_it_is_run_again() -> None:
-    revived = {one.verb for one in every_arrow() if one.source in FINISHED and one.target in LIVE}
-    assert revived == {"rerun"}
+    back = {one.verb for one in every_arrow() if one.source in FINISHED and one.target in LIVE}
+    assert back == {"rerun"}
 
 
 def test_the_page_shows_what_the_headers_say() -> None:

@@ -84,7 +84,7 @@ async def test_ready_and_delayed_jobs_are_live_and_finished_ones_are_not(
     assert come["lanes"] == {"@a": "2000000"}
     assert come["clock"]["laned"] == 1
     assert come["wake"]
-    assert (await removal.target.events())[0] == {"worker": "", "arrived": "done ready later"}
+    assert (await removal.target.events())[0] == {"worker": "", "moved_in": "done ready later"}
     rig.clock.go(1)
     assert {claim.id for claim in (await removal.target.turn(9)).claimed} == {"ready", "later"}
     await removal.check()

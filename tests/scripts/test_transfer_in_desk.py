@@ -29,7 +29,7 @@ async def test_what_was_decided_moves_along_and_the_line_stays_linked(
 ) -> None:
     morgue = Morgue(rig)
     await morgue.bury("a", "b", facts=LANE)
-    await morgue.revive("a")
+    await morgue.retry_as_new("a")
     await morgue.dismiss("discarded", "b")
     await removal.move(["@a"], "a", "a2", "b")
     come = await removal.target.dump()

@@ -29,7 +29,7 @@ async def test_a_job_leaves_every_place_and_lies_in_the_outbox(rig: Rig, removal
     assert gone & set(taken) == set()
     clock = taken["clock"]
     assert (clock["laned"], clock["removed"], clock["moved_out"], clock["batches"]) == (0, 0, 1, 1)
-    assert (await rig.events())[-1] == {"worker": "", "departed": "a"}
+    assert (await rig.events())[-1] == {"worker": "", "moved_out": "a"}
     await removal.check()
 
 
@@ -189,7 +189,7 @@ async def test_a_job_that_was_run_again_after_lanes_were_noted_leaves_too(
         await rig.run(job, Buried(BOOM), lane=f"@{job}")
     await removal.place()
     for job in ("runs", "waits"):
-        await rig.engine.retry("q", [job])
+        await rig.engine.rerun("q", [job])
     lease = await rig.claim()
     assert await removal.carry("waits", "runs", epoch=1) == 1
     assert await removal.states() == ({"runs": "running"}, {"waits": "ready"})

@@ -235,7 +235,7 @@ async def test_what_is_done_by_hand_says_who_asked_for_it(app: Faena) -> None:
     await second.change(delay="2h", by="bob")
     await third.remove(by="eva")
     await first.cancel(by="leo")
-    await first.retry(by="mia")
+    await first.rerun(by="mia")
     await queue.pause(by="ana")
     await queue.resume(by="bob")
     await queue.configure(max_running=5, by="eva")
@@ -251,7 +251,7 @@ async def test_what_is_done_by_hand_says_who_asked_for_it(app: Faena) -> None:
         ("changed", second.id, "bob"),
         ("removed", third.id, "eva"),
         ("cancelled", first.id, "leo"),
-        ("redriven", first.id, "mia"),
+        ("rerun", first.id, "mia"),
         ("paused", "pause", "ana"),
         ("resumed", "pause", "bob"),
         ("configured", "max_running", "eva"),
@@ -334,12 +334,12 @@ async def test_flows_say_who_has_called_them_off_and_run_them_again(app: Faena) 
     await flow.cancel(by="ana")
     await app.run_worker(until_empty=True)
     assert (await flow.wait("10s")).state == "cancelled"
-    await flow.retry(by="bob")
-    names = ["flow_cancelling", "flow_retried"]
+    await flow.rerun(by="bob")
+    names = ["flow_cancelling", "flow_rerun"]
     events = await take(app.events("mail", since="start", kinds=names), 2)
     assert [(one.name, one.by) for one in events] == [
         ("flow_cancelling", "ana"),
-        ("flow_retried", "bob"),
+        ("flow_rerun", "bob"),
     ]
 
 

@@ -11,7 +11,7 @@ import os
 import re
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -106,6 +106,9 @@ RATE = _Read("rate", _RATES, Limit)
 class Commands(click.Group):
     """Commands under one name."""
 
+    meant: Mapping[str, str] = {}
+    """Words that are no commands, and what to say to who tries them."""
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Show the choice where none was made."""
         if not args and not self.invoke_without_command:
@@ -119,7 +122,7 @@ class Commands(click.Group):
         """Refuse an unknown command with the nearest one."""
         known = self.list_commands(ctx)
         if args and args[0] not in known and not args[0].startswith("-"):
-            hint = nearest(args[0], known, never=_DESTRUCTIVE)
+            hint = self.meant.get(args[0]) or nearest(args[0], known, never=_DESTRUCTIVE)
             raise click.UsageError(f"no command {args[0]!r}; {hint}", ctx)
         return super().resolve_command(ctx, args)
 

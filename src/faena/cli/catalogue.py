@@ -17,7 +17,7 @@ CATALOGUE: Final[Mapping[str, tuple[str, str]]] = {
     "clean": ("queues", "Remove finished jobs that are old enough."),
     "configure": ("settings", "Change settings of a queue at run time, or show them."),
     "dev": ("dev", "Run a worker that restarts when the code changes."),
-    "dlq": ("redrive", "The dead-letter desk: look at dead jobs, retry them, deal with them."),
+    "dlq": ("redrive", "The dead-letter desk: find dead jobs, retry them as new, discard them."),
     "doctor": ("checkup", "Examine a broker and say how to mend what is wrong."),
     "drain": ("queues", "Remove every job that waits."),
     "enqueue": ("enqueue", "Put a job on its queue and print its id."),
@@ -31,11 +31,11 @@ CATALOGUE: Final[Mapping[str, tuple[str, str]]] = {
     "promote": ("change", "Run delayed jobs now."),
     "queues": ("queues", "Show every queue: jobs per state, holds, workers."),
     "remove": ("change", "Remove jobs for good."),
+    "rerun": ("change", "Run finished jobs again: the same jobs, with fresh attempts."),
     "reset": ("settings", "Let code decide settings of a queue again."),
     "reshard": ("shards", "Spread a queue over more shards, or over fewer."),
     "resume": ("queues", "End a pause."),
-    "retry": ("change", "Run finished jobs again, with fresh attempts."),
-    "retry-failed": ("redrive", "Retry every pending dead job."),
+    "retry-failed": ("redrive", "Redrive all dead jobs: retry them as new jobs."),
     "schedules": ("schedules", "List the schedules, look at or change one, or make one."),
     "shards": ("shards", "Show where queues live, and what moves."),
     "shares": ("shares", "Show what each tenant of a queue was given."),
@@ -46,9 +46,15 @@ CATALOGUE: Final[Mapping[str, tuple[str, str]]] = {
 }
 """The module and a line of help, by name."""
 
+_MEANT: Final[Mapping[str, str]] = {
+    "retry": "'rerun' runs the same job again, 'dlq retry' makes a new job of a dead one",
+}
+
 
 class Roof(Commands):
     """All commands, each of which is loaded with its module."""
+
+    meant = _MEANT
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's own
         """Every name, of those that are not loaded too."""

@@ -68,14 +68,14 @@ def cancel(output: Output, words: tuple[str, ...], by: str) -> None:
     _change(output, words, lambda one: one.cancel(by=by), "cancelled")
 
 
-@click.command(epilog=example("faena retry shop.tasks:app mail 01JCXYZ"))
+@click.command(epilog=example("faena rerun shop.tasks:app mail 01JCXYZ"))
 @words("[MODULE:APP] QUEUE ID...")
 @by
 @common
 @click.pass_obj
-def retry(output: Output, words: tuple[str, ...], by: str) -> None:
-    """Run finished jobs again, with fresh attempts."""
-    _change(output, words, lambda one: one.retry(by=by), "ready")
+def rerun(output: Output, words: tuple[str, ...], by: str) -> None:
+    """Run finished jobs again: the same jobs, with fresh attempts."""
+    _change(output, words, lambda one: one.rerun(by=by), "ready")
 
 
 @click.command(

@@ -32,7 +32,7 @@ F = TypeVar("F", bound=Callable[..., Any])
     ),
 )
 def dlq() -> None:
-    """The dead-letter desk: look at dead jobs, retry them, deal with them.
+    """The dead-letter desk: find dead jobs, retry them as new, discard them.
 
     Every command takes --json.
     """
@@ -261,10 +261,10 @@ async def _refused(app: Faena, queue: Queue, job_id: str) -> Dealt:
 @common
 @click.pass_obj
 def retry(output: Output, words: tuple[str, ...], by: str, reason: str | None) -> None:
-    """Retry dead jobs as new ones, at high priority with fresh attempts."""
+    """Retry dead jobs as new: jobs linked to them, at high priority with fresh attempts."""
 
     def work(desk: Desk, queue: str, ids: list[str]) -> Awaitable[Sequence[Dealt]]:
-        return desk.retry_many(queue, ids, by=by, reason=reason or "manual retry")
+        return desk.retry_many_as_new(queue, ids, by=by, reason=reason or "manual retry")
 
     _deal(output, words, "retried", work)
 

@@ -110,15 +110,15 @@ def cancel(output: Output, words: tuple[str, ...], by: str) -> None:
     output.say({"flow": found.id, "state": "cancelled"}, f"{found.id} is called off")
 
 
-@flow.command(epilog=example("faena flow retry shop.tasks:app mail/0Q7Xez7i3lQmA8w7fYOA"))
+@flow.command(epilog=example("faena flow rerun shop.tasks:app mail/0Q7Xez7i3lQmA8w7fYOA"))
 @words("[MODULE:APP] FLOW")
 @by
 @common
 @click.pass_obj
-def retry(output: Output, words: tuple[str, ...], by: str) -> None:
+def rerun(output: Output, words: tuple[str, ...], by: str) -> None:
     """Run again, in new jobs, what has not completed of a flow that failed or was cancelled."""
     found, app = _find(words)
-    _change(app, lambda: found.retry(by=by))
+    _change(app, lambda: found.rerun(by=by))
     output.say({"flow": found.id, "state": "running"}, f"{found.id} runs again")
 
 

@@ -1,4 +1,4 @@
-"""Commands that retry dead jobs by the thousand."""
+"""Commands that redrive dead jobs: retry them as new ones, by the thousand."""
 
 from __future__ import annotations
 
@@ -53,8 +53,9 @@ def redrive(
     rate: Limit | None,
     **given: Any,
 ) -> None:
-    """Retry all pending dead jobs that a filter asks for, oldest first; an interrupted one goes on
-    with --resume.
+    """Retry as new all pending dead jobs that a filter asks for, oldest first, at a rate.
+
+    An interrupted redrive goes on with --resume.
     """
     target, (name,) = split(words, "QUEUE")
     _check_alone(click.get_current_context())
@@ -162,7 +163,10 @@ def _sentence(view: RedriveView) -> str:
 def retry_failed(
     output: Output, words: tuple[str, ...], rate: Limit | None, by: str, reason: str | None
 ) -> None:
-    """Retry every pending dead job of all queues, or of some; see `dlq redrive`."""
+    """Redrive every pending dead job of all queues, or of some: retry them as new jobs.
+
+    `dlq redrive` does the same for one queue, with filters.
+    """
     app, queues = chosen(words)
     why = reason or "retry-failed"
 

@@ -1,7 +1,7 @@
 """The desk itself: lists, looks, retries, discards and resolves dead jobs of all queues.
 
     page = await app.dead_letters.list(tenant="acme", error="ETIMEDOUT")
-    await app.dead_letters.retry("mail", page.items[0].id, by="ana", reason="provider is back")
+    await app.dead_letters.retry_as_new("mail", page.items[0].id, by="ana", reason="it is back")
 
 Dead jobs stay in their queues. A retry makes a new job of the same bytes and leaves the dead one
 where it is, marked as retried; what is decided of a job is decided once.
@@ -162,15 +162,15 @@ class Desk:
 
     # -- deciding -------------------------------------------------------------------------------
 
-    async def retry(
+    async def retry_as_new(
         self, queue: str, job_id: str, *, by: str = "operator", reason: str = "manual retry"
     ) -> str:
         """Make a new job of a dead one, at high priority with fresh attempts; returns its id."""
-        (dealt,) = await self.retry_many(queue, [job_id], by=by, reason=reason)
-        refuse(dealt, "retry", queue)
+        (dealt,) = await self.retry_many_as_new(queue, [job_id], by=by, reason=reason)
+        refuse(dealt, "retry_as_new", queue)
         return str(dealt.new_id)
 
-    async def retry_many(
+    async def retry_many_as_new(
         self,
         queue: str,
         job_ids: Sequence[str],
@@ -185,9 +185,7 @@ class Desk:
         """
         decision = read_retry(action, reason, by)
 
-        async def revive(
-            calls: DeskCalls, shard: str, epoch: int, ids: Sequence[str]
-        ) -> list[Dealt]:
+        async def make(calls: DeskCalls, shard: str, epoch: int, ids: Sequence[str]) -> list[Dealt]:
             jobs = list(zip(ids, self._queues.new_ids(len(ids)), strict=True))
             answers = await calls.retry_as_new(shard, decision, Priority.HIGH, jobs, epoch=epoch)
             return [
@@ -195,7 +193,7 @@ class Desk:
                 for (job, new_id), answer in zip(jobs, answers, strict=True)
             ]
 
-        return await self._deal(queue, job_ids, revive)
+        return await self._deal(queue, job_ids, make)
 
     async def discard(
         self, queue: str, *job_ids: str, by: str = "operator", reason: str = ""

@@ -127,18 +127,18 @@ def read_rate(given: Any) -> Limit | None:
 
 def refuse(dealt: Dealt, op: str, queue: str) -> None:
     """Raise what became of a single job, if nothing did."""
-    job, why = dealt.id, dealt.refused
+    job, why, verb = dealt.id, dealt.refused, op.partition("_")[0]
     if why == "unknown":
         raise JobNotFound(
             f"no dead job {job} in queue {queue} (retention may have removed it)", op=op
         )
     if why == "taken":
         raise InvalidTransition(
-            f"cannot {op} dead job {job}: its new id is taken; try again", op=op
+            f"cannot {verb} dead job {job}: its new id is taken; try again", op=op
         )
     if why in set(Status):
         raise InvalidTransition(
-            f"cannot {op} dead job {job}: it is {why}, and what is decided stays so", op=op
+            f"cannot {verb} dead job {job}: it is {why}, and what is decided stays so", op=op
         )
     if why is not None:
-        raise InvalidTransition(f"cannot {op} job {job}: it is {why}, not dead", op=op)
+        raise InvalidTransition(f"cannot {verb} job {job}: it is {why}, not dead", op=op)

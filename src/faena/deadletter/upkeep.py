@@ -73,7 +73,7 @@ class Upkeep:
     async def _retry(self, queue: str, due: Sequence[str]) -> list[Dealt]:
         """Retry jobs; one that cannot be must not keep back the others."""
         try:
-            return await self._desk.retry_many(
+            return await self._desk.retry_many_as_new(
                 queue, due, by="faena", reason="automatic retry", action="auto"
             )
         except ScriptError as error:

@@ -209,7 +209,7 @@ class Engine:  # size: one short method for each operation of the broker
             answers += scripts.texts(await self.ask_declared("cancel", queue, [asking(), *part]))
         return answers
 
-    async def retry(self, queue: str, ids: Sequence[str]) -> list[str]:
+    async def rerun(self, queue: str, ids: Sequence[str]) -> list[str]:
         """For each: ready, or what forbids it (a state, or a word of the desk), or unknown."""
         return await self._once_each("rerun", queue, ids)
 

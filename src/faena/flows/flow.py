@@ -89,7 +89,7 @@ class FlowView(View, frozen=True, kw_only=True):
     id: str
     name: str
     state: str
-    """building, running, completed, failed or cancelled; reopened while it is taken up again."""
+    """building, running, completed, failed or cancelled; reopened while a rerun is prepared."""
     total: int
     left: int
     """Nodes that have not ended."""
@@ -206,7 +206,7 @@ class Flow:
             await self._do("cancel")
             await self._carry()
 
-    async def retry(self, *, by: str | None = None) -> None:
+    async def rerun(self, *, by: str | None = None) -> None:
         """Run again, in new jobs, what has not completed of a flow that failed or was cancelled.
 
         Jobs of it that are dead are resolved at the dead-letter desk: the new ones stand for them.
@@ -214,7 +214,7 @@ class Flow:
         calls = await self._calls()
         last = await self._refuse_live(calls)
         with on_behalf(by):
-            run = int(await self._do("reopen"))
+            run = int(await self._do("rerun"))
         total = (await self._head(calls)).total
         nodes = [one async for one in self._read(calls, total)]
         left = {number for number, node in enumerate(nodes, 1) if node.state != "completed"}
@@ -241,9 +241,9 @@ class Flow:
                 state = await Handle(self._app, node.queue, job, codec_for(Any)).state()
                 if state is not None and state not in FINISHED:
                     raise InvalidTransition(
-                        f"cannot retry flow {self.id}: job {job} of node {node.name} was run "
+                        f"cannot rerun flow {self.id}: job {job} of node {node.name} was run "
                         f"again and is {state.value}; wait for it",
-                        op="retry",
+                        op="rerun",
                     )
         return last
 
@@ -273,7 +273,7 @@ class Flow:
         if answer != "OK":
             raise InvalidTransition(
                 f"flow {self.id} was taken up by somebody else meanwhile: it is {answer}",
-                op="retry",
+                op="rerun",
             )
 
     async def _carry(self) -> None:
@@ -284,9 +284,8 @@ class Flow:
         if answer == "unknown":
             raise _unknown(self.id)
         if answer != "OK" and not answer.isdigit():
-            word = "retry" if verb == "reopen" else verb
             hint = ", and some of its jobs have yet to end" if answer == "cancelled" else ""
-            raise InvalidTransition(f"cannot {word} flow {self.id}: it is {answer}{hint}", op=word)
+            raise InvalidTransition(f"cannot {verb} flow {self.id}: it is {answer}{hint}", op=verb)
         return answer
 
     # -- reading --------------------------------------------------------------------------------

@@ -46,11 +46,11 @@ class Client:
         answer = await self._ask(queue, lambda shard: _only(self._engine.cancel(shard, [job])))
         return _granted(answer, {"cancelled", "asked"}, job, "cancel")
 
-    async def retry(self, queue: str, job: str) -> None:
+    async def rerun(self, queue: str, job: str) -> None:
         """Run a finished job again, with fresh attempts; not one that the desk has dealt with."""
-        answer = await self._ask(queue, lambda shard: _only(self._engine.retry(shard, [job])))
+        answer = await self._ask(queue, lambda shard: _only(self._engine.rerun(shard, [job])))
         _refuse_decided(answer, job)
-        _granted(answer, {"ready", "blocked"}, job, "retry")
+        _granted(answer, {"ready", "blocked"}, job, "rerun")
 
     async def promote(self, queue: str, job: str) -> None:
         """Run a delayed job now."""
@@ -164,13 +164,13 @@ def _refuse_decided(answer: str, job: str) -> None:
     word, _, new_id = answer.partition(" ")
     if word == "retried":
         raise InvalidTransition(
-            f"cannot retry job {job}: it was retried as {new_id}; look at that one", op="retry"
+            f"cannot rerun job {job}: it was retried as {new_id}; look at that one", op="rerun"
         )
     if word in {"resolved", "discarded"}:
         raise InvalidTransition(
-            f"cannot retry job {job}: it is {word} at the dead-letter desk; "
+            f"cannot rerun job {job}: it is {word} at the dead-letter desk; "
             f"enqueue a new job if it must run after all",
-            op="retry",
+            op="rerun",
         )
 
 

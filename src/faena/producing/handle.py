@@ -67,10 +67,13 @@ class Handle(Generic[R]):
         with on_behalf(by):
             return await (await self._app.runtime()).client.cancel(self.queue, self.id)
 
-    async def retry(self, *, by: str | None = None) -> None:
-        """Run a finished job again, with fresh attempts; not one dealt with at the desk."""
+    async def rerun(self, *, by: str | None = None) -> None:
+        """Run a finished job again: the same job, with fresh attempts.
+
+        Not one that was dealt with at the dead-letter desk.
+        """
         with on_behalf(by):
-            await (await self._app.runtime()).client.retry(self.queue, self.id)
+            await (await self._app.runtime()).client.rerun(self.queue, self.id)
 
     async def promote(self, *, by: str | None = None) -> None:
         """Run a delayed job now."""

@@ -96,7 +96,7 @@ class Broker:
         """Whether the server is one that members of this program start and keep."""
         return self._embedded is not None
 
-    async def revive(self) -> None:
+    async def restart(self) -> None:
         """Start the embedded server again if it died; when it will not start, the call fails."""
         if self._embedded is not None:
             with contextlib.suppress(StoreUnavailable):
@@ -187,9 +187,9 @@ class Runtime:
         """A maker of further engines with connections of their own, for other threads."""
 
         def make() -> Engine:
-            revive = self._broker.revive if self._broker.is_embedded else None
+            restart = self._broker.restart if self._broker.is_embedded else None
             engine = Engine(
-                Wire(address, client_name=f"faena-{self._connection.name}", revive=revive),
+                Wire(address, client_name=f"faena-{self._connection.name}", restart=restart),
                 namespace=self._connection.namespace,
                 clock=self._connection.clock,
             )

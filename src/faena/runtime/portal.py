@@ -189,9 +189,9 @@ class Portal:
         """Cancel a job: "cancelled", or "asked" when it runs and is being stopped."""
         return self._run(lambda: handle.cancel(by=by))
 
-    def retry(self, handle: Handle[Any], *, by: str | None = None) -> None:
-        """Run a finished job again; see `Handle.retry`."""
-        self._run(lambda: handle.retry(by=by))
+    def rerun(self, handle: Handle[Any], *, by: str | None = None) -> None:
+        """Run a finished job again; see `Handle.rerun`."""
+        self._run(lambda: handle.rerun(by=by))
 
     def promote(self, handle: Handle[Any], *, by: str | None = None) -> None:
         """Run a delayed job now."""

@@ -106,7 +106,7 @@ class FlowCalls:
 
     async def flow(self, queue: str, flow: str, verb: str, *args: Argument) -> str:
         """OK, or the state that forbids the verb, or unknown."""
-        who = [asking()] if verb in {"cancel", "reopen"} else []
+        who = [asking()] if verb in {"cancel", "rerun"} else []
         reply = await self._engine.ask("flow", queue, [queue, flow, verb, *args, *who])
         return str(reply.decode())
 

@@ -37,14 +37,14 @@ class Resender:
         *,
         connections: int,
         jitter: Callable[[], float],
-        revive: Callable[[], Awaitable[None]] | None = None,
+        restart: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._address = address
         self._topology = topology
         self._dialer = dialer
         self._connections = connections
         self._jitter = jitter
-        self._revive = revive
+        self._restart = restart
         self._pools: dict[Node, Pool] = {}
         self._is_closed = False
 
@@ -155,8 +155,8 @@ class Resender:
         await patience.pause()
         if verdict is not Verdict.WAIT:
             self._distrust(node)
-            if self._revive is not None:
-                await self._revive()
+            if self._restart is not None:
+                await self._restart()
             await self.look(patience.limit(request.timeout_s))
         return None
 

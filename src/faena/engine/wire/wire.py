@@ -46,7 +46,7 @@ class Wire:
         call_timeout_s: float = 4.0,  # of silence; a dead socket must cost less than 5 s
         client_name: str = "faena",  # what CLIENT LIST shows
         jitter: Callable[[], float] = random.random,
-        revive: Callable[[], Awaitable[None]] | None = None,  # starts a server of our own again
+        restart: Callable[[], Awaitable[None]] | None = None,  # starts a server of our own again
     ) -> None:
         self.address = address
         self._call_timeout_s = call_timeout_s
@@ -61,7 +61,7 @@ class Wire:
             self._dialer,
             connections=connections,
             jitter=jitter,
-            revive=revive,
+            restart=restart,
         )
         self._blocker = Blocker(self._topology, self._dialer, is_cluster=self._is_cluster)
         self._subscriptions: list[Subscription] = []

@@ -8,8 +8,8 @@
 --          start · run · nodes · left · digest (or none)   begin it
 --          cancel · by (or empty)   send nothing more, and cancel what is out
 --          end · node · job · state · words   its job could not be sent, or is not there any more
---          reopen · by (or empty)   let it be written again, when it has ended and not well
--- returns  OK, or of `reopen` the new run; its state where that forbids the verb; unknown · another (plan is
+--          rerun · by (or empty)   let it be written again, when it has ended and not well
+-- returns  OK, or of `rerun` the new run; its state where that forbids the verb; unknown · another (plan is
 --          being written under its id)
 --@include now, conf, tally, flow_graph, key
 local BUILDING_TTL_S = 3600
@@ -81,13 +81,13 @@ verbs = {
     close_flow(flow, shard, now)
     return 'OK'
   end,
-  reopen = function()
+  rerun = function()
     local is_over = flow.state == 'failed' or flow.state == 'cancelled' and flow.left == 0
     if not is_over and flow.state ~= 'reopened' then
       return flow.state or 'unknown'
     end
     if flow.state ~= 'reopened' then
-      tell_of('flow_retried', id)
+      tell_of('flow_rerun', id)
     end
     call('HSET', flow_key(id), 'state', 'reopened', 'runs', flow.run + 1)
     call('HDEL', flow_key(id), 'finished')
@@ -97,5 +97,5 @@ verbs = {
   end,
 }
 local answer = verbs[verb]()
-flush_tally(now, conf_now().events_kept, '', (verb == 'cancel' or verb == 'reopen') and ARGV[5])
+flush_tally(now, conf_now().events_kept, '', (verb == 'cancel' or verb == 'rerun') and ARGV[5])
 return answer

@@ -14,7 +14,7 @@ if answered then
 elseif not conf.version then
   return { 'UNCONFIGURED' }
 end
-local answers, retried = {}, {}
+local answers, rerun = {}, {}
 
 --- What stays with a job: errors and log, changed priority, where it comes from, whom it tells.
 local KEPT = { 'i', 'p', 'o', 'b', 'x', 'w', 't' }
@@ -66,16 +66,16 @@ for i = 5, #ARGV do
   local forbids = state == 'dead' and decided(id)
   if is_finished(state) and not forbids then
     start_over(id, state)
-    retried[#retried + 1] = id
+    rerun[#rerun + 1] = id
     state = state_of(id)
   end
   answers[#answers + 1] = forbids or state or 'unknown'
 end
-if #retried > 0 then
+if #rerun > 0 then
   arm_wake()
   remember(ARGV[2], ARGV[3], cmsgpack.pack(answers), ONCE_TTL_S)
 end
-tell('redriven', retried)
+tell('rerun', rerun)
 flush_lanes()
 flush_tally(now, conf.events_kept, '', ARGV[4])
 return answers

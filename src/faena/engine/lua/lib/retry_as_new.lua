@@ -74,7 +74,7 @@ local function retry_as_new(ids, fresh, records, why, conf, now)
   if #new > 0 then
     bring_in(new, conf, now)
     close_records(done, records, 'retried')
-    tell('dead_retried', done)
+    tell('retried_as_new', done)
   end
   return answers, new
 end

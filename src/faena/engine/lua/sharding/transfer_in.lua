@@ -41,7 +41,7 @@ end
 call('HSET', key('transfer_in'), shard, ARGV[3])
 call('HINCRBY', key('clock'), 'moved_in', #ids)
 arm_wake()
-tell('arrived', ids)
+tell('moved_in', ids)
 flush_lanes()
 flush_tally(now, conf.events_kept, '')
 return { #ids }

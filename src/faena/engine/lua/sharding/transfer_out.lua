@@ -59,6 +59,6 @@ call('HSET', key('clock'), 'batches', whole(number))
 call('HSET', key('transfer_out'), shard, whole(number) .. ' ' .. packed)
 call('HINCRBY', key('clock'), 'removed', -#batch)
 call('HINCRBY', key('clock'), 'moved_out', #batch)
-tell('departed', ids)
+tell('moved_out', ids)
 flush_tally(now, conf.events_kept, '')
 return { number, packed, looked }
