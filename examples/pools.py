@@ -12,8 +12,10 @@ from faena import Faena, Priority, Retry, WorkerOptions
 
 app = Faena("pools")
 
+WHATSAPP = Retry.steps("5s", "15s", "60s", attempts=3)
+
 webhooks = app.queue("payment.webhook", priority=Priority.HIGH, concurrency=20)
-messages = app.queue("whatsapp.outbound", priority=Priority.HIGH, retry=Retry.whatsapp())
+messages = app.queue("whatsapp.outbound", priority=Priority.HIGH, retry=WHATSAPP)
 reports = app.queue("analytics", priority=Priority.BULK, concurrency=2, timeout="10m")
 
 fast = app.pool("fast", [webhooks, messages], instances=2, concurrency=24)

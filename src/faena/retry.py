@@ -190,16 +190,6 @@ class Retry:
         return cls(Steps((0,)), attempts=1)
 
     @classmethod
-    def afip(cls, *, attempts: int = 5, **rules: Unpack[Rules]) -> Retry:
-        """For a tax service with long outages."""
-        return cls.steps("30s", "2m", "5m", "15m", "30m", attempts=attempts, **rules)
-
-    @classmethod
-    def whatsapp(cls, *, attempts: int = 3, **rules: Unpack[Rules]) -> Retry:
-        """For an upstream that counts requests by the minute."""
-        return cls.steps("5s", "15s", "60s", attempts=attempts, **rules)
-
-    @classmethod
     def _with(cls, curve: Curve, attempts: int, rules: Rules) -> Retry:
         known = ("attempts", *Rules.__annotations__)
         for name in rules:

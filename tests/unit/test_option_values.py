@@ -58,14 +58,10 @@ def test_every_level_has_a_timeout() -> None:
         ("tenant", Order.TENANT),
         ("KEY", Order.KEY),
         ("queue", Order.QUEUE),
-        ("unordered", Order.NONE),
-        ("org_fifo", Order.TENANT),
-        ("entity_fifo", Order.KEY),
-        ("global_fifo", Order.QUEUE),
         (Order.KEY, Order.KEY),
     ],
 )
-def test_an_order_has_its_own_name_and_an_older_one(name: str, order: Order) -> None:
+def test_an_order_is_given_by_its_name_too(name: str, order: Order) -> None:
     assert Order.of(name) is order
 
 

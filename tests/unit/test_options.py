@@ -52,7 +52,7 @@ def test_the_queue_of_the_product_page_can_be_written() -> None:
             "tenant_max_running": 2,
             "timeout": "60s",
             "priority": "high",
-            "retry": Retry.afip(),
+            "retry": Retry.steps("30s", "2m"),
             "backpressure": Backpressure(soft=100, hard=500),
             "retain": Retain(completed="24h", completed_count=1000, dead="30d"),
         },

@@ -57,13 +57,6 @@ def test_by_default_every_step_is_used_once() -> None:
     assert policy.attempts == 3
 
 
-def test_the_presets_carry_the_numbers_of_their_upstreams() -> None:
-    assert waits(Retry.afip(), 6) == [30, 120, 300, 900, 1800, 1800]
-    assert Retry.afip().attempts == 5
-    assert waits(Retry.whatsapp(), 4) == [5, 15, 60, 60]
-    assert Retry.whatsapp().attempts == 3
-
-
 def test_never_allows_one_attempt() -> None:
     assert Retry.never().exhausted(1)
 
@@ -175,15 +168,15 @@ def test_equal_policies_are_equal() -> None:
     assert Retry.exponential() != Retry.exponential(attempts=4)
 
 
-@pytest.mark.parametrize("build", [Retry.never, Retry.afip, Retry.whatsapp])
+@pytest.mark.parametrize("build", [Retry.never, Retry.exponential, Retry.fixed])
 def test_an_option_that_a_policy_does_not_have_is_named(build: Any) -> None:
     with pytest.raises(ConfigError, match="'atempts'") as told:
         build(atempts=2)
     assert told.value.field == "atempts"
 
 
-def test_named_policies_take_the_rules_of_all() -> None:
-    assert Retry.afip(jitter=0, give_up_on=KeyError).gives_up(KeyError())
-    assert Retry.whatsapp(floor="9s").floor_us == 9_000_000
+def test_every_policy_with_a_wait_takes_the_same_rules() -> None:
+    assert Retry.steps("30s", jitter=0, give_up_on=KeyError).gives_up(KeyError())
+    assert Retry.fixed("5s", floor="9s").floor_us == 9_000_000
     with pytest.raises(ConfigError, match=r"Retry\.never must be given no options, got 'jitter'"):
         Retry.never(jitter=0)  # pyright: ignore[reportArgumentType]

@@ -26,7 +26,7 @@ class Order(StrEnum):
 
     @classmethod
     def of(cls, value: Any) -> Order:
-        """Read an option: an `Order`, its name, or one of the four older names below."""
+        """Read an option: an `Order`, or its name in any case."""
         found = _ORDERS.get(value.lower()) if isinstance(value, str) else None
         if found is not None:
             return found
@@ -37,10 +37,4 @@ class Order(StrEnum):
         )
 
 
-_ORDERS: Final[Mapping[str, Order]] = {
-    **{str(order): order for order in Order},
-    "unordered": Order.NONE,
-    "org_fifo": Order.TENANT,
-    "entity_fifo": Order.KEY,
-    "global_fifo": Order.QUEUE,
-}
+_ORDERS: Final[Mapping[str, Order]] = {str(order): order for order in Order}
