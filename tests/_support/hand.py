@@ -36,7 +36,7 @@ def record_claims(engine: Engine, ledger: Ledger) -> None:
 
     def record(exchanged: Exchanged) -> None:
         for claim in exchanged.claimed:
-            ledger.write("claim", claim.id, claim.attempts + 1, claim.losses, exchanged.now)
+            ledger.write("claim", claim.id, claim.attempts + 1, claim.losses, exchanged.claimed_at)
 
     async def recorded(*args: Any) -> Exchanged:
         exchanged = await exchange(*args)

@@ -49,7 +49,9 @@ def exchange(world: World, caller: str, worker: str, turn: Turn) -> Exchanged | 
 def _again(world: World, record: tuple[Exchanged, Sequence[str]], lease: str) -> Exchanged:
     answer, claimed = record
     held = [world.jobs[job] for job in claimed if holds(world, job, lease)]
-    return answer._replace(now=world.now, claimed=[_as_claim(job) for job in held])
+    claimed_at = answer.claimed_at if held else world.now
+    claims = [_as_claim(job) for job in held]
+    return answer._replace(now=world.now, claimed=claims, claimed_at=claimed_at)
 
 
 def holds(world: World, job: str, lease: str) -> bool:
@@ -382,4 +384,4 @@ def _look_ahead(
     if not next_at and not waiting and not world.laned():
         world.clock.pop("expires_from", None)
     has_more = has_more and (is_cut or claimed == want)
-    return Exchanged(world.now, next_at, gate, has_more, False, [], [])
+    return Exchanged(world.now, next_at, gate, has_more, False, [], [], world.now)

@@ -136,6 +136,36 @@ async def test_a_repeated_call_gets_its_claims_again_and_changes_nothing(rig: Ri
     assert await rig.is_untouched()
 
 
+async def test_a_repeated_call_tells_when_its_jobs_were_claimed_and_the_present(rig: Rig) -> None:
+    """A job starts with its claim; what is waited for is waited for from now on."""
+    await rig.add("a", "b")
+    await rig.add("later", delay=60 * SECOND)
+    first = await rig.turn(2, call="call5000")
+    rig.clock.go(3)
+    again = await rig.turn(2, call="call5000")
+    assert (first.now, first.claimed_at) == (T0, T0)
+    assert again == first._replace(now=T0 + 3 * SECOND)
+    assert (await rig.engine.renew("q", [("a", "call5000")])) == ([], [])
+    assert (await rig.turn(2, call="call5000")).claimed_at == T0  # a renewal is no claim
+
+
+async def test_a_repeated_call_without_claims_has_only_the_present(rig: Rig) -> None:
+    await rig.add("a")
+    await rig.turn(1, call="call5000", worker="slow")
+    rig.clock.go(LEASE / SECOND)
+    await rig.turn(1, worker="quick")
+    again = await rig.turn(1, call="call5000", worker="slow")
+    assert (again.claimed, again.claimed_at, again.now) == ([], T0 + LEASE, T0 + LEASE)
+
+
+async def test_a_repeated_call_survives_a_lease_that_nobody_can_read(rig: Rig) -> None:
+    await rig.add("a")
+    await rig.turn(1, call="call5000")
+    await rig.engine.command("HSET", "q", "leases", "a", "call5000 soon")
+    rig.clock.go(1)
+    assert (await rig.turn(1, call="call5000")).claimed_at == T0 + SECOND
+
+
 async def test_a_repeated_call_is_not_given_leases_that_were_lost_since(rig: Rig) -> None:
     await rig.add("a", "b")
     await rig.turn(2, call="call5000", worker="slow")

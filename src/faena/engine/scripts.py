@@ -105,6 +105,7 @@ class Exchanged(NamedTuple):
     """The answer to an exchange; instants are the server's microseconds."""
 
     now: int
+    """When it was answered, this time: what is to come is counted from here."""
     next_at: int
     gate: str
     more: bool
@@ -112,6 +113,8 @@ class Exchanged(NamedTuple):
     """Whether messages or pending sends wait to be relayed."""
     lost: list[str]
     claimed: list[Claim]
+    claimed_at: int
+    """When the leases began: before `now` if the first answer was lost and this is another."""
     buried: Sequence[Loss] = ()
     """Jobs of others whose last delivery this call found to be lost."""
     expired: Sequence[Late] = ()
@@ -194,9 +197,9 @@ def read_exchange(reply: Sequence[Any], lease: str) -> Exchanged:
         else:
             claimed.append(Claim(job.decode(), lease, spec, float(score)))
     exchanged = Exchanged(
-        now, next_at, gate.decode(), bool(more & 1), bool(more & 2), texts(lost), claimed
+        now, next_at, gate.decode(), bool(more & 1), bool(more & 2), texts(lost), claimed, now
     )
-    return _with_news(exchanged, reply[8:]) if len(reply) > 8 else exchanged
+    return _with_news(exchanged, *reply[8:]) if len(reply) > 8 else exchanged
 
 
 def _history(facts: Sequence[Any]) -> dict[bytes, _Known]:
@@ -206,11 +209,14 @@ def _history(facts: Sequence[Any]) -> dict[bytes, _Known]:
     }
 
 
-def _with_news(exchanged: Exchanged, news: Sequence[Any]) -> Exchanged:
-    buried = [_loss(*flat) for flat in news[0]]
-    late = news[1] if len(news) > 1 else ()
-    expired = [Late(job.decode(), attempts) for job, attempts in late]
-    return exchanged._replace(buried=buried, expired=expired)
+def _with_news(
+    exchanged: Exchanged, losses: Sequence[Any], late: Sequence[Any] = (), claimed_at: int = 0
+) -> Exchanged:
+    return exchanged._replace(
+        buried=tuple(_loss(*flat) for flat in losses),
+        expired=tuple(Late(job.decode(), attempts) for job, attempts in late),
+        claimed_at=claimed_at or exchanged.now,
+    )
 
 
 def _loss(job: bytes, task: bytes, tenant: bytes, number: int) -> Loss:

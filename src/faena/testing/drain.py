@@ -230,7 +230,7 @@ class _Line:
         until = time.monotonic() + _LEASE_S
         self._leases.take(self._shard, turn.call, [(one.id, until) for one in answer.claimed])
         self.next_at = answer.next_at
-        self.executor.start(answer.claimed, answer.now)
+        self.executor.start(answer.claimed, answer.now, answer.claimed_at)
         return answer
 
     async def _not_run(self, late: Late, now: int) -> Ran:

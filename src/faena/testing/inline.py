@@ -85,7 +85,7 @@ async def attempt(
             dead_letters=task.app.dead_letter_options,
         )
         claim = Claim(job_id, "inline", spec, 0.0, number - 1, 0, 0, enqueued_at=now)
-        door.executor.start([claim], now)
+        door.executor.start([claim], now, now)
         outcome = await ended
     return Ran(
         queue=task.queue,

@@ -96,10 +96,13 @@ class Executor:
         """Attempts under way, by job id."""
         return self._running
 
-    def start(self, claims: Sequence[Claim], now: int) -> None:
-        """Begin an attempt for each claim; outcomes arrive through `on_done`."""
+    def start(self, claims: Sequence[Claim], now: int, claimed_at: int) -> None:
+        """Begin an attempt for each claim; outcomes arrive through `on_done`.
+
+        A job started when it was claimed; whether it has expired, it is asked `now`.
+        """
         self._judge.now = now
-        begun = self._begin(claims)
+        begun = self._begin(claims, claimed_at)
         if self._has_batches:
             begun = self._set_apart(begun)
         if begun:
@@ -132,12 +135,12 @@ class Executor:
 
     # -- before the handler -------------------------------------------------------------------
 
-    def _begin(self, claims: Sequence[Claim]) -> list[Attempt]:
+    def _begin(self, claims: Sequence[Claim], claimed_at: int) -> list[Attempt]:
         begun: list[Attempt] = []
         started = time.monotonic()
         for claim in claims:
             try:
-                attempt = self._prepare(claim, started)
+                attempt = self._prepare(claim, claimed_at, started)
             except Exception as error:  # noqa: BLE001 - whatever a spec or a codec does
                 attempt = self._judge.unreadable(claim, error)
             if isinstance(attempt, Attempt):
@@ -148,7 +151,7 @@ class Executor:
                 self._on_free()
         return begun
 
-    def _prepare(self, claim: Claim, started: float) -> Attempt | Outcome:
+    def _prepare(self, claim: Claim, claimed_at: int, started: float) -> Attempt | Outcome:
         """An outcome when it is too late, or is put off since this worker does not know the task,
         or only an older version of it."""
         if claim.expires_at and (late := self._judge.too_late(claim)):
@@ -169,7 +172,7 @@ class Executor:
         job.worker = self._worker
         job.max_attempts = retry.attempts
         job.enqueued_us = claim.enqueued_at or int(claim.score) - worth
-        job.started_us = self._judge.now
+        job.started_us = claimed_at
         timeout_s = handler.timeout_of(spec.timeout_us, priority) / 1e6
         attempt = Attempt(claim, handler, job, timeout_s, retry, started)
         if claim.expires_at:

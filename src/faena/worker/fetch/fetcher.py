@@ -48,6 +48,8 @@ _LARGEST = 8 * 1024 * 1024
 
 _TWO_CHANNELS_FROM = 20
 _GRACE_S = 10.0
+_FRESH = 2 / 3
+"""Of a lease: with less of it left than the third between two beats, the next would be too late."""
 _EARLY_S = 0.01
 """Timers may be this much early; a sweep that just misses its time would need another call."""
 
@@ -309,16 +311,16 @@ class Fetcher:
         self._news.set()
 
     def _start(self, turn: Turn, exchanged: Exchanged) -> None:
-        """Begin what was claimed, unless this process has slept for as long as a lease lasts."""
+        """Begin what was claimed, at once where the next heartbeat is sure to find the lease."""
         if not exchanged.claimed:
             return
-        if (time.monotonic() - turn.asked_at) * 1e6 < self._least_lease_us:
-            self._begin(exchanged.claimed, exchanged.now)
+        if (time.monotonic() - turn.asked_at) * 1e6 < self._least_lease_us * _FRESH:
+            self._begin(exchanged.claimed, exchanged)
         else:
             self._in_background(self._begin_if_held(exchanged))
 
     async def _begin_if_held(self, exchanged: Exchanged) -> None:
-        """What another has by now would run beside it, or out of order."""
+        """Its answer was lost or slept through: what another has by now would run beside it."""
         leases = {claim.id: claim.lease for claim in exchanged.claimed}
         try:
             lost, _ = await self._renew(self.shard, [*leases.items()], self._least_lease_us)
@@ -327,15 +329,19 @@ class Fetcher:
             lost = [*leases]
         kept = [claim for claim in exchanged.claimed if claim.id not in lost]
         if kept:
-            self._begin(kept, exchanged.now)
+            self._begin(kept, exchanged)
         for _ in lost:
             self.slot_freed()
 
-    def _begin(self, claimed: list[Claim], claimed_at: int) -> None:
-        """Start handlers, and hold their leases, under which they write."""
+    def _begin(self, claimed: list[Claim], exchanged: Exchanged) -> None:
+        """Start handlers, and hold their leases, under which they write.
+
+        How long a lease lasts is never reckoned from an answer's instants, which may be those of a
+        second answer: it is renewed, and `asked_at` is older than any claim.
+        """
         over = time.monotonic() + _GRACE_S
         self._part_with(claimed)
-        self.executor.start(claimed, claimed_at)
+        self.executor.start(claimed, exchanged.now, exchanged.claimed_at)
         running = self.executor.running
         begun = [attempt for claim in claimed if (attempt := running.get(claim.id))]
         held = [(attempt.claim.id, over + attempt.timeout_s) for attempt in begun]
@@ -375,10 +381,11 @@ def queue_of(shard: str) -> str:
 
 
 def _waits_us(exchanged: Exchanged, options: QueueOptions) -> list[int]:
-    """How long each job was ready: its score without what priority and attempts are worth."""
-    now, step_us = exchanged.now, options.age_step_us
+    """How long each job was ready, until it was claimed: from its score without what priority and
+    attempts are worth."""
+    until, step_us = exchanged.claimed_at, options.age_step_us
     return [
-        max(0, now - int(claim.score - _steps(claim, options) * step_us))
+        max(0, until - int(claim.score - _steps(claim, options) * step_us))
         for claim in exchanged.claimed
     ]
 

@@ -20,7 +20,7 @@
 -- returns  now · next_at (0: nothing to wait for) · gate · more 1|0, and 2 for mail · lost ids · (id · score) … ·
 --          specs · (id · attempts · losses · changed priority) … of marked jobs · {id · task · tenant ·
 --          losses} … where jobs of others died of lost deliveries · {id · attempts} … where jobs had expired
---          (neither when a call is repeated)
+--          (neither when a call is repeated) · when they were claimed, where that is not now: in a call that is repeated
 -- refuses  UNCONFIGURED · OVERTAKEN
 --@flags allow-oom
 --@sure
