@@ -22,7 +22,7 @@ from hypothesis import core, settings
 from faena import Faena
 from faena.engine import Address, Wire
 from faena.testing import Harness, harness
-from tests._support.order import longest_first
+from tests._support.longest_first import longest_first
 from tests._support.rig import Rig
 from tests._support.search import IS_FULL, SEED, searching
 from tests._support.valkey import Server

@@ -15,8 +15,8 @@ import msgspec
 
 from faena.engine import Engine
 from faena.engine.keys import Keys
+from tests._support.dead_index import wrong
 from tests._support.lua import Lua
-from tests._support.shelves import wrong
 
 READ_ALL = Lua(
     "dump",

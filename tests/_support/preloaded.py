@@ -11,9 +11,9 @@ for _name in (
     "faena.cli.dlq",
     "faena.cli.worker",
     "faena.worker.worker",
-    "tests._support.lane_shop",
-    "tests._support.till",
-    "tests._support.timekeeper",
+    "tests._support.lane_app",
+    "tests._support.charging_app",
+    "tests._support.schedule_process",
 ):
     import_module(_name)
 loader.load("exchange")

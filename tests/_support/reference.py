@@ -21,7 +21,7 @@ from faena import errors
 from faena.cli.root import roof
 from faena.states import State
 from faena.values import names
-from tests._support import arrows
+from tests._support import transitions
 
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = ROOT / "docs" / "reference"
@@ -406,7 +406,7 @@ def main() -> None:
     for name, write in WRITTEN.items():
         (PAGES / name).write_text(write(), "utf-8")
         sys.stdout.write(f"docs/reference/{name}\n")
-    arrows.PAGE.write_text(arrows.page(), "utf-8")
+    transitions.PAGE.write_text(transitions.page(), "utf-8")
     sys.stdout.write("docs/design/states.md\n")
 
 

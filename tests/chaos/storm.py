@@ -22,7 +22,7 @@ from faena import Task
 from faena.errors import StoreError
 from tests._support.command import run
 from tests._support.ledger import Entry, Ledger, entry_of
-from tests._support.lossy import LossyProxy
+from tests._support.lossy_proxy import LossyProxy
 from tests._support.valkey import Server
 from tests.chaos.faults import Faults
 from tests.chaos.shop import ATTEMPTS, QUEUES, Work, job_id, open_shop

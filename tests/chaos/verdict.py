@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
-from tests._support.chains import Delivery, key_of, overlaps, overtakings
+from tests._support.chain_order import Delivery, key_of, overlaps, overtakings
 from tests._support.ledger import Entry
 from tests.chaos.shop import LEASE_S, MAX_RUNNING, QUEUES, RATE, RATE_NS, planned
 

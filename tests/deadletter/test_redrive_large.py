@@ -13,14 +13,14 @@ import redis
 
 from faena.engine.calls.deadletter import SLICE
 from tests._support.command import Service, run
+from tests._support.dead_jobs_app import app, fill
 from tests._support.eventually import eventually
-from tests._support.graveyard import app, fill
 from tests._support.search import IS_FULL
 from tests._support.valkey import Server
 
 NUMBER = 100_000 if IS_FULL else 12_000
-TARGET = "tests._support.graveyard:app"
-KEY = "graveyard:{mail}:"
+TARGET = "tests._support.dead_jobs_app:app"
+KEY = "dead_jobs:{mail}:"
 
 
 async def bury(url: str) -> list[str]:

@@ -20,11 +20,11 @@ from faena.deadletter.redrive_takeover import RedriveTakeover
 from faena.engine.calls.deadletter import DeskCalls
 from faena.errors import JobNotFound
 from tests._support.command import Service
+from tests._support.dead_jobs_app import app, fill
 from tests._support.eventually import eventually
-from tests._support.graveyard import app, fill
 from tests._support.valkey import Server
 
-TARGET = "tests._support.graveyard:app"
+TARGET = "tests._support.dead_jobs_app:app"
 NUMBER, RATE = 200, 40
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from faena import Death, Faena, Limit, Retry
-from tests._support.bulk import working
+from tests._support.batch_queue import working
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
 

@@ -14,7 +14,7 @@ from faena.errors import ConfigError, NotDeclared, Overloaded, PayloadError
 from faena.remote import RemoteQueue
 from faena.testing import harness
 from tests._support.eventually import eventually
-from tests._support.remote import Mail, Pair, Receipt, paired
+from tests._support.remote_producer import Mail, Pair, Receipt, paired
 from tests._support.valkey import Server
 
 

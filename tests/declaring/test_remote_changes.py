@@ -11,7 +11,7 @@ import pytest
 from faena import Order
 from faena.errors import ConfigError
 from faena.inspection.audit import audit
-from tests._support.remote import Mail, Pair, paired
+from tests._support.remote_producer import Mail, Pair, paired
 from tests._support.valkey import Server
 
 

@@ -12,20 +12,20 @@ from faena.engine.wire.topology import slot_of
 from faena.engine.wire.wire import Wire
 from faena.errors import StoreRejected, StoreUnavailable
 from tests._support.eventually import eventually
-from tests._support.fleet import Clustered
 from tests._support.lua import COUNT, READ
+from tests._support.server_group import ClusterGroup
 from tests._support.valkey import Server
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[Clustered]:
-    with Clustered() as fleet:
-        asyncio.run(eventually(fleet.is_ready))
-        yield fleet
+def shared() -> Iterator[ClusterGroup]:
+    with ClusterGroup() as server_group:
+        asyncio.run(eventually(server_group.is_ready))
+        yield server_group
 
 
 @pytest.fixture
-async def fleet(shared: Clustered) -> Clustered:
+async def server_group(shared: ClusterGroup) -> ClusterGroup:
     """Whoever stops a node or moves a slot puts it back."""
     await eventually(shared.is_ready)
     for server in shared.servers:
@@ -34,44 +34,44 @@ async def fleet(shared: Clustered) -> Clustered:
 
 
 @pytest.fixture
-async def wire(fleet: Clustered) -> AsyncIterator[Wire]:
-    wire = Wire(Address.parse(fleet.url), call_timeout_s=2)
+async def wire(server_group: ClusterGroup) -> AsyncIterator[Wire]:
+    wire = Wire(Address.parse(server_group.url), call_timeout_s=2)
     yield wire
     await wire.close()
 
 
-def _tag_of_each_node(fleet: Clustered) -> dict[int, str]:
+def _tag_of_each_node(server_group: ClusterGroup) -> dict[int, str]:
     """For each node's port, a hash tag that it owns."""
     tags: dict[int, str] = {}
     for number in range(100):
-        tags.setdefault(fleet.owner(slot_of(f"{{q{number}}}")).port, f"{{q{number}}}")
+        tags.setdefault(server_group.owner(slot_of(f"{{q{number}}}")).port, f"{{q{number}}}")
         if len(tags) == 3:
             break
     return tags
 
 
 async def test_scripts_waits_and_pops_go_to_the_owner_of_the_slot(
-    fleet: Clustered, wire: Wire
+    server_group: ClusterGroup, wire: Wire
 ) -> None:
-    tags = _tag_of_each_node(fleet)
+    tags = _tag_of_each_node(server_group)
     for tag in tags.values():
         assert await wire.run(COUNT, [f"{tag}:k"], [], patience_s=60) == 1
         answer = await wire.run_and_wait(
             COUNT, [f"{tag}:k"], [], [("WAITAOF", 1, 0, 60_000)], patience_s=60
         )
         assert answer == (2, [[1, 0]])
-    for server in fleet.servers:
-        assert fleet.command(server, "GET", f"{tags[server.port]}:k") == "2"
+    for server in server_group.servers:
+        assert server_group.command(server, "GET", f"{tags[server.port]}:k") == "2"
     assert {node.port for node in await wire.nodes()} == set(tags)
 
 
 async def test_a_pop_waits_on_every_node_and_forgets_nothing_between_calls(
-    fleet: Clustered, wire: Wire
+    server_group: ClusterGroup, wire: Wire
 ) -> None:
-    keys = [f"{tag}:w" for tag in _tag_of_each_node(fleet).values()]
+    keys = [f"{tag}:w" for tag in _tag_of_each_node(server_group).values()]
     waiting = asyncio.create_task(wire.block_pop(keys, 60))
-    for server in fleet.servers:
-        await eventually(lambda server=server: _blocked(fleet, server) == 1)
+    for server in server_group.servers:
+        await eventually(lambda server=server: _blocked(server_group, server) == 1)
     await wire.call("ZADD", keys[0], 1, "m", key=keys[0])
     assert await waiting == keys[0]
     # The other two are still blocked on the server, and pop for the call to come.
@@ -80,63 +80,71 @@ async def test_a_pop_waits_on_every_node_and_forgets_nothing_between_calls(
     assert await wire.block_pop(keys, 60) == keys[2]
     assert await wire.block_pop(keys, 0.05) is None
     waiting = asyncio.create_task(wire.block_pop(keys, 60))
-    for server in fleet.servers:
-        await eventually(lambda server=server: _blocked(fleet, server) == 1)
+    for server in server_group.servers:
+        await eventually(lambda server=server: _blocked(server_group, server) == 1)
     await wire.rebuild()
     with pytest.raises(StoreUnavailable):
         await waiting
-    for server in fleet.servers:
-        await eventually(lambda server=server: _blocked(fleet, server) == 0)
+    for server in server_group.servers:
+        await eventually(lambda server=server: _blocked(server_group, server) == 0)
 
 
 async def test_a_slot_that_moves_is_followed_through_every_stage(
-    fleet: Clustered, wire: Wire
+    server_group: ClusterGroup, wire: Wire
 ) -> None:
-    source, target = fleet.servers[:2]
-    tag = _tag_of_each_node(fleet)[source.port]
+    source, target = server_group.servers[:2]
+    tag = _tag_of_each_node(server_group)[source.port]
     slot = slot_of(tag)
     assert await wire.run(COUNT, [f"{tag}:old"], [], patience_s=60) == 1
     blocked = asyncio.create_task(wire.block_pop([f"{tag}:w"], 60))
-    await eventually(lambda: _blocked(fleet, source) == 1)
+    await eventually(lambda: _blocked(server_group, source) == 1)
 
-    fleet.command(target, "CLUSTER", "SETSLOT", slot, "IMPORTING", fleet.node_id(source))
-    fleet.command(source, "CLUSTER", "SETSLOT", slot, "MIGRATING", fleet.node_id(target))
+    server_group.command(
+        target, "CLUSTER", "SETSLOT", slot, "IMPORTING", server_group.node_id(source)
+    )
+    server_group.command(
+        source, "CLUSTER", "SETSLOT", slot, "MIGRATING", server_group.node_id(target)
+    )
     assert await wire.run(COUNT, [f"{tag}:old"], [], patience_s=60) == 2  # still at the source
     assert await wire.call("INCR", f"{tag}:new", key=f"{tag}:new") == 1  # ASK: at the target
     assert await wire.call("INCR", f"{tag}:new", key=f"{tag}:new") == 2
     # a script may need keys of both: it waits for all of them to be at one
     script = asyncio.create_task(wire.run(COUNT, [f"{tag}:new"], [], patience_s=60))
 
-    fleet.command(source, "MIGRATE", "127.0.0.1", target.port, f"{tag}:old", 0, 5000)
-    fleet.hand_over(slot, target)
+    server_group.command(source, "MIGRATE", "127.0.0.1", target.port, f"{tag}:old", 0, 5000)
+    server_group.hand_over(slot, target)
     assert await wire.run(COUNT, [f"{tag}:old"], [], patience_s=60) == 3  # MOVED
     assert await script == 3
     await wire.call("ZADD", f"{tag}:w", 1, "m", key=f"{tag}:w")
     assert await blocked == f"{tag}:w"
-    fleet.command(target, "FLUSHALL")
-    fleet.hand_over(slot, source)
+    server_group.command(target, "FLUSHALL")
+    server_group.hand_over(slot, source)
 
 
-async def test_a_dead_node_fails_its_own_slots_and_comes_back(fleet: Clustered, wire: Wire) -> None:
-    for server in fleet.servers:
-        fleet.command(server, "CONFIG", "SET", "cluster-require-full-coverage", "no")
-    tags = _tag_of_each_node(fleet)
-    lost = fleet.servers[0]
+async def test_a_dead_node_fails_its_own_slots_and_comes_back(
+    server_group: ClusterGroup, wire: Wire
+) -> None:
+    for server in server_group.servers:
+        server_group.command(server, "CONFIG", "SET", "cluster-require-full-coverage", "no")
+    tags = _tag_of_each_node(server_group)
+    lost = server_group.servers[0]
     for tag in tags.values():
         await wire.run(COUNT, [f"{tag}:k"], [], patience_s=60)
     lost.kill()
     with pytest.raises(StoreUnavailable):
         await wire.run(READ, [f"{tags[lost.port]}:k"], [], patience_s=0.3)
-    for server in fleet.servers[1:]:
+    for server in server_group.servers[1:]:
         assert await wire.run(READ, [f"{tags[server.port]}:k"], [], patience_s=60) == b"1"
     waiting = asyncio.create_task(wire.run(READ, [f"{tags[lost.port]}:k"], [], patience_s=60))
     await asyncio.to_thread(lost.start)
     assert await waiting == b"1"
-    await eventually(fleet.is_ready)
+    await eventually(server_group.is_ready)
 
 
-async def test_any_node_may_be_the_seed_and_dead_seeds_are_passed_over(fleet: Clustered) -> None:
-    ports = [1, *(server.port for server in fleet.servers)]
+async def test_any_node_may_be_the_seed_and_dead_seeds_are_passed_over(
+    server_group: ClusterGroup,
+) -> None:
+    ports = [1, *(server.port for server in server_group.servers)]
     hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
     wire = Wire(Address.parse(f"redis+cluster://{hosts}"))
     assert await wire.run(COUNT, ["{q}:k"], [], patience_s=60) == 1
@@ -144,20 +152,22 @@ async def test_any_node_may_be_the_seed_and_dead_seeds_are_passed_over(fleet: Cl
 
 
 async def test_a_message_is_heard_from_whichever_node_it_was_sent(
-    fleet: Clustered, wire: Wire
+    server_group: ClusterGroup, wire: Wire
 ) -> None:
     heard: list[bytes] = []
     subscription = await wire.listen({"news": heard.append})
-    for server in fleet.servers:
-        fleet.command(server, "PUBLISH", "news", server.port)
+    for server in server_group.servers:
+        server_group.command(server, "PUBLISH", "news", server.port)
     await eventually(lambda: len(heard) == 3)
-    assert {int(message) for message in heard} == {server.port for server in fleet.servers}
+    assert {int(message) for message in heard} == {server.port for server in server_group.servers}
     await subscription.close()
 
 
-async def test_a_plain_url_to_a_cluster_node_is_told_what_it_needs(fleet: Clustered) -> None:
-    wire = Wire(Address.parse(fleet.servers[0].url))
-    foreign = _tag_of_each_node(fleet)[fleet.servers[1].port]
+async def test_a_plain_url_to_a_cluster_node_is_told_what_it_needs(
+    server_group: ClusterGroup,
+) -> None:
+    wire = Wire(Address.parse(server_group.servers[0].url))
+    foreign = _tag_of_each_node(server_group)[server_group.servers[1].port]
     with pytest.raises(StoreRejected, match="cluster URL"):
         await wire.run(COUNT, [f"{foreign}:k"], [], patience_s=60)
     await wire.close()
@@ -171,7 +181,7 @@ async def test_a_cluster_url_to_a_plain_server_is_told_so() -> None:
         await wire.close()
 
 
-def _blocked(fleet: Clustered, server: Server) -> int:
+def _blocked(server_group: ClusterGroup, server: Server) -> int:
     with server.client() as client:
         return client.info("clients")["blocked_clients"]
 

@@ -13,42 +13,44 @@ from faena.engine.wire.wire import Wire
 from faena.errors import StoreRejected, StoreUnavailable
 from faena.producing import batcher
 from tests._support.eventually import eventually
-from tests._support.fleet import Watched
 from tests._support.lua import COUNT
+from tests._support.server_group import SentinelGroup
 from tests._support.valkey import Server, free_port
 
 
 @pytest.fixture(scope="module")
-def quiet() -> Iterator[Watched]:
-    with Watched() as fleet:
-        yield fleet
+def quiet() -> Iterator[SentinelGroup]:
+    with SentinelGroup() as server_group:
+        yield server_group
 
 
 @pytest.fixture
-async def fleet() -> AsyncIterator[Watched]:
-    with Watched() as fleet:
-        await eventually(fleet.is_ready)
-        yield fleet
+async def server_group() -> AsyncIterator[SentinelGroup]:
+    with SentinelGroup() as server_group:
+        await eventually(server_group.is_ready)
+        yield server_group
 
 
 @pytest.fixture
-async def wire(fleet: Watched) -> AsyncIterator[Wire]:
-    wire = Wire(Address.parse(fleet.url), call_timeout_s=2)
+async def wire(server_group: SentinelGroup) -> AsyncIterator[Wire]:
+    wire = Wire(Address.parse(server_group.url), call_timeout_s=2)
     yield wire
     await wire.close()
 
 
-async def test_a_dead_primary_is_replaced_within_seconds(fleet: Watched, wire: Wire) -> None:
+async def test_a_dead_primary_is_replaced_within_seconds(
+    server_group: SentinelGroup, wire: Wire
+) -> None:
     waits = [("WAIT", 1, 60_000)]
     assert await wire.run_and_wait(COUNT, ["k"], [], waits, patience_s=60) == (1, [1])
     blocked = asyncio.create_task(wire.block_pop(["w"], 600))
     heard: list[bytes] = []
     subscription = await wire.listen({"news": heard.append})
-    fleet.primary.kill()
+    server_group.primary.kill()
     with pytest.raises(StoreUnavailable):
         await blocked
     assert await wire.run(COUNT, ["k"], [], patience_s=60) == 2
-    assert [node.port for node in await wire.nodes()] == [fleet.replica.port]
+    assert [node.port for node in await wire.nodes()] == [server_group.replica.port]
 
     await wire.call("ZADD", "w", 1, "m", patience_s=60)
 
@@ -69,21 +71,23 @@ async def test_a_dead_primary_is_replaced_within_seconds(fleet: Watched, wire: W
 
 
 async def test_a_switched_primary_is_followed_by_connections_that_were_open(
-    fleet: Watched, wire: Wire
+    server_group: SentinelGroup, wire: Wire
 ) -> None:
     assert await wire.run_and_wait(COUNT, ["k"], [], [("WAIT", 1, 60_000)], patience_s=60) == (
         1,
         [1],
     )
     blocked = asyncio.create_task(wire.block_pop(["w"], 600))
-    with fleet.primary.client() as primary:  # it takes writes for good: only the sentinels tell
+    with (
+        server_group.primary.client() as primary
+    ):  # it takes writes for good: only the sentinels tell
         primary.execute_command("ACL", "SETUSER", "default", "-replicaof", "-slaveof")
-    with fleet.sentinels[0].client() as sentinel:
+    with server_group.sentinels[0].client() as sentinel:
         sentinel.execute_command("SENTINEL", "FAILOVER", "orders")
 
     async def is_on_the_other() -> bool:
         await wire.run(COUNT, ["k"], [], patience_s=60)
-        return [node.port for node in await wire.nodes()] == [fleet.replica.port]
+        return [node.port for node in await wire.nodes()] == [server_group.replica.port]
 
     await eventually(is_on_the_other)
     with pytest.raises(StoreUnavailable):
@@ -91,7 +95,7 @@ async def test_a_switched_primary_is_followed_by_connections_that_were_open(
 
 
 async def test_a_receipt_says_replicated_when_as_many_have_confirmed(
-    quiet: Watched, monkeypatch: pytest.MonkeyPatch
+    quiet: SentinelGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = Faena("shop", quiet.primary.url)
 
@@ -107,14 +111,14 @@ async def test_a_receipt_says_replicated_when_as_many_have_confirmed(
     assert (receipt.status, receipt.durability) == ("created", "memory")
 
 
-async def test_sentinels_that_are_down_are_passed_over(quiet: Watched) -> None:
+async def test_sentinels_that_are_down_are_passed_over(quiet: SentinelGroup) -> None:
     hosts = f"127.0.0.1:{free_port()},127.0.0.1:{free_port()},127.0.0.1:{quiet.sentinels[0].port}"
     wire = Wire(Address.parse(f"redis+sentinel://{hosts}/orders"))
     assert await wire.run(COUNT, ["k"], [], patience_s=60) == 1
     await wire.close()
 
 
-async def test_an_unknown_service_is_named(quiet: Watched) -> None:
+async def test_an_unknown_service_is_named(quiet: SentinelGroup) -> None:
     wire = Wire(Address.parse(quiet.url.replace("/orders", "/others")))
     with pytest.raises(StoreRejected, match="no service named 'others'"):
         await wire.run(COUNT, ["k"], [], patience_s=60)

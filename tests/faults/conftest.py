@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from faena import Faena
-from tests._support.crew import Crew
-from tests._support.lane_shop import QUEUE, LanePlan
-from tests._support.shop import Plan, QueuePlan, open_shop
+from tests._support.fault_app import Plan, QueuePlan, open_app
+from tests._support.lane_app import QUEUE, LanePlan
 from tests._support.valkey import Server
+from tests._support.worker_processes import WorkerProcesses
 
 
 @pytest.fixture
@@ -30,15 +30,17 @@ def queues() -> dict[str, QueuePlan]:
 
 
 @pytest.fixture
-def crew(server: Server, queues: dict[str, QueuePlan], tmp_path: Path) -> Iterator[Crew]:
+def processes(
+    server: Server, queues: dict[str, QueuePlan], tmp_path: Path
+) -> Iterator[WorkerProcesses]:
     plan = Plan(url=server.url, ledger=str(tmp_path / "ledger"), queues=queues)
-    with Crew(plan) as crew:
-        yield crew
+    with WorkerProcesses(plan) as processes:
+        yield processes
 
 
 @pytest.fixture
-async def app(crew: Crew) -> AsyncIterator[Faena]:
-    async with open_shop(crew.plan, crew.ledger) as app:
+async def app(processes: WorkerProcesses) -> AsyncIterator[Faena]:
+    async with open_app(processes.plan, processes.ledger) as app:
         yield app
 
 

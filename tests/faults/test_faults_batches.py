@@ -5,91 +5,97 @@ from __future__ import annotations
 from collections import Counter
 
 from faena import Faena
-from tests._support.crew import Crew
 from tests._support.eventually import eventually
-from tests._support.shop import Work, all_completed, enqueue, task_of
+from tests._support.fault_app import Work, all_completed, enqueue, task_of
+from tests._support.worker_processes import WorkerProcesses
 
 
 async def test_a_worker_killed_in_mid_batch_loses_nothing_and_every_job_runs_again(
-    app: Faena, crew: Crew
+    app: Faena, processes: WorkerProcesses
 ) -> None:
-    (victim,) = crew.hire()
+    (victim,) = processes.start()
     accepted = await enqueue(app, [Work(ms=1500) for _ in range(10)], name="pack")
-    await eventually(lambda: set(crew.ledger.jobs("start")) == accepted)
-    crew.kill(victim)
-    assert crew.ledger.jobs("finish") == {}
-    crew.hire()
+    await eventually(lambda: set(processes.ledger.jobs("start")) == accepted)
+    processes.kill(victim)
+    assert processes.ledger.jobs("finish") == {}
+    processes.start()
     await all_completed(app, accepted)
-    assert crew.ledger.jobs("start") == Counter(dict.fromkeys(accepted, 2))
-    assert crew.ledger.jobs("finish") == Counter(accepted)
-    assert crew.ledger.unexplained() == []
+    assert processes.ledger.jobs("start") == Counter(dict.fromkeys(accepted, 2))
+    assert processes.ledger.jobs("finish") == Counter(accepted)
+    assert processes.ledger.unexplained() == []
     assert set(await _results(app, accepted)) == {b'"1/1"'}
 
 
 async def test_a_worker_killed_while_jobs_wait_for_others_has_called_nothing(
-    app: Faena, crew: Crew
+    app: Faena, processes: WorkerProcesses
 ) -> None:
     """The batch of three waits for two more when its worker dies, and is another's afterwards."""
-    (victim,) = crew.hire()
-    await eventually(crew.are_up)
+    (victim,) = processes.start()
+    await eventually(processes.are_up)
     victim.freeze()
     accepted = await enqueue(app, [Work() for _ in range(3)], name="pack")
     victim.thaw()
-    await eventually(lambda: len(crew.ledger.entries("claim")) == 3)
-    crew.kill(victim)
-    crew.hire()
+    await eventually(lambda: len(processes.ledger.entries("claim")) == 3)
+    processes.kill(victim)
+    processes.start()
     await all_completed(app, accepted)
-    assert crew.ledger.jobs("finish") >= Counter(accepted)
-    assert crew.ledger.unexplained() == []
+    assert processes.ledger.jobs("finish") >= Counter(accepted)
+    assert processes.ledger.unexplained() == []
 
 
 async def test_batches_finish_while_workers_are_killed_over_and_over(
-    app: Faena, crew: Crew
+    app: Faena, processes: WorkerProcesses
 ) -> None:
-    crew.hire(2)
-    await eventually(crew.are_up)
+    processes.start(2)
+    await eventually(processes.are_up)
     accepted = await enqueue(app, [Work(ms=20) for _ in range(600)], name="pack")
     for _ in range(4):
-        before = len(crew.ledger.entries("start"))
-        await eventually(lambda so_far=before: len(crew.ledger.entries("start")) >= so_far + 30)
-        crew.kill(crew.hands[-2])
-        crew.hire()
+        before = len(processes.ledger.entries("start"))
+        await eventually(
+            lambda so_far=before: len(processes.ledger.entries("start")) >= so_far + 30
+        )
+        processes.kill(processes.started[-2])
+        processes.start()
     await all_completed(app, accepted)
-    assert set(crew.ledger.jobs("finish")) == accepted
-    assert crew.ledger.unexplained() == []
+    assert set(processes.ledger.jobs("finish")) == accepted
+    assert processes.ledger.unexplained() == []
     lost = Counter(await _results(app, accepted))
     assert lost[b'"1/0"'] >= len(accepted) - 4 * 10, "a worker loses no more than its slots"
 
 
 async def test_a_batch_of_a_frozen_worker_is_settled_by_another_alone(
-    app: Faena, crew: Crew
+    app: Faena, processes: WorkerProcesses
 ) -> None:
-    (frozen,) = crew.hire()
+    (frozen,) = processes.start()
     accepted = await enqueue(app, [Work(ms=3000) for _ in range(10)], name="pack")
-    await eventually(lambda: set(crew.ledger.jobs("start")) == accepted)
+    await eventually(lambda: set(processes.ledger.jobs("start")) == accepted)
     frozen.freeze()
-    crew.hire()
-    await eventually(lambda: len(crew.ledger.entries("start")) == 20)
+    processes.start()
+    await eventually(lambda: len(processes.ledger.entries("start")) == 20)
     frozen.thaw()
     await all_completed(app, accepted)
     assert set(await _results(app, accepted)) == {b'"1/1"'}
-    assert crew.ledger.unexplained() == []
+    assert processes.ledger.unexplained() == []
     assert frozen.is_alive
 
 
-async def test_rolling_restarts_spend_and_repeat_nothing(app: Faena, crew: Crew) -> None:
-    crew.hire(2)
-    await eventually(crew.are_up)
+async def test_rolling_restarts_spend_and_repeat_nothing(
+    app: Faena, processes: WorkerProcesses
+) -> None:
+    processes.start(2)
+    await eventually(processes.are_up)
     accepted = await enqueue(app, [Work(ms=20) for _ in range(500)], name="pack")
     for _ in range(3):
-        before = len(crew.ledger.entries("finish"))
-        await eventually(lambda so_far=before: len(crew.ledger.entries("finish")) >= so_far + 30)
-        leaving = crew.hands[-2]
-        crew.hire()
+        before = len(processes.ledger.entries("finish"))
+        await eventually(
+            lambda so_far=before: len(processes.ledger.entries("finish")) >= so_far + 30
+        )
+        leaving = processes.started[-2]
+        processes.start()
         leaving.terminate()
         assert await leaving.ended() == 0
     await all_completed(app, accepted)
-    assert crew.ledger.jobs("start") == Counter(accepted)
+    assert processes.ledger.jobs("start") == Counter(accepted)
     assert set(await _results(app, accepted)) == {b'"1/0"'}
 
 

@@ -16,20 +16,20 @@ import pytest
 from faena import Faena
 from faena.errors import JobNotFound
 from faena.worker.worker import WorkerOptions
-from tests._support.crew import Crew
 from tests._support.eventually import eventually
-from tests._support.proxy import Proxy
-from tests._support.search import IS_FULL
-from tests._support.shop import (
+from tests._support.fault_app import (
     Plan,
     QueuePlan,
     Work,
     all_completed,
     enqueue,
-    open_shop,
+    open_app,
     task_of,
 )
+from tests._support.proxy import Proxy
+from tests._support.search import IS_FULL
 from tests._support.valkey import Server
+from tests._support.worker_processes import WorkerProcesses
 
 RESUMED_WITHIN_S = 30.0
 POSTPONED_S = 3.0
@@ -59,31 +59,31 @@ def queues(lease: str) -> dict[str, QueuePlan]:
     [0.1, 1.0, 5.0, pytest.param(120.0, marks=is_long)],
 )
 async def test_workers_resume_after_the_broker_was_killed(
-    app: Faena, crew: Crew, server: Server, outage_s: float
+    app: Faena, processes: WorkerProcesses, server: Server, outage_s: float
 ) -> None:
-    crew.hire(2)
+    processes.start(2)
     accepted = await enqueue(app, [Work(ms=20) for _ in range(200)], durability="fsynced")
     accepted |= await enqueue(
         app, [Work(fails=1) for _ in range(20)], delay="500ms", durability="fsynced"
     )
     waiting = asyncio.create_task(task_of(app).handle(min(accepted)).result())
-    await _some_starts(crew, 20)
+    await _some_starts(processes, 20)
     killed_ns = time.monotonic_ns()
     server.kill()
     await asyncio.sleep(outage_s)
     await asyncio.to_thread(server.start)
-    assert await _resumed_after_s(crew, time.monotonic_ns()) <= RESUMED_WITHIN_S
+    assert await _resumed_after_s(processes, time.monotonic_ns()) <= RESUMED_WITHIN_S
     await all_completed(app, accepted)
     assert (await waiting).startswith("1/")
-    assert all(hand.is_alive for hand in crew.hands)
-    _only_the_crash_explains_repeats(crew, killed_ns)
+    assert all(process.is_alive for process in processes.started)
+    _only_the_crash_explains_repeats(processes, killed_ns)
 
 
 async def test_a_broker_that_dies_again_and_again_loses_no_fsynced_job(
-    app: Faena, crew: Crew, server: Server
+    app: Faena, processes: WorkerProcesses, server: Server
 ) -> None:
-    crew.hire(2)
-    await eventually(crew.are_up)
+    processes.start(2)
+    await eventually(processes.are_up)
     accepted = Accepted()
     killed: list[float] = []
     for _ in range(3):
@@ -106,59 +106,59 @@ async def test_workers_get_over_connections_that_went_silent(
     queues = {"q": QueuePlan(lease="10s", concurrency=2)}
     plan = Plan(url=server.url, ledger=str(tmp_path / "ledger"), queues=queues)
     async with Proxy(server.port) as proxy:
-        with Crew(msgspec.structs.replace(plan, url=proxy.url)) as crew:
-            async with open_shop(plan, crew.ledger) as app:
-                crew.hire()
+        with WorkerProcesses(msgspec.structs.replace(plan, url=proxy.url)) as processes:
+            async with open_app(plan, processes.ledger) as app:
+                processes.start()
                 accepted = await enqueue(app, [Work(ms=10) for _ in range(300)])
-                await _some_starts(crew, 20)
+                await _some_starts(processes, 20)
                 frozen_ns = time.monotonic_ns()
                 assert proxy.freeze() > 1
-                resumed_s = await _resumed_after_s(crew, frozen_ns, pause_s=0.5)
+                resumed_s = await _resumed_after_s(processes, frozen_ns, pause_s=0.5)
                 assert resumed_s <= RESUMED_WITHIN_S
                 await all_completed(app, accepted)
-                assert crew.ledger.jobs("start") == Counter(accepted)
+                assert processes.ledger.jobs("start") == Counter(accepted)
 
 
 async def test_workers_resume_after_the_broker_was_frozen(
-    app: Faena, crew: Crew, server: Server
+    app: Faena, processes: WorkerProcesses, server: Server
 ) -> None:
-    crew.hire(2)
+    processes.start(2)
     accepted = await enqueue(app, [Work(ms=20) for _ in range(200)])
-    await _some_starts(crew, 20)
+    await _some_starts(processes, 20)
     server.pause()
     try:
         await asyncio.sleep(5)  # longer than a call may take
     finally:
         server.resume()
-    assert await _resumed_after_s(crew, time.monotonic_ns()) <= RESUMED_WITHIN_S
+    assert await _resumed_after_s(processes, time.monotonic_ns()) <= RESUMED_WITHIN_S
     await all_completed(app, accepted)
-    assert crew.ledger.unexplained() == []
+    assert processes.ledger.unexplained() == []
 
 
 @pytest.mark.parametrize("lease", ["1h"])
 async def test_scripts_and_functions_may_vanish_at_any_moment(
-    app: Faena, crew: Crew, server: Server
+    app: Faena, processes: WorkerProcesses, server: Server
 ) -> None:
-    crew.hire(2)
+    processes.start(2)
     accepted: set[str] = set()
     with server.client() as client:
         for _ in range(20):
             client.script_flush()
             client.function_flush()
             accepted |= await enqueue(app, [Work(ms=1) for _ in range(20)])
-            await _some_starts(crew, len(accepted) - 20)
+            await _some_starts(processes, len(accepted) - 20)
     await all_completed(app, accepted)
-    assert crew.ledger.jobs("start") == Counter(accepted)
+    assert processes.ledger.jobs("start") == Counter(accepted)
 
 
 async def test_workers_go_on_when_everything_was_flushed(
-    app: Faena, crew: Crew, server: Server
+    app: Faena, processes: WorkerProcesses, server: Server
 ) -> None:
-    crew.hire(2)
+    processes.start(2)
     await enqueue(app, [Work(ms=20) for _ in range(100)])
     doomed = (await task_of(app).enqueue(Work(), delay="1h")).handle
     waiting = asyncio.create_task(doomed.result())
-    await _some_starts(crew, 20)
+    await _some_starts(processes, 20)
     with server.client() as client:
         settings = client.hgetall("shop:{q}:conf")
         client.flushall()
@@ -167,11 +167,11 @@ async def test_workers_go_on_when_everything_was_flushed(
         assert client.hgetall("shop:{q}:conf") == settings
     with pytest.raises(JobNotFound):
         await waiting
-    assert all(hand.is_alive for hand in crew.hands)
+    assert all(process.is_alive for process in processes.started)
 
 
 async def test_a_worker_that_leaves_when_all_is_done_does_not_leave_for_an_outage(
-    app: Faena, crew: Crew, server: Server
+    app: Faena, processes: WorkerProcesses, server: Server
 ) -> None:
     accepted = await enqueue(app, [Work(), Work(fails=1)], delay="2s", durability="fsynced")
     worker = await app.worker(options=WorkerOptions(until_empty=True))
@@ -189,16 +189,18 @@ async def test_a_worker_that_leaves_when_all_is_done_does_not_leave_for_an_outag
 # -- what the tests share -----------------------------------------------------------------------
 
 
-async def _some_starts(crew: Crew, number: int) -> None:
+async def _some_starts(processes: WorkerProcesses, number: int) -> None:
     """With every worker up: one that starts during an outage gives up, as it should."""
-    await eventually(lambda: crew.are_up() and len(crew.ledger.jobs("start")) >= number)
+    await eventually(lambda: processes.are_up() and len(processes.ledger.jobs("start")) >= number)
 
 
-async def _resumed_after_s(crew: Crew, since_ns: int, *, pause_s: float = 0.0) -> float:
+async def _resumed_after_s(
+    processes: WorkerProcesses, since_ns: int, *, pause_s: float = 0.0
+) -> float:
     """Until a handler starts; with `pause_s`, until one starts after nothing did for so long."""
 
     def resumed_ns() -> int | None:
-        starts = [one.at_ns for one in crew.ledger.entries("start", since_ns=since_ns)]
+        starts = [one.at_ns for one in processes.ledger.entries("start", since_ns=since_ns)]
         before = [since_ns, *starts]
         gaps = zip(before, starts, strict=False)
         return next((now for last, now in gaps if now - last >= pause_s * 1e9), None)
@@ -252,10 +254,10 @@ async def _are_completed(app: Faena, jobs: Iterable[str]) -> bool:
     return all(look[0] == b"completed" for look in await engine.look("q", sorted(jobs)))
 
 
-def _only_the_crash_explains_repeats(crew: Crew, killed_ns: int) -> None:
-    repeated = set(crew.ledger.unexplained())
+def _only_the_crash_explains_repeats(processes: WorkerProcesses, killed_ns: int) -> None:
+    repeated = set(processes.ledger.unexplained())
     firsts: dict[tuple[str, int, int], int] = {}
-    for one in crew.ledger.entries("start"):
+    for one in processes.ledger.entries("start"):
         firsts.setdefault((one.job, one.attempt, one.losses), one.at_ns)
     for delivery in repeated:
         assert 0 <= killed_ns - firsts[delivery] <= POSTPONED_S * 1e9

@@ -12,20 +12,20 @@ import pytest
 
 from faena import Faena
 from faena.errors import JobConflict, StoreUnavailable
-from tests._support.crew import Crew
 from tests._support.eventually import eventually
-from tests._support.lossy import LossyProxy
-from tests._support.proxy import Proxy
-from tests._support.shop import (
+from tests._support.fault_app import (
     Plan,
     QueuePlan,
     Work,
     all_completed,
     enqueue,
-    open_shop,
+    open_app,
     task_of,
 )
+from tests._support.lossy_proxy import LossyProxy
+from tests._support.proxy import Proxy
 from tests._support.valkey import Server
+from tests._support.worker_processes import WorkerProcesses
 
 
 @pytest.fixture
@@ -35,12 +35,12 @@ def server() -> Iterator[Server]:
 
 
 async def test_an_id_is_one_job_whoever_sends_it_and_whatever_replies_are_lost(
-    app: Faena, crew: Crew, server: Server
+    app: Faena, processes: WorkerProcesses, server: Server
 ) -> None:
     ids = [f"order-{number}" for number in range(20)]
     async with LossyProxy(server.port, lambda request: b"order-" in request) as proxy:
-        plan = msgspec.structs.replace(crew.plan, url=proxy.url)
-        callers = [open_shop(plan, crew.ledger) for _ in range(16)]
+        plan = msgspec.structs.replace(processes.plan, url=proxy.url)
+        callers = [open_app(plan, processes.ledger) for _ in range(16)]
         statuses = await asyncio.gather(*(_send_all(caller, ids) for caller in callers))
         await asyncio.gather(*(caller.close() for caller in callers))
         assert proxy.lost >= 16
@@ -52,16 +52,16 @@ async def test_an_id_is_one_job_whoever_sends_it_and_whatever_replies_are_lost(
     }
     with pytest.raises(JobConflict, match="order-3 exists with another task, payload"):
         await task_of(app).enqueue(Work(ms=999), id="order-3")
-    crew.hire()
+    processes.start()
     await all_completed(app, set(ids))
-    assert crew.ledger.jobs("start") == Counter(ids)
+    assert processes.ledger.jobs("start") == Counter(ids)
 
 
 async def test_jobs_without_an_id_of_their_own_are_not_doubled_by_lost_replies(
-    app: Faena, crew: Crew, server: Server
+    app: Faena, processes: WorkerProcesses, server: Server
 ) -> None:
     async with LossyProxy(server.port, lambda request: b"FCALL" in request) as proxy:
-        lossy = open_shop(msgspec.structs.replace(crew.plan, url=proxy.url), crew.ledger)
+        lossy = open_app(msgspec.structs.replace(processes.plan, url=proxy.url), processes.ledger)
         accepted = await enqueue(lossy, [Work() for _ in range(100)])
         accepted |= {(await task_of(lossy).enqueue(Work())).id for _ in range(20)}
         assert proxy.lost >= 21
@@ -78,13 +78,13 @@ async def test_workers_whose_replies_are_lost_neither_strand_nor_repeat_a_job(
         queues={"q": QueuePlan(lease="20s", concurrency=30)},
     )
     async with LossyProxy(server.port, lambda request: b"FCALL" in request) as proxy:
-        with Crew(msgspec.structs.replace(plan, url=proxy.url)) as crew:
-            async with open_shop(plan, crew.ledger) as app:
+        with WorkerProcesses(msgspec.structs.replace(plan, url=proxy.url)) as processes:
+            async with open_app(plan, processes.ledger) as app:
                 accepted = await enqueue(app, [Work(fails=i % 2) for i in range(200)])
-                crew.hire()
+                processes.start()
                 await all_completed(app, accepted)
-                assert crew.ledger.unexplained() == []
-                assert {one.losses for one in crew.ledger.entries("start")} == {0}
+                assert processes.ledger.unexplained() == []
+                assert {one.losses for one in processes.ledger.entries("start")} == {0}
         assert proxy.lost > 10
 
 
@@ -103,10 +103,10 @@ async def test_a_cancelled_enqueue_takes_no_other_with_it(app: Faena) -> None:
 
 
 async def test_enqueues_still_waiting_when_the_app_is_closed_are_told(
-    crew: Crew, server: Server
+    processes: WorkerProcesses, server: Server
 ) -> None:
     async with Proxy(server.port) as proxy:
-        app = open_shop(msgspec.structs.replace(crew.plan, url=proxy.url), crew.ledger)
+        app = open_app(msgspec.structs.replace(processes.plan, url=proxy.url), processes.ledger)
         await enqueue(app, [Work()])
         proxy.freeze()
         calls = [asyncio.create_task(task_of(app).enqueue(Work())) for _ in range(5)]

@@ -10,9 +10,9 @@ import pytest
 
 from faena import Faena
 from faena.states import State
-from tests._support.crew import Crew
 from tests._support.eventually import eventually
-from tests._support.shop import QueuePlan, Work, enqueue
+from tests._support.fault_app import QueuePlan, Work, enqueue
+from tests._support.worker_processes import WorkerProcesses
 
 
 @pytest.fixture
@@ -21,15 +21,15 @@ def queues() -> dict[str, QueuePlan]:
 
 
 async def test_each_death_has_one_hook_while_workers_are_killed_over_and_over(
-    app: Faena, crew: Crew
+    app: Faena, processes: WorkerProcesses
 ) -> None:
-    crew.hire(2)
-    await eventually(crew.are_up)
+    processes.start(2)
+    await eventually(processes.are_up)
     accepted = await enqueue(app, [Work(ms=20, fails=9) for _ in range(120)])
     for number in range(1, 5):
-        await eventually(lambda: len(crew.ledger.entries("start")) >= 40 * number)  # noqa: B023 - awaited here
-        crew.kill(crew.hands[-2])
-        crew.hire()
+        await eventually(lambda: len(processes.ledger.entries("start")) >= 40 * number)  # noqa: B023 - awaited here
+        processes.kill(processes.started[-2])
+        processes.start()
 
     async def is_over() -> bool:
         counts = await app.queues["q"].counts()

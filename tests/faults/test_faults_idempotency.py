@@ -11,11 +11,11 @@ import pytest
 
 from faena import Faena
 from faena.task import Handle, Task
-from tests._support.crew import Hand
+from tests._support.charging_app import POINTS, ChargingPlan, main, open_charging_app
 from tests._support.eventually import eventually
 from tests._support.ledger import Ledger
-from tests._support.till import POINTS, TillPlan, main, open_till
 from tests._support.valkey import Server
+from tests._support.worker_processes import WorkerProcess
 
 TWICE = {"charged", "set"}
 """Between the effect and the word of it: nobody can know, so the owner does it again."""
@@ -31,21 +31,21 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 class Till:
     """The app from outside, and its workers."""
 
-    def __init__(self, plan: TillPlan, ledger: Ledger) -> None:
+    def __init__(self, plan: ChargingPlan, ledger: Ledger) -> None:
         self.plan = plan
         self.ledger = ledger
         self.app: Faena
         self.charge: Task[str, str]
-        self.app, self.charge = open_till(plan, ledger)
-        self.hands: list[Hand] = []
+        self.app, self.charge = open_charging_app(plan, ledger)
+        self.started: list[WorkerProcess] = []
 
-    def hire(self) -> Hand:
+    def start(self) -> WorkerProcess:
         log = self.ledger.path.with_suffix(".log")
-        self.hands.append(Hand(main, self.plan, log))
-        return self.hands[-1]
+        self.started.append(WorkerProcess(main, self.plan, log))
+        return self.started[-1]
 
-    async def has_died(self, hand: Hand) -> None:
-        await eventually(lambda: not hand.is_alive)
+    async def has_died(self, process: WorkerProcess) -> None:
+        await eventually(lambda: not process.is_alive)
 
     async def is_dead(self, handle: Handle[Any]) -> bool:
         return await handle.state() == "dead"
@@ -57,58 +57,58 @@ class Till:
 
 @asynccontextmanager
 async def opened(server: Server, ledger: Ledger, **options: Any) -> AsyncIterator[Till]:
-    till = Till(TillPlan(server.url, str(ledger.path), **options), ledger)
+    charging = Till(ChargingPlan(server.url, str(ledger.path), **options), ledger)
     try:
-        yield till
+        yield charging
     finally:
-        for hand in till.hands:
+        for process in charging.started:
             with suppress(ProcessLookupError):
-                hand.kill()
-        await till.app.close()
+                process.kill()
+        await charging.app.close()
 
 
 @pytest.mark.parametrize("point", POINTS)
 async def test_a_job_whose_worker_is_killed_is_charged_once_where_that_can_be_known(
     server: Server, ledger: Ledger, point: str
 ) -> None:
-    async with opened(server, ledger, dies_at=point) as till:
-        first = till.hire()
-        receipt = await till.charge.enqueue("o-1")
-        await till.has_died(first)
-        till.hire()
+    async with opened(server, ledger, dies_at=point) as charging:
+        first = charging.start()
+        receipt = await charging.charge.enqueue("o-1")
+        await charging.has_died(first)
+        charging.start()
         result = await receipt.handle.result("60s")
-        assert till.charged == (2 if point in TWICE else 1)
+        assert charging.charged == (2 if point in TWICE else 1)
         assert result == ("paid before" if point == "kept" else "paid")
         # and a repeat, by another job, is answered from the record
-        again = await till.charge.enqueue("o-1")
+        again = await charging.charge.enqueue("o-1")
         assert await again.handle.result("60s") == "paid before"
-        assert till.charged == (2 if point in TWICE else 1)
+        assert charging.charged == (2 if point in TWICE else 1)
 
 
 @pytest.mark.parametrize("point", POINTS)
 async def test_a_job_that_died_with_its_worker_goes_on_when_the_desk_retries_it(
     server: Server, ledger: Ledger, point: str
 ) -> None:
-    async with opened(server, ledger, dies_at=point, deliveries=1) as till:
-        first = till.hire()
-        receipt = await till.charge.enqueue("o-1")
-        await till.has_died(first)
-        till.hire()
-        await eventually(lambda: till.is_dead(receipt.handle))
-        retried = await till.app.dead_letters.retry_as_new("till", receipt.id)
-        result = await till.charge.handle(retried).result("60s")
+    async with opened(server, ledger, dies_at=point, deliveries=1) as charging:
+        first = charging.start()
+        receipt = await charging.charge.enqueue("o-1")
+        await charging.has_died(first)
+        charging.start()
+        await eventually(lambda: charging.is_dead(receipt.handle))
+        retried = await charging.app.dead_letters.retry_as_new("charging", receipt.id)
+        result = await charging.charge.handle(retried).result("60s")
         assert result == ("paid before" if point == "kept" else "paid")
-        assert till.charged == (2 if point in TWICE else 1)
+        assert charging.charged == (2 if point in TWICE else 1)
         assert ledger.jobs("start")[retried] == 1  # it was not put off: the work is its line's
 
 
 async def test_a_job_that_failed_after_its_work_does_not_do_it_again_at_the_desk(
     server: Server, ledger: Ledger
 ) -> None:
-    async with opened(server, ledger, fails=True) as till:
-        till.hire()
-        receipt = await till.charge.enqueue("o-1")
-        await eventually(lambda: till.is_dead(receipt.handle))
-        retried = await till.app.dead_letters.retry_as_new("till", receipt.id)
-        assert await till.charge.handle(retried).result("60s") == "paid before"
-        assert till.charged == 1
+    async with opened(server, ledger, fails=True) as charging:
+        charging.start()
+        receipt = await charging.charge.enqueue("o-1")
+        await eventually(lambda: charging.is_dead(receipt.handle))
+        retried = await charging.app.dead_letters.retry_as_new("charging", receipt.id)
+        assert await charging.charge.handle(retried).result("60s") == "paid before"
+        assert charging.charged == 1

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from faena.engine.loader import load
 from faena.sharding.table import Shard
-from tests._support.crew import Crew
 from tests._support.eventually import eventually
-from tests._support.sharded import MAIN, SHARD, ShardedQueue
-from tests._support.shop import Plan, QueuePlan, Work, enqueue, open_shop
+from tests._support.fault_app import Plan, QueuePlan, Work, enqueue, open_app
+from tests._support.sharded_queue import MAIN, SHARD, ShardedQueue
 from tests._support.valkey import Server
+from tests._support.worker_processes import WorkerProcesses
 
 SETTLED_S = 5.0  # what was measured of the last jobs is sent a second later
 WATCHED_S = 8.0
@@ -32,12 +32,12 @@ async def test_an_idle_worker_sends_no_more_than_two_commands_a_second(
 ) -> None:
     queues = {name: QueuePlan(lease="30s") for name in ("q", "second", "third")}
     plan = Plan(url=server.url, ledger=str(tmp_path / "ledger"), queues=queues)
-    with Crew(plan) as crew:
-        async with open_shop(plan, crew.ledger) as app:
-            crew.hire()
+    with WorkerProcesses(plan) as processes:
+        async with open_app(plan, processes.ledger) as app:
+            processes.start()
             for queue in queues:
                 await enqueue(app, [Work()], queue=queue)
-            await eventually(lambda: len(crew.ledger.jobs("finish")) == 3)
+            await eventually(lambda: len(processes.ledger.jobs("finish")) == 3)
         await asyncio.sleep(SETTLED_S)
         check(*await _commands(server, WATCHED_S))
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 
-from tests._support.chains import deliveries, fewest_us, key_of, overlaps, overtakings
+from tests._support.chain_order import deliveries, fewest_us, key_of, overlaps, overtakings
 from tests._support.eventually import eventually
-from tests._support.lane_shop import (
-    LaneCrew,
+from tests._support.lane_app import (
     LanePlan,
+    LaneProcesses,
     LaneWork,
     all_ended,
     at_work,
@@ -22,9 +22,9 @@ TEXTS = ("3/200ms", "7/1s")
 TENANTS = ("acme", "bolt")
 
 
-def no_window_is_exceeded(crew: LaneCrew) -> None:
+def no_window_is_exceeded(processes: LaneProcesses) -> None:
     claims: dict[str, list[int]] = defaultdict(list)
-    for one in crew.ledger.entries("claim"):
+    for one in processes.ledger.entries("claim"):
         claims[one.job.rpartition(".")[0]].append(int(one.detail))
     for key, instants in claims.items():
         for most, per_us in LIMITS.items():
@@ -34,7 +34,7 @@ def no_window_is_exceeded(crew: LaneCrew) -> None:
 async def test_no_keys_window_is_exceeded_while_workers_are_killed(
     lane_plan_for: Callable[..., LanePlan],
 ) -> None:
-    async with at_work(lane_plan_for(key_limits=TEXTS), 3) as (crew, app):
+    async with at_work(lane_plan_for(key_limits=TEXTS), 3) as (processes, app):
         works = (
             (job_id(tenant, key, number), LaneWork(ms=20, fails=int(number % 9 == 4)))
             for tenant in TENANTS
@@ -42,17 +42,17 @@ async def test_no_keys_window_is_exceeded_while_workers_are_killed(
             for number in range(20)
         )
         accepted = await line_up(app, works)
-        await crew.lose(20, 50, 80)
+        await processes.lose(20, 50, 80)
         await all_ended(app, completed=len(accepted))
-        assert {one.job for one in deliveries(crew.ledger) if one.end == "finish"} == accepted
-        assert crew.ledger.unexplained() == []
-        no_window_is_exceeded(crew)
+        assert {one.job for one in deliveries(processes.ledger) if one.end == "finish"} == accepted
+        assert processes.ledger.unexplained() == []
+        no_window_is_exceeded(processes)
 
 
 async def test_order_and_limits_of_keys_hold_together_while_workers_are_killed(
     lane_plan_for: Callable[..., LanePlan],
 ) -> None:
-    async with at_work(lane_plan_for(order="key", key_limits=TEXTS), 3) as (crew, app):
+    async with at_work(lane_plan_for(order="key", key_limits=TEXTS), 3) as (processes, app):
         works = (
             (job_id(tenant, key, number), LaneWork(ms=10, fails=int(number % 5 == 2)))
             for number in range(10)
@@ -60,22 +60,24 @@ async def test_order_and_limits_of_keys_hold_together_while_workers_are_killed(
             for key in ("a", "b", "c")
         )
         accepted = await line_up(app, works)
-        await crew.lose(20, 40)
+        await processes.lose(20, 40)
         await all_ended(app, completed=len(accepted))
-        found = deliveries(crew.ledger)
+        found = deliveries(processes.ledger)
         assert overlaps(found, key_of) == []
         assert overtakings(found, key_of) == []
-        no_window_is_exceeded(crew)
+        no_window_is_exceeded(processes)
 
 
 async def test_a_flooded_key_keeps_no_other_key_of_its_tenant_waiting(
     lane_plan_for: Callable[..., LanePlan],
 ) -> None:
-    async with at_work(lane_plan_for(key_limits=TEXTS), 2) as (crew, app):
+    async with at_work(lane_plan_for(key_limits=TEXTS), 2) as (processes, app):
         flood = ((job_id("acme", "flood", number), LaneWork()) for number in range(600))
         await line_up(app, flood)
         quiet = [(job_id("acme", f"quiet{number}", 0), LaneWork()) for number in range(30)]
         await line_up(app, quiet)
-        await eventually(lambda: len(crew.ledger.jobs("finish").keys() & dict(quiet).keys()) == 30)
-        assert len(crew.ledger.jobs("finish")) < 300
-        no_window_is_exceeded(crew)
+        await eventually(
+            lambda: len(processes.ledger.jobs("finish").keys() & dict(quiet).keys()) == 30
+        )
+        assert len(processes.ledger.jobs("finish")) < 300
+        no_window_is_exceeded(processes)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from faena import Faena
-from tests._support.chains import (
+from tests._support.chain_order import (
     Delivery,
     deliveries,
     fewest_us,
@@ -20,10 +20,11 @@ from tests._support.chains import (
     tenant_of,
 )
 from tests._support.eventually import eventually
-from tests._support.lane_shop import (
+from tests._support.fault_app import QueuePlan, task_of
+from tests._support.lane_app import (
     QUEUE,
-    LaneCrew,
     LanePlan,
+    LaneProcesses,
     LaneWork,
     all_ended,
     at_work,
@@ -31,7 +32,6 @@ from tests._support.lane_shop import (
     line_up,
 )
 from tests._support.search import IS_FULL
-from tests._support.shop import QueuePlan, task_of
 
 LIMITS = {5: 300_000, 12: 1_000_000}
 TEXTS = ("5/300ms", "12/1s")
@@ -40,16 +40,16 @@ TENANTS = ("acme", "bolt", "corp")
 is_long = pytest.mark.skipif(not IS_FULL, reason="runs with FAENA_SEARCH=full")
 
 
-def claims_by_tenant(crew: LaneCrew) -> dict[str, list[int]]:
+def claims_by_tenant(processes: LaneProcesses) -> dict[str, list[int]]:
     """The server's instants of all claims that a worker was told of."""
     found: dict[str, list[int]] = defaultdict(list)
-    for one in crew.ledger.entries("claim"):
+    for one in processes.ledger.entries("claim"):
         found[tenant_of(one.job)].append(int(one.detail))
     return found
 
 
-def no_window_is_exceeded(crew: LaneCrew) -> None:
-    for tenant, instants in claims_by_tenant(crew).items():
+def no_window_is_exceeded(processes: LaneProcesses) -> None:
+    for tenant, instants in claims_by_tenant(processes).items():
         for most, per_us in LIMITS.items():
             assert fewest_us(instants, most) >= per_us, f"{tenant} exceeds {most} in {per_us} us"
 
@@ -57,38 +57,40 @@ def no_window_is_exceeded(crew: LaneCrew) -> None:
 async def test_no_tenants_window_is_exceeded_while_workers_are_killed(
     lane_plan_for: Callable[..., LanePlan],
 ) -> None:
-    async with at_work(lane_plan_for(tenant_limits=TEXTS), 3) as (crew, app):
+    async with at_work(lane_plan_for(tenant_limits=TEXTS), 3) as (processes, app):
         works = (
             (job_id(tenant, "a", number), LaneWork(ms=20, fails=int(number % 9 == 4)))
             for number in range(40)
             for tenant in TENANTS
         )
         accepted = await line_up(app, works)
-        await crew.lose(20, 50, 80)
+        await processes.lose(20, 50, 80)
         await all_ended(app, completed=len(accepted))
-        assert {one.job for one in deliveries(crew.ledger) if one.end == "finish"} == accepted
-        no_window_is_exceeded(crew)
+        assert {one.job for one in deliveries(processes.ledger) if one.end == "finish"} == accepted
+        no_window_is_exceeded(processes)
 
 
 async def test_a_tenant_at_its_limit_keeps_nobody_else_waiting(
     lane_plan_for: Callable[..., LanePlan],
 ) -> None:
-    async with at_work(lane_plan_for(tenant_limits=TEXTS), 2) as (crew, app):
+    async with at_work(lane_plan_for(tenant_limits=TEXTS), 2) as (processes, app):
         noisy = ((job_id("acme", "a", number), LaneWork()) for number in range(200))
         accepted = await line_up(app, noisy)
-        await eventually(lambda: len(crew.ledger.entries("start")) >= 5)
+        await eventually(lambda: len(processes.ledger.entries("start")) >= 5)
         quiet = [(job_id(f"quiet{number}", "a", 0), LaneWork()) for number in range(50)]
         accepted |= await line_up(app, quiet)
-        await eventually(lambda: len(crew.ledger.jobs("finish").keys() & dict(quiet).keys()) == 50)
+        await eventually(
+            lambda: len(processes.ledger.jobs("finish").keys() & dict(quiet).keys()) == 50
+        )
         assert (await app.queues[QUEUE].counts())["ready"] > 0  # of the noisy one, which waits
-        no_window_is_exceeded(crew)
+        no_window_is_exceeded(processes)
 
 
 async def test_order_and_limits_hold_together_while_workers_are_killed(
     lane_plan_for: Callable[..., LanePlan],
 ) -> None:
     plan = lane_plan_for(QueuePlan(retry_wait="100ms"), order="key", tenant_limits=TEXTS)
-    async with at_work(plan, 3) as (crew, app):
+    async with at_work(plan, 3) as (processes, app):
         works = (
             (job_id(tenant, key, number), LaneWork(ms=30, fails=int(number % 5 == 2)))
             for number in range(10)
@@ -96,13 +98,13 @@ async def test_order_and_limits_hold_together_while_workers_are_killed(
             for key in ("a", "b", "c")
         )
         accepted = await line_up(app, works)
-        await crew.lose(25, 60)
+        await processes.lose(25, 60)
         await all_ended(app, completed=len(accepted))
-        found = deliveries(crew.ledger)
+        found = deliveries(processes.ledger)
         assert overlaps(found, key_of) == []
         assert overtakings(found, key_of) == []
-        assert crew.ledger.unexplained() == []
-        no_window_is_exceeded(crew)
+        assert processes.ledger.unexplained() == []
+        no_window_is_exceeded(processes)
 
 
 async def test_order_and_limits_hold_with_every_fault_at_once(
@@ -111,28 +113,28 @@ async def test_order_and_limits_hold_with_every_fault_at_once(
     plan = lane_plan_for(
         QueuePlan(retry_wait="100ms", attempts=2), order="tenant", tenant_limits=TEXTS
     )
-    async with at_work(plan, 3) as (crew, app):
+    async with at_work(plan, 3) as (processes, app):
         jobs = [job_id(tenant, "a", number) for number in range(20) for tenant in TENANTS]
         accepted = await line_up(app, ((job, _trouble(job)) for job in jobs))
         doomed = {job for job in jobs if _number(job) % 10 == 9}
         dead = {job for job in jobs if _number(job) % 10 == 7}
-        await crew.lose(10)
+        await processes.lose(10)
         for job in sorted(doomed):
             assert await task_of(app).handle(job).cancel() == "cancelled"
-        await crew.lose(25, 40)
+        await processes.lose(25, 40)
         left = accepted - doomed - dead
         ended = {"completed": len(left), "dead": len(dead), "cancelled": len(doomed)}
         await all_ended(app, **ended)
-        first = deliveries(crew.ledger)
+        first = deliveries(processes.ledger)
         for job in sorted(dead):
             await task_of(app).handle(job).rerun()
-        await eventually(lambda: min(crew.ledger.jobs("fail")[job] for job in dead) == 4)
+        await eventually(lambda: min(processes.ledger.jobs("fail")[job] for job in dead) == 4)
         await all_ended(app, **ended)
-        no_window_is_exceeded(crew)
+        no_window_is_exceeded(processes)
         assert overtakings(first, tenant_of) == []
-        assert overlaps(deliveries(crew.ledger), tenant_of) == []
+        assert overlaps(deliveries(processes.ledger), tenant_of) == []
         assert {one.job for one in first if one.end == "finish"} == left
-        assert crew.ledger.jobs("start").keys().isdisjoint(doomed)
+        assert processes.ledger.jobs("start").keys().isdisjoint(doomed)
 
 
 def _number(job: str) -> int:
@@ -155,16 +157,16 @@ def _trouble(job: str) -> LaneWork:
 async def test_running_jobs_of_a_tenant_never_exceed_its_maximum_while_workers_are_killed(
     lane_plan_for: Callable[..., LanePlan],
 ) -> None:
-    async with at_work(lane_plan_for(tenant_max_running=2), 3) as (crew, app):
+    async with at_work(lane_plan_for(tenant_max_running=2), 3) as (processes, app):
         works = (
             (job_id(tenant, "a", number), LaneWork(ms=30))
             for number in range(40)
             for tenant in TENANTS
         )
         accepted = await line_up(app, works)
-        await crew.lose(20, 50)
+        await processes.lose(20, 50)
         await all_ended(app, completed=len(accepted))
-        found = deliveries(crew.ledger)
+        found = deliveries(processes.ledger)
     assert {max(_at_once(found, tenant)) for tenant in TENANTS} == {2}
 
 
@@ -190,7 +192,7 @@ async def test_a_million_claims_keep_every_order_and_every_window(
 
 async def _work_off(plan: LanePlan, batch: int) -> None:
     before = 50_000 * batch
-    async with at_work(plan, 3) as (crew, app):
+    async with at_work(plan, 3) as (processes, app):
         works = (
             (job_id(f"t{tenant}", f"k{key}", 10_000 * batch + number), _mixed(number))
             for number in range(100)
@@ -200,10 +202,10 @@ async def _work_off(plan: LanePlan, batch: int) -> None:
         accepted = await line_up(app, works)
         for number in (5_000, 20_000, 35_000):
             await eventually(lambda number=number: _has_completed(app, before + number), within=600)
-            crew.replace_busiest()
+            processes.replace_busiest()
         await all_ended(app, completed=before + len(accepted), within=600)
-        _judge(crew, {2000: 1_000_000, 9000: 5_000_000})
-        crew.ledger.path.unlink()
+        _judge(processes, {2000: 1_000_000, 9000: 5_000_000})
+        processes.ledger.path.unlink()
 
 
 def _mixed(number: int) -> LaneWork:
@@ -214,10 +216,10 @@ async def _has_completed(app: Faena, number: int) -> bool:
     return (await app.queues[QUEUE].counts())["completed"] >= number
 
 
-def _judge(crew: LaneCrew, limits: dict[int, int]) -> None:
-    found = deliveries(crew.ledger)
+def _judge(processes: LaneProcesses, limits: dict[int, int]) -> None:
+    found = deliveries(processes.ledger)
     assert overlaps(found, key_of) == []
     assert overtakings(found, key_of) == []
-    for instants in claims_by_tenant(crew).values():
+    for instants in claims_by_tenant(processes).values():
         for most, per_us in limits.items():
             assert fewest_us(instants, most) >= per_us

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from faena import Faena
-from tests._support.chains import (
+from tests._support.chain_order import (
     Delivery,
     began_between,
     by_chain,
@@ -21,7 +21,8 @@ from tests._support.chains import (
     tenant_of,
 )
 from tests._support.eventually import eventually
-from tests._support.lane_shop import (
+from tests._support.fault_app import QueuePlan, task_of
+from tests._support.lane_app import (
     LanePlan,
     LaneWork,
     all_ended,
@@ -29,7 +30,6 @@ from tests._support.lane_shop import (
     job_id,
     line_up,
 )
-from tests._support.shop import QueuePlan, task_of
 
 NAMING = {"tenant": tenant_of, "key": key_of}
 
@@ -61,15 +61,15 @@ async def run_all_while_workers_die(
     plan: LanePlan, chains: list[tuple[str, str]]
 ) -> list[Delivery]:
     """Some heads fail once and three workers are killed; every job completes."""
-    async with at_work(plan, 3) as (crew, app):
+    async with at_work(plan, 3) as (processes, app):
         works = in_turn(chains, 25, lambda number: LaneWork(ms=20, fails=int(number % 5 == 3)))
         accepted = await line_up(app, works)
-        await crew.lose(20, 50, 80)
+        await processes.lose(20, 50, 80)
         await all_ended(app, completed=len(accepted))
-        found = deliveries(crew.ledger)
+        found = deliveries(processes.ledger)
     assert {one.end for one in found} == {"finish", "fail", "died"}
     assert {one.job for one in found if one.end == "finish"} == accepted
-    assert crew.ledger.unexplained() == []
+    assert processes.ledger.unexplained() == []
     return found
 
 
@@ -92,7 +92,7 @@ async def test_a_failing_head_blocks_its_own_chain_and_no_other(
     lane_plan_for: Callable[..., LanePlan], order: str, chains: list[tuple[str, str]]
 ) -> None:
     plan = lane_plan_for(QueuePlan(retry_wait="2s"), order=order)
-    async with at_work(plan, 2) as (crew, app):
+    async with at_work(plan, 2) as (processes, app):
         failing = job_id(*chains[0], 0)
         works = [
             (job, LaneWork(ms=5, fails=int(job == failing)))
@@ -100,7 +100,7 @@ async def test_a_failing_head_blocks_its_own_chain_and_no_other(
         ]
         accepted = await line_up(app, works)
         await all_ended(app, completed=len(accepted))
-        found = deliveries(crew.ledger)
+        found = deliveries(processes.ledger)
     assert overlaps(found, NAMING[order]) == []
     assert overtakings(found, NAMING[order]) == []
     failed, again = [one for one in found if one.job == failing]
@@ -115,13 +115,15 @@ async def test_cancelled_heads_and_members_let_their_chain_go_on_in_order(
     lane_plan_for: Callable[..., LanePlan],
 ) -> None:
     plan = lane_plan_for(QueuePlan(retry_wait="1h"), order="tenant")
-    async with at_work(plan, 2) as (crew, app):
+    async with at_work(plan, 2) as (processes, app):
         long, doomed = job_id("acme", "a", 0), job_id("bolt", "a", 0)
         chains = [("acme", "a"), ("bolt", "a"), ("corp", "a")]
         special = {long: LaneWork(ms=60_000), doomed: LaneWork(fails=1)}
         works = in_turn(chains, 12, lambda _: LaneWork(ms=10))
         accepted = await line_up(app, ((job, special.get(job, work)) for job, work in works))
-        await eventually(lambda: crew.ledger.jobs("start")[long] and crew.ledger.jobs("fail"))
+        await eventually(
+            lambda: processes.ledger.jobs("start")[long] and processes.ledger.jobs("fail")
+        )
         await eventually(lambda: _state_is(app, doomed, "delayed"))
         blocked = {job_id(tenant, "a", number) for tenant in ("acme", "bolt") for number in (4, 5)}
         for job in sorted(blocked):
@@ -130,7 +132,7 @@ async def test_cancelled_heads_and_members_let_their_chain_go_on_in_order(
         assert await task_of(app).handle(long).cancel() == "asked"
         gone = blocked | {doomed, long}
         await all_ended(app, completed=len(accepted - gone), cancelled=len(gone))
-        found = deliveries(crew.ledger)
+        found = deliveries(processes.ledger)
     assert {one.job for one in found if one.end == "finish"} == accepted - gone
     assert {one.job: one.end for one in found if one.job in gone} == {long: "stop", doomed: "fail"}
     assert overlaps(found, tenant_of) == []
@@ -141,7 +143,7 @@ async def test_a_job_that_is_rerun_takes_its_turn_behind_those_that_wait(
     lane_plan_for: Callable[..., LanePlan],
 ) -> None:
     plan = lane_plan_for(QueuePlan(attempts=1), order="tenant")
-    async with at_work(plan, 2) as (crew, app):
+    async with at_work(plan, 2) as (processes, app):
         chains = [("acme", "a"), ("bolt", "a")]
         dead = [job_id(tenant, "a", 0) for tenant, _ in chains]
         works = in_turn(chains, 20, lambda number: LaneWork(ms=60, fails=int(number == 0)))
@@ -149,9 +151,9 @@ async def test_a_job_that_is_rerun_takes_its_turn_behind_those_that_wait(
         for job in dead:
             await eventually(lambda job=job: _state_is(app, job, "dead"))
             await task_of(app).handle(job).rerun()
-        crew.replace_busiest()
+        processes.replace_busiest()
         await all_ended(app, completed=len(accepted) - 2, dead=2)
-        found = deliveries(crew.ledger)
+        found = deliveries(processes.ledger)
     assert overlaps(found, tenant_of) == []
     for chain in by_chain(found, tenant_of).values():
         jobs = [one.job for one in chain]
@@ -163,13 +165,13 @@ async def test_a_limited_tenant_waits_for_its_provider_and_keeps_its_order(
     lane_plan_for: Callable[..., LanePlan],
 ) -> None:
     wait_ms = 400
-    async with at_work(lane_plan_for(order="tenant"), 3) as (crew, app):
+    async with at_work(lane_plan_for(order="tenant"), 3) as (processes, app):
         limited = job_id("acme", "a", 2)
         works = in_turn(FOUR_BY_TENANT, 20, lambda _: LaneWork(ms=10))
         told = LaneWork(ms=10, limited=3, limited_ms=wait_ms)
         accepted = await line_up(app, ((job, told if job == limited else w) for job, w in works))
         await all_ended(app, completed=len(accepted))
-        found = deliveries(crew.ledger)
+        found = deliveries(processes.ledger)
     assert overlaps(found, tenant_of) == []
     assert overtakings(found, tenant_of) == []
     refusals = [one for one in found if one.end == "fail"]

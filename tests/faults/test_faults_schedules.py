@@ -24,12 +24,12 @@ from faena.outcomes import Completed
 from faena.producing.batcher import CallIds
 from faena.scheduling.due import job_id
 from faena.scheduling.terms import Terms
-from tests._support import timekeeper
-from tests._support.crew import Hand
+from tests._support import schedule_process
 from tests._support.eventually import eventually
 from tests._support.ledger import Ledger
-from tests._support.timekeeper import PLAIN, SPREAD, FileClock, MonthPlan, open_month
+from tests._support.schedule_process import PLAIN, SPREAD, FileClock, MonthPlan, open_month
 from tests._support.valkey import Server
+from tests._support.worker_processes import WorkerProcess
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 END = datetime(2026, 4, 6, tzinfo=UTC)
@@ -63,25 +63,25 @@ class Month:
         self.plan = plan
         self.app = app
         self.clock = clock
-        self.hands: list[Hand] = []
+        self.started: list[WorkerProcess] = []
         self.jobs: Counter[str] = Counter()
         self._calls = CallIds()
         self._settled: dict[str, list[Settlement]] = {}
 
-    def hire(self) -> Hand:
+    def start(self) -> WorkerProcess:
         log = Path(self.plan.ledger).with_suffix(".log")
-        hand = Hand(timekeeper.main, self.plan, log)
-        self.hands.append(hand)
-        return hand
+        process = WorkerProcess(schedule_process.main, self.plan, log)
+        self.started.append(process)
+        return process
 
-    def replace(self, hand: Hand) -> None:
-        hand.kill()
-        self.hands.remove(hand)
-        self.hire()
+    def replace(self, process: WorkerProcess) -> None:
+        process.kill()
+        self.started.remove(process)
+        self.start()
 
     def dismiss(self) -> None:
-        while self.hands:
-            self.hands.pop().kill()
+        while self.started:
+            self.started.pop().kill()
 
     # -- jobs -----------------------------------------------------------------------------------
 
@@ -160,7 +160,7 @@ async def spring(plan: MonthPlan) -> AsyncGenerator[Month]:
         month = Month(plan, app, clock)
         try:
             for _ in range(SCHEDULERS):
-                month.hire()
+                month.start()
             await eventually(month.is_up_to_date)
             yield month
         finally:
@@ -181,7 +181,7 @@ class Faults:
         self._due = deque(zip(moments, kinds, strict=True))
         self._month = month
         self._rng = rng
-        self._frozen: Hand | None = None
+        self._frozen: WorkerProcess | None = None
         self.number: Counter[str] = Counter()
 
     def go_on(self) -> None:
@@ -189,12 +189,12 @@ class Faults:
         while self._due and self._due[0][0] <= self._month.clock():
             self.thaw()
             _, kind = self._due.popleft()
-            hand = self._rng.choice(self._month.hands)
+            process = self._rng.choice(self._month.started)
             if kind == "killed":
-                self._month.replace(hand)
+                self._month.replace(process)
             else:
-                hand.freeze()
-                self._frozen = hand
+                process.freeze()
+                self._frozen = process
             self.number[kind] += 1
 
     def thaw(self) -> None:

@@ -14,11 +14,11 @@ import pytest
 
 from faena import Faena
 from faena.errors import FaenaError
-from tests._support.chains import deliveries, key_of, overlaps, overtakings, tenant_of
+from tests._support.chain_order import deliveries, key_of, overlaps, overtakings, tenant_of
 from tests._support.eventually import eventually
-from tests._support.fleet import Clustered
-from tests._support.lane_shop import QUEUE, LanePlan, LaneWork, all_ended, at_work, job_id, line_up
-from tests._support.shop import QueuePlan
+from tests._support.fault_app import QueuePlan
+from tests._support.lane_app import QUEUE, LanePlan, LaneWork, all_ended, at_work, job_id, line_up
+from tests._support.server_group import ClusterGroup
 from tests._support.valkey import Server
 
 TENANTS = [f"t{number}" for number in range(8)]
@@ -68,8 +68,8 @@ async def is_settled(app: Faena) -> bool:
     return not (await app.queues[QUEUE].shards()).is_moving
 
 
-def judge(crew: Any, accepted: set[str], order: str) -> None:
-    found = deliveries(crew.ledger)
+def judge(processes: Any, accepted: set[str], order: str) -> None:
+    found = deliveries(processes.ledger)
     assert {one.job for one in found if one.end == "finish"} == accepted
     assert overlaps(found, NAMING[order]) == []
     assert overtakings(found, NAMING[order]) == []
@@ -79,41 +79,41 @@ def judge(crew: Any, accepted: set[str], order: str) -> None:
 async def test_a_queue_grows_and_tenants_come_and_go_while_workers_are_killed(
     plan_for: Callable[..., LanePlan], order: str
 ) -> None:
-    async with at_work(plan_for(order=order), 3) as (crew, app):
+    async with at_work(plan_for(order=order), 3) as (processes, app):
         queue = app.queues[QUEUE]
         async with producing(app) as accepted:
-            await crew.lose(10)
+            await processes.lose(10)
             await queue.reshard(3)
-            crew.replace_busiest()
+            processes.replace_busiest()
             await queue.tenant("t1").dedicate()
-            crew.replace_busiest()
+            processes.replace_busiest()
             await queue.reshard(4)
-            crew.replace_busiest()
+            processes.replace_busiest()
             await queue.tenant("t1").rejoin()
         await eventually(lambda: is_settled(app))
         await all_ended(app, completed=len(accepted))
         assert len(accepted) == 320
-        judge(crew, accepted, order)
-    assert crew.ledger.unexplained() == []
+        judge(processes, accepted, order)
+    assert processes.ledger.unexplained() == []
 
 
 async def test_whoever_serves_the_queue_carries_on_for_whoever_began_and_died(
     plan_for: Callable[..., LanePlan],
 ) -> None:
     plan = plan_for(order="tenant")
-    async with at_work(plan, 3) as (crew, app):
+    async with at_work(plan, 3) as (processes, app):
         router = (await app.runtime()).routers.of(QUEUE)
         async with producing(app) as accepted:
-            await crew.lose(10)
+            await processes.lose(10)
             for change in ("shards 3", "own @t2", "shards 5", "shared @t2"):
                 table = await router.relocation.table()
                 assert not table.phase
                 assert await router.relocation.begin(change, table, "somebody")  # and is gone
-                crew.replace_busiest()
+                processes.replace_busiest()
                 await eventually(lambda: _has_no_phase(router))
         assert (await router.relocation.table()).shards == 5
         await all_ended(app, completed=len(accepted))
-        judge(crew, accepted, "tenant")
+        judge(processes, accepted, "tenant")
 
 
 async def _has_no_phase(shards: Any) -> bool:
@@ -124,7 +124,7 @@ async def test_jobs_move_while_the_broker_is_killed_again_and_again(
     plan_for: Callable[..., LanePlan], server: Server
 ) -> None:
     plan = plan_for(order="tenant")
-    async with at_work(plan, 2) as (crew, app):
+    async with at_work(plan, 2) as (processes, app):
         queue = app.queues[QUEUE]
         accepted = await line_up(app, works(0, 40))
 
@@ -141,7 +141,7 @@ async def test_jobs_move_while_the_broker_is_killed_again_and_again(
         await eventually(lambda: is_settled(app))
         await all_ended(app, completed=len(accepted))
         assert (await queue.shards()).shards == 4
-        judge(crew, accepted, "tenant")
+        judge(processes, accepted, "tenant")
 
 
 async def _persist(work: Callable[[], Any]) -> None:
@@ -156,7 +156,7 @@ async def _persist(work: Callable[[], Any]) -> None:
 
 
 async def test_shards_live_on_several_nodes_of_a_cluster(tmp_path: Path) -> None:
-    with Clustered() as cluster:
+    with ClusterGroup() as cluster:
         await eventually(cluster.is_ready)
         queues = {QUEUE: QueuePlan(retry_wait="60ms")}
         plan = LanePlan(
@@ -166,15 +166,15 @@ async def test_shards_live_on_several_nodes_of_a_cluster(tmp_path: Path) -> None
             order="tenant",
             shards=4,
         )
-        async with at_work(plan, 2) as (crew, app):
+        async with at_work(plan, 2) as (processes, app):
             queue = app.queues[QUEUE]
             async with producing(app) as accepted:
-                await crew.lose(10)
+                await processes.lose(10)
                 await queue.reshard(6)
                 await queue.tenant("t3").dedicate()
             await eventually(lambda: is_settled(app))
             await all_ended(app, completed=len(accepted))
-            judge(crew, accepted, "tenant")
+            judge(processes, accepted, "tenant")
             assert len((await queue.shards()).jobs) == 7
             used = {one.port for one in cluster.servers if _has_keys(one)}
             assert len(used) > 1

@@ -26,20 +26,20 @@ from faena.outcomes import (
     Retried,
     Snoozed,
 )
-from tests._support.crew import Crew
 from tests._support.eventually import eventually
-from tests._support.ledger import Entry
-from tests._support.rig import Rig
-from tests._support.shop import (
+from tests._support.fault_app import (
     Plan,
     QueuePlan,
     Work,
     all_completed,
     enqueue,
-    open_shop,
+    open_app,
     task_of,
 )
+from tests._support.ledger import Entry
+from tests._support.rig import Rig
 from tests._support.valkey import Server
+from tests._support.worker_processes import WorkerProcesses
 
 LEASE_S = 2.0
 SWEEP_S = 5.0
@@ -47,40 +47,40 @@ RUNNABLE_WITHIN_S = LEASE_S + 2 * SWEEP_S + 30
 
 
 async def test_every_job_finishes_while_workers_are_killed_over_and_over(
-    app: Faena, crew: Crew
+    app: Faena, processes: WorkerProcesses
 ) -> None:
-    crew.hire(3)
-    await eventually(crew.are_up)
+    processes.start(3)
+    await eventually(processes.are_up)
     killed: list[tuple[int, int]] = []
     async with _producing(app) as accepted:
         for _ in range(8):
-            await _more_starts(crew, 60)
-            victim = crew.hands[-3]
-            killed.append((victim.pid, crew.kill(victim)))
-            crew.hire()
+            await _more_starts(processes, 60)
+            victim = processes.started[-3]
+            killed.append((victim.pid, processes.kill(victim)))
+            processes.start()
     await all_completed(app, accepted)
-    assert set(crew.ledger.jobs("finish")) >= accepted
-    assert crew.ledger.unexplained() == []
+    assert set(processes.ledger.jobs("finish")) >= accepted
+    assert processes.ledger.unexplained() == []
     assert await _losses(app, accepted) <= len(killed) * 10
-    assert _longest_wait_s(crew, killed) <= RUNNABLE_WITHIN_S
+    assert _longest_wait_s(processes, killed) <= RUNNABLE_WITHIN_S
 
 
 async def test_a_frozen_worker_can_neither_settle_nor_go_on_after_its_lease(
-    app: Faena, crew: Crew
+    app: Faena, processes: WorkerProcesses
 ) -> None:
-    frozen, heir = crew.hire(2)
-    await eventually(crew.are_up)
+    frozen, heir = processes.start(2)
+    await eventually(processes.are_up)
     heir.freeze()
     short = await enqueue(app, [Work(ms=500) for _ in range(5)])
     long = await enqueue(app, [Work(ms=15_000, note="on my way") for _ in range(5)])
-    await eventually(lambda: len(crew.ledger.entries("start")) == 10)
+    await eventually(lambda: len(processes.ledger.entries("start")) == 10)
     frozen.freeze()
     heir.thaw()
-    await eventually(lambda: set(crew.ledger.jobs("finish")) == short)
+    await eventually(lambda: set(processes.ledger.jobs("finish")) == short)
     frozen.thaw()
     await all_completed(app, short | long)
-    assert crew.ledger.unexplained() == []
-    ended = {one.job: one.kind for one in _ends(crew, frozen.pid) if one.losses == 0}
+    assert processes.ledger.unexplained() == []
+    ended = {one.job: one.kind for one in _ends(processes, frozen.pid) if one.losses == 0}
     assert ended == dict.fromkeys(short, "finish") | dict.fromkeys(long, "stop")
     views = [await task_of(app).handle(job).view() for job in short | long]
     settled = {view.result for view in views}  # by attempt and losses; a slow machine may lose more
@@ -90,19 +90,19 @@ async def test_a_frozen_worker_can_neither_settle_nor_go_on_after_its_lease(
 
 
 async def test_a_frozen_worker_that_gets_its_own_job_back_stops_the_old_attempt(
-    app: Faena, crew: Crew
+    app: Faena, processes: WorkerProcesses
 ) -> None:
-    (frozen,) = crew.hire()
+    (frozen,) = processes.start()
     accepted = await enqueue(app, [Work(ms=12_000)], name="work")
     accepted |= await enqueue(app, [Work(ms=12_000)], name="grind")
-    await eventually(lambda: len(crew.ledger.entries("start")) == 2)
+    await eventually(lambda: len(processes.ledger.entries("start")) == 2)
     frozen.freeze()
     await eventually(lambda: _has_rescued_for(app, 2))
     frozen.thaw()
     await all_completed(app, accepted)
-    assert crew.ledger.unexplained() == []
-    assert crew.ledger.jobs("finish") == Counter(accepted)
-    assert [one.kind for one in _ends(crew, frozen.pid) if one.losses == 0] == ["stop", "stop"]
+    assert processes.ledger.unexplained() == []
+    assert processes.ledger.jobs("finish") == Counter(accepted)
+    assert [one.kind for one in _ends(processes, frozen.pid) if one.losses == 0] == ["stop", "stop"]
 
 
 async def _has_rescued_for(app: Faena, number: int) -> bool:
@@ -176,52 +176,54 @@ async def test_rolling_restarts_lose_nothing_spend_nothing_and_repeat_nothing(
 ) -> None:
     queues = {"q": QueuePlan(lease="10s")}
     plan = Plan(url=server.url, ledger=str(tmp_path / "ledger"), queues=queues)
-    with Crew(plan) as crew:
-        async with open_shop(plan, crew.ledger) as app:
-            crew.hire(2)
+    with WorkerProcesses(plan) as processes:
+        async with open_app(plan, processes.ledger) as app:
+            processes.start(2)
             async with _producing(app, ms=20) as accepted:
                 for _ in range(4):
-                    old = crew.hands[-2]
-                    crew.hire()
-                    await eventually(crew.are_up)
-                    await _more_starts(crew, 20)
+                    old = processes.started[-2]
+                    processes.start()
+                    await eventually(processes.are_up)
+                    await _more_starts(processes, 20)
                     old.terminate()
                     assert await old.ended() == 0
             await all_completed(app, accepted)
-        assert crew.ledger.jobs("start") == crew.ledger.jobs("finish") == Counter(accepted)
-        assert {(one.attempt, one.losses) for one in crew.ledger.entries("start")} == {(1, 0)}
+        assert (
+            processes.ledger.jobs("start") == processes.ledger.jobs("finish") == Counter(accepted)
+        )
+        assert {(one.attempt, one.losses) for one in processes.ledger.entries("start")} == {(1, 0)}
 
 
 async def test_a_job_that_outlives_the_grace_is_handed_back_without_spending_an_attempt(
-    app: Faena, crew: Crew
+    app: Faena, processes: WorkerProcesses
 ) -> None:
-    (hasty,) = crew.hire(plan=msgspec.structs.replace(crew.plan, grace_s=0.1))
+    (hasty,) = processes.start(plan=msgspec.structs.replace(processes.plan, grace_s=0.1))
     accepted = await enqueue(app, [Work(ms=1000) for _ in range(5)])
     accepted |= await enqueue(app, [Work(ms=1000) for _ in range(5)], name="grind")
-    await eventually(lambda: len(crew.ledger.entries("start")) == 10)
+    await eventually(lambda: len(processes.ledger.entries("start")) == 10)
     hasty.terminate()
     assert await hasty.ended() == 0
     assert (await app.queues["q"].counts())["ready"] == 10
-    crew.hire()
+    processes.start()
     await all_completed(app, accepted)
-    assert {(one.attempt, one.losses) for one in crew.ledger.entries("finish")} == {(1, 0)}
-    assert crew.ledger.jobs("finish") == Counter(accepted)
+    assert {(one.attempt, one.losses) for one in processes.ledger.entries("finish")} == {(1, 0)}
+    assert processes.ledger.jobs("finish") == Counter(accepted)
 
 
 async def test_delayed_and_failing_jobs_survive_the_death_of_every_worker(
-    app: Faena, crew: Crew
+    app: Faena, processes: WorkerProcesses
 ) -> None:
     accepted = await enqueue(app, [Work(ms=5, fails=2) for _ in range(20)])
     accepted |= await enqueue(app, [Work(ms=5) for _ in range(20)], delay="600ms")
     for _ in range(3):
-        (victim,) = crew.hire()
-        before = len(crew.ledger.entries("start"))
-        await eventually(lambda before=before: len(crew.ledger.entries("start")) > before)
-        crew.kill(victim)
-    crew.hire()
+        (victim,) = processes.start()
+        before = len(processes.ledger.entries("start"))
+        await eventually(lambda before=before: len(processes.ledger.entries("start")) > before)
+        processes.kill(victim)
+    processes.start()
     await all_completed(app, accepted)
-    assert crew.ledger.unexplained() == []
-    fails = Counter(one.job for one in crew.ledger.entries("fail"))
+    assert processes.ledger.unexplained() == []
+    fails = Counter(one.job for one in processes.ledger.entries("fail"))
     assert all(times >= 2 for times in fails.values())
     assert len(fails) == 20
 
@@ -246,9 +248,9 @@ async def _producing(app: Faena, *, ms: int = 10) -> AsyncIterator[set[str]]:
         is_over.set()
 
 
-async def _more_starts(crew: Crew, number: int) -> None:
-    enough = len(crew.ledger.entries("start")) + number
-    await eventually(lambda: len(crew.ledger.entries("start")) >= enough)
+async def _more_starts(processes: WorkerProcesses, number: int) -> None:
+    enough = len(processes.ledger.entries("start")) + number
+    await eventually(lambda: len(processes.ledger.entries("start")) >= enough)
 
 
 async def _is_short(app: Faena) -> bool:
@@ -260,16 +262,16 @@ async def _losses(app: Faena, accepted: set[str]) -> int:
     return sum(view.losses for view in views)
 
 
-def _ends(crew: Crew, pid: int) -> list[Entry]:
-    return [one for one in crew.ledger.entries("finish", "fail", "stop") if one.pid == pid]
+def _ends(processes: WorkerProcesses, pid: int) -> list[Entry]:
+    return [one for one in processes.ledger.entries("finish", "fail", "stop") if one.pid == pid]
 
 
-def _longest_wait_s(crew: Crew, killed: list[tuple[int, int]]) -> float:
+def _longest_wait_s(processes: WorkerProcesses, killed: list[tuple[int, int]]) -> float:
     """From a worker's death to the next start of each job it held."""
     longest = 0
-    starts = crew.ledger.entries("start")
+    starts = processes.ledger.entries("start")
     for pid, died_ns in killed:
-        ended = {one.job for one in _ends(crew, pid)}
+        ended = {one.job for one in _ends(processes, pid)}
         for held in (one for one in starts if one.pid == pid and one.job not in ended):
             again = min(
                 one.at_ns for one in starts if one.job == held.job and one.losses > held.losses

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from faena import Faena
-from tests._support.crew import Crew
 from tests._support.eventually import eventually
+from tests._support.fault_app import Plan, QueuePlan, Work, open_app, task_of
 from tests._support.search import IS_FULL
-from tests._support.shop import Plan, QueuePlan, Work, open_shop, task_of
 from tests._support.valkey import Server
+from tests._support.worker_processes import WorkerProcesses
 
 LAYERS, WIDTH = (10, 100) if IS_FULL else (6, 25)
 MEMBERS = 100_000 if IS_FULL else 3_000
@@ -28,30 +28,32 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def crew(server: Server, tmp_path: Path) -> Iterator[Crew]:
+def processes(server: Server, tmp_path: Path) -> Iterator[WorkerProcesses]:
     queues = {name: QueuePlan(kept=0, concurrency=25) for name in ("q", "r")}
-    with Crew(Plan(url=server.url, ledger=str(tmp_path / "ledger"), queues=queues)) as crew:
-        yield crew
+    with WorkerProcesses(
+        Plan(url=server.url, ledger=str(tmp_path / "ledger"), queues=queues)
+    ) as processes:
+        yield processes
 
 
 @pytest.fixture
-async def app(crew: Crew) -> AsyncIterator[Faena]:
-    async with open_shop(crew.plan, crew.ledger) as app:
+async def app(processes: WorkerProcesses) -> AsyncIterator[Faena]:
+    async with open_app(processes.plan, processes.ledger) as app:
         yield app
 
 
 @asynccontextmanager
-async def harm(crew: Crew) -> AsyncIterator[list[int]]:
+async def harm(processes: WorkerProcesses) -> AsyncIterator[list[int]]:
     """Kill a worker now and then, and freeze another for longer than its leases."""
     killed: list[int] = []
 
     async def go_on() -> None:
         while True:
-            alive = [hand for hand in crew.hands if hand.is_alive]
+            alive = [process for process in processes.started if process.is_alive]
             victim, sleeper = random.sample(alive, 2)
             sleeper.freeze()
-            killed.append(crew.kill(victim))
-            crew.hire()
+            killed.append(processes.kill(victim))
+            processes.start()
             await asyncio.sleep(random.uniform(0.1, 2.6))
             sleeper.thaw()
             await asyncio.sleep(random.uniform(0.1, 0.6))
@@ -62,14 +64,16 @@ async def harm(crew: Crew) -> AsyncIterator[list[int]]:
     finally:
         harming.cancel()
         await asyncio.gather(harming, return_exceptions=True)
-        for hand in crew.hands:
-            if hand.is_alive:
-                hand.thaw()
+        for process in processes.started:
+            if process.is_alive:
+                process.thaw()
 
 
-async def test_a_flow_ends_and_none_of_its_jobs_comes_twice(app: Faena, crew: Crew) -> None:
-    crew.hire(3)
-    await eventually(crew.are_up)
+async def test_a_flow_ends_and_none_of_its_jobs_comes_twice(
+    app: Faena, processes: WorkerProcesses
+) -> None:
+    processes.start(3)
+    await eventually(processes.are_up)
     chance = random.Random(7)
     plan = app.flow("layers")
     before: list[str] = []
@@ -83,33 +87,35 @@ async def test_a_flow_ends_and_none_of_its_jobs_comes_twice(app: Faena, crew: Cr
         before = row
     plan.add(task_of(app, "r").draft(Work(note="last")), name="last", after=before)
     parents["last"] = before
-    async with harm(crew) as killed:
+    async with harm(processes) as killed:
         flow = await plan.start()
         view = await flow.wait("20m" if IS_FULL else "120s")
     assert view.state == "completed"
     assert killed
-    assert crew.ledger.unexplained() == []
+    assert processes.ledger.unexplained() == []
     jobs = {node.name: node.job for node in view.nodes}
-    assert set(crew.ledger.jobs("start")) == set(jobs.values())
+    assert set(processes.ledger.jobs("start")) == set(jobs.values())
     first_start: dict[str, int] = {}
     first_finish: dict[str, int] = {}
-    for entry in crew.ledger.entries("start"):
+    for entry in processes.ledger.entries("start"):
         first_start.setdefault(entry.job, entry.at_ns)
-    for entry in crew.ledger.entries("finish"):
+    for entry in processes.ledger.entries("finish"):
         first_finish.setdefault(entry.job, entry.at_ns)
     for name, above in parents.items():
         for parent in above:
             assert first_finish[jobs[parent]] <= first_start[jobs[name]]
 
 
-async def test_a_group_counts_every_member_and_calls_back_once(app: Faena, crew: Crew) -> None:
-    crew.hire(3)
-    await eventually(crew.are_up)
+async def test_a_group_counts_every_member_and_calls_back_once(
+    app: Faena, processes: WorkerProcesses
+) -> None:
+    processes.start(3)
+    await eventually(processes.are_up)
     group = app.group(
         on_complete=task_of(app, "r").draft(Work(note="complete")),
         on_success=task_of(app, "r").draft(Work(note="success")),
     )
-    async with harm(crew) as killed:
+    async with harm(processes) as killed:
         async with group:
             for queue in ("q", "r"):
                 works = [Work(ms=5 + at % 20) for at in range(MEMBERS // 2)]
@@ -124,8 +130,8 @@ async def test_a_group_counts_every_member_and_calls_back_once(app: Faena, crew:
     view = await group.view()
     assert (view.total, view.completed) == (MEMBERS, MEMBERS)
     assert killed
-    assert crew.ledger.unexplained() == []
-    started = crew.ledger.jobs("start")
+    assert processes.ledger.unexplained() == []
+    started = processes.ledger.jobs("start")
     assert len(started) == MEMBERS + 2
     name = group.id.replace("/", ".")
     assert {f"{name}.complete", f"{name}.success"} <= set(started)

@@ -8,15 +8,15 @@ import pytest
 
 from faena import Faena, Flow, Group, Job, Retain, Retry, Task
 from tests._support.eventually import eventually
-from tests._support.fleet import Clustered
+from tests._support.server_group import ClusterGroup
 from tests.flows.conftest import Working
 
 TENANTS = [f"t{number}" for number in range(8)]
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Clustered]:
-    with Clustered() as cluster:
+def cluster() -> Iterator[ClusterGroup]:
+    with ClusterGroup() as cluster:
         yield cluster
 
 
@@ -77,7 +77,7 @@ async def test_shards_change_while_flows_run(app: Faena, working: Working) -> No
 
 
 async def test_queues_are_on_several_nodes_of_a_cluster(
-    cluster: Clustered, working: Working
+    cluster: ClusterGroup, working: Working
 ) -> None:
     await eventually(cluster.is_ready)
     async with Faena("flows", cluster.url) as app:

@@ -13,7 +13,7 @@ from faena.engine.wire.wire import Wire
 from faena.errors import ConfigError
 from faena.inspection.doctor import Finding, examine, refuse_eviction
 from tests._support.eventually import eventually
-from tests._support.fleet import Clustered
+from tests._support.server_group import ClusterGroup
 from tests._support.valkey import Server, free_port
 
 HEALTHY = ("maxmemory 100mb",)
@@ -164,13 +164,13 @@ async def test_a_replica_is_no_place_for_jobs(shared: Server) -> None:
 
 
 async def test_every_node_of_a_cluster_is_examined() -> None:
-    with Clustered() as fleet:
-        await eventually(fleet.is_ready)
-        wire = Wire(Address.parse(fleet.url))
+    with ClusterGroup() as server_group:
+        await eventually(server_group.is_ready)
+        wire = Wire(Address.parse(server_group.url))
         findings = await examine(wire)
         await wire.close()
     found = {finding.name: finding for finding in findings}
-    for server in fleet.servers:
+    for server in server_group.servers:
         assert found[f"cluster 127.0.0.1:{server.port}"].level == "ok"
         assert found[f"replicas 127.0.0.1:{server.port}"].level == "warn"
 

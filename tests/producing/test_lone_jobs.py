@@ -12,7 +12,7 @@ from faena import Backpressure, Faena, Task
 from faena.engine import Wire
 from faena.errors import Overloaded, StoreUnavailable
 from tests._support.eventually import eventually
-from tests._support.lossy import LossyProxy
+from tests._support.lossy_proxy import LossyProxy
 from tests._support.valkey import Server
 
 

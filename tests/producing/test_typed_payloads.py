@@ -22,7 +22,7 @@ from faena.job import JobView, Spec
 from faena.middleware import Enqueue
 from faena.producing.handle import Handle
 from faena.testing import Harness, harness
-from tests._support.deployed import deployed
+from tests._support.deployment import deployed
 from tests._support.eventually import eventually
 from tests._support.search import searching
 from tests._support.valkey import Server

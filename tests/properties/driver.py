@@ -13,10 +13,10 @@ from faena.engine import Address, Engine
 from faena.engine.scripts import Exchanged, Turn
 from faena.errors import InternalError, LeaseLost, StoreUnavailable
 from faena.inspection.audit import audit
-from tests._support.arrows import StateWatch
 from tests._support.dump import BOOKKEEPING, changes, dump, sound_dump
-from tests._support.faulty import Copy, Fault, FaultyWire
+from tests._support.faulty_wire import Copy, Fault, FaultyWire
 from tests._support.rig import T0, Clock
+from tests._support.transitions import StateWatch
 from tests._support.valkey import Server
 from tests.properties import desk, intake, turn
 from tests.properties.model import World

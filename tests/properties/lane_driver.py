@@ -11,10 +11,10 @@ from faena.engine import Address, Engine
 from faena.engine.scripts import Exchanged, Settlement, Turn
 from faena.errors import InternalError, StoreUnavailable
 from faena.outcomes import Completed
-from tests._support.arrows import StateWatch
 from tests._support.dump import dump
-from tests._support.faulty import Copy, Fault, FaultyWire
+from tests._support.faulty_wire import Copy, Fault, FaultyWire
 from tests._support.rig import SECOND, Clock
+from tests._support.transitions import StateWatch
 from tests._support.valkey import Server
 from tests.properties.sight import Sight
 from tests.properties.watch import FULL, Watch

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests._support.shelves import wrong
+from tests._support.dead_index import wrong
 from tests.properties.model import PER_LIVE_JOB, STATES
 from tests.properties.sight import Sight
 

@@ -19,7 +19,7 @@ from faena.outcomes import Completed, Limited, Outcome
 from faena.sharding.relocation import Relocation, standing
 from faena.sharding.table import ANNOUNCED, MOVING, Table, own_shard, read_table
 from tests._support.dump import READ_ALL, Dump, read_dump
-from tests._support.gate import GatedWire
+from tests._support.gated_wire import GatedWire
 from tests._support.lua import Lua
 from tests._support.rig import SECOND, Clock
 from tests._support.valkey import Server

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from faena.engine import Engine
 from faena.sharding.relocation import Relocation
-from tests._support.gate import GatedWire, Stepped
+from tests._support.gated_wire import GatedWire, Stepped
 from tests._support.rig import Clock
 
 

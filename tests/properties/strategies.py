@@ -20,7 +20,7 @@ from faena.outcomes import (
     Retried,
     Snoozed,
 )
-from tests._support.faulty import Fault
+from tests._support.faulty_wire import Fault
 from tests._support.rig import SECOND
 from tests.properties.model import FINISHED
 

@@ -15,7 +15,7 @@ from faena.engine import Address, Wire
 from faena.engine.envelope import seal
 from faena.engine.scripts import Settlement, Turn
 from faena.outcomes import Buried, ErrorRecord
-from tests._support.morgue import Morgue, new_redrive, note
+from tests._support.desk_rig import DeskRig, new_redrive, note
 from tests._support.rig import Rig
 from tests._support.search import searching
 from tests._support.valkey import Server
@@ -59,13 +59,13 @@ def test_a_dead_job_comes_back_byte_for_byte_and_knows_its_line(
     spec = seal(priority, place | said, body)
 
     async def live_and_die(rig: Rig) -> None:
-        morgue = Morgue(rig)
+        desk_rig = DeskRig(rig)
         await rig.engine.enqueue("q", "p", "c1", [("a0", spec)])
         await rig.engine.promote("q", ["a0"])
         line = ["a0"]
         await die(rig, message)
         for turn, way in enumerate(ways):
-            line.append(await come_back(morgue, line[-1], way, turn))
+            line.append(await come_back(desk_rig, line[-1], way, turn))
             await die(rig, message)
         await check(rig, line, spec, message)
 
@@ -95,14 +95,14 @@ async def die(rig: Rig, message: str) -> None:
     rig.clock.go(1)
 
 
-async def come_back(morgue: Morgue, job: str, way: str, turn: int) -> str:
+async def come_back(desk_rig: DeskRig, job: str, way: str, turn: int) -> str:
     if way == "retry":
-        assert await morgue.retry_as_new(job) == ["OK"]
+        assert await desk_rig.retry_as_new(job) == ["OK"]
         return f"{job}2"
-    await morgue.calls.redrives("q", "begin", f"r{turn}", new_redrive())
-    step = await morgue.step(f"r{turn}", most=1)
+    await desk_rig.calls.redrives("q", "begin", f"r{turn}", new_redrive())
+    step = await desk_rig.step(f"r{turn}", most=1)
     assert step.moved == 1
-    return f"new{morgue._ids - 1}"
+    return f"new{desk_rig._ids - 1}"
 
 
 async def check(rig: Rig, line: list[str], spec: bytes, message: str) -> None:

@@ -1,7 +1,7 @@
 """The dead-letter desk under any interleaving: it always agrees with the dead jobs.
 
 The machine of lanes, with jobs that die more often and operators who deal with them. After every
-step the desk is compared with the dead jobs (`shelves.py`): records, shelves, groups, what is due,
+step the desk is compared with the dead jobs (`dead_index.py`): records, sets, groups, what is due,
 and that of a dead job at most one other was made, of the same bytes.
 """
 
@@ -19,8 +19,8 @@ from faena.engine.calls.deadletter import Decision, DeskCalls
 from faena.engine.scripts import Settlement, Turn
 from faena.inspection.audit import audit
 from faena.outcomes import Buried, DeathNote, ErrorRecord
-from tests._support.faulty import Fault
-from tests._support.morgue import new_redrive
+from tests._support.desk_rig import new_redrive
+from tests._support.faulty_wire import Fault
 from tests._support.rig import SECOND
 from tests._support.search import run_machine, searching
 from tests._support.valkey import Server

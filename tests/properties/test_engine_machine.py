@@ -25,7 +25,7 @@ from faena.engine.scripts import Settlement, Turn, pairs
 from faena.engine.settings import declaration
 from faena.options import QueueOptions
 from faena.outcomes import Outcome
-from tests._support.faulty import Fault
+from tests._support.faulty_wire import Fault
 from tests._support.rig import SECOND
 from tests._support.search import run_machine, searching
 from tests._support.valkey import Server

@@ -28,7 +28,7 @@ from faena.outcomes import Buried, Completed
 from faena.producing.client import Client
 from faena.sharding.router import Routers
 from faena.task import Draft
-from tests._support.gate import GatedWire, Stepped
+from tests._support.gated_wire import GatedWire, Stepped
 from tests._support.rig import SECOND, T0, Clock
 from tests._support.search import searching
 from tests._support.valkey import Server

@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 
 from faena.engine.scripts import Settlement, Turn
 from faena.outcomes import Outcome
-from tests._support.faulty import Fault
+from tests._support.faulty_wire import Fault
 from tests._support.rig import SECOND
 from tests._support.search import run_machine, searching
 from tests._support.valkey import Server

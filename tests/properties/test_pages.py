@@ -27,7 +27,7 @@ from faena.sharding.relocation import Relocation
 from faena.sharding.router import Routers
 from faena.sharding.table import Table
 from faena.states import State
-from tests._support.gate import GatedWire, Stepped
+from tests._support.gated_wire import GatedWire, Stepped
 from tests._support.rig import BOOM, Rig
 from tests._support.search import IS_FULL
 from tests._support.valkey import Server

@@ -16,7 +16,7 @@ from faena.outcomes import Completed, Limited, Released
 from faena.sharding import relocation
 from faena.sharding.relocation import Relocation
 from faena.sharding.table import Table
-from tests._support.gate import GatedWire
+from tests._support.gated_wire import GatedWire
 from tests._support.rig import SECOND, Rig
 from tests._support.valkey import Server
 from tests.properties.shards_relocation import Hired

@@ -16,7 +16,7 @@ from faena.errors import ConfigError, StoreRejected, StoreUnavailable
 from faena.inspection.doctor import examine
 from tests._support.command import Service
 from tests._support.eventually import eventually
-from tests._support.lossy import LossyProxy
+from tests._support.lossy_proxy import LossyProxy
 from tests._support.lua import COUNT
 from tests._support.tls import Authority
 from tests._support.valkey import Server, free_port

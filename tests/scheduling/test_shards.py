@@ -19,7 +19,7 @@ from faena.scheduling.scheduler import Scheduler
 from faena.sharding.router import Routers
 from faena.sharding.table import Table
 from faena.testing import Harness
-from tests._support.faulty import FaultyWire
+from tests._support.faulty_wire import FaultyWire
 from tests._support.valkey import Server
 from tests.scheduling.conftest import ids, look
 

@@ -11,8 +11,8 @@ from tests._support.transfer import Transfer
 
 
 @pytest.fixture
-async def removal(rig: Rig) -> AsyncIterator[Transfer]:
+async def transfer(rig: Rig) -> AsyncIterator[Transfer]:
     """A second shard beside the rig's queue, obliterated afterwards as well."""
-    removal = Transfer(rig)
-    yield removal
-    await removal.target.obliterate()
+    transfer = Transfer(rig)
+    yield transfer
+    await transfer.target.obliterate()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tests._support.morgue import Morgue
+from tests._support.desk_rig import DeskRig
 from tests._support.rig import SECOND, T0, Rig
 
 
 async def test_a_condition_is_told_once_an_hour_by_whoever_notices(rig: Rig) -> None:
     await rig.declare()
-    calls = Morgue(rig).calls
+    calls = DeskRig(rig).calls
     assert await calls.alert("q", {"dead_surge": "11", "dead_old": "a"}) == [
         "dead_surge",
         "dead_old",
@@ -31,7 +31,7 @@ async def test_a_queue_without_settings_is_declared_first(rig: Rig) -> None:
 
 async def test_a_clock_that_was_set_back_silences_nobody(rig: Rig) -> None:
     await rig.declare()
-    calls = Morgue(rig).calls
+    calls = DeskRig(rig).calls
     await calls.alert("q", {"dead_many": "101"})
     rig.clock.now -= 7 * 86400 * SECOND
     assert await calls.alert("q", {"dead_many": "101"}) == ["dead_many"]

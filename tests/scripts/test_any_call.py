@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faena.engine import loader
+from tests._support.restored_queue import RestoredQueue
 from tests._support.search import searching
-from tests._support.shapes import SHAPES
-from tests._support.stage import Stage
+from tests._support.valid_calls import SHAPES
 from tests._support.valkey import Server
 
 bounded = searching(8)
@@ -75,35 +75,35 @@ wrong_types = st.lists(
 
 
 @pytest.fixture(scope="module")
-def stage() -> Iterator[Stage]:
+def restored() -> Iterator[RestoredQueue]:
     with Server("appendonly no", unix=True) as server:
-        stage = Stage(server)
-        yield stage
-        stage.close()
+        restored = RestoredQueue(server)
+        yield restored
+        restored.close()
 
 
-def test_every_script_has_a_shape_that_is_valid(stage: Stage) -> None:
+def test_every_script_has_a_shape_that_is_valid(restored: RestoredQueue) -> None:
     assert sorted(SHAPES) == WRITERS
     for name, shapes in SHAPES.items():
         for args in shapes:
-            stage.reset()
-            stage.call(name, args)
+            restored.reset()
+            restored.call(name, args)
 
 
-def test_every_shape_is_valid_without_the_library_too(stage: Stage) -> None:
+def test_every_shape_is_valid_without_the_library_too(restored: RestoredQueue) -> None:
     for name, shapes in SHAPES.items():
-        stage.reset()
-        stage.call(name, shapes[0], alone=True)
+        restored.reset()
+        restored.call(name, shapes[0], alone=True)
 
 
 @pytest.mark.parametrize("alone", [False, True], ids=["of the library", "alone"])
 def test_whatever_has_to_do_with_waiting_jobs_begins_with_what_has_arrived(
-    stage: Stage, *, alone: bool
+    restored: RestoredQueue, *, alone: bool
 ) -> None:
     for name in WRITERS:
-        stage.reset()
-        stage.call(name, SHAPES[name][0], alone=alone)
-        has_taken_in = stage.client.xlen(stage.key("arrivals")) == 0
+        restored.reset()
+        restored.call(name, SHAPES[name][0], alone=alone)
+        has_taken_in = restored.client.xlen(restored.key("arrivals")) == 0
         assert has_taken_in == (name not in ELSEWHERE), name
 
 
@@ -111,43 +111,48 @@ def test_whatever_has_to_do_with_waiting_jobs_begins_with_what_has_arrived(
 @given(which=st.integers(0), spoilt=spoilings, damaged=damages, retyped=wrong_types)
 @bounded
 def test_a_call_that_fails_changes_nothing(
-    stage: Stage, name: str, which: int, spoilt: list[Any], damaged: list[Any], retyped: list[Any]
+    restored: RestoredQueue,
+    name: str,
+    which: int,
+    spoilt: list[Any],
+    damaged: list[Any],
+    retyped: list[Any],
 ) -> None:
-    stage.reset()
+    restored.reset()
     shapes = SHAPES[name]
     args = spoil(list(shapes[which % len(shapes)]), spoilt)
     for damage in damaged:
-        harm(stage, *damage)
+        harm(restored, *damage)
     if name in SURE:
-        stage.call("arrive", [])  # what it takes in first stays, whatever it does then
+        restored.call("arrive", [])  # what it takes in first stays, whatever it does then
     for key, kind in retyped if name not in SURE else []:
-        retype(stage, key, kind)
-    fails_cleanly(stage, name, args)
+        retype(restored, key, kind)
+    fails_cleanly(restored, name, args)
 
 
 @pytest.mark.parametrize("name", ["enqueue", "exchange", "renew"])
 @given(which=st.integers(0), damaged=damages)
 @many
 def test_what_is_stored_keeps_no_valid_call_from_its_answer(
-    stage: Stage, name: str, which: int, damaged: list[Any]
+    restored: RestoredQueue, name: str, which: int, damaged: list[Any]
 ) -> None:
-    stage.reset()
+    restored.reset()
     for damage in damaged:
-        harm(stage, *damage)
-    stage.call(name, SHAPES[name][which % len(SHAPES[name])])
+        harm(restored, *damage)
+    restored.call(name, SHAPES[name][which % len(SHAPES[name])])
 
 
-def fails_cleanly(stage: Stage, name: str, args: list[Any]) -> None:
-    before = stage.read()
-    failure = failure_of(stage, name, args)
+def fails_cleanly(restored: RestoredQueue, name: str, args: list[Any]) -> None:
+    before = restored.read()
+    failure = failure_of(restored, name, args)
     if failure:
         assert "Function not found" not in failure
-        assert stage.read() == before, f"{name} has failed after it had written: {failure}"
+        assert restored.read() == before, f"{name} has failed after it had written: {failure}"
 
 
-def failure_of(stage: Stage, name: str, args: list[Any]) -> str:
+def failure_of(restored: RestoredQueue, name: str, args: list[Any]) -> str:
     try:
-        stage.call(name, args)
+        restored.call(name, args)
     except redis.ResponseError as error:
         return str(error)
     return ""
@@ -170,16 +175,16 @@ def spoil(args: list[Any], spoilt: list[Any]) -> list[Any]:
     return args
 
 
-def harm(stage: Stage, how: str, which: int, where: int, value: bytes) -> None:
+def harm(restored: RestoredQueue, how: str, which: int, where: int, value: bytes) -> None:
     """Spoil one value of a key, which keeps its type."""
-    name, kind, _, content = stage.contents[which % len(stage.contents)]
+    name, kind, _, content = restored.contents[which % len(restored.contents)]
     part = content[where % len(content)][0] if kind != b"string" and content else b"x"
-    client = stage.client
+    client = restored.client
     known = value if how == "new" else part
     if how == "gone":
         client.delete(name)
     elif how == "drop":
-        drop(stage, name, kind, part)
+        drop(restored, name, kind, part)
     elif kind == b"string":
         client.set(name, value, keepttl=True)
     elif kind == b"hash":
@@ -200,8 +205,8 @@ SURE = {"enqueue", "exchange", "renew"}
 after their first write. Whoever asks for such an exchange then settles one job at a time."""
 
 
-def drop(stage: Stage, name: bytes, kind: bytes, part: bytes) -> None:
-    client = stage.client
+def drop(restored: RestoredQueue, name: bytes, kind: bytes, part: bytes) -> None:
+    client = restored.client
     if kind == b"hash":
         client.hdel(name, part)  # pyright: ignore[reportArgumentType] - bytes are keys too
     elif kind == b"zset":
@@ -210,9 +215,9 @@ def drop(stage: Stage, name: bytes, kind: bytes, part: bytes) -> None:
         client.delete(name)
 
 
-def retype(stage: Stage, which: int, kind: str) -> None:
-    name = stage.contents[which % len(stage.contents)][0]
-    client = stage.client
+def retype(restored: RestoredQueue, which: int, kind: str) -> None:
+    name = restored.contents[which % len(restored.contents)][0]
+    client = restored.client
     client.delete(name)
     if kind == "string":
         client.set(name, "x")

@@ -13,19 +13,19 @@ from faena.engine.scripts import Claim
 from faena.inspection.audit import audit
 from faena.limits import Limit
 from faena.outcomes import Completed, Retried
-from tests._support.furnish import (
-    furnish,
-    furnish_flows,
-    furnish_lanes,
-    furnish_schedules,
-    furnish_shards,
+from tests._support.populate import (
+    populate,
+    populate_flows,
+    populate_lanes,
+    populate_schedules,
+    populate_shards,
     run_one,
 )
 from tests._support.rig import BOOM, Rig
 
 
 async def test_a_queue_in_order_has_no_violation_and_is_not_changed(rig: Rig) -> None:
-    await furnish(rig)
+    await populate(rig)
     await run_one(rig)
     await rig.remember()
     assert await audit(rig.engine, "q") == []
@@ -33,14 +33,14 @@ async def test_a_queue_in_order_has_no_violation_and_is_not_changed(rig: Rig) ->
 
 
 async def test_a_queue_of_lanes_in_order_has_no_violation(rig: Rig) -> None:
-    await furnish_lanes(rig)
+    await populate_lanes(rig)
     await rig.remember()
     assert await audit(rig.engine, "q") == []
     assert await rig.is_untouched()
 
 
 async def test_a_schedule_that_is_due_has_a_record(rig: Rig) -> None:
-    await furnish_schedules(rig)
+    await populate_schedules(rig)
     assert await audit(rig.engine, "q") == []
     await rig.engine.command("HDEL", "q", "schedules", "nightly")
     (found,) = await audit(rig.engine, "q")
@@ -49,12 +49,12 @@ async def test_a_schedule_that_is_due_has_a_record(rig: Rig) -> None:
 
 async def test_a_queue_with_everything_has_no_violation(rig: Rig) -> None:
     """Flows that are written, begun and over, a group, schedules, a redrive, tenants that move."""
-    await furnish(rig)
+    await populate(rig)
     await run_one(rig)
-    await furnish_flows(rig)
-    await furnish_lanes(rig)
-    await furnish_schedules(rig)
-    await furnish_shards(rig)
+    await populate_flows(rig)
+    await populate_lanes(rig)
+    await populate_schedules(rig)
+    await populate_shards(rig)
     await FlowCalls(rig.engine).flow("q", "written", "put", 1, "s:1", "waiting 0 0")
     await rig.remember()
     assert await audit(rig.engine, "q") == []
@@ -74,7 +74,7 @@ FLOW_DAMAGES = [
     ("command", "finding"), FLOW_DAMAGES, ids=lambda part: part if isinstance(part, str) else ""
 )
 async def test_damage_of_flows_is_found(rig: Rig, command: list[Any], finding: str) -> None:
-    await furnish_flows(rig)
+    await populate_flows(rig)
     await rig.engine.command(command[0], "q", *command[1:])
     assert finding in [str(violation) for violation in await audit(rig.engine, "q")]
     await rig.engine.wire.call("FLUSHALL")
@@ -110,7 +110,7 @@ LANE_DAMAGES = [
 async def test_every_damage_to_a_lane_is_named(
     rig: Rig, command: list[object], expected: str
 ) -> None:
-    await furnish_lanes(rig)
+    await populate_lanes(rig)
     key = rig.engine._keys_of("q")
     verb, name, *rest = command
     await rig.engine.wire.call(str(verb), key(str(name)), *map(str, rest))
@@ -182,7 +182,7 @@ DAMAGES = [
     ("command", "finding"), DAMAGES, ids=lambda part: part if isinstance(part, str) else ""
 )
 async def test_damage_is_found(rig: Rig, command: list[str], finding: str) -> None:
-    await furnish(rig)
+    await populate(rig)
     await run_one(rig)
     verb, name, *rest = command
     if verb == "SET" and name == "workers":
@@ -239,7 +239,7 @@ async def test_pages_are_small_and_together_complete(rig: Rig) -> None:
 
 
 async def test_a_job_is_read_with_every_place_that_knows_it(rig: Rig) -> None:
-    await furnish(rig)
+    await populate(rig)
     await run_one(rig)
     reply = await rig.engine._send("audit", "q", ["jobs", "running", "follower", "never"])
     running, follower, never = reply

@@ -11,13 +11,13 @@ from faena.engine import keys
 from faena.engine.loader import load, names
 from faena.inspection.audit import catalogued
 from tests._support import sizes
-from tests._support.furnish import (
-    furnish,
-    furnish_arrivals,
-    furnish_flows,
-    furnish_lanes,
-    furnish_schedules,
-    furnish_shards,
+from tests._support.populate import (
+    populate,
+    populate_arrivals,
+    populate_flows,
+    populate_lanes,
+    populate_schedules,
+    populate_shards,
     run_one,
 )
 from tests._support.rig import Rig
@@ -165,14 +165,14 @@ async def test_every_script_compiles_without_the_library_too(rig: Rig, name: str
 
 
 async def test_every_key_of_a_furnished_queue_is_of_the_catalogued_type(rig: Rig) -> None:
-    await furnish(rig)
+    await populate(rig)
     await run_one(rig)
-    await furnish_lanes(rig)
-    await furnish_shards(rig)
-    await furnish_flows(rig)
-    await furnish_schedules(rig)
+    await populate_lanes(rig)
+    await populate_shards(rig)
+    await populate_flows(rig)
+    await populate_schedules(rig)
     await rig.engine.enqueue_durably("q", "c", "1", [("durable", b"010\n")], ("WAIT", 0, 10))
-    await furnish_arrivals(rig)
+    await populate_arrivals(rig)
     taken = await rig.dump()
     seen = {name: catalogued(name) for name in taken}
     assert {name: key.type for name, key in seen.items() if key} == taken.types

@@ -159,9 +159,9 @@ async def test_what_code_says_goes_beside_an_older_edit(rig: Rig) -> None:
     assert (conf["soft"], conf["hard"], conf["max_running"]) == ("500", "200", "3")
 
 
-async def test_a_shard_that_was_given_up_is_not_edited(rig: Rig, removal: Transfer) -> None:
-    await removal.place(epoch=2)
-    assert await removal.moving.retire("q", 2)
+async def test_a_shard_that_was_given_up_is_not_edited(rig: Rig, transfer: Transfer) -> None:
+    await transfer.place(epoch=2)
+    assert await transfer.moving.retire("q", 2)
     await rig.remember()
     await rig.edit(max_running=3)
     assert not await rig.engine.hold("q", "pause", None, "ops")

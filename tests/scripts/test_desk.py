@@ -6,19 +6,19 @@ import pytest
 
 from faena.engine.calls.deadletter import Filter, Place, Record
 from faena.outcomes import Buried, Completed, DeathNote
-from tests._support.morgue import Morgue
+from tests._support.desk_rig import DeskRig
 from tests._support.rig import BOOM, KEEP_NONE, LEASE, SECOND, T0, Rig
 
 
 @pytest.fixture
-def morgue(rig: Rig) -> Morgue:
-    return Morgue(rig)
+def desk_rig(rig: Rig) -> DeskRig:
+    return DeskRig(rig)
 
 
 async def test_a_buried_job_is_found_under_everything_its_note_says(
-    rig: Rig, morgue: Morgue
+    rig: Rig, desk_rig: DeskRig
 ) -> None:
-    await morgue.bury("a", tenant="acme", code="E1")
+    await desk_rig.bury("a", tenant="acme", code="E1")
     taken = await rig.dump()
     record = {"s": "pending", "t": "send", "o": "acme", "e": "Boom", "c": "E1", "f": "f00"}
     assert taken["desk"] == {"a": record}
@@ -39,9 +39,9 @@ async def test_a_job_that_completes_owes_the_desk_nothing(rig: Rig) -> None:
     assert not [name for name in await rig.dump() if name.startswith("desk")]
 
 
-async def test_a_queue_that_keeps_no_dead_jobs_has_no_desk(rig: Rig, morgue: Morgue) -> None:
+async def test_a_queue_that_keeps_no_dead_jobs_has_no_desk(rig: Rig, desk_rig: DeskRig) -> None:
     await rig.declare(retain=KEEP_NONE)
-    await morgue.bury("a", retry_us=SECOND, most=2)
+    await desk_rig.bury("a", retry_us=SECOND, most=2)
     assert not [name for name in await rig.dump() if name.startswith("desk")]
 
 
@@ -71,14 +71,14 @@ async def test_without_a_note_the_spec_and_the_error_tell(rig: Rig, body: bytes)
 
 
 async def test_a_job_that_cost_too_many_workers_is_found_by_its_lane_and_its_code(
-    rig: Rig, morgue: Morgue
+    rig: Rig, desk_rig: DeskRig
 ) -> None:
     await rig.declare(max_deliveries=1)
     await rig.add("a", lane="@acme", body=b'{"task":"send"}')
     await rig.claim()
     rig.clock.go(LEASE / SECOND + 1)
     await rig.turn()
-    assert await morgue.page(error="WORKER_LOST", tenant="acme", task="send") == ["a"]
+    assert await desk_rig.page(error="WORKER_LOST", tenant="acme", task="send") == ["a"]
 
 
 async def test_a_job_that_was_asked_to_stop_is_cancelled_with_its_error_alone(rig: Rig) -> None:
@@ -92,13 +92,13 @@ async def test_a_job_that_was_asked_to_stop_is_cancelled_with_its_error_alone(ri
 
 
 async def test_a_retryable_job_is_due_until_its_line_has_spent_its_retries(
-    rig: Rig, morgue: Morgue
+    rig: Rig, desk_rig: DeskRig
 ) -> None:
     again = {"retry_us": 10 * SECOND, "most": 1}
-    await morgue.bury("a", **again)
+    await desk_rig.bury("a", **again)
     assert (await rig.dump())["desk_due"] == [("a", T0 + 10 * SECOND)]
-    assert await morgue.retry_as_new("a", action="auto") == ["OK"]
-    await morgue.end("a2", **again)
+    assert await desk_rig.retry_as_new("a", action="auto") == ["OK"]
+    await desk_rig.end("a2", **again)
     taken = await rig.dump()
     assert "desk_due" not in taken
     assert taken["marks"]["a2"]["x"] == 1
@@ -107,45 +107,45 @@ async def test_a_retryable_job_is_due_until_its_line_has_spent_its_retries(
 # -- pages --------------------------------------------------------------------------------------
 
 
-async def test_filters_are_checked_together(morgue: Morgue) -> None:
-    await morgue.bury("a", tenant="x", code="E1")
-    await morgue.bury("b", tenant="y", code="E1", task="other")
-    await morgue.bury("c", tenant="x", name="Bang", fingerprint="f01")
-    assert await morgue.page() == ["a", "b", "c"]
-    assert await morgue.page(newest=True) == ["c", "b", "a"]
-    assert await morgue.page(tenant="x") == ["a", "c"]
-    assert await morgue.page(tenant="x", error="E1") == ["a"]
-    assert await morgue.page(error="Boom") == ["a", "b"]
-    assert await morgue.page(fingerprint="f01", task="send") == ["c"]
-    assert await morgue.page(task="other", tenant="x") == []
-    assert await morgue.page(status="retried") == []
-    found = await morgue.look(tenant="y")
+async def test_filters_are_checked_together(desk_rig: DeskRig) -> None:
+    await desk_rig.bury("a", tenant="x", code="E1")
+    await desk_rig.bury("b", tenant="y", code="E1", task="other")
+    await desk_rig.bury("c", tenant="x", name="Bang", fingerprint="f01")
+    assert await desk_rig.page() == ["a", "b", "c"]
+    assert await desk_rig.page(newest=True) == ["c", "b", "a"]
+    assert await desk_rig.page(tenant="x") == ["a", "c"]
+    assert await desk_rig.page(tenant="x", error="E1") == ["a"]
+    assert await desk_rig.page(error="Boom") == ["a", "b"]
+    assert await desk_rig.page(fingerprint="f01", task="send") == ["c"]
+    assert await desk_rig.page(task="other", tenant="x") == []
+    assert await desk_rig.page(status="retried") == []
+    found = await desk_rig.look(tenant="y")
     assert found[0].record == Record("pending", "other", "y", "Boom", "E1", "f00")
 
 
-async def test_ages_bound_a_page_at_both_ends(rig: Rig, morgue: Morgue) -> None:
+async def test_ages_bound_a_page_at_both_ends(rig: Rig, desk_rig: DeskRig) -> None:
     for job in "abcde":
-        await morgue.bury(job)
+        await desk_rig.bury(job)
         rig.clock.go(1)
     bounds = {"died_from": T0 + SECOND, "died_to": T0 + 3 * SECOND}
-    assert await morgue.page(**bounds) == ["b", "c", "d"]
-    assert await morgue.page(newest=True, **bounds) == ["d", "c", "b"]
-    assert await morgue.page(newest=True, died_to=T0) == ["a"]
-    assert await morgue.page(died_from=T0 + 5 * SECOND) == []
+    assert await desk_rig.page(**bounds) == ["b", "c", "d"]
+    assert await desk_rig.page(newest=True, **bounds) == ["d", "c", "b"]
+    assert await desk_rig.page(newest=True, died_to=T0) == ["a"]
+    assert await desk_rig.page(died_from=T0 + 5 * SECOND) == []
 
 
 @pytest.mark.parametrize("newest", [False, True])
 async def test_pages_follow_one_another_though_jobs_go_meanwhile(
-    rig: Rig, morgue: Morgue, *, newest: bool
+    rig: Rig, desk_rig: DeskRig, *, newest: bool
 ) -> None:
     jobs = [f"j{number:02d}" for number in range(30)]
-    await morgue.bury(*jobs[:20])  # twenty of one instant
+    await desk_rig.bury(*jobs[:20])  # twenty of one instant
     rig.clock.go(1)
-    await morgue.bury(*jobs[20:])
+    await desk_rig.bury(*jobs[20:])
     seen: list[str] = []
     place = Place()
     while True:
-        part = await morgue.calls.page(
+        part = await desk_rig.calls.page(
             "q", Filter(status="pending"), after=place, is_reverse=newest, limit=4
         )
         seen += [one.place.id for one in part.found]
@@ -153,28 +153,28 @@ async def test_pages_follow_one_another_though_jobs_go_meanwhile(
             break
         assert place != part.reached
         place = part.reached
-        await morgue.dismiss("discarded", *seen[-2:], seen[0])
+        await desk_rig.dismiss("discarded", *seen[-2:], seen[0])
     assert seen == (jobs[::-1] if newest else jobs)
 
 
-async def test_a_look_is_bounded_and_tells_how_far_it_came(morgue: Morgue) -> None:
+async def test_a_look_is_bounded_and_tells_how_far_it_came(desk_rig: DeskRig) -> None:
     for start in range(0, 30, 10):
         jobs = [f"j{number:02d}" for number in range(start, start + 10)]
-        await morgue.bury(*jobs, tenant="x" if start == 20 else "y", name=f"E{start}")
+        await desk_rig.bury(*jobs, tenant="x" if start == 20 else "y", name=f"E{start}")
     wanted = Filter(tenant="y", task="send", error="Boom")
-    part = await morgue.calls.page(
+    part = await desk_rig.calls.page(
         "q", Filter(task="send"), after=Place(), is_reverse=False, limit=50, looked=7
     )
     assert (part.is_over, part.reached.id, len(part.found)) == (False, "j06", 7)
-    part = await morgue.calls.page("q", wanted, after=Place(), is_reverse=False, limit=50)
+    part = await desk_rig.calls.page("q", wanted, after=Place(), is_reverse=False, limit=50)
     assert (part.is_over, part.found) == (True, [])  # nothing died of Boom: nothing is looked at
 
 
-async def test_the_smallest_set_is_gone_through(rig: Rig, morgue: Morgue) -> None:
+async def test_the_smallest_set_is_gone_through(rig: Rig, desk_rig: DeskRig) -> None:
     for start in range(0, 300, 100):
-        await morgue.bury(*(f"j{number:03d}" for number in range(start, start + 100)))
-    await morgue.bury("needle", tenant="acme")
-    part = await morgue.calls.page(
+        await desk_rig.bury(*(f"j{number:03d}" for number in range(start, start + 100)))
+    await desk_rig.bury("needle", tenant="acme")
+    part = await desk_rig.calls.page(
         *("q", Filter("pending", "send", "acme", "Boom")),
         after=Place(),
         is_reverse=False,
@@ -184,8 +184,8 @@ async def test_the_smallest_set_is_gone_through(rig: Rig, morgue: Morgue) -> Non
     assert [one.place.id for one in part.found] == ["needle"]
 
 
-async def test_looking_changes_nothing(rig: Rig, morgue: Morgue) -> None:
-    await morgue.bury("a")
+async def test_looking_changes_nothing(rig: Rig, desk_rig: DeskRig) -> None:
+    await desk_rig.bury("a")
     await rig.remember()
-    await morgue.page(tenant="acme", died_to=T0)
+    await desk_rig.page(tenant="acme", died_to=T0)
     assert await rig.is_untouched()

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import msgspec
 
-from tests._support.morgue import Morgue
+from tests._support.desk_rig import DeskRig
 from tests._support.rig import SECOND, T0, Rig
 
 
 async def test_groups_come_by_their_pending_jobs_with_a_sample_and_their_ends(rig: Rig) -> None:
-    morgue = Morgue(rig)
-    await morgue.bury("a", code="E1")
+    desk_rig = DeskRig(rig)
+    await desk_rig.bury("a", code="E1")
     rig.clock.go(1)
-    await morgue.bury("b", "c", name="Bang", fingerprint="f01")
+    await desk_rig.bury("b", "c", name="Bang", fingerprint="f01")
     rig.clock.go(1)
-    await morgue.bury("d")
-    await morgue.dismiss("resolved", "d")
+    await desk_rig.bury("d")
+    await desk_rig.dismiss("resolved", "d")
     await rig.remember()
-    first, second = await morgue.calls.groups("q", 10)
+    first, second = await desk_rig.calls.groups("q", 10)
     assert first[:3] == [b"f01", 2, 2]
     assert msgspec.msgpack.decode(first[3]) == ["Bang", "", "it broke"]
     assert second[:3] == [b"f00", 1, 2]
     assert [int(second[4]), int(second[5]), second[6]] == [T0, T0 + 2 * SECOND, b"d"]
-    assert len(await morgue.calls.groups("q", 1)) == 1
+    assert len(await desk_rig.calls.groups("q", 1)) == 1
     assert await rig.is_untouched()
 
 
 async def test_a_group_goes_with_its_last_job(rig: Rig) -> None:
-    morgue = Morgue(rig)
-    await morgue.bury("a")
-    await morgue.dismiss("resolved", "a")
-    assert len(await morgue.calls.groups("q", 10)) == 1
+    desk_rig = DeskRig(rig)
+    await desk_rig.bury("a")
+    await desk_rig.dismiss("resolved", "a")
+    assert len(await desk_rig.calls.groups("q", 10)) == 1
     await rig.engine.clean("q", "dead", 0, 10)
-    assert await morgue.calls.groups("q", 10) == []
+    assert await desk_rig.calls.groups("q", 10) == []

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from faena.engine.calls.deadletter import Place
-from tests._support.morgue import Morgue
+from tests._support.desk_rig import DeskRig
 from tests._support.rig import SECOND, T0, Rig
 
 
 async def test_numbers_of_the_desk(rig: Rig) -> None:
-    morgue = Morgue(rig)
-    await morgue.bury("a", "b", retry_us=SECOND, most=2)
+    desk_rig = DeskRig(rig)
+    await desk_rig.bury("a", "b", retry_us=SECOND, most=2)
     rig.clock.go(3600)
-    await morgue.bury("c", retry_us=SECOND, most=2, fingerprint="f01")
-    await morgue.dismiss("discarded", "a")
+    await desk_rig.bury("c", retry_us=SECOND, most=2, fingerprint="f01")
+    await desk_rig.dismiss("discarded", "a")
     await rig.remember()
-    numbers = await morgue.calls.numbers("q", new_us=60 * SECOND, due=10)
+    numbers = await desk_rig.calls.numbers("q", new_us=60 * SECOND, due=10)
     assert numbers.now == T0 + 3600 * SECOND
     assert numbers.statuses == {"pending": 2, "retried": 0, "discarded": 1, "resolved": 0}
     assert numbers.oldest == Place(str(T0), "b")
@@ -24,6 +24,6 @@ async def test_numbers_of_the_desk(rig: Rig) -> None:
 
 
 async def test_an_empty_desk_counts_nothing(rig: Rig) -> None:
-    numbers = await Morgue(rig).calls.numbers("q", new_us=SECOND)
+    numbers = await DeskRig(rig).calls.numbers("q", new_us=SECOND)
     assert (numbers.oldest, numbers.new, numbers.groups) == (None, 0, 0)
     assert set(numbers.statuses.values()) == {0}

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from tests._support.morgue import WHY, Morgue
+from tests._support.desk_rig import WHY, DeskRig
 from tests._support.rig import SECOND, T0, Rig
 
 
 @pytest.fixture
-def morgue(rig: Rig) -> Morgue:
-    return Morgue(rig)
+def desk_rig(rig: Rig) -> DeskRig:
+    return DeskRig(rig)
 
 
 @pytest.mark.parametrize("status", ["discarded", "resolved"])
 async def test_a_job_that_is_dealt_with_stays_and_says_how(
-    rig: Rig, morgue: Morgue, status: str
+    rig: Rig, desk_rig: DeskRig, status: str
 ) -> None:
-    await morgue.bury("a", "b", retry_us=SECOND, most=2)
+    await desk_rig.bury("a", "b", retry_us=SECOND, most=2)
     rig.clock.go(3)
     await rig.remember()
-    assert await morgue.dismiss(status, "a") == ["OK"]
+    assert await desk_rig.dismiss(status, "a") == ["OK"]
     assert await rig.changed() == {}  # but for the desk
     taken = await rig.dump()
     action = "discard" if status == "discarded" else "manual"
@@ -32,19 +32,19 @@ async def test_a_job_that_is_dealt_with_stays_and_says_how(
     assert (await rig.events())[-1] == {"by": "ana", f"dead_{status}": "a"}
 
 
-async def test_what_is_not_pending_is_refused(rig: Rig, morgue: Morgue) -> None:
-    await morgue.bury("a", "b")
-    await morgue.dismiss("resolved", "a")
+async def test_what_is_not_pending_is_refused(rig: Rig, desk_rig: DeskRig) -> None:
+    await desk_rig.bury("a", "b")
+    await desk_rig.dismiss("resolved", "a")
     await rig.add("waits", delay=SECOND)
     await rig.remember()
-    answers = await morgue.dismiss("discarded", "a", "waits", "never")
+    answers = await desk_rig.dismiss("discarded", "a", "waits", "never")
     assert answers == ["resolved", "delayed", "unknown"]
     assert await rig.changed() == {}
     assert (await rig.dump())["desk"]["a"]["r"][0] == "manual"
 
 
-async def test_a_call_that_is_sent_again_is_answered_alike(rig: Rig, morgue: Morgue) -> None:
-    await morgue.bury("a")
+async def test_a_call_that_is_sent_again_is_answered_alike(rig: Rig, desk_rig: DeskRig) -> None:
+    await desk_rig.bury("a")
     args = [T0, "me", "call", "discarded", "discard", "old", "ana", "a"]
     assert await rig.engine._send("dismiss", "q", args) == [b"OK"]
     await rig.remember()
@@ -58,9 +58,9 @@ async def test_a_queue_without_settings_has_nothing_to_dismiss(rig: Rig) -> None
     assert await rig.dump() == {}
 
 
-async def test_retention_takes_them_with_all_that_knows_them(rig: Rig, morgue: Morgue) -> None:
-    await morgue.bury("a", "b", "c", retry_us=SECOND, most=2)
-    await morgue.dismiss("discarded", "a")
-    await morgue.retry_as_new("b")
+async def test_retention_takes_them_with_all_that_knows_them(rig: Rig, desk_rig: DeskRig) -> None:
+    await desk_rig.bury("a", "b", "c", retry_us=SECOND, most=2)
+    await desk_rig.dismiss("discarded", "a")
+    await desk_rig.retry_as_new("b")
     await rig.engine.clean("q", "dead", 0, 100)
     assert not [name for name in await rig.dump() if name.startswith("desk")]

@@ -272,10 +272,12 @@ async def test_claims_know_it_also_while_all_who_wait_are_held(rig: Rig) -> None
     assert expired(await rig.turn(1)) == ["a"]
 
 
-async def test_a_job_expires_in_the_shard_that_it_has_moved_to(rig: Rig, removal: Transfer) -> None:
+async def test_a_job_expires_in_the_shard_that_it_has_moved_to(
+    rig: Rig, transfer: Transfer
+) -> None:
     await rig.add("a", lane="@a", lasts=SECOND)
-    await removal.move(["@a"], "a")
+    await transfer.move(["@a"], "a")
     rig.clock.go(1)
-    removal.target.clock.now = rig.clock.now
-    exchanged = await removal.target.turn(1)
+    transfer.target.clock.now = rig.clock.now
+    exchanged = await transfer.target.turn(1)
     assert (ids(exchanged), expired(exchanged)) == ([], ["a"])

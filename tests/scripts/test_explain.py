@@ -126,22 +126,22 @@ async def test_what_was_decided_for_a_tenant_is_a_gate_until_its_end(rig: Rig) -
 
 
 async def test_nobody_can_tell_when_a_tenant_that_moves_is_served(
-    rig: Rig, removal: Transfer
+    rig: Rig, transfer: Transfer
 ) -> None:
-    await removal.hand_over("@a")
-    await removal.target.turn(is_sweep=True)
-    await removal.target.add("a", lane="@a")
+    await transfer.hand_over("@a")
+    await transfer.target.turn(is_sweep=True)
+    await transfer.target.add("a", lane="@a")
     found = read_explanation("q", "a", await rig.engine.explain("q/1", "a"))
     assert (found.gates, found.expected_at) == ((Gate("tenant_moving", "", None),), None)
 
 
-async def test_a_shard_without_workers_says_so(rig: Rig, removal: Transfer) -> None:
-    await removal.target.add("a", lane="@a")
+async def test_a_shard_without_workers_says_so(rig: Rig, transfer: Transfer) -> None:
+    await transfer.target.add("a", lane="@a")
     found = read_explanation("q", "a", await rig.engine.explain("q/1", "a"))
     assert found.gates == (Gate("unserved", "q/1", None), Gate("turn", "0", None))
     assert found.expected_at is None
     assert "no worker serves q/1" in str(found)
-    await removal.target.turn(is_sweep=True)
+    await transfer.target.turn(is_sweep=True)
     found = read_explanation("q", "a", await rig.engine.explain("q/1", "a"))
     assert (found.gates, found.expected_at) == ((Gate("turn", "0", None),), T0)
 

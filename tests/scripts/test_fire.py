@@ -12,7 +12,7 @@ from faena.engine.wire.wire import Wire
 from faena.errors import ShardsChanged
 from faena.options import Backpressure
 from faena.outcomes import Completed
-from tests._support.faulty import FaultyWire
+from tests._support.faulty_wire import FaultyWire
 from tests._support.rig import KEEP_NONE, SECOND, T0, Rig, score
 from tests._support.schedules import NEW, OLD, firing, plant, shoot, version_of
 

@@ -8,8 +8,8 @@ import pytest
 import redis
 
 from faena.engine import loader
-from tests._support.shapes import SHAPES
-from tests._support.stage import Stage
+from tests._support.restored_queue import RestoredQueue
+from tests._support.valid_calls import SHAPES
 from tests._support.valkey import Server
 
 GUARD = "return lib.guarded(run)"
@@ -17,11 +17,11 @@ GUARDED = [name for name in SHAPES if loader.load(name).source.endswith(GUARD)]
 
 
 @pytest.fixture(scope="module")
-def stage() -> Iterator[Stage]:
+def restored() -> Iterator[RestoredQueue]:
     with Server("appendonly no", unix=True) as server:
-        stage = Stage(server)
-        yield stage
-        stage.close()
+        restored = RestoredQueue(server)
+        yield restored
+        restored.close()
 
 
 def test_every_script_that_writes_is_guarded_or_says_that_it_is_sure() -> None:
@@ -30,16 +30,16 @@ def test_every_script_that_writes_is_guarded_or_says_that_it_is_sure() -> None:
 
 @pytest.mark.parametrize("name", GUARDED)
 def test_a_call_that_fails_when_all_is_written_leaves_nothing_behind(
-    stage: Stage, name: str
+    restored: RestoredQueue, name: str
 ) -> None:
     body = loader.load(name).source.removesuffix(GUARD)
     failing = f"{body}return lib.guarded(function() run() error('planted') end)"
     for args in SHAPES[name]:
-        stage.reset()
-        before = stage.read()
+        restored.reset()
+        before = restored.read()
         with pytest.raises(redis.ResponseError, match="planted"):
-            stage.client.eval(failing, 1, stage.key.prefix, *args)
-        assert stage.read() == before
+            restored.client.eval(failing, 1, restored.key.prefix, *args)
+        assert restored.read() == before
 
 
 BEFORE = [
@@ -60,16 +60,16 @@ WRITES = [
 
 @pytest.mark.parametrize("again", ["", "DEL text brief hash zset set list stream"])
 @pytest.mark.parametrize("write", WRITES)
-def test_whatever_was_written_is_put_back(stage: Stage, write: str, again: str) -> None:
-    stage.client.flushall()
+def test_whatever_was_written_is_put_back(restored: RestoredQueue, write: str, again: str) -> None:
+    restored.client.flushall()
     for command in BEFORE:
-        stage.client.execute_command(*command.split())
-    before = stage.read()
+        restored.client.execute_command(*command.split())
+    before = restored.read()
     calls = "".join(_lua(command) for command in (write, again) if command)
     body = f"#!lua\n{loader.part_source('journal')}\ncall = noted\n"
     with pytest.raises(redis.ResponseError, match="planted"):
-        stage.client.eval(f"{body}return guarded(function() {calls} error('planted') end)", 0)
-    assert stage.read() == before
+        restored.client.eval(f"{body}return guarded(function() {calls} error('planted') end)", 0)
+    assert restored.read() == before
 
 
 def _lua(command: str) -> str:

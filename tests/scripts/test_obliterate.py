@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tests._support.furnish import furnish
+from tests._support.populate import populate
 from tests._support.rig import Rig
 
 
 async def test_everything_goes_that_would_stay_by_itself(rig: Rig) -> None:
-    await furnish(rig)
+    await populate(rig)
     before = await rig.dump()
     answers = []
     while "DONE" not in answers:
@@ -45,7 +45,7 @@ async def test_what_is_done_is_done(rig: Rig) -> None:
 
 
 async def test_the_queue_can_be_used_again(rig: Rig) -> None:
-    await furnish(rig)
+    await populate(rig)
     await rig.obliterate()
     await rig.add("done")
     assert [claim.id for claim in (await rig.turn(1)).claimed] == ["done"]

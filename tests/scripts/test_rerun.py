@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from faena.outcomes import Buried, Cancelled, Completed, Outcome
-from tests._support.morgue import Morgue
+from tests._support.desk_rig import DeskRig
 from tests._support.rig import BOOM, BOOM_JSON, SECOND, T0, Rig, score
 
 ERROR = {"errors": "1", "error:1": BOOM_JSON}
@@ -66,11 +66,11 @@ async def test_the_second_request_answers_alike_and_changes_nothing(rig: Rig) ->
 
 
 async def test_what_was_decided_at_the_desk_stays_so(rig: Rig) -> None:
-    morgue = Morgue(rig)
-    await morgue.bury("again", "given_up", "mended", "pending")
-    await morgue.retry_as_new("again")
-    await morgue.dismiss("discarded", "given_up")
-    await morgue.dismiss("resolved", "mended")
+    desk_rig = DeskRig(rig)
+    await desk_rig.bury("again", "given_up", "mended", "pending")
+    await desk_rig.retry_as_new("again")
+    await desk_rig.dismiss("discarded", "given_up")
+    await desk_rig.dismiss("resolved", "mended")
     await rig.remember()
     answers = await rig.engine.rerun("q", ["again", "given_up", "mended"])
     assert answers == ["retried again2", "discarded", "resolved"]

@@ -12,7 +12,7 @@ import pytest
 from faena.engine.wire.wire import Wire
 from faena.options import Retain
 from faena.outcomes import Buried, Completed
-from tests._support.faulty import Copy, FaultyWire
+from tests._support.faulty_wire import Copy, FaultyWire
 from tests._support.rig import BOOM, SECOND, Rig
 
 

@@ -6,23 +6,23 @@ import pytest
 
 from faena.errors import ShardsChanged
 from faena.outcomes import Completed, Retried
-from tests._support.morgue import WHY, Morgue
+from tests._support.desk_rig import WHY, DeskRig
 from tests._support.rig import BOOM, SECOND, T0, Rig, score
 
 
 @pytest.fixture
-def morgue(rig: Rig) -> Morgue:
-    return Morgue(rig)
+def desk_rig(rig: Rig) -> DeskRig:
+    return DeskRig(rig)
 
 
 async def test_a_dead_job_becomes_a_new_one_and_both_know_of_each_other(
-    rig: Rig, morgue: Morgue
+    rig: Rig, desk_rig: DeskRig
 ) -> None:
-    await morgue.bury("a", facts={"body": b'{"n":18446744073709551615}'})
+    await desk_rig.bury("a", facts={"body": b'{"n":18446744073709551615}'})
     await rig.engine.wire.call("DEL", rig.engine.wake_key("q"))
     rig.clock.go(5)
     await rig.remember()
-    assert await morgue.retry_as_new("a") == ["OK"]
+    assert await desk_rig.retry_as_new("a") == ["OK"]
     changed = await rig.changed()
     assert changed.pop("clock")["enqueued"] == 2
     spec = b'010\n{"n":18446744073709551615}'
@@ -37,38 +37,40 @@ async def test_a_dead_job_becomes_a_new_one_and_both_know_of_each_other(
     assert (await rig.events())[-1] == {"by": "ana", "enqueued": "a2", "retried_as_new": "a"}
 
 
-async def test_a_line_remembers_its_first_job(rig: Rig, morgue: Morgue) -> None:
-    await morgue.bury("a")
-    await morgue.retry_as_new("a")
-    await morgue.end("a2")
-    assert await morgue.retry_as_new("a2", action="auto") == ["OK"]
+async def test_a_line_remembers_its_first_job(rig: Rig, desk_rig: DeskRig) -> None:
+    await desk_rig.bury("a")
+    await desk_rig.retry_as_new("a")
+    await desk_rig.end("a2")
+    assert await desk_rig.retry_as_new("a2", action="auto") == ["OK"]
     mark = (await rig.dump())["marks"]["a22"]
     assert mark == {"p": 5, "o": "a", "b": "a2", "x": 1}
 
 
-async def test_a_claim_says_which_job_was_the_first_of_the_line(rig: Rig, morgue: Morgue) -> None:
-    await morgue.bury("a")
-    await morgue.retry_as_new("a")
-    await morgue.end("a2")
-    await morgue.retry_as_new("a2")
+async def test_a_claim_says_which_job_was_the_first_of_the_line(
+    rig: Rig, desk_rig: DeskRig
+) -> None:
+    await desk_rig.bury("a")
+    await desk_rig.retry_as_new("a")
+    await desk_rig.end("a2")
+    await desk_rig.retry_as_new("a2")
     await rig.add("new")
     first = await rig.turn(2, call="call5000")
     assert {claim.id: claim.origin for claim in first.claimed} == {"a22": "a", "new": ""}
     assert (await rig.turn(2, call="call5000")).claimed == first.claimed
 
 
-async def test_a_job_that_was_more_urgent_stays_so(rig: Rig, morgue: Morgue) -> None:
-    await morgue.bury("a", facts={"priority": 1})
-    await morgue.retry_as_new("a")
+async def test_a_job_that_was_more_urgent_stays_so(rig: Rig, desk_rig: DeskRig) -> None:
+    await desk_rig.bury("a", facts={"priority": 1})
+    await desk_rig.retry_as_new("a")
     assert (await rig.dump())["marks"]["a2"]["p"] == 1
 
 
-async def test_delays_and_unique_claims_have_been(rig: Rig, morgue: Morgue) -> None:
+async def test_delays_and_unique_claims_have_been(rig: Rig, desk_rig: DeskRig) -> None:
     await rig.add("a", delay=SECOND, unique="u", mode="live", digest="d")
     await rig.engine.promote("q", ["a"])
-    await morgue.end("a")
+    await desk_rig.end("a")
     await rig.add("b", unique="u", mode="live")
-    assert await morgue.retry_as_new("a") == ["OK"]
+    assert await desk_rig.retry_as_new("a") == ["OK"]
     taken = await rig.dump()
     assert taken["unique:live:u"] == "b"
     assert "u" not in taken["marks"]["a2"]
@@ -76,38 +78,40 @@ async def test_delays_and_unique_claims_have_been(rig: Rig, morgue: Morgue) -> N
     assert (await rig.dump())["unique:live:u"] == "b"
 
 
-async def test_a_new_job_takes_its_turn_in_lane_and_chain(rig: Rig, morgue: Morgue) -> None:
+async def test_a_new_job_takes_its_turn_in_lane_and_chain(rig: Rig, desk_rig: DeskRig) -> None:
     place = {"lane": "@acme", "chain": "t/acme"}
-    await morgue.bury("a", facts=place)
+    await desk_rig.bury("a", facts=place)
     await rig.add("b", **place)
-    assert await morgue.retry_as_new("a") == ["OK"]
+    assert await desk_rig.retry_as_new("a") == ["OK"]
     taken = await rig.dump()
     assert taken["heads"] == {"t/acme": "b"}
     assert [job for job, _ in taken["tail:t/acme"]] == ["a2"]
     assert taken["lanes"] == {"@acme": "2000000"}
 
 
-async def test_what_is_not_pending_is_refused_and_nothing_changes(rig: Rig, morgue: Morgue) -> None:
-    await morgue.bury("done", "thrown", "again")
-    await morgue.dismiss("resolved", "done")
-    await morgue.dismiss("discarded", "thrown")
-    await morgue.retry_as_new("again")
+async def test_what_is_not_pending_is_refused_and_nothing_changes(
+    rig: Rig, desk_rig: DeskRig
+) -> None:
+    await desk_rig.bury("done", "thrown", "again")
+    await desk_rig.dismiss("resolved", "done")
+    await desk_rig.dismiss("discarded", "thrown")
+    await desk_rig.retry_as_new("again")
     await rig.add("waits", delay=SECOND)
     await rig.remember()
-    answers = await morgue.retry_as_new("done", "thrown", "again", "waits", "again2", "never")
+    answers = await desk_rig.retry_as_new("done", "thrown", "again", "waits", "again2", "never")
     assert answers == ["resolved", "discarded", "retried", "delayed", "ready", "unknown"]
     assert await rig.changed() == {}
 
 
-async def test_an_id_that_is_taken_is_not_overwritten(rig: Rig, morgue: Morgue) -> None:
-    await morgue.bury("a")
+async def test_an_id_that_is_taken_is_not_overwritten(rig: Rig, desk_rig: DeskRig) -> None:
+    await desk_rig.bury("a")
     await rig.add("a2", body=b"other")
-    assert await morgue.retry_as_new("a") == ["taken"]
+    assert await desk_rig.retry_as_new("a") == ["taken"]
     assert (await rig.dump())["desk"]["a"]["s"] == "pending"
 
 
-async def test_a_call_that_is_sent_again_is_answered_alike(rig: Rig, morgue: Morgue) -> None:
-    await morgue.bury("a")
+async def test_a_call_that_is_sent_again_is_answered_alike(rig: Rig, desk_rig: DeskRig) -> None:
+    await desk_rig.bury("a")
     args = [T0, "me", "call", "", *WHY, 5, "a", "a2"]
     assert await rig.engine._send("retry_as_new", "q", args) == [b"OK"]
     await rig.remember()
@@ -115,11 +119,11 @@ async def test_a_call_that_is_sent_again_is_answered_alike(rig: Rig, morgue: Mor
     assert await rig.is_untouched()
 
 
-async def test_shards_of_another_epoch_are_told(rig: Rig, morgue: Morgue) -> None:
-    await morgue.bury("a")
+async def test_shards_of_another_epoch_are_told(rig: Rig, desk_rig: DeskRig) -> None:
+    await desk_rig.bury("a")
     await rig.remember()
     with pytest.raises(ShardsChanged):
-        await morgue.retry_as_new("a", epoch=7)
+        await desk_rig.retry_as_new("a", epoch=7)
     assert await rig.is_untouched()
 
 
@@ -130,44 +134,44 @@ async def test_a_queue_without_settings_retries_nothing(rig: Rig) -> None:
 
 
 async def test_running_the_same_job_again_takes_it_from_the_desk_and_keeps_its_line(
-    rig: Rig, morgue: Morgue
+    rig: Rig, desk_rig: DeskRig
 ) -> None:
-    await morgue.bury("a")
-    await morgue.retry_as_new("a")
-    await morgue.end("a2")
+    await desk_rig.bury("a")
+    await desk_rig.retry_as_new("a")
+    await desk_rig.end("a2")
     assert await rig.engine.rerun("q", ["a2"]) == ["ready"]
     taken = await rig.dump()
     assert set(taken["desk"]) == {"a"}
     assert taken["marks"]["a2"] == {"i": 1, "p": 5, "o": "a", "b": "a"}
 
 
-async def test_attempts_are_fresh(rig: Rig, morgue: Morgue) -> None:
+async def test_attempts_are_fresh(rig: Rig, desk_rig: DeskRig) -> None:
     await rig.run("a", Retried(0, BOOM))
     rig.clock.go(1)
     await rig.turn()
-    await morgue.end("a")
-    await morgue.retry_as_new("a")
+    await desk_rig.end("a")
+    await desk_rig.retry_as_new("a")
     (claim,) = (await rig.turn(1)).claimed
     assert (claim.id, claim.attempts, claim.losses, claim.priority) == ("a2", 0, 0, 5)
 
 
 @pytest.mark.parametrize(("action", "is_kept"), [("auto", True), ("retry", False)])
 async def test_only_who_retries_by_hand_overrides_the_expiry_of_a_job(
-    rig: Rig, morgue: Morgue, action: str, is_kept: bool
+    rig: Rig, desk_rig: DeskRig, action: str, is_kept: bool
 ) -> None:
     until = T0 + 60 * SECOND
-    await morgue.bury("a", facts={"expires": until})
-    await morgue.retry_as_new("a", action=action)
+    await desk_rig.bury("a", facts={"expires": until})
+    await desk_rig.retry_as_new("a", action=action)
     (claim,) = (await rig.turn(1)).claimed
     assert claim.expires_at == (until if is_kept else 0)
 
 
 async def test_a_job_that_has_expired_again_by_its_turn_is_not_claimed(
-    rig: Rig, morgue: Morgue
+    rig: Rig, desk_rig: DeskRig
 ) -> None:
-    await morgue.bury("a", facts={"expires": T0 + 60 * SECOND})
+    await desk_rig.bury("a", facts={"expires": T0 + 60 * SECOND})
     await rig.turn(1)  # the queue is idle, and claims look at nothing any more
-    await morgue.retry_as_new("a", action="auto")
+    await desk_rig.retry_as_new("a", action="auto")
     rig.clock.go(60)
     exchanged = await rig.turn(1)
     assert (exchanged.claimed, [late.id for late in exchanged.expired]) == ([], ["a2"])

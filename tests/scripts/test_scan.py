@@ -7,12 +7,12 @@ from tests._support.rig import BOOM, Rig
 from tests._support.transfer import Transfer
 
 
-async def called(removal: Transfer, lane: str = "") -> dict[str, str]:
+async def called(transfer: Transfer, lane: str = "") -> dict[str, str]:
     """Every job that answers, which does so once at least."""
-    return {job: its async for jobs in removal.moving.scan("q", lane) for job, its in jobs}
+    return {job: its async for jobs in transfer.moving.scan("q", lane) for job, its in jobs}
 
 
-async def test_jobs_of_every_state_answer_with_their_lane(rig: Rig, removal: Transfer) -> None:
+async def test_jobs_of_every_state_answer_with_their_lane(rig: Rig, transfer: Transfer) -> None:
     await rig.run("laneless", Completed())
     await rig.run("done", Completed(), lane="@a")
     await rig.run("dead", Buried(BOOM), lane="@b")
@@ -31,20 +31,20 @@ async def test_jobs_of_every_state_answer_with_their_lane(rig: Rig, removal: Tra
         "common": "@",
     }
     await rig.remember()
-    assert await called(removal) == everybody
-    assert await called(removal, "@b") == {"dead": "@b", "later": "@b"}
-    assert await called(removal, "@") == {"common": "@"}
+    assert await called(transfer) == everybody
+    assert await called(transfer, "@b") == {"dead": "@b", "later": "@b"}
+    assert await called(transfer, "@") == {"common": "@"}
     assert await rig.is_untouched()
 
 
-async def test_a_slice_at_a_call_reaches_everybody(rig: Rig, removal: Transfer) -> None:
+async def test_a_slice_at_a_call_reaches_everybody(rig: Rig, transfer: Transfer) -> None:
     for start in range(0, 1500, 500):
         await rig.add(*(f"j{n:04d}" for n in range(start, start + 500)), lane="@a")
-    assert len(await called(removal, "@a")) == 1500
+    assert len(await called(transfer, "@a")) == 1500
     cursor, *flat = await rig.engine.ask("scan", "q", ["0", 100, ""])
     assert cursor != b"0"
     assert 0 < len(flat) / 2 < 500
 
 
-async def test_an_empty_shard_has_nobody(removal: Transfer) -> None:
-    assert await called(removal) == {}
+async def test_an_empty_shard_has_nobody(transfer: Transfer) -> None:
+    assert await called(transfer) == {}

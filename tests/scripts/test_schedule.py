@@ -33,10 +33,10 @@ async def test_one_that_is_never_due_stands_in_no_line(rig: Rig) -> None:
 
 async def test_an_empty_record_removes_it(rig: Rig) -> None:
     await plant(rig)
-    removal = Change(OLD, NEW, b"", None)
-    assert await write(rig.engine, "q", "s", removal)
+    transfer = Change(OLD, NEW, b"", None)
+    assert await write(rig.engine, "q", "s", transfer)
     assert await rig.dump() == {}
-    assert await write(rig.engine, "q", "s", removal)  # sent again
+    assert await write(rig.engine, "q", "s", transfer)  # sent again
     assert await rig.dump() == {}
 
 

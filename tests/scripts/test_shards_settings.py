@@ -185,12 +185,12 @@ async def test_what_was_enqueued_before_is_answered_again_as_it_was(rig: Rig) ->
         await rig.add("a", call="two", lane="@a")
 
 
-async def test_who_announces_an_earlier_change_bars_nothing(removal: Transfer) -> None:
-    await removal.place(epoch=2)
-    await removal.target.remember()
+async def test_who_announces_an_earlier_change_bars_nothing(transfer: Transfer) -> None:
+    await transfer.place(epoch=2)
+    await transfer.target.remember()
     with pytest.raises(ShardsChanged):
-        await removal.moving.freeze_out("q/1", 1, ["@a"])
+        await transfer.moving.freeze_out("q/1", 1, ["@a"])
     with pytest.raises(ShardsChanged):
-        await removal.moving.freeze_in("q/1", 1, "0", {"@a": b""})
-    assert await removal.target.is_untouched()
-    await removal.hand_over("@a", epoch=2)
+        await transfer.moving.freeze_in("q/1", 1, "0", {"@a": b""})
+    assert await transfer.target.is_untouched()
+    await transfer.hand_over("@a", epoch=2)

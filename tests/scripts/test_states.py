@@ -12,12 +12,12 @@ from faena.engine.settings import declaration
 from faena.options import QueueOptions, Retain
 from faena.outcomes import Buried, Cancelled, Completed, Outcome, Retried, Snoozed
 from faena.states import FINISHED, LIVE, State
-from tests._support import arrows
-from tests._support.arrows import NONE, StateWatch, arrows_in, every_arrow
-from tests._support.morgue import Morgue, new_redrive
+from tests._support import transitions
+from tests._support.desk_rig import DeskRig, new_redrive
 from tests._support.rig import BOOM, SECOND, T0, Rig
 from tests._support.schedules import NEW, OLD, firing, plant, shoot
 from tests._support.transfer import Transfer
+from tests._support.transitions import NONE, StateWatch, every_transition, transitions_in
 
 CHAIN: dict[str, Any] = {"lane": "@a", "chain": "t/a"}
 Story = Callable[[Rig], Awaitable[Any]]
@@ -191,20 +191,20 @@ async def rerun(rig: Rig) -> None:
 
 
 async def retry_as_new(rig: Rig) -> None:
-    morgue = Morgue(rig)
-    await morgue.bury("a")
-    await morgue.bury("b", facts=CHAIN)
+    desk_rig = DeskRig(rig)
+    await desk_rig.bury("a")
+    await desk_rig.bury("b", facts=CHAIN)
     await rig.add("first", **CHAIN)
-    await morgue.retry_as_new("a", "b")
+    await desk_rig.retry_as_new("a", "b")
 
 
 async def redrive(rig: Rig) -> None:
-    morgue = Morgue(rig)
-    await morgue.bury("a")
-    await morgue.bury("b", facts=CHAIN)
+    desk_rig = DeskRig(rig)
+    await desk_rig.bury("a")
+    await desk_rig.bury("b", facts=CHAIN)
     await rig.add("first", **CHAIN)
-    await morgue.calls.redrives("q", "begin", "r", new_redrive())
-    await morgue.step("r")
+    await desk_rig.calls.redrives("q", "begin", "r", new_redrive())
+    await desk_rig.step("r")
 
 
 async def move(rig: Rig) -> None:
@@ -252,7 +252,7 @@ STORIES: dict[str, Story] = {
 
 async def test_scripts_take_jobs_by_every_way_of_their_headers_and_by_no_other(rig: Rig) -> None:
     watch = StateWatch(rig.engine.wire)
-    declared = {(one.script, one.source, one.target) for one in every_arrow()}
+    declared = {(one.script, one.source, one.target) for one in every_transition()}
     for story in STORIES.values():
         await rig.declare()
         await story(rig)
@@ -263,24 +263,24 @@ async def test_scripts_take_jobs_by_every_way_of_their_headers_and_by_no_other(r
 def test_a_state_is_live_or_finished_and_can_be_reached_and_left() -> None:
     assert set(State) == LIVE | FINISHED
     assert not LIVE & FINISHED
-    arrows_there = {(one.source, one.target) for one in every_arrow()}
+    arrows_there = {(one.source, one.target) for one in every_transition()}
     assert {target for _, target in arrows_there} >= set(State)
     assert {source for source, _ in arrows_there} >= set(State)
 
 
 def test_a_job_is_running_only_by_a_claim() -> None:
-    entering = {one.verb for one in every_arrow() if one.target == State.RUNNING}
+    entering = {one.verb for one in every_transition() if one.target == State.RUNNING}
     assert entering == {"claim"}
-    assert {one.source for one in every_arrow() if one.verb == "claim"} == {State.READY}
+    assert {one.source for one in every_transition() if one.verb == "claim"} == {State.READY}
 
 
 def test_a_finished_job_comes_back_only_when_it_is_run_again() -> None:
-    back = {one.verb for one in every_arrow() if one.source in FINISHED and one.target in LIVE}
+    back = {one.verb for one in every_transition() if one.source in FINISHED and one.target in LIVE}
     assert back == {"rerun"}
 
 
 def test_the_page_shows_what_the_headers_say() -> None:
-    assert arrows.PAGE.read_text() == arrows.page(), "run ./dev reference"
+    assert transitions.PAGE.read_text() == transitions.page(), "run ./dev reference"
     assert NONE not in {state.value for state in State}
 
 
@@ -294,5 +294,5 @@ def test_the_page_shows_what_the_headers_say() -> None:
 )
 def test_a_header_that_cannot_be_read_is_named(header: str, message: str) -> None:
     with pytest.raises(ValueError, match=r"x\.lua") as caught:
-        list(arrows_in("x", header))
+        list(transitions_in("x", header))
     assert str(caught.value) == message

@@ -31,10 +31,10 @@ async def test_an_override_is_read_as_it_was_written_and_ends_by_itself(rig: Rig
 
 
 async def test_whoever_knows_older_shards_is_refused_and_nothing_changes(
-    rig: Rig, removal: Transfer
+    rig: Rig, transfer: Transfer
 ) -> None:
     await rig.add("a", lane="@a")
-    await removal.place(epoch=2)
+    await transfer.place(epoch=2)
     await rig.remember()
     for changes in ({"held_until": "0", "reason": "unpaid"}, None):
         with pytest.raises(ShardsChanged):
@@ -44,9 +44,9 @@ async def test_whoever_knows_older_shards_is_refused_and_nothing_changes(
     assert pairs((await rig.engine.tenant("q", "@a", epoch=3))[0])["weight"] == b"2"
 
 
-async def test_a_shard_that_was_given_up_takes_no_decision(rig: Rig, removal: Transfer) -> None:
-    await removal.place(epoch=2)
-    assert await removal.moving.retire("q", 2)
+async def test_a_shard_that_was_given_up_takes_no_decision(rig: Rig, transfer: Transfer) -> None:
+    await transfer.place(epoch=2)
+    assert await transfer.moving.retire("q", 2)
     await rig.remember()
     with pytest.raises(ShardsChanged):
         await rig.engine.tenant("q", "@a", {"weight": "2"}, epoch=1, by="ops")
@@ -54,10 +54,10 @@ async def test_a_shard_that_was_given_up_takes_no_decision(rig: Rig, removal: Tr
 
 
 async def test_a_lane_that_leaves_is_decided_about_at_its_new_shard_only(
-    rig: Rig, removal: Transfer
+    rig: Rig, transfer: Transfer
 ) -> None:
     await rig.add("a", lane="@a")
-    await removal.hand_over("@a")
+    await transfer.hand_over("@a")
     await rig.remember()
     with pytest.raises(ShardsChanged):
         await rig.engine.tenant("q", "@a", {"weight": "2"}, by="ops")

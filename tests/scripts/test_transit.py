@@ -11,14 +11,14 @@ from tests._support.transfer import Transfer
 
 
 @pytest.fixture
-async def leaving(rig: Rig, removal: Transfer) -> Transfer:
+async def leaving(rig: Rig, transfer: Transfer) -> Transfer:
     """Three jobs of a lane that leaves: one is ready, one completed, one dead."""
-    await removal.declare(fair=True)
+    await transfer.declare(fair=True)
     await rig.run("done", Completed(b'"well"'), lane="@a")
     await rig.run("dead", Buried(BOOM), lane="@a")
     await rig.add("waits", lane="@a")
-    await removal.hand_over("@a")
-    return removal
+    await transfer.hand_over("@a")
+    return transfer
 
 
 async def test_jobs_on_their_way_are_told_until_they_are_known_to_have_come(

@@ -11,7 +11,7 @@ from faena import Faena, Job, Limit, Middleware, Retry, Snooze
 from faena.errors import PayloadError
 from faena.middleware import Execute
 from faena.testing import attempt, harness, run_inline, sync_harness
-from tests._support.bulk import Bulk
+from tests._support.batch_queue import BatchQueue
 
 URL = "redis://localhost"  # never dialled: the harness takes its place
 
@@ -30,7 +30,7 @@ async def test_one_job_of_a_batch_needs_no_broker_and_waits_for_nobody(app: Faen
         jobs[0].progress(50)
         return [Snooze("5m") if item == "later" else item.upper() for item in items]
 
-    bulk = Bulk(queue_of(app), answer, size=10, wait="10m")
+    bulk = BatchQueue(queue_of(app), answer, size=10, wait="10m")
     assert await run_inline(bulk.task, "now") == "NOW"
     ran = await attempt(bulk.task, "later")
     assert (ran.ending, ran.progress) == ("snoozed", 50)
@@ -40,13 +40,13 @@ async def test_one_job_of_a_batch_needs_no_broker_and_waits_for_nobody(app: Faen
 
 
 async def test_a_wrong_answer_is_noticed_inline(app: Faena) -> None:
-    bulk = Bulk(queue_of(app), lambda _items, _jobs: [object()], size=10)
+    bulk = BatchQueue(queue_of(app), lambda _items, _jobs: [object()], size=10)
     with pytest.raises(PayloadError, match="result must be JSON"):
         await run_inline(bulk.task, 1)
 
 
 async def test_a_drain_fills_batches_with_what_is_there(app: Faena) -> None:
-    bulk = Bulk(queue_of(app), size=4, wait="10m")
+    bulk = BatchQueue(queue_of(app), size=4, wait="10m")
     async with harness(app) as h:
         await bulk.task.enqueue_many(range(10))
         report = await h.drain()
@@ -60,7 +60,7 @@ async def test_a_drain_goes_through_retries_and_snoozes_of_single_jobs(app: Faen
         ends = {"fail": ValueError("no"), "ok": 1}
         return [ends[item] for item in items]
 
-    bulk = Bulk(queue_of(app), answer, size=4, wait="10m")
+    bulk = BatchQueue(queue_of(app), answer, size=4, wait="10m")
     async with harness(app) as h:
         await bulk.task.enqueue_many(["ok", "fail", "ok", "fail"])
         report = await h.drain(through="1h")
@@ -71,7 +71,7 @@ async def test_a_drain_goes_through_retries_and_snoozes_of_single_jobs(app: Faen
 
 async def test_a_drain_keeps_tenants_apart_and_counts_limits_per_job(app: Faena) -> None:
     queue = queue_of(app, limits=[Limit("5/min")])
-    bulk = Bulk(queue, lambda items, _jobs: None, size=4, wait="10m", per_tenant=True)
+    bulk = BatchQueue(queue, lambda items, _jobs: None, size=4, wait="10m", per_tenant=True)
     async with harness(app) as h:
         for number in range(3):
             for tenant in ("acme", "bolt"):
@@ -84,7 +84,7 @@ async def test_a_drain_keeps_tenants_apart_and_counts_limits_per_job(app: Faena)
 
 async def test_batches_and_plain_tasks_are_drained_together(app: Faena) -> None:
     queue = queue_of(app)
-    bulk = Bulk(queue, size=5, wait="10m")
+    bulk = BatchQueue(queue, size=5, wait="10m")
 
     @queue.task
     async def order(numbers: list[int]) -> int:
@@ -107,7 +107,7 @@ async def test_a_drain_passes_each_job_through_middleware_that_takes_its_time(
             return f"{await call_next(job)}!"
 
     slow = Faena("slow", URL, middleware=[Slow()])
-    bulk = Bulk(queue_of(slow), size=3, wait="10m")
+    bulk = BatchQueue(queue_of(slow), size=3, wait="10m")
     async with harness(slow) as h:
         await bulk.task.enqueue_many([*"abc"])
         assert [ran.result for ran in await h.drain()] == ["a!", "b!", "c!"]
@@ -121,7 +121,7 @@ async def test_a_drain_that_is_cut_short_hands_back_a_batch(app: Faena) -> None:
         begun.release()
         await asyncio.Event().wait()
 
-    bulk = Bulk(queue_of(app), wait, size=2, wait="10m")
+    bulk = BatchQueue(queue_of(app), wait, size=2, wait="10m")
     async with harness(app) as h:
         await bulk.task.enqueue_many([*"abc"])
         draining = asyncio.create_task(h.drain(at_once=2))

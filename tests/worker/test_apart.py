@@ -21,7 +21,7 @@ from faena.worker.fetch.exchanger import Exchanger
 from faena.worker.heartbeat import Heartbeat
 from faena.worker.leases import Leases
 from tests._support.eventually import eventually
-from tests._support.planted import plant
+from tests._support.failing_script import make_fail
 from tests._support.rig import LEASE, SECOND, T0, Rig
 from tests._support.valkey import Server
 
@@ -74,7 +74,7 @@ async def test_a_job_that_cannot_be_settled_is_buried_and_the_others_go_on(
     app: Faena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop = Shop(app)
-    plant(monkeypatch, "exchange", FAILS.format("and ARGV[i + 2] ~= 'bury'"))
+    make_fail(monkeypatch, "exchange", FAILS.format("and ARGV[i + 2] ~= 'bury'"))
     async with shop.working():
         await eventually(lambda: shop.are_settled(completed=19, dead=1, running=0))
         view = await shop.work.handle("bad").view()
@@ -92,7 +92,7 @@ async def test_a_job_that_cannot_even_be_buried_keeps_its_lease_and_nobody_back(
     app: Faena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop = Shop(app)
-    plant(monkeypatch, "exchange", FAILS.format(""))
+    make_fail(monkeypatch, "exchange", FAILS.format(""))
     async with shop.working():
         await eventually(lambda: shop.are_settled(completed=19, dead=0, running=1))
         assert sorted(shop.ledger) == sorted(JOBS)
@@ -105,7 +105,7 @@ async def test_leases_are_renewed_beside_one_that_cannot_be(
 ) -> None:
     await rig.add("a", "bad", "b")
     lease = await rig.claim(3)
-    plant(monkeypatch, "renew", "for i = 1, #ARGV do if ARGV[i] == 'bad' then error('x') end end")
+    make_fail(monkeypatch, "renew", "for i = 1, #ARGV do if ARGV[i] == 'bad' then error('x') end end")
     rig.clock.go(5)
     leases = Leases()
     heart = Heartbeat(
@@ -143,7 +143,7 @@ async def test_a_turn_that_was_settled_apart_tells_of_lost_leases_and_claims_wha
 ) -> None:
     await rig.add("bad", "lost", "good", "next")
     lease = await rig.claim(3)
-    plant(monkeypatch, "exchange", FAILS.format(""))
+    make_fail(monkeypatch, "exchange", FAILS.format(""))
     exchanger = Exchanger(rig.engine, "worker", "q", rig.next_call)
     endings = [
         Settlement("bad", lease, Completed()),

@@ -24,7 +24,7 @@ from faena import (
 )
 from faena.errors import JobFailed
 from faena.middleware import Execute
-from tests._support.bulk import QUICK, Bulk, results, working
+from tests._support.batch_queue import QUICK, BatchQueue, results, working
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
 
@@ -32,7 +32,7 @@ from tests._support.valkey import Server
 
 
 async def test_a_full_batch_is_one_call_and_each_job_has_its_own_result(app: Faena) -> None:
-    bulk = Bulk(app.queue("q", concurrency=10), size=5, wait="10m")
+    bulk = BatchQueue(app.queue("q", concurrency=10), size=5, wait="10m")
     receipts = await bulk.task.enqueue_many(range(10))
     async with working(app):
         assert await results(receipts) == list(range(10))
@@ -40,7 +40,7 @@ async def test_a_full_batch_is_one_call_and_each_job_has_its_own_result(app: Fae
 
 
 async def test_a_batch_begins_before_one_of_its_jobs_expires(app: Faena) -> None:
-    bulk = Bulk(app.queue("q", concurrency=10), size=5, wait="10m")
+    bulk = BatchQueue(app.queue("q", concurrency=10), size=5, wait="10m")
     patient = await bulk.task.enqueue(1)
     soon = await bulk.task.enqueue(2, expires="10s")
     async with working(app):
@@ -49,7 +49,7 @@ async def test_a_batch_begins_before_one_of_its_jobs_expires(app: Faena) -> None
 
 
 async def test_a_large_batch_is_filled_by_several_claims(app: Faena) -> None:
-    bulk = Bulk(app.queue("q", concurrency=300), size=250, wait="10m")
+    bulk = BatchQueue(app.queue("q", concurrency=300), size=250, wait="10m")
     receipts = await bulk.task.enqueue_many(range(250))
     async with working(app):
         assert await results(receipts) == list(range(250))
@@ -57,7 +57,7 @@ async def test_a_large_batch_is_filled_by_several_claims(app: Faena) -> None:
 
 
 async def test_jobs_that_are_too_few_are_called_when_the_first_has_waited(app: Faena) -> None:
-    bulk = Bulk(app.queue("q", concurrency=10), size=10, wait="50ms")
+    bulk = BatchQueue(app.queue("q", concurrency=10), size=10, wait="50ms")
     receipts = await bulk.task.enqueue_many([*"abc"])
     async with working(app):
         assert await results(receipts) == ["a", "b", "c"]
@@ -67,7 +67,7 @@ async def test_jobs_that_are_too_few_are_called_when_the_first_has_waited(app: F
 
 
 async def test_without_a_wait_a_call_has_what_came_in_one_claim(app: Faena) -> None:
-    bulk = Bulk(app.queue("q", concurrency=10), size=10, wait="0s")
+    bulk = BatchQueue(app.queue("q", concurrency=10), size=10, wait="0s")
     receipts = await bulk.task.enqueue_many(range(7))
     async with working(app):
         await results(receipts)
@@ -75,7 +75,7 @@ async def test_without_a_wait_a_call_has_what_came_in_one_claim(app: Faena) -> N
 
 
 async def test_a_call_may_be_of_one_tenant_only(app: Faena) -> None:
-    bulk = Bulk(app.queue("q", concurrency=12), size=4, wait="10m", per_tenant=True)
+    bulk = BatchQueue(app.queue("q", concurrency=12), size=4, wait="10m", per_tenant=True)
     drafts = [
         bulk.task.draft(f"{tenant}{number}", **({"tenant": tenant} if tenant else {}))
         for number in range(4)
@@ -91,7 +91,7 @@ async def test_a_call_may_be_of_one_tenant_only(app: Faena) -> None:
 
 async def test_tasks_of_a_queue_gather_apart_and_beside_plain_ones(app: Faena) -> None:
     queue = app.queue("q", concurrency=10)
-    bulk = Bulk(queue, size=3, wait="10m")
+    bulk = BatchQueue(queue, size=3, wait="10m")
 
     @queue.task
     async def plain(number: int) -> int:
@@ -111,7 +111,7 @@ async def test_tasks_of_a_queue_gather_apart_and_beside_plain_ones(app: Faena) -
 
 
 async def test_shards_of_a_queue_fill_batches_together(app: Faena) -> None:
-    bulk = Bulk(app.queue("q", concurrency=12, shards=3), size=12, wait="10m")
+    bulk = BatchQueue(app.queue("q", concurrency=12, shards=3), size=12, wait="10m")
     drafts = [bulk.task.draft(number, tenant=f"t{number}") for number in range(12)]
     receipts = await bulk.task.enqueue_many(drafts)
     async with working(app):
@@ -120,7 +120,7 @@ async def test_shards_of_a_queue_fill_batches_together(app: Faena) -> None:
 
 
 async def test_where_tenants_keep_an_order_a_call_has_one_job_of_each(app: Faena) -> None:
-    bulk = Bulk(app.queue("q", concurrency=10, order=Order.TENANT), size=3, wait="10m")
+    bulk = BatchQueue(app.queue("q", concurrency=10, order=Order.TENANT), size=3, wait="10m")
     drafts = [bulk.task.draft(n, tenant=tenant) for n in range(3) for tenant in ("a", "b", "c")]
     receipts = await bulk.task.enqueue_many(drafts)
     async with working(app):
@@ -130,7 +130,7 @@ async def test_where_tenants_keep_an_order_a_call_has_one_job_of_each(app: Faena
 
 
 async def test_limits_count_every_job(app: Faena) -> None:
-    bulk = Bulk(app.queue("q", concurrency=10, limits=[Limit("3/h")]), size=5, wait="50ms")
+    bulk = BatchQueue(app.queue("q", concurrency=10, limits=[Limit("3/h")]), size=5, wait="50ms")
     receipts = await bulk.task.enqueue_many(range(7))
     async with working(app):
         assert await results(receipts[:3]) == [0, 1, 2]
@@ -139,7 +139,7 @@ async def test_limits_count_every_job(app: Faena) -> None:
 
 
 async def test_max_running_counts_every_job(app: Faena) -> None:
-    bulk = Bulk(app.queue("q", concurrency=10, max_running=4), size=10, wait="50ms")
+    bulk = BatchQueue(app.queue("q", concurrency=10, max_running=4), size=10, wait="50ms")
     receipts = await bulk.task.enqueue_many(range(8))
     async with working(app):
         await results(receipts)
@@ -147,7 +147,7 @@ async def test_max_running_counts_every_job(app: Faena) -> None:
 
 
 async def test_jobs_that_have_taken_all_slots_wait_for_nobody(app: Faena) -> None:
-    bulk = Bulk(app.queue("q", concurrency=4), size=4, wait="10m", per_tenant=True)
+    bulk = BatchQueue(app.queue("q", concurrency=4), size=4, wait="10m", per_tenant=True)
     drafts = [bulk.task.draft(number, tenant=f"t{number % 6}") for number in range(8)]
     receipts = await bulk.task.enqueue_many(drafts)
     async with working(app):
@@ -156,7 +156,7 @@ async def test_jobs_that_have_taken_all_slots_wait_for_nobody(app: Faena) -> Non
 
 
 async def test_a_worker_with_fewer_slots_than_a_batch_calls_with_less(app: Faena) -> None:
-    bulk = Bulk(app.queue("q", concurrency=10), size=10, wait="10m")
+    bulk = BatchQueue(app.queue("q", concurrency=10), size=10, wait="10m")
     receipts = await bulk.task.enqueue_many(range(6))
     async with working(app, concurrency=3):
         await results(receipts)
@@ -178,7 +178,9 @@ async def test_each_job_ends_as_its_own_entry_says(app: Faena) -> None:
         "stop": StopIteration(),
     }
     queue = app.queue("q", concurrency=10, retry=Retry.fixed("1h", attempts=2))
-    bulk = Bulk(queue, lambda words, _jobs: [ends[word] for word in words], size=8, wait="10m")
+    bulk = BatchQueue(
+        queue, lambda words, _jobs: [ends[word] for word in words], size=8, wait="10m"
+    )
     receipts = await bulk.task.enqueue_many([*ends])
     async with working(app):
         await eventually(lambda: _is_settled(bulk))
@@ -205,7 +207,7 @@ async def test_each_job_ends_as_its_own_entry_says(app: Faena) -> None:
     }
 
 
-async def _is_settled(bulk: Bulk) -> bool:
+async def _is_settled(bulk: BatchQueue) -> bool:
     counts = await bulk.queue.counts()
     return not counts["ready"] and not counts["running"]
 
@@ -214,7 +216,7 @@ async def test_what_a_handler_raises_is_the_failure_of_every_job(app: Faena) -> 
     def fail(items: list[Any], jobs: list[Job]) -> None:
         raise ConnectionError(f"attempt {jobs[0].attempt}")
 
-    bulk = Bulk(app.queue("q", concurrency=3, retry=QUICK), fail, size=3, wait="50ms")
+    bulk = BatchQueue(app.queue("q", concurrency=3, retry=QUICK), fail, size=3, wait="50ms")
     receipts = await bulk.task.enqueue_many(range(3))
     async with working(app):
         failed = await results(receipts)
@@ -230,7 +232,7 @@ async def test_a_signal_that_is_raised_counts_for_every_job(app: Faena) -> None:
         if len(bulk.calls) == 1:
             raise Snooze("1ms")
 
-    bulk = Bulk(app.queue("q", concurrency=3), snooze_once, size=3, wait="10m")
+    bulk = BatchQueue(app.queue("q", concurrency=3), snooze_once, size=3, wait="10m")
     receipts = await bulk.task.enqueue_many(range(3))
     async with working(app):
         assert await results(receipts) == [None] * 3
@@ -244,7 +246,7 @@ async def test_an_answer_that_says_nothing_of_each_job_fails_them_all(
     app: Faena, value: Any, got: str
 ) -> None:
     queue = app.queue("q", concurrency=3, retry=Retry.never())
-    bulk = Bulk(queue, lambda _items, _jobs: value, size=3, wait="10m")
+    bulk = BatchQueue(queue, lambda _items, _jobs: value, size=3, wait="10m")
     receipts = await bulk.task.enqueue_many(range(3))
     async with working(app):
         failed = await results(receipts)
@@ -260,7 +262,7 @@ async def test_only_those_that_failed_come_again(app: Faena) -> None:
             for item, job in zip(items, jobs, strict=True)
         ]
 
-    bulk = Bulk(app.queue("q", concurrency=4, retry=QUICK), fail_odd, size=4, wait="50ms")
+    bulk = BatchQueue(app.queue("q", concurrency=4, retry=QUICK), fail_odd, size=4, wait="50ms")
     receipts = await bulk.task.enqueue_many(range(4))
     async with working(app):
         assert await results(receipts) == [1, 2, 1, 2]
@@ -299,7 +301,7 @@ async def test_progress_and_logs_belong_to_the_job_that_tells_them(app: Faena) -
             job.progress(item)
             job.log(f"{item} is done")
 
-    bulk = Bulk(app.queue("q", concurrency=3), tell, size=3, wait="10m")
+    bulk = BatchQueue(app.queue("q", concurrency=3), tell, size=3, wait="10m")
     receipts = await bulk.task.enqueue_many([*"abc"])
     async with working(app):
         await results(receipts)
@@ -366,7 +368,9 @@ async def test_middleware_is_around_each_job_and_not_around_the_call(
         seen.append(diary.colour.get())
         return [ValueError(item) if item == "bad" else item.upper() for item in items]
 
-    bulk = Bulk(app.queue("q", concurrency=10, retry=Retry.never()), answer, size=5, wait="50ms")
+    bulk = BatchQueue(
+        app.queue("q", concurrency=10, retry=Retry.never()), answer, size=5, wait="50ms"
+    )
     words = ["a", "known", "bad", "b", "c"]
     receipts = [await bulk.task.enqueue(word, key=word) for word in words]
     async with app, working(app):

@@ -17,7 +17,7 @@ from faena.middleware import Execute
 from faena.worker.execute import executor
 from faena.worker.execute.attempt import Stop
 from faena.worker.worker import Worker
-from tests._support.bulk import QUICK, Bulk, results, working
+from tests._support.batch_queue import QUICK, BatchQueue, results, working
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
 
@@ -54,7 +54,7 @@ async def until_it_has(worker: Worker, number: int) -> None:
 
 
 async def test_a_job_that_is_cancelled_while_it_waits_is_left_out(app: Faena) -> None:
-    bulk = Bulk(app.queue("q", concurrency=10), size=3, wait="10m")
+    bulk = BatchQueue(app.queue("q", concurrency=10), size=3, wait="10m")
     async with working(app) as worker:
         first, second = await bulk.task.enqueue_many([*"ab"])
         await until_it_has(worker, 2)
@@ -67,7 +67,7 @@ async def test_a_job_that_is_cancelled_while_it_waits_is_left_out(app: Faena) ->
 
 
 async def test_a_batch_that_all_have_left_is_never_called(app: Faena) -> None:
-    bulk = Bulk(app.queue("q", concurrency=10), size=3, wait="200ms")
+    bulk = BatchQueue(app.queue("q", concurrency=10), size=3, wait="200ms")
     async with working(app) as worker:
         receipts = await bulk.task.enqueue_many([*"ab"])
         await until_it_has(worker, 2)
@@ -80,7 +80,7 @@ async def test_a_batch_that_all_have_left_is_never_called(app: Faena) -> None:
 
 
 async def test_a_job_whose_lease_is_lost_while_it_waits_is_left_out(app: Faena) -> None:
-    bulk = Bulk(app.queue("q", concurrency=10), size=3, wait="10m")
+    bulk = BatchQueue(app.queue("q", concurrency=10), size=3, wait="10m")
     async with working(app) as worker:
         lost, kept = await bulk.task.enqueue_many([*"ab"])
         await until_it_has(worker, 2)
@@ -99,7 +99,7 @@ def _lose(worker: Worker, job_id: str) -> None:
 
 
 async def test_a_worker_that_stops_hands_back_what_waits_at_no_attempt(app: Faena) -> None:
-    bulk = Bulk(app.queue("q", concurrency=10), size=10, wait="10m")
+    bulk = BatchQueue(app.queue("q", concurrency=10), size=10, wait="10m")
     receipts = await bulk.task.enqueue_many(range(6))
     async with working(app) as worker:
         await until_it_has(worker, 6)
@@ -122,7 +122,7 @@ async def test_a_job_that_comes_when_the_worker_stops_is_handed_back(
             return await call_next(job)
 
     app = Faena("shop", valkey.url, namespace=namespace, middleware=[Slow()])
-    bulk = Bulk(app.queue("q", concurrency=2), size=2, wait="10m")
+    bulk = BatchQueue(app.queue("q", concurrency=2), size=2, wait="10m")
     receipts = await bulk.task.enqueue_many([*"ab"])
     async with app:
         worker = await app.worker()
@@ -141,7 +141,7 @@ async def test_a_job_that_comes_when_the_worker_stops_is_handed_back(
 async def test_leases_are_kept_while_jobs_wait(app: Faena) -> None:
     """Longer than the lease, and longer than the time that the call itself may take."""
     queue = app.queue("q", concurrency=10, lease="2s")
-    bulk = Bulk(queue, size=10, wait="6s", timeout="5s")
+    bulk = BatchQueue(queue, size=10, wait="6s", timeout="5s")
     receipts = await bulk.task.enqueue_many(range(3))
     async with working(app):
         assert await results(receipts) == [0, 1, 2]
@@ -156,7 +156,7 @@ async def test_a_job_that_is_cancelled_under_way_knows_and_the_others_go_on(
     app: Faena, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(executor, "_STUCK_AFTER_S", 0.05)
-    bulk = Bulk(app.queue("q", concurrency=3), gate.pass_through, size=3, wait="10m")
+    bulk = BatchQueue(app.queue("q", concurrency=3), gate.pass_through, size=3, wait="10m")
     receipts = await bulk.task.enqueue_many([*"abc"])
     async with working(app):
         await gate.entered.wait()
@@ -170,7 +170,7 @@ async def test_a_job_that_is_cancelled_under_way_knows_and_the_others_go_on(
 
 
 async def test_a_call_whose_jobs_are_all_cancelled_is_stopped(app: Faena, gate: Gate) -> None:
-    bulk = Bulk(app.queue("q", concurrency=3), gate.pass_through, size=3, wait="10m")
+    bulk = BatchQueue(app.queue("q", concurrency=3), gate.pass_through, size=3, wait="10m")
     receipts = await bulk.task.enqueue_many([*"abc"])
     async with working(app):
         await gate.entered.wait()
@@ -183,7 +183,7 @@ async def test_a_call_whose_jobs_are_all_cancelled_is_stopped(app: Faena, gate: 
 async def test_a_call_whose_leases_are_all_lost_is_stopped_and_settles_nothing(
     app: Faena, gate: Gate
 ) -> None:
-    bulk = Bulk(app.queue("q", concurrency=3), gate.pass_through, size=3, wait="10m")
+    bulk = BatchQueue(app.queue("q", concurrency=3), gate.pass_through, size=3, wait="10m")
     receipts = await bulk.task.enqueue_many([*"abc"])
     async with working(app) as worker:
         await gate.entered.wait()
@@ -215,7 +215,7 @@ async def test_a_thread_whose_jobs_are_all_cancelled_is_interrupted(app: Faena) 
 
 async def test_the_time_limit_is_the_calls_and_fails_every_job(app: Faena, gate: Gate) -> None:
     queue = app.queue("q", concurrency=3, retry=QUICK)
-    bulk = Bulk(queue, gate.pass_through, size=3, wait="100ms", timeout="50ms")
+    bulk = BatchQueue(queue, gate.pass_through, size=3, wait="100ms", timeout="50ms")
     receipts = await bulk.task.enqueue_many([*"abc"])
     async with working(app):
         failed = await results(receipts)
@@ -227,7 +227,7 @@ async def test_the_time_limit_is_the_calls_and_fails_every_job(app: Faena, gate:
 
 
 async def test_a_call_has_the_longest_time_that_one_of_its_jobs_has(app: Faena, gate: Gate) -> None:
-    bulk = Bulk(app.queue("q", concurrency=2), gate.pass_through, size=2, wait="10m")
+    bulk = BatchQueue(app.queue("q", concurrency=2), gate.pass_through, size=2, wait="10m")
     async with working(app) as worker:
         receipts = [
             await bulk.task.enqueue("a", timeout="20ms"),
@@ -255,7 +255,7 @@ async def test_a_job_is_stopped_in_the_middleware_that_goes_on_after_the_call(
             return await asyncio.Event().wait()
 
     app = Faena("shop", valkey.url, namespace=namespace, middleware=[Lingering()])
-    bulk = Bulk(app.queue("q", concurrency=2, lease="1h"), size=1)
+    bulk = BatchQueue(app.queue("q", concurrency=2, lease="1h"), size=1)
     async with app:
         async with working(app):
             receipt = await bulk.task.enqueue("a")
@@ -272,7 +272,7 @@ async def test_a_job_whose_middleware_gives_up_is_left_out(valkey: Server, names
             return await asyncio.wait_for(call_next(job), 0.05 if job.key == "hasty" else None)
 
     app = Faena("shop", valkey.url, namespace=namespace, middleware=[Hasty()])
-    bulk = Bulk(app.queue("q", concurrency=3, retry=Retry.never()), size=3, wait="10m")
+    bulk = BatchQueue(app.queue("q", concurrency=3, retry=Retry.never()), size=3, wait="10m")
     async with app:
         async with working(app):
             hasty = await bulk.task.enqueue("a", key="hasty")
@@ -284,7 +284,7 @@ async def test_a_job_whose_middleware_gives_up_is_left_out(valkey: Server, names
 
 
 async def test_a_worker_in_a_hurry_hands_back_what_is_under_way(app: Faena, gate: Gate) -> None:
-    bulk = Bulk(app.queue("q", concurrency=3), gate.pass_through, size=3, wait="10m")
+    bulk = BatchQueue(app.queue("q", concurrency=3), gate.pass_through, size=3, wait="10m")
     receipts = await bulk.task.enqueue_many([*"abc"])
     async with working(app) as worker:
         await gate.entered.wait()
@@ -297,7 +297,7 @@ async def test_a_worker_in_a_hurry_hands_back_what_is_under_way(app: Faena, gate
 
 
 async def test_a_worker_that_stops_lets_a_call_end(app: Faena, gate: Gate) -> None:
-    bulk = Bulk(app.queue("q", concurrency=5), gate.pass_through, size=3, wait="10m")
+    bulk = BatchQueue(app.queue("q", concurrency=5), gate.pass_through, size=3, wait="10m")
     receipts = await bulk.task.enqueue_many([*"abcde"])
     worker = await app.worker()
     running = asyncio.create_task(worker.run())
@@ -322,7 +322,7 @@ async def test_a_handler_that_ignores_its_end_is_settled_without(
                 await gate.opened.wait()
 
     queue = app.queue("q", concurrency=2, retry=Retry.never())
-    bulk = Bulk(queue, ignore, size=2, wait="10m", timeout="50ms")
+    bulk = BatchQueue(queue, ignore, size=2, wait="10m", timeout="50ms")
     receipts = await bulk.task.enqueue_many([*"ab"])
     async with working(app):
         assert all(isinstance(one, JobTimedOut) for one in await results(receipts))

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from faena import Death, Discard, Faena, Queue, Retry, State, Task
-from tests._support.bulk import working
+from tests._support.batch_queue import working
 from tests._support.eventually import eventually
-from tests._support.planted import plant
+from tests._support.failing_script import make_fail
 from tests._support.valkey import Server
 
 FAILS = "for i = 10, #ARGV do if ARGV[i] == 'bad' and ARGV[i + 2] ~= 'bury' then error('x') end end"
@@ -138,7 +138,7 @@ async def test_a_job_that_cannot_be_settled_has_one_hook(
         return 1
 
     deaths = bell(add)
-    plant(monkeypatch, "exchange", FAILS)
+    make_fail(monkeypatch, "exchange", FAILS)
     for job in ("good", "bad"):
         await add.enqueue(id=job)
     async with working(app):

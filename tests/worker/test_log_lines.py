@@ -10,7 +10,7 @@ import pytest
 from faena import Discard, Faena, Retry
 from faena.testing import harness
 from faena.worker.execute.log_lines import tell_losses
-from tests._support.deployed import deployed
+from tests._support.deployment import deployed
 from tests._support.rig import LEASE, SECOND, Rig
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from faena import Faena, Snooze
 from faena.testing import harness
-from tests._support.deployed import deployed
+from tests._support.deployment import deployed
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
 

@@ -21,7 +21,7 @@ from tests._support.eventually import eventually
 from tests._support.ledger import Ledger
 from tests._support.valkey import Server
 
-TARGET = "tests._support.venom:app"
+TARGET = "tests._support.poison_app:app"
 KINDS = (
     "sys_exit",
     "recursion",
@@ -38,24 +38,24 @@ FATAL = ("os_exit.async", "kill_self.thread", "segfault.async", "segfault.thread
 
 @pytest.fixture
 def environ(server: Server, tmp_path: Path) -> dict[str, str]:
-    return {"FAENA_URL": server.url, "VENOM_LEDGER": str(tmp_path / "ledger")}
+    return {"FAENA_URL": server.url, "POISON_LEDGER": str(tmp_path / "ledger")}
 
 
 @pytest.fixture
 def ledger(environ: dict[str, str]) -> Iterator[Ledger]:
-    ledger = Ledger(environ["VENOM_LEDGER"])
+    ledger = Ledger(environ["POISON_LEDGER"])
     yield ledger
     ledger.close()
 
 
 @pytest.fixture
-async def venom(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Any]:
+async def program(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Any]:
     for name, text in environ.items():
         monkeypatch.setenv(name, text)
-    venom = importlib.import_module("tests._support.venom")
-    with venom.app.override(url=environ["FAENA_URL"]):
-        yield venom
-        await venom.app.close()
+    program = importlib.import_module("tests._support.poison_app")
+    with program.app.override(url=environ["FAENA_URL"]):
+        yield program
+        await program.app.close()
 
 
 @pytest.fixture
@@ -76,19 +76,19 @@ async def service(environ: dict[str, str], stuck: str, tmp_path: Path) -> AsyncI
 
 
 async def test_nothing_a_handler_raises_or_returns_costs_more_than_its_own_attempts(
-    venom: Any, ledger: Ledger, service: Service
+    program: Any, ledger: Ledger, service: Service
 ) -> None:
     jobs = {
-        f"{kind}.{place}": await venom.poison.tasks[f"{kind}.{place}"].enqueue()
+        f"{kind}.{place}": await program.poison.tasks[f"{kind}.{place}"].enqueue()
         for kind in KINDS
         for place in ("async", "thread")
     }
     unfit = [
-        await venom.poison.tasks[f"{kind}.{place}"].enqueue()
+        await program.poison.tasks[f"{kind}.{place}"].enqueue()
         for kind in UNFIT
         for place in ("async", "thread")
     ]
-    others = await venom.breathe.enqueue_many(range(50))
+    others = await program.breathe.enqueue_many(range(50))
     dead = {name: await _dead(receipt) for name, receipt in jobs.items()}
     started = ledger.jobs("start")
     for name, view in dead.items():
@@ -104,11 +104,11 @@ async def test_nothing_a_handler_raises_or_returns_costs_more_than_its_own_attem
 
 @pytest.mark.parametrize("task", FATAL)
 async def test_a_job_that_kills_its_process_is_dead_after_three_deliveries(
-    task: str, venom: Any, ledger: Ledger, service: Service
+    task: str, program: Any, ledger: Ledger, service: Service
 ) -> None:
-    receipt = await venom.deadly.tasks[task].enqueue()
+    receipt = await program.deadly.tasks[task].enqueue()
     await eventually(lambda: ledger.jobs("start")[receipt.id])
-    others = await venom.breathe.enqueue_many(range(50))
+    others = await program.breathe.enqueue_many(range(50))
     view = await _dead(receipt)
     assert ledger.jobs("start")[receipt.id] <= 3
     assert (view.attempts_made, view.losses) == (0, 3)
@@ -118,9 +118,9 @@ async def test_a_job_that_kills_its_process_is_dead_after_three_deliveries(
 
 
 async def test_a_job_that_dies_in_a_process_of_its_own_costs_its_worker_nothing(
-    venom: Any, ledger: Ledger, service: Service
+    program: Any, ledger: Ledger, service: Service
 ) -> None:
-    receipt = await venom.die_apart.enqueue()
+    receipt = await program.die_apart.enqueue()
     view = await _dead(receipt)
     assert ledger.jobs("start")[receipt.id] == 3
     assert (view.losses, [error.code for error in view.errors]) == (0, ["WORKER_LOST"] * 3)
@@ -129,26 +129,26 @@ async def test_a_job_that_dies_in_a_process_of_its_own_costs_its_worker_nothing(
 
 @pytest.mark.parametrize("stuck", ["2s"])
 async def test_a_job_that_blocks_the_loop_far_beyond_its_time_costs_the_process_and_is_dead(
-    venom: Any, ledger: Ledger, service: Service
+    program: Any, ledger: Ledger, service: Service
 ) -> None:
-    receipt = await venom.block.enqueue()
+    receipt = await program.block.enqueue()
     view = await _dead(receipt)
     assert ledger.jobs("start")[receipt.id] <= view.losses == 3
-    await _all_done(await venom.breathe.enqueue_many(range(20)))
+    await _all_done(await program.breathe.enqueue_many(range(20)))
     assert "ended with code 70 (its event loop was stuck)" in service.log()
     assert "stands still" in service.log()
-    assert "venom.py" in service.log()  # where it stood
+    assert "poison_app.py" in service.log()  # where it stood
 
 
 async def test_a_handler_that_never_ends_is_settled_without_it_and_does_not_keep_the_process(
-    venom: Any, ledger: Ledger, service: Service
+    program: Any, ledger: Ledger, service: Service
 ) -> None:
-    receipts = [await venom.swallow.enqueue(), await venom.hang.enqueue()]
+    receipts = [await program.swallow.enqueue(), await program.hang.enqueue()]
     for receipt in receipts:
         view = await _dead(receipt)
         assert ledger.jobs("start")[receipt.id] == 1
         assert [error.code for error in view.errors] == ["TIMEOUT"]
-    await _all_done(await venom.breathe.enqueue_many(range(20)))
+    await _all_done(await program.breathe.enqueue_many(range(20)))
     assert service.serving() == 1, service.log()
 
 

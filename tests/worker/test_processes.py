@@ -24,9 +24,9 @@ from faena.job import Input, Spec
 from faena.worker.execute import process_runner as child
 from faena.worker.execute.attempt import Attempt
 from faena.worker.execute.processes import Processes
-from tests._support import apart
-from tests._support.apart import Gate
+from tests._support import process_app
 from tests._support.eventually import eventually
+from tests._support.process_app import Gate
 from tests._support.valkey import Server
 
 
@@ -55,14 +55,14 @@ async def processes() -> AsyncIterator[Processes]:
 
 @pytest.fixture
 async def worker(valkey: Server, namespace: str) -> AsyncIterator[None]:
-    with apart.app.override(url=valkey.url, namespace=namespace):
-        working = asyncio.create_task(apart.app.run_worker(grace_s=0))
+    with process_app.app.override(url=valkey.url, namespace=namespace):
+        working = asyncio.create_task(process_app.app.run_worker(grace_s=0))
         yield
         working.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await working
-        await apart.work.obliterate(force=True)
-        await apart.app.close()
+        await process_app.work.obliterate(force=True)
+        await process_app.app.close()
     assert not children()
 
 
@@ -95,7 +95,7 @@ def children() -> list[psutil.Process]:
 
 
 async def test_all_jobs_that_hold_a_slot_run_at_the_same_time(worker: None, gate: Gate) -> None:
-    receipts = await apart.stand.enqueue_many([gate.path] * 6)
+    receipts = await process_app.stand.enqueue_many([gate.path] * 6)
     arrived = [await gate.arrival() for _ in range(6)]
     for handler in arrived:
         handler.write(b".")
@@ -126,7 +126,7 @@ def test_a_handler_in_a_process_sees_what_one_beside_the_worker_would() -> None:
 async def test_a_process_is_started_for_a_call_that_finds_none_idle_and_kept(
     processes: Processes,
 ) -> None:
-    pids = {await processes.call(attempt_of(apart.here)[0])[0] for _ in range(3)}
+    pids = {await processes.call(attempt_of(process_app.here)[0])[0] for _ in range(3)}
     assert len(pids) == 1
     assert len(children()) == 1
 
@@ -142,12 +142,12 @@ async def test_a_process_is_started_for_a_call_that_finds_none_idle_and_kept(
 async def test_progress_that_cannot_be_told_is_refused_in_the_handler(
     worker: None, kind: str, told: str
 ) -> None:
-    receipt = await apart.report.enqueue(kind)
+    receipt = await process_app.report.enqueue(kind)
     assert told in await receipt.handle.result("60s")
 
 
 async def test_long_lines_and_odd_characters_reach_the_log(worker: None) -> None:
-    receipt = await apart.chat.enqueue()
+    receipt = await process_app.chat.enqueue()
     await receipt.handle.result("60s")
     view = await receipt.handle.view()
     assert view is not None
@@ -158,7 +158,7 @@ async def test_long_lines_and_odd_characters_reach_the_log(worker: None) -> None
 async def test_a_note_that_cannot_be_read_costs_no_result_and_no_later_note(
     processes: Processes, gate: Gate, short: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    attempt, notes = attempt_of(apart.stand, f'"{gate.path}"'.encode())
+    attempt, notes = attempt_of(process_app.stand, f'"{gate.path}"'.encode())
     result, _ = processes.call(attempt)
     handler = await gate.arrival()
     (path,) = short.glob("*/notes")  # noqa: ASYNC240 - one look at a directory of two files
@@ -175,7 +175,9 @@ async def test_the_end_of_one_attempt_does_not_silence_another_of_the_same_job(
     processes: Processes, gate: Gate
 ) -> None:
     payload = f'"{gate.path}"'.encode()
-    (old, said_before), (new, said_after) = (attempt_of(apart.stand, payload) for _ in range(2))
+    (old, said_before), (new, said_after) = (
+        attempt_of(process_app.stand, payload) for _ in range(2)
+    )
     first, _ = processes.call(old)
     at_first = await gate.arrival()
     second, _ = processes.call(new)
@@ -190,25 +192,25 @@ async def test_the_end_of_one_attempt_does_not_silence_another_of_the_same_job(
 async def test_an_interrupted_call_ends_at_once_and_the_next_one_has_another_process(
     processes: Processes, gate: Gate
 ) -> None:
-    attempt, _ = attempt_of(apart.stand, f'"{gate.path}"'.encode())
+    attempt, _ = attempt_of(process_app.stand, f'"{gate.path}"'.encode())
     result, kill = processes.call(attempt)
     await gate.arrival()
     (victim,) = children()
     kill()
     with pytest.raises(asyncio.CancelledError):
         await result
-    assert int(await processes.call(attempt_of(apart.here)[0])[0]) != victim.pid
+    assert int(await processes.call(attempt_of(process_app.here)[0])[0]) != victim.pid
     await eventually(lambda: not victim.is_running() or victim.status() == "zombie")
 
 
 async def test_an_idle_process_that_dies_is_replaced(worker: None) -> None:
-    pid = await (await apart.here.enqueue()).handle.result("60s")
+    pid = await (await process_app.here.enqueue()).handle.result("60s")
     os.kill(pid, signal.SIGKILL)
-    assert await (await apart.here.enqueue()).handle.result("60s") != pid
+    assert await (await process_app.here.enqueue()).handle.result("60s") != pid
 
 
 async def test_a_batch_runs_in_one_process_and_each_job_has_its_own_ending(worker: None) -> None:
-    receipts = await apart.pack.enqueue_many(["abc", "bad", "off"])
+    receipts = await process_app.pack.enqueue_many(["abc", "bad", "off"])
     assert await receipts[0].handle.result("60s") == "ABC"
     with pytest.raises(JobFailed, match="Discard: off"):
         await receipts[2].handle.result("60s")
@@ -216,7 +218,7 @@ async def test_a_batch_runs_in_one_process_and_each_job_has_its_own_ending(worke
     lines = [view.log[0].split(" in ") for view in views if view]
     assert [word for word, _ in lines] == ["abc", "bad", "off"]
     assert len({pid for _, pid in lines}) == 1
-    more = await apart.pack.enqueue_many(["odd", "def"])  # with "bad", which comes again
+    more = await process_app.pack.enqueue_many(["odd", "def"])  # with "bad", which comes again
     assert await more[1].handle.result("60s") == "DEF"
     odd = await more[0].handle.view()
     assert odd is not None
@@ -225,7 +227,7 @@ async def test_a_batch_runs_in_one_process_and_each_job_has_its_own_ending(worke
 
 
 async def test_a_process_that_dies_fails_every_job_of_its_batch(worker: None) -> None:
-    receipts = await apart.pack.enqueue_many(["abc", "def", "die"])
+    receipts = await process_app.pack.enqueue_many(["abc", "def", "die"])
     for receipt in receipts:
         with pytest.raises(JobFailed, match="its process ended with code 3"):
             await receipt.handle.result("60s")
@@ -234,7 +236,7 @@ async def test_a_process_that_dies_fails_every_job_of_its_batch(worker: None) ->
 async def test_the_process_of_a_batch_is_killed_when_all_its_jobs_are_cancelled(
     worker: None, gate: Gate
 ) -> None:
-    receipts = await apart.pack.enqueue_many([gate.path, "abc", "def"])
+    receipts = await process_app.pack.enqueue_many([gate.path, "abc", "def"])
     await gate.arrival()
     for receipt in receipts:
         assert await receipt.handle.cancel() == "asked"

@@ -15,8 +15,8 @@ from faena.errors import FaenaError
 from faena.outcomes import Buried, Limited, Outcome, Snoozed
 from faena.testing import attempt
 from faena.worker.execute import remote_errors as remote
-from tests._support import strange
-from tests._support.strange import KINDS, ProviderDown, Sealed, WithLock
+from tests._support import unpicklable
+from tests._support.unpicklable import KINDS, ProviderDown, Sealed, WithLock
 
 
 def same(outcome: Outcome) -> Any:
@@ -34,7 +34,7 @@ def same(outcome: Outcome) -> Any:
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_failure_in_a_process_ends_the_attempt_as_one_beside_the_worker(kind: str) -> None:
     beside, apart = await asyncio.gather(
-        attempt(strange.beside, kind), attempt(strange.apart, kind)
+        attempt(unpicklable.beside, kind), attempt(unpicklable.apart, kind)
     )
     assert same(apart.outcome) == same(beside.outcome)
     assert isinstance(apart.raised, type(beside.raised)) or kind == "in a function"
@@ -61,8 +61,8 @@ def policy(task: Task[Any, Any], monkeypatch: pytest.MonkeyPatch, retry: Retry) 
 async def test_a_class_is_given_up_on_whatever_process_raised_it(
     kind: str, given_up_on: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    policy(strange.apart, monkeypatch, Retry.fixed("1h", give_up_on=(given_up_on,)))
-    assert isinstance((await attempt(strange.apart, kind)).outcome, Buried)
+    policy(unpicklable.apart, monkeypatch, Retry.fixed("1h", give_up_on=(given_up_on,)))
+    assert isinstance((await attempt(unpicklable.apart, kind)).outcome, Buried)
 
 
 async def test_a_policy_sees_the_attributes_that_are_plain(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,24 +72,28 @@ async def test_a_policy_sees_the_attributes_that_are_plain(monkeypatch: pytest.M
         seen.append(error)
         return getattr(error, "wait", "1h")
 
-    policy(strange.apart, monkeypatch, Retry.custom(wait, jitter=0))
-    outcome = (await attempt(strange.apart, "a lock")).outcome
+    policy(unpicklable.apart, monkeypatch, Retry.custom(wait, jitter=0))
+    outcome = (await attempt(unpicklable.apart, "a lock")).outcome
     assert getattr(outcome, "delay_us", None) == 7_000_000
     assert (seen[0].provider, hasattr(seen[0], "lock")) == ("afip", False)
     assert "in misbehave" in str(seen[0].__cause__)
 
 
 async def test_endings_that_a_batch_returns_come_out_of_a_process_as_they_are() -> None:
-    (nap,) = [await attempt(strange.together, "nap")]
+    (nap,) = [await attempt(unpicklable.together, "nap")]
     assert nap.outcome == Snoozed(3 * 3_600_000_000, "")
-    gone = (await attempt(strange.together, "nowhere")).outcome
+    gone = (await attempt(unpicklable.together, "nowhere")).outcome
     assert isinstance(gone, Buried)
     assert (gone.error.name, gone.error.message) == ("Nowhere", "ana is not in the book")
 
 
 def test_an_attribute_that_is_large_or_of_a_class_of_the_user_s_stays_in_the_child() -> None:
     error = FaenaError("as asked", op="test")
-    for name, value in {"big": "x" * 100_000, "own": strange, "deep": [[[[[[[[1]]]]]]]]}.items():
+    for name, value in {
+        "big": "x" * 100_000,
+        "own": unpicklable,
+        "deep": [[[[[[[[1]]]]]]]],
+    }.items():
         setattr(error, name, value)
     failure = remote.describe(error)
     assert dict(failure.attributes) == {"op": "test"}
@@ -112,7 +116,7 @@ def test_a_class_that_lets_nobody_make_one_is_still_told_by_isinstance(
 async def test_a_result_that_cannot_leave_the_process_is_dropped_and_the_job_completed(
     kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    ran = await attempt(strange.odd, kind)
+    ran = await attempt(unpicklable.odd, kind)
     assert (ran.ending, ran.result) == ("completed", None)
     assert "its result was dropped: result must be" in ran.log[0]
     assert "results of task odd are dropped" in caplog.text

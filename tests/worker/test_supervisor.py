@@ -18,37 +18,37 @@ from tests._support.eventually import eventually
 from tests._support.ledger import Ledger
 from tests._support.valkey import Server, free_port
 
-TARGET = "tests._support.yard:app"
+TARGET = "tests._support.cli_app:app"
 
 
 @pytest.fixture
 def environ(server: Server, tmp_path: Path) -> dict[str, str]:
-    return {"FAENA_URL": server.url, "YARD_LEDGER": str(tmp_path / "ledger")}
+    return {"FAENA_URL": server.url, "CLI_LEDGER": str(tmp_path / "ledger")}
 
 
 @pytest.fixture
 def ledger(environ: dict[str, str]) -> Iterator[Ledger]:
-    ledger = Ledger(environ["YARD_LEDGER"])
+    ledger = Ledger(environ["CLI_LEDGER"])
     yield ledger
     ledger.close()
 
 
 @pytest.fixture
-async def yard(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Any]:
+async def program(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Any]:
     for name, text in environ.items():
         monkeypatch.setenv(name, text)
-    yard = importlib.import_module("tests._support.yard")
-    with yard.app.override(url=environ["FAENA_URL"]):
-        yield yard
-        await yard.app.close()
+    program = importlib.import_module("tests._support.cli_app")
+    with program.app.override(url=environ["FAENA_URL"]):
+        yield program
+        await program.app.close()
 
 
 async def test_a_worker_killed_with_minus_nine_is_replaced_and_its_job_recovered(
-    yard: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
+    program: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
 ) -> None:
     with Service("worker", TARGET, "--instances", "2", log=tmp_path / "log", **environ) as service:
         await serves(service, 2)
-        receipt = await yard.take.enqueue(1.5)
+        receipt = await program.take.enqueue(1.5)
         await eventually(lambda: ledger.entries("start"))
         (victim,) = {entry.pid for entry in ledger.entries("start")}
         os.kill(victim, signal.SIGKILL)
@@ -61,14 +61,14 @@ async def test_a_worker_killed_with_minus_nine_is_replaced_and_its_job_recovered
 
 
 async def test_a_stop_lets_running_jobs_end_and_hands_back_the_rest_unspent(
-    yard: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
+    program: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
 ) -> None:
     with Service(
         "worker", TARGET, "--grace", "8s", "--json", log=tmp_path / "log", **environ
     ) as service:
         await serves(service, 1)
-        short = [await yard.take.enqueue(0.2) for _ in range(2)]
-        long = [await yard.take.enqueue(60.0) for _ in range(4)]
+        short = [await program.take.enqueue(0.2) for _ in range(2)]
+        long = [await program.take.enqueue(60.0) for _ in range(4)]
         await eventually(lambda: len(ledger.entries("start")) == 4)
         service.send(signal.SIGTERM)
         code, out = await service.ended()
@@ -81,11 +81,11 @@ async def test_a_stop_lets_running_jobs_end_and_hands_back_the_rest_unspent(
 
 
 async def test_a_second_signal_hands_running_jobs_back_at_once(
-    yard: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
+    program: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
 ) -> None:
     with Service("worker", TARGET, log=tmp_path / "log", **environ) as service:
         await serves(service, 1)
-        receipt = await yard.take.enqueue(60.0)
+        receipt = await program.take.enqueue(60.0)
         await eventually(lambda: ledger.entries("start"))
         service.send(signal.SIGINT)
         await eventually(lambda: "stopping: " in service.log())
@@ -96,12 +96,12 @@ async def test_a_second_signal_hands_running_jobs_back_at_once(
 
 
 async def test_a_worker_signalled_beside_its_supervisor_is_not_hurried(
-    yard: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
+    program: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
 ) -> None:
     """An init system sends SIGTERM to every process of a service."""
     with Service("worker", TARGET, log=tmp_path / "log", **environ) as service:
         await serves(service, 1)
-        receipt = await yard.take.enqueue(0.8)
+        receipt = await program.take.enqueue(0.8)
         await eventually(lambda: ledger.entries("start"))
         os.kill(service.children()[0], signal.SIGTERM)
         service.send(signal.SIGTERM)
@@ -111,11 +111,11 @@ async def test_a_worker_signalled_beside_its_supervisor_is_not_hurried(
 
 
 async def test_a_worker_alone_hurries_at_the_second_signal(
-    yard: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
+    program: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
 ) -> None:
     with Service("worker", TARGET, "--no-supervise", log=tmp_path / "log", **environ) as service:
         await serves(service, 1)
-        receipt = await yard.take.enqueue(60.0)
+        receipt = await program.take.enqueue(60.0)
         await eventually(lambda: ledger.entries("start"))
         service.send(signal.SIGTERM)
         service.send(signal.SIGINT)
@@ -125,45 +125,45 @@ async def test_a_worker_alone_hurries_at_the_second_signal(
 
 
 async def test_workers_finish_when_their_supervisor_is_killed_with_minus_nine(
-    yard: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
+    program: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
 ) -> None:
     with Service("worker", TARGET, log=tmp_path / "log", **environ) as service:
         await serves(service, 1)
         (child,) = service.children()
-        running = await yard.take.enqueue(0.8)
+        running = await program.take.enqueue(0.8)
         await eventually(lambda: ledger.entries("start"))
         service.kill()
         assert await running.handle.result(timeout="60s") == child
         await eventually(lambda: not is_alive(child))
-        later = await yard.take.enqueue(0.0)
+        later = await program.take.enqueue(0.0)
     assert "the supervisor is gone" in service.log()
     assert await later.handle.state() is State.READY
 
 
 async def test_a_worker_over_its_memory_limit_finishes_and_is_replaced(
-    yard: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
+    program: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
 ) -> None:
     with Service("worker", TARGET, "--memory", "300Mi", log=tmp_path / "log", **environ) as service:
         await serves(service, 1)
         (first,) = service.children()
-        running = await yard.take.enqueue(1.5)
-        await (await yard.keep.enqueue(300)).handle.result(timeout="60s")
+        running = await program.take.enqueue(1.5)
+        await (await program.keep.enqueue(300)).handle.result(timeout="60s")
         await serves(service, 2)
         assert await running.handle.result(timeout="60s") == first
         (second,) = service.children()
-        assert await (await yard.take.enqueue(0.0)).handle.result(timeout="60s") == second
+        assert await (await program.take.enqueue(0.0)).handle.result(timeout="60s") == second
     assert second != first
     assert "ended with code 75 (its memory was over the limit)" in service.log()
     assert len(ledger.entries("start")) == 3
 
 
 async def test_a_hangup_relieves_the_workers_one_by_one_without_losing_a_job(
-    yard: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
+    program: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
 ) -> None:
     with Service("worker", TARGET, "--pool", "pair", log=tmp_path / "log", **environ) as service:
         await serves(service, 2)
         old = service.children()
-        receipts = [await yard.take.enqueue(0.05) for _ in range(60)]
+        receipts = [await program.take.enqueue(0.05) for _ in range(60)]
         service.send(signal.SIGHUP)
         least = 2
         while "every worker has been relieved" not in service.log():
@@ -182,9 +182,9 @@ async def test_a_worker_replaced_while_the_broker_is_away_waits_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Server(unix=True) as server:
-        environ = {"FAENA_URL": server.url, "YARD_LEDGER": str(tmp_path / "ledger")}
-        monkeypatch.setenv("YARD_LEDGER", environ["YARD_LEDGER"])
-        yard = importlib.import_module("tests._support.yard")
+        environ = {"FAENA_URL": server.url, "CLI_LEDGER": str(tmp_path / "ledger")}
+        monkeypatch.setenv("CLI_LEDGER", environ["CLI_LEDGER"])
+        program = importlib.import_module("tests._support.cli_app")
         with Service("worker", TARGET, log=tmp_path / "log", **environ) as service:
             await serves(service, 1)
             server.kill()
@@ -192,10 +192,10 @@ async def test_a_worker_replaced_while_the_broker_is_away_waits_for_it(
             await eventually(lambda: service.log().count("could not reach the broker") >= 2)
             server.start()
             await eventually(lambda: service.serving() == 2)
-            with yard.app.override(url=server.url):
-                receipt = await yard.take.enqueue(0.0)
+            with program.app.override(url=server.url):
+                receipt = await program.take.enqueue(0.0)
                 assert await receipt.handle.result(timeout="60s") in service.children()
-                await yard.app.close()
+                await program.app.close()
     assert service.log().count("was killed by SIGKILL") == 1
 
 
@@ -204,7 +204,7 @@ async def test_a_stop_before_any_worker_serves_promises_running_jobs_nothing(
 ) -> None:
     environ = {
         "FAENA_URL": f"valkey://127.0.0.1:{free_port()}",
-        "YARD_LEDGER": str(tmp_path / "ledger"),
+        "CLI_LEDGER": str(tmp_path / "ledger"),
     }
     with Service("worker", TARGET, log=tmp_path / "log", **environ) as service:
         await eventually(lambda: "could not reach the broker" in service.log())
@@ -215,7 +215,7 @@ async def test_a_stop_before_any_worker_serves_promises_running_jobs_nothing(
 
 
 async def test_a_worker_frozen_for_good_is_killed_and_replaced(
-    yard: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
+    program: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
 ) -> None:
     from faena.cli.worker import command
     from faena.worker.supervise.supervisor import Supervisor, SupervisorOptions
@@ -224,7 +224,7 @@ async def test_a_worker_frozen_for_good_is_killed_and_replaced(
     options = SupervisorOptions(silent_s=30.0, slot=WorkerSlotOptions(grace_s=1))
     supervisor = Supervisor(command(TARGET), options)
     running = asyncio.create_task(supervisor.run())
-    receipt = await yard.freeze.enqueue(0.0)
+    receipt = await program.freeze.enqueue(0.0)
     await receipt.handle.result(timeout="60s")
     supervisor.stop()
     await running

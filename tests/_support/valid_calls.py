@@ -1,4 +1,4 @@
-"""A valid call of every script, for a queue that was furnished with everything (`furnish_all`)."""
+"""A valid call of every script, for a queue that was populated with everything (`populate_all`)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 import msgspec
 
 from faena.engine.calls.flows import FlowCalls
-from tests._support.furnish import (
-    furnish,
-    furnish_arrivals,
-    furnish_flows,
-    furnish_lanes,
-    furnish_schedules,
-    furnish_shards,
+from tests._support.desk_rig import new_redrive
+from tests._support.populate import (
+    populate,
+    populate_arrivals,
+    populate_flows,
+    populate_lanes,
+    populate_schedules,
+    populate_shards,
     run_one,
 )
-from tests._support.morgue import new_redrive
 from tests._support.rig import SECOND, T0, Rig
 
 Args = Sequence[str | int | bytes]
@@ -74,7 +74,7 @@ def settled(*items: Any) -> list[Any]:
 
 
 LEASE = "call0001"
-"""What `furnish_all` gives every running job instead of its lease."""
+"""What `populate_all` gives every running job instead of its lease."""
 
 SHAPES: dict[str, list[Args]] = {
     "thaw": [[NOW, "in", 1, "@e", "@f"], [NOW, "out", 1, "@e"], [NOW, "early", 1, "@e"]],
@@ -204,15 +204,15 @@ SHAPES: dict[str, list[Args]] = {
 }
 
 
-async def furnish_all(rig: Rig) -> None:
+async def populate_all(rig: Rig) -> None:
     """Something of everything; every lease is LEASE, and the schedule's version is `v`."""
-    await furnish(rig)
+    await populate(rig)
     await run_one(rig)
-    await furnish_flows(rig)
+    await populate_flows(rig)
     await run_one(rig)
-    await furnish_lanes(rig)
-    await furnish_schedules(rig)
-    await furnish_shards(rig)
+    await populate_lanes(rig)
+    await populate_schedules(rig)
+    await populate_shards(rig)
     await rig.add("stays", lane="@e")
     await FlowCalls(rig.engine).flow("q", "written", "put", 1, "v:1", NODE, "s:1", "waiting 0 0")
     await rig.engine.release(rig.queue, "pause")
@@ -221,4 +221,4 @@ async def furnish_all(rig: Rig) -> None:
         record = await command("HGET", "q", "leases", job)
         await command("HSET", "q", "leases", job, LEASE.encode() + record[record.index(b" ") :])
     await command("HSET", "q", "schedules", "nightly", "v\n{}")
-    await furnish_arrivals(rig)
+    await populate_arrivals(rig)

@@ -19,8 +19,8 @@ from typing import Any
 from faena import Faena, Job, Queue, Retry
 from tests._support.ledger import Ledger
 
-app = Faena("venom")
-ledger = Ledger(os.environ["VENOM_LEDGER"])
+app = Faena("program")
+ledger = Ledger(os.environ["POISON_LEDGER"])
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 THRICE = Retry.fixed("20ms", attempts=3, floor="0s", jitter=0)

@@ -13,17 +13,17 @@ from faena.engine.loader import Script
 _numbers = itertools.count(1)
 
 
-def plant(patch: pytest.MonkeyPatch, name: str, fault: str) -> None:
+def make_fail(patch: pytest.MonkeyPatch, name: str, fault: str) -> None:
     """Have a script run some Lua before its body, in this program."""
-    planted = _planted(loader.load(name), fault)
-    patch.setattr(engine, "load", lambda one: planted if one == name else loader.load(one))
+    failing = _with_fault(loader.load(name), fault)
+    patch.setattr(engine, "load", lambda one: failing if one == name else loader.load(one))
 
 
-def _planted(script: Script, fault: str) -> Script:
+def _with_fault(script: Script, fault: str) -> Script:
     at = script.library.index(f"('{script.name}', {{")
     begin = script.library.rindex("local function run()\n", 0, at) + len("local function run()\n")
     library = f"{script.library[:begin]}{fault}\n{script.library[begin:]}"
-    former, latter = script.function.removesuffix(f"_{script.name}"), f"planted_{next(_numbers)}"
+    former, latter = script.function.removesuffix(f"_{script.name}"), f"failing_{next(_numbers)}"
     return replace(
         script,
         function=script.function.replace(former, latter),

@@ -25,7 +25,7 @@ _HEADER = re.compile(r"^-- states   (.+\n(?:--          .+\n)*)", re.MULTILINE)
 _LINE = re.compile(r"(\w+) +([\w |]+?) -> ([\w |]+?) : (.+)")
 
 
-class Arrow(NamedTuple):
+class Transition(NamedTuple):
     """One way that a script may take a job; `none` is no job at all."""
 
     script: str
@@ -36,13 +36,17 @@ class Arrow(NamedTuple):
 
 
 @cache
-def every_arrow() -> tuple[Arrow, ...]:
+def every_transition() -> tuple[Transition, ...]:
     """Those of all scripts, in the order of their files."""
     paths = sorted(path for path in SCRIPTS.rglob("*.lua") if "lib" not in path.parts)
-    return tuple(arrow for path in paths for arrow in arrows_in(path.stem, path.read_text("utf-8")))
+    return tuple(
+        transition
+        for path in paths
+        for transition in transitions_in(path.stem, path.read_text("utf-8"))
+    )
 
 
-def arrows_in(script: str, text: str) -> Iterator[Arrow]:
+def transitions_in(script: str, text: str) -> Iterator[Transition]:
     """What a header says; raises ValueError where it says nothing that can be read."""
     header = _HEADER.search(text)
     if header is None:
@@ -54,7 +58,9 @@ def arrows_in(script: str, text: str) -> Iterator[Arrow]:
             raise ValueError(f"{script}.lua: `{line}` must be `verb  from -> to : when`")
         verb, sources, targets, when = found.groups()
         for source in _states(script, sources):
-            yield from (Arrow(script, verb, source, to, when) for to in _states(script, targets))
+            yield from (
+                Transition(script, verb, source, to, when) for to in _states(script, targets)
+            )
 
 
 def _states(script: str, text: str) -> list[str]:
@@ -66,7 +72,7 @@ def _states(script: str, text: str) -> list[str]:
 
 @cache
 def ways_of(script: str) -> frozenset[tuple[str, str]]:
-    """From which state to which a call may take a job: by one arrow, or several in their order.
+    """From which state to which a call may take a job: by one, or several in their order.
 
     A script that says `--@arrivals` takes in first what producers have left.
     """
@@ -74,7 +80,7 @@ def ways_of(script: str) -> frozenset[tuple[str, str]]:
     is_door = re.search(r"^--@arrivals", path.read_text("utf-8"), re.MULTILINE)
     scripts = ["arrive", script] if is_door and script != "arrive" else [script]
     ways: set[tuple[str, str]] = set()
-    for one in (one for name in scripts for one in every_arrow() if one.script == name):
+    for one in (one for name in scripts for one in every_transition() if one.script == name):
         ways |= {(way[0], one.target) for way in ways if way[1] == one.source}
         ways.add((one.source, one.target))
     return frozenset(ways)
@@ -91,7 +97,7 @@ def page() -> str:
 
 def _diagram() -> str:
     """Without what an operator or a move does to any job, which would hide the rest."""
-    shown = {one[1:4]: one for one in every_arrow() if one.verb not in {"move_in", "move_out"}}
+    shown = {one[1:4]: one for one in every_transition() if one.verb not in {"move_in", "move_out"}}
     arrows = [
         f"    {_mermaid(source)} --> {_mermaid(target)} : {verb}" for verb, source, target in shown
     ]
@@ -104,7 +110,7 @@ def _mermaid(state: str) -> str:
 
 def _table() -> str:
     rows: dict[tuple[str, str, str], tuple[list[str], list[str]]] = {}
-    for one in every_arrow():
+    for one in every_transition():
         sources, targets = rows.setdefault((one.verb, one.when, one.script), ([], []))
         sources += [one.source] if one.source not in sources else []
         targets += [one.target] if one.target not in targets else []

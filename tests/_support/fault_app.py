@@ -60,7 +60,7 @@ class Work(msgspec.Struct, omit_defaults=True):
     """What it says it used, if it says so."""
 
 
-def open_shop(plan: Plan, ledger: Ledger, *, name: str = "shop") -> Faena:
+def open_app(plan: Plan, ledger: Ledger, *, name: str = "shop") -> Faena:
     """The app of a plan: `work` is a coroutine, `grind` a thread, `pack` for batches of five."""
     app = Faena(name, plan.url, namespace="shop", patience="60s")
     for queue, options in plan.queues.items():

@@ -1,4 +1,4 @@
-"""A furnished queue that is put back as it was before every example, and read as a whole."""
+"""A populated queue that is put back as it was before every example, and read as a whole."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from faena.engine import Address, Wire
 from faena.engine.keys import Keys
 from faena.engine.loader import load
 from tests._support.rig import Rig
-from tests._support.shapes import Args, furnish_all
+from tests._support.valid_calls import Args, populate_all
 from tests._support.valkey import Server
 
 _READ = """
@@ -44,14 +44,14 @@ for i = 1, #ARGV, 3 do redis.call('RESTORE', ARGV[i], ARGV[i + 1], ARGV[i + 2], 
 """
 
 
-class Stage:
+class RestoredQueue:
     """One queue, `q`, with something of everything."""
 
     def __init__(self, server: Server) -> None:
         self.client = redis.Redis.from_url(server.url)
-        asyncio.run(self._furnish(server))
+        asyncio.run(self._populate(server))
         self.client.function_load(load("look").library, replace=True)
-        self.key = Keys("stage", "q")
+        self.key = Keys("restored", "q")
         self._image: list[Any] = []
         for name in self.client.scan_iter(count=1000):
             if int(self.client.pttl(name)) > 0:  # pyright: ignore[reportArgumentType] - not awaited
@@ -61,15 +61,15 @@ class Stage:
         self.contents = self.read()
 
     @staticmethod
-    async def _furnish(server: Server) -> None:
+    async def _populate(server: Server) -> None:
         wire = Wire(Address.parse(server.url))
-        await furnish_all(Rig(wire, "stage"))
+        await populate_all(Rig(wire, "restored"))
         await wire.close()
         for _ in range(3):  # its transports end in the next turns of the loop
             await asyncio.sleep(0)
 
     def reset(self) -> None:
-        """As it was furnished."""
+        """As it was populated."""
         self.client.eval(_RESTORE, 0, *self._image)
 
     def read(self) -> list[Any]:

@@ -11,7 +11,7 @@ from tests._support.valkey import Server
 SERVICE = "orders"
 
 
-class Fleet:
+class ServerGroup:
     """Starts servers and ends them together."""
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Fleet:
         self._stack.close()
 
 
-class Watched(Fleet):
+class SentinelGroup(ServerGroup):
     """A primary and a replica, with three sentinels that need two to agree."""
 
     def __enter__(self) -> Self:
@@ -68,7 +68,7 @@ class Watched(Fleet):
         return int(state["num-slaves"]) == 1 and int(state["num-other-sentinels"]) == 2
 
 
-class Clustered(Fleet):
+class ClusterGroup(ServerGroup):
     """Three primaries with a third of the slots each."""
 
     def __enter__(self) -> Self:

@@ -11,14 +11,14 @@ from faena.engine.calls.scheduling import Change, Firing, fire, write
 from faena.engine.calls.transfer import TransferCalls
 from faena.limits import Limit
 from faena.outcomes import Buried, Completed, DeathNote, Limited, Retried
-from tests._support.morgue import new_redrive
+from tests._support.desk_rig import new_redrive
 from tests._support.rig import BOOM, SECOND, Rig
 
 NO_JOBS = b"\x90"
 """A batch without any, packed."""
 
 
-async def furnish(rig: Rig) -> None:
+async def populate(rig: Rig) -> None:
     """Jobs `done`, `dead`, `cancelled`, `throttled`, `leader` with its `follower`; held."""
     await rig.declare(limits=[Limit("100/min"), Limit("100/min", cost="tokens")])
     await rig.run("done", Completed(b"1"))
@@ -46,7 +46,7 @@ async def run_one(rig: Rig) -> str:
     return lease
 
 
-async def furnish_lanes(rig: Rig) -> None:
+async def populate_lanes(rig: Rig) -> None:
     """Lanes: `@a`'s head runs and its limit is spent, `@b` was served and is empty, `@c` waits,
     `@d` was refused by a provider, and a job of `@k` waits for its key's limit."""
     await rig.engine.release(rig.queue, "pause")
@@ -67,7 +67,7 @@ async def furnish_lanes(rig: Rig) -> None:
     await rig.engine.hold(rig.queue, "pause", None, "ops")
 
 
-async def furnish_shards(rig: Rig) -> None:
+async def populate_shards(rig: Rig) -> None:
     """`@g` has left its shard, and a change goes on: of `@e` `slow` runs and `sent` is sent."""
     moving = TransferCalls(rig.engine)
     await rig.engine.release(rig.queue, "pause")
@@ -87,7 +87,7 @@ async def furnish_shards(rig: Rig) -> None:
     await rig.engine.hold(rig.queue, "pause", None, "ops")
 
 
-async def furnish_flows(rig: Rig) -> None:
+async def populate_flows(rig: Rig) -> None:
     """A flow that is done and one that is not, a group, and letters."""
     mail = FlowCalls(rig.engine)
     await rig.engine.release(rig.queue, "pause")
@@ -107,7 +107,7 @@ async def furnish_flows(rig: Rig) -> None:
     await rig.engine.hold(rig.queue, "pause", None, "ops")
 
 
-async def furnish_schedules(rig: Rig) -> None:
+async def populate_schedules(rig: Rig) -> None:
     """A schedule, and one of another shard that has been fired here."""
     due = rig.clock.now + SECOND
     assert await write(rig.engine, rig.queue, "nightly", Change.of("", b"{}", due))
@@ -115,7 +115,7 @@ async def furnish_schedules(rig: Rig) -> None:
     await fire(rig.engine, rig.queue, wanted, None, epoch=9)
 
 
-async def furnish_arrivals(rig: Rig) -> None:
+async def populate_arrivals(rig: Rig) -> None:
     """Jobs that were left at the door: ordinary ones, one of a lane, one of a chain."""
     for number, line in enumerate(["010", "010 lane=@a", "005 lane=@n chain=k/1/n/x", "010"]):
         fields = f"left{number}", f"{line}\n{{}}", "somebody", f"0123456789ab{number + 1:x}"

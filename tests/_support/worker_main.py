@@ -14,13 +14,13 @@ from faena.engine import Engine
 from faena.engine.scripts import Exchanged
 from faena.worker.supervise.signals import handling, stopping
 from faena.worker.worker import WorkerOptions
+from tests._support.fault_app import Plan, open_app
 from tests._support.ledger import Ledger
-from tests._support.shop import Plan, open_shop
 
 
 async def serve(plan: Plan) -> None:
     ledger = Ledger(plan.ledger)
-    async with open_shop(plan, ledger) as app:
+    async with open_app(plan, ledger) as app:
         worker = await app.worker(
             options=WorkerOptions(concurrency=plan.concurrency, grace_s=plan.grace_s)
         )

@@ -19,11 +19,11 @@ from faena.inspection.audit import audit
 from faena.job import Job
 from faena.worker.supervise.signals import handling, stopping
 from faena.worker.worker import WorkerOptions
-from tests._support.crew import Crew, Hand
 from tests._support.eventually import PATIENCE_S, eventually
-from tests._support.hand import record_claims
+from tests._support.fault_app import Plan, Work, task_of
 from tests._support.ledger import Ledger
-from tests._support.shop import Plan, Work, task_of
+from tests._support.worker_main import record_claims
+from tests._support.worker_processes import WorkerProcess, WorkerProcesses
 
 QUEUE = "q"
 
@@ -47,7 +47,7 @@ class LaneWork(Work, omit_defaults=True):
     limited_ms: int = 0
 
 
-class LaneCrew(Crew):
+class LaneProcesses(WorkerProcesses):
     """The workers of one test of lanes."""
 
     @staticmethod
@@ -62,16 +62,18 @@ class LaneCrew(Crew):
 
     def replace_busiest(self) -> None:
         self.kill(self.busiest())
-        self.hire()
+        self.start()
 
-    def busiest(self) -> Hand:
+    def busiest(self) -> WorkerProcess:
         """The worker with the most handlers under way."""
-        open_by_pid = dict.fromkeys((hand.pid for hand in self.hands if hand.is_alive), 0)
+        open_by_pid = dict.fromkeys(
+            (process.pid for process in self.started if process.is_alive), 0
+        )
         for one in self.ledger.entries("start", "finish", "fail", "stop"):
             if one.pid in open_by_pid:
                 open_by_pid[one.pid] += 1 if one.kind == "start" else -1
         busiest = max(open_by_pid, key=lambda pid: open_by_pid[pid])
-        return next(hand for hand in self.hands if hand.pid == busiest)
+        return next(process for process in self.started if process.pid == busiest)
 
 
 def open_lanes(plan: LanePlan, ledger: Ledger) -> Faena:
@@ -107,12 +109,12 @@ def open_lanes(plan: LanePlan, ledger: Ledger) -> Faena:
 
 
 @asynccontextmanager
-async def at_work(plan: LanePlan, hands: int) -> AsyncGenerator[tuple[LaneCrew, Faena]]:
-    with LaneCrew(plan) as crew:
-        async with open_lanes(plan, crew.ledger) as app:
-            crew.hire(hands)
-            await eventually(crew.are_up)
-            yield crew, app
+async def at_work(plan: LanePlan, started: int) -> AsyncGenerator[tuple[LaneProcesses, Faena]]:
+    with LaneProcesses(plan) as processes:
+        async with open_lanes(plan, processes.ledger) as app:
+            processes.start(started)
+            await eventually(processes.are_up)
+            yield processes, app
 
 
 def job_id(tenant: str, key: str, number: int) -> str:

@@ -15,7 +15,7 @@ Answer = Callable[[list[Any], list[Job]], Any]
 QUICK = Retry.fixed("10ms", attempts=2, floor="0s", jitter=0)
 
 
-class Bulk:
+class BatchQueue:
     """`task` takes any payload; what it answers is the test's choice, by default the payloads."""
 
     def __init__(self, queue: Queue, answer: Answer | None = None, **options: Any) -> None:

@@ -24,7 +24,7 @@ def new_redrive(**facts: Any) -> dict[str, Any]:
     return {"filter": {}, "canary": 0, "by": "ana", "reason": "mended"} | facts
 
 
-class Morgue:
+class DeskRig:
     """The desk of a rig's queue."""
 
     def __init__(self, rig: Rig) -> None:

@@ -1,6 +1,6 @@
 """An app for workers that are started by the command line: what its jobs do, the payload says.
 
-The broker is in FAENA_URL, the ledger of what really ran in YARD_LEDGER.
+The broker is in FAENA_URL, the ledger of what really ran in CLI_LEDGER.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import signal
 from faena import Faena, Job, Retain, Retry
 from tests._support.ledger import Ledger
 
-app = Faena("yard")
-ledger = Ledger(os.environ["YARD_LEDGER"])
+app = Faena("program")
+ledger = Ledger(os.environ["CLI_LEDGER"])
 
 work = app.queue(
     "work",

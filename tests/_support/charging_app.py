@@ -21,7 +21,7 @@ POINTS = ("claimed", "begun", "charged", "set", "kept")
 """Where a worker can die: before the record, in it before and after the effect, and behind it."""
 
 
-class TillPlan(msgspec.Struct, frozen=True):
+class ChargingPlan(msgspec.Struct, frozen=True):
     url: str
     ledger: str
     dies_at: str = ""
@@ -31,10 +31,10 @@ class TillPlan(msgspec.Struct, frozen=True):
     deliveries: int = 3
 
 
-def open_till(plan: TillPlan, ledger: Ledger) -> tuple[Faena, Task[str, str]]:
-    app = Faena("till", plan.url, patience="60s")
-    till = app.queue(
-        "till", lease="2s", max_deliveries=plan.deliveries, retry=Retry.never(), concurrency=1
+def open_charging_app(plan: ChargingPlan, ledger: Ledger) -> tuple[Faena, Task[str, str]]:
+    app = Faena("charging", plan.url, patience="60s")
+    charging = app.queue(
+        "charging", lease="2s", max_deliveries=plan.deliveries, retry=Retry.never(), concurrency=1
     )
 
     def passes(point: str, job: Job) -> None:
@@ -43,12 +43,12 @@ def open_till(plan: TillPlan, ledger: Ledger) -> tuple[Faena, Task[str, str]]:
             ledger.write("dying", job.id)
             os.kill(os.getpid(), signal.SIGKILL)
 
-    @till.task
+    @charging.task
     async def charge(order: str, job: Job) -> str:
         ledger.write("start", job.id, job.attempt, job.losses)
         passes("claimed", job)
         key = IdempotencyKey("org-1", "order", order, "charge")
-        async with till.idempotency.once(key, job) as record:
+        async with charging.idempotency.once(key, job) as record:
             if record.is_done:
                 return f"{record.result} before"
             passes("begun", job)
@@ -64,9 +64,9 @@ def open_till(plan: TillPlan, ledger: Ledger) -> tuple[Faena, Task[str, str]]:
     return app, charge
 
 
-async def serve(plan: TillPlan) -> None:
+async def serve(plan: ChargingPlan) -> None:
     ledger = Ledger(plan.ledger)
-    app, _ = open_till(plan, ledger)
+    app, _ = open_charging_app(plan, ledger)
     async with app:
         worker = await app.worker()
         with handling(stopping(worker.stop, is_supervised=False)):
@@ -74,6 +74,6 @@ async def serve(plan: TillPlan) -> None:
             await worker.run()
 
 
-def main(plan: TillPlan) -> None:
+def main(plan: ChargingPlan) -> None:
     logging.basicConfig(level=logging.INFO, format="%(process)d %(asctime)s %(message)s")
     uvloop.run(serve(plan))

@@ -10,7 +10,7 @@ from typing import Any
 STATUSES = {"pending", "retried", "discarded", "resolved"}
 
 
-def shelves_of(record: Mapping[str, Any]) -> set[str]:
+def index_keys_of(record: Mapping[str, Any]) -> set[str]:
     """Where a record must be found."""
     words = {f"status:{record['s']}", f"task:{record['t']}", f"print:{record['f']}"}
     words |= {f"error:{error}" for error in (record["e"], record["c"]) if error}
@@ -25,15 +25,15 @@ def wrong(keys: Mapping[str, Any]) -> Iterator[str]:
         return
     expected: dict[str, dict[str, float]] = {}
     for job, record in desk.items():
-        for shelf in shelves_of(record):
-            expected.setdefault(f"desk:{shelf}", {})[job] = dead[job]
+        for name in index_keys_of(record):
+            expected.setdefault(f"desk:{name}", {})[job] = dead[job]
         if record["s"] not in STATUSES or (record["s"] == "pending") == ("r" in record):
             yield f"{job} has the record {record}"
         if (record["s"] == "retried") != ("to" in record):
             yield f"{job} is {record['s']}, made into {record.get('to')}"
     found = {name: dict(keys[name]) for name in keys if name.startswith("desk:")}
     if found != expected:
-        yield f"shelves must be {expected}, are {found}"
+        yield f"the sets of the desk must be {expected}, are {found}"
     yield from _groups(keys, desk)
     yield from _lines(keys, desk)
 

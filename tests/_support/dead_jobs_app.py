@@ -12,7 +12,7 @@ from faena.options import EnqueueOptions
 from faena.outcomes import Buried, DeathNote, ErrorRecord
 from faena.producing.sealing import seal_job
 
-app = Faena("graveyard")
+app = Faena("dead_jobs")
 mail = app.queue("mail", retry=Retry.never(), retain=Retain(dead_count=None), lease="5s")
 
 _AT_ONCE = 500

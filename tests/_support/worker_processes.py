@@ -1,11 +1,12 @@
 """Worker processes to be killed, frozen and replaced at will.
 
     plan = Plan(url=server.url, ledger=str(tmp_path / "ledger"), queues={"q": QueuePlan()})
-    with Crew(plan) as crew:
-        worker, other = crew.hire(2)
-        crew.kill(worker)
+    with WorkerProcesses(plan) as processes:
+        worker, other = processes.start(2)
+        processes.kill(worker)
 
-Every worker runs `hand.main`, which builds the plan's app (`shop`). None outlives the test process.
+Every worker runs `worker_main.main`, which builds the plan's app (`fault_app`). None outlives the
+test process.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from typing import Any, Self
 import msgspec
 
 from tests._support.eventually import PATIENCE_S
+from tests._support.fault_app import Plan
 from tests._support.forked import Forked
-from tests._support.hand import main
 from tests._support.ledger import Ledger
-from tests._support.shop import Plan
+from tests._support.worker_main import main
 
 
-class Hand(Forked):
+class WorkerProcess(Forked):
     """One worker process."""
 
     def __init__(self, serve: Callable[[Any], object], plan: msgspec.Struct, log: Path) -> None:
@@ -54,7 +55,7 @@ class Hand(Forked):
         return await asyncio.to_thread(self.wait, PATIENCE_S)
 
 
-class Crew:
+class WorkerProcesses:
     """The workers of one test."""
 
     serve: Callable[[Any], object] = staticmethod(main)
@@ -62,26 +63,26 @@ class Crew:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.ledger = Ledger(plan.ledger)
-        self.hands: list[Hand] = []
+        self.started: list[WorkerProcess] = []
         self._log = Path(plan.ledger).with_suffix(".log")
 
-    def hire(self, number: int = 1, plan: Plan | None = None) -> list[Hand]:
+    def start(self, number: int = 1, plan: Plan | None = None) -> list[WorkerProcess]:
         """Start more workers; they are up a moment later."""
-        hired = [Hand(self.serve, plan or self.plan, self._log) for _ in range(number)]
-        self.hands += hired
-        return hired
+        started = [WorkerProcess(self.serve, plan or self.plan, self._log) for _ in range(number)]
+        self.started += started
+        return started
 
-    def kill(self, hand: Hand) -> int:
+    def kill(self, process: WorkerProcess) -> int:
         """kill -9, noted in the ledger; returns the monotonic instant of the signal."""
         killed_ns = time.monotonic_ns()
-        hand.kill()
-        self.ledger.write("died", detail=hand.pid)
+        process.kill()
+        self.ledger.write("died", detail=process.pid)
         return killed_ns
 
     def are_up(self) -> bool:
         """Whether every worker that lives has begun to serve."""
         up = {entry.pid for entry in self.ledger.entries("up")}
-        return all(hand.pid in up for hand in self.hands if hand.is_alive)
+        return all(process.pid in up for process in self.started if process.is_alive)
 
     def log(self) -> str:
         """What the workers wrote to standard error."""
@@ -96,7 +97,7 @@ class Crew:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for hand in self.hands:
+        for process in self.started:
             with suppress(ProcessLookupError):
-                hand.kill()
+                process.kill()
         self.ledger.close()
