@@ -236,7 +236,7 @@ class Queue:
         check_whole("minutes", minutes, least=0, most=59)
         runtime = await self._app.runtime()
         router = await runtime.routers.of(self.name).names()
-        gone = await TransferCalls(runtime.engine).left(self.name)
+        gone = await TransferCalls(runtime.engine).retired(self.name)
         return await shares_of(runtime.engine, [*dict.fromkeys([*router, *gone])], minutes)
 
     # -- serving --------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ async def populate_schedules(rig: Rig) -> None:
 
 
 async def populate_arrivals(rig: Rig) -> None:
-    """Jobs that were left at the door: ordinary ones, one of a lane, one of a chain."""
+    """Jobs that were left in the stream: ordinary ones, one of a lane, one of a chain."""
     for number, line in enumerate(["010", "010 lane=@a", "005 lane=@n chain=k/1/n/x", "010"]):
         fields = f"left{number}", f"{line}\n{{}}", "somebody", f"0123456789ab{number + 1:x}"
         await rig.engine.command("XADD", rig.queue, "arrivals", "*", *fields)

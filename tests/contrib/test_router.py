@@ -1,4 +1,4 @@
-"""The HTTP door to an app's tasks, mounted in Starlette and in FastAPI, over real requests."""
+"""The HTTP interface to an app's tasks, mounted in Starlette and in FastAPI, over real requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lone jobs left at the door, in any order with calls of scripts, with answers that are lost and
+"""Lone jobs left in the stream, in any order with calls of scripts, with answers that are lost and
 packets that come twice or late: every job is taken in once, in the order in which they came.
 
 A producer has one call in flight, and repeats it by the script until it is answered. What is over
@@ -36,7 +36,7 @@ producers = st.sampled_from(["111111111111", "222222222222"])
 
 
 class Packet(NamedTuple):
-    """One call of a producer, as it goes to the door."""
+    """One call of a producer, as it goes to the stream."""
 
     producer: str
     turn: int
@@ -92,7 +92,7 @@ class ArrivalsMachine(RuleBasedStateMachine):
         return Packet(producer, turn, f"j{next(self.names):03d}", line)
 
     def append(self, packet: Packet) -> bool:
-        """Whether the door was open."""
+        """Whether the stream was there."""
         fields = packet.job, packet.spec, packet.caller, packet.call
         command = self.engine.command("XADD", QUEUE, "arrivals", "NOMKSTREAM", "*", *fields)
         return self.wait(command) is not None

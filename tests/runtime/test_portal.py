@@ -17,7 +17,7 @@ import pytest
 
 from faena import Faena, Priority
 from faena.errors import ConfigError, JobCancelled, PayloadError, ResultTimeout, StoreUnavailable
-from faena.runtime import portal as door
+from faena.runtime import portal as portals
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
 
@@ -426,7 +426,7 @@ def test_the_coroutine_of_an_interrupted_wait_is_cancelled(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(door._Call, "wait", interrupted)
+        patch.setattr(portals._Call, "wait", interrupted)
         with pytest.raises(KeyboardInterrupt):
             app.sync.run(work())
     assert ended.wait(60)
@@ -438,7 +438,7 @@ def test_a_forked_child_begins_no_call_of_its_parent(app: Faena) -> None:
     async def work(whose: str) -> None:
         ran.append(whose)
 
-    app.sync._calls.append(door._Call(lambda: work("parent")))
+    app.sync._calls.append(portals._Call(lambda: work("parent")))
     app.sync._forked()
     app.sync.run(work("child"))
     assert ran == ["child"]

@@ -159,7 +159,7 @@ async def test_what_code_says_goes_beside_an_older_edit(rig: Rig) -> None:
     assert (conf["soft"], conf["hard"], conf["max_running"]) == ("500", "200", "3")
 
 
-async def test_a_shard_that_was_given_up_is_not_edited(rig: Rig, transfer: Transfer) -> None:
+async def test_a_shard_that_was_retired_is_not_edited(rig: Rig, transfer: Transfer) -> None:
     await transfer.place(epoch=2)
     assert await transfer.moving.retire("q", 2)
     await rig.remember()

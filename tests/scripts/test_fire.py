@@ -187,7 +187,7 @@ async def test_a_shard_that_is_gone_is_not_declared_anew(rig: Rig) -> None:
     assert await rig.dump() == {}
 
 
-async def test_a_shard_that_is_given_up_remembers_for_a_day(rig: Rig) -> None:
+async def test_a_shard_that_is_retired_remembers_for_a_day(rig: Rig) -> None:
     await rig.declare(retain=KEEP_NONE)
     await shoot(rig, firing(T0), None)
     lease = await rig.claim()

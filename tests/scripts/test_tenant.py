@@ -44,7 +44,7 @@ async def test_whoever_knows_older_shards_is_refused_and_nothing_changes(
     assert pairs((await rig.engine.tenant("q", "@a", epoch=3))[0])["weight"] == b"2"
 
 
-async def test_a_shard_that_was_given_up_takes_no_decision(rig: Rig, transfer: Transfer) -> None:
+async def test_a_shard_that_was_retired_takes_no_decision(rig: Rig, transfer: Transfer) -> None:
     await transfer.place(epoch=2)
     assert await transfer.moving.retire("q", 2)
     await rig.remember()

@@ -244,7 +244,7 @@ async def test_one_job_beyond_the_bound_travels_alone(rig: Rig, transfer: Transf
     assert (await transfer.take_out("huge", "small")).looked == 1
 
 
-async def test_numbers_go_on_over_a_shard_that_was_given_up(rig: Rig, transfer: Transfer) -> None:
+async def test_numbers_go_on_over_a_shard_that_was_retired(rig: Rig, transfer: Transfer) -> None:
     for epoch in (1, 2):
         await rig.declare()
         await transfer.moving.place("q", {"epoch": str(epoch)})

@@ -418,7 +418,7 @@ async def test_ids_and_claims_count_while_a_tenant_moves_and_after(app: Faena) -
     await sound(app, "mail")
 
 
-async def test_shares_tell_of_a_shard_that_was_given_up(app: Faena) -> None:
+async def test_shares_tell_of_a_shard_that_was_retired(app: Faena) -> None:
     queue = app.queue("mail", fair=True)
 
     @queue.task

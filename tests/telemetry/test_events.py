@@ -92,7 +92,7 @@ async def test_a_reader_that_waits_is_woken_by_a_job_that_is_left_at_the_door(
 ) -> None:
     monkeypatch.setattr("faena.telemetry.events._BLOCK_S", 3600)
     _, send = sending(app)
-    await send.enqueue(0)  # which opens the door
+    await send.enqueue(0)  # which makes the stream
     reading = asyncio.create_task(take(app.events("mail", since="now"), 1))
     engine = (await app.runtime()).engine
 

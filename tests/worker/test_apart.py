@@ -105,7 +105,9 @@ async def test_leases_are_renewed_beside_one_that_cannot_be(
 ) -> None:
     await rig.add("a", "bad", "b")
     lease = await rig.claim(3)
-    make_fail(monkeypatch, "renew", "for i = 1, #ARGV do if ARGV[i] == 'bad' then error('x') end end")
+    make_fail(
+        monkeypatch, "renew", "for i = 1, #ARGV do if ARGV[i] == 'bad' then error('x') end end"
+    )
     rig.clock.go(5)
     leases = Leases()
     heart = Heartbeat(

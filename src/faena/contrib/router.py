@@ -1,4 +1,4 @@
-"""A small HTTP door to an app's tasks: enqueue, look at a job, health.
+"""A small HTTP interface to an app's tasks: enqueue, look at a job, health.
 
     web.mount("/jobs", router(app, tasks=[send], authorize=authorize, tenant=tenant_of))
 
@@ -59,12 +59,12 @@ def router(
             f"enter, got {authorize!r}",
             field="authorize",
         )
-    door = _Door(_allowed(app, tasks), app, authorize, tenant)
+    routes = _Routes(_allowed(app, tasks), app, authorize, tenant)
     return Router(
         routes=[
-            Route("/health", door.health, methods=["GET"]),
-            Route("/{queue}/{task}", door.enqueue, methods=["POST"]),
-            Route("/{queue}/{job:path}", door.look, methods=["GET"]),
+            Route("/health", routes.health, methods=["GET"]),
+            Route("/{queue}/{task}", routes.enqueue, methods=["POST"]),
+            Route("/{queue}/{job:path}", routes.look, methods=["GET"]),
         ]
     )
 
@@ -79,7 +79,7 @@ def _allowed(app: Faena, tasks: Any) -> dict[tuple[str, str], Task[Any, Any]]:
     return {(task.queue, task.name): task for task in given}
 
 
-class _Door:
+class _Routes:
     def __init__(
         self,
         tasks: dict[tuple[str, str], Task[Any, Any]],

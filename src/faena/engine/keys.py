@@ -85,7 +85,7 @@ CATALOGUE = (
     Key("learned", "hash", "window → what its limit fell to, and when", "limits that fell"),
     Key("shares:", "hash", "lane → what it was given in one minute, and its waits", "TTL 1 h"),
     Key("throttled", "hash", "lane → since when it is parked", "parked lanes"),
-    Key("left", "zset", "retired shards, by when; their statistics are still read", "TTL 1 h"),
+    Key("retired", "zset", "retired shards, by when; their statistics are still read", "TTL 1 h"),
     Key("holds", "hash", "reason → until, by, at", "one field per reason"),
     Key("costs:", "string", "what was claimed in the window of a limit by cost, packed", "TTL"),
     Key("window:", "list", "claims inside a limit's window: instant, number", "TTL, 1000 entries"),

@@ -54,7 +54,7 @@ class Source:
     is_guarded: bool
     """Whether a call of it that fails is taken back."""
     is_preceded: bool
-    """Whether it takes in first what was left at the door."""
+    """Whether it takes in first what producers left in `arrivals`."""
     code: str
 
     def words(self) -> set[str]:

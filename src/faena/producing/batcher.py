@@ -16,7 +16,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 from faena.engine import Engine
-from faena.engine.calls.arrivals import door_of
+from faena.engine.calls.arrivals import arrivals_of
 from faena.engine.envelope import NewJob
 from faena.engine.scripts import CREATED, Answer
 from faena.engine.wire.patience import bound_at, within
@@ -103,7 +103,7 @@ class Batcher:
         self._durability = durability
         self._wait = _WAITS[durability.level](durability)
         self._caller = calls()
-        self._door = door_of(engine, queue) if self._wait is None else None
+        self._arrivals = arrivals_of(engine, queue) if self._wait is None else None
         self._is_busy = False
         self._waiting: deque[_Group] = deque()
         self._flushing: asyncio.Task[None] | None = None
@@ -172,17 +172,17 @@ class Batcher:
     async def _leave_or_ask(
         self, queue: str, caller: str, call: str, jobs: Sequence[NewJob], epoch: int
     ) -> list[Answer]:
-        """Leave a lone job at the door; any other, or one that may not have come through, goes by
+        """Leave a lone job in the stream; any other, or one that may not have come through, goes by
         the script, under the same name."""
-        door = self._door
-        if door is None or not door.is_for(jobs, epoch):
+        arrivals = self._arrivals
+        if arrivals is None or not arrivals.is_for(jobs, epoch):
             answers = await self._engine.enqueue(queue, caller, call, jobs, epoch=epoch)
-            if door is not None:
-                door.passed()
+            if arrivals is not None:
+                arrivals.passed()
             return answers
         now = asyncio.get_running_loop().time
         since, until = now(), bound_at() or now() + self._engine.patience_s
-        is_left = await door.leave(caller, call, jobs[0], until - since)
+        is_left = await arrivals.leave(caller, call, jobs[0], until - since)
         if is_left:
             return [CREATED]
         try:
@@ -192,7 +192,7 @@ class Batcher:
             if is_left is None:
                 error.op, error.is_outcome_unknown = "enqueue", True
             raise
-        door.passed()
+        arrivals.passed()
         return answers
 
     async def close(self) -> None:

@@ -1,1 +1,1 @@
-"""An app's connections, one for each event loop, and its door for synchronous code."""
+"""An app's connections, one for each event loop, and its portal for synchronous code."""

@@ -1,4 +1,4 @@
-"""The door for code without an event loop: a thread with a loop of its own, and nothing else.
+"""The portal for code without an event loop: a thread with a loop of its own, and nothing else.
 
     receipt = app.sync.enqueue(welcome, {"to": "ana"}, delay="5m")
     result = app.sync.result(receipt.handle, timeout="30s")

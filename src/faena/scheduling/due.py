@@ -35,7 +35,7 @@ class Intent(msgspec.Struct, frozen=True):
     """An instant whose job is on its way to another shard than the record's."""
 
     instant: int
-    shard: str = msgspec.field(name="home")
+    shard: str
     epoch: int
 
 

@@ -2,9 +2,9 @@
 
 A script costs the server, and whoever waits for it, more than the way there. For a job that is
 taken in whatever is there already, nothing has to be asked: it is appended to the stream
-`arrivals`, and every script begins with what it finds there. While the stream is missing the door
-is closed, and a job goes by the script `enqueue`, which opens it where that is right (see
-lua/lib/door.lua).
+`arrivals`, and every script begins with what it finds there. While the stream is missing,
+a job goes by the script `enqueue`, which makes it where that is right (see
+lua/lib/arrivals_stream.lua).
 
 What was left there has a caller and a call like any other: whatever is unknown after a failure is
 sent again under the same name, by the script, and nothing is taken in twice.
@@ -33,17 +33,17 @@ _MOST: Final = 100
 _CLOSED_S: Final = 10.0
 """How long a producer believes that it is closed."""
 
-_PLACE: Final = frozenset({"lane", "chain", "key"})
+_PLAIN: Final = frozenset({"lane", "chain", "key"})
 """Facts that ask nothing of the server."""
 
 
-def door_of(engine: Engine, queue: str) -> Door | None:
-    """The door of a queue; None by another clock than the server's, which says when jobs came."""
-    return Door(engine.wire, Keys(engine.namespace, queue)) if engine.clock is None else None
+def arrivals_of(engine: Engine, queue: str) -> Arrivals | None:
+    """The stream of a queue; None by another clock than the server's, which says when jobs came."""
+    return Arrivals(engine.wire, Keys(engine.namespace, queue)) if engine.clock is None else None
 
 
-class Door:
-    """The way by which lone jobs of one queue come in without a script."""
+class Arrivals:
+    """The stream by which lone jobs of one queue come in without a script."""
 
     def __init__(self, wire: Wire, keys: Keys) -> None:
         self._wire = wire
@@ -59,7 +59,7 @@ class Door:
         if not self._is_open or len(jobs) != 1 or epoch:
             return False
         _, spec, facts = jobs[0]
-        return len(spec) <= _LARGEST and (not facts or facts.keys() <= _PLACE)
+        return len(spec) <= _LARGEST and (not facts or facts.keys() <= _PLAIN)
 
     def passed(self) -> None:
         """The script was called: it has taken in what lay there."""

@@ -68,9 +68,9 @@ class TransferCalls:
         reply = await self._engine.ask("shards", queue, [verb, epoch, *args])
         return reply[:1] != [b"STALE"]
 
-    async def left(self, queue: str) -> list[str]:
-        """Shards that were given up within the last hour."""
-        return texts(await self._engine.command("ZRANGE", queue, "left", 0, -1))
+    async def retired(self, queue: str) -> list[str]:
+        """Shards that were retired within the last hour."""
+        return texts(await self._engine.command("ZRANGE", queue, "retired", 0, -1))
 
     async def lock(self, queue: str, owner: str) -> bool:
         """Be the one who moves; others may take over when it has not been said for 10 s."""

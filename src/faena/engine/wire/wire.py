@@ -1,4 +1,4 @@
-"""The only door to the broker.
+"""The only way to the broker.
 
 A `Wire` sends scripts and commands to whichever server answers for a key, and stays usable through
 whatever servers do: restarts, failovers, moved slots, lost scripts, sockets that went dead without

@@ -8,7 +8,7 @@
 -- refuses  UNCONFIGURED
 --@flags allow-oom
 --@arrivals
---@include now, conf, state, tally, mark, finish, prune, place, key, lane
+--@include now, conf, state, tally, mark, finish, prune, waiting, key, lane
 local now, conf = now_us(ARGV[1]), conf_now()
 if not conf.version then
   return { 'UNCONFIGURED' }
@@ -19,7 +19,7 @@ for i = 3, #ARGV do
   local state = gone[id] and 'cancelled' or state_of(id)
   if is_waiting(state) then
     call('ZREM', key(state), id)
-    leave_places({ id }, state)
+    leave_waiting({ id }, state)
     cancelled[#cancelled + 1], gone[id] = id, true
     answers[#answers + 1] = 'cancelled'
   elseif state == 'running' then

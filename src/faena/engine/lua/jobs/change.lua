@@ -9,7 +9,7 @@
 -- refuses  UNCONFIGURED · unknown · running … (a state that does not wait)
 --@flags allow-oom
 --@arrivals
---@include now, conf, replay, state, score, mark, wake, tally, place, enqueued, fact, key, lane
+--@include now, conf, replay, state, score, mark, wake, tally, waiting, enqueued, fact, key, lane
 local now, id, delay, priority = now_us(ARGV[1]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local conf = conf_now()
 local answered = replayed(ARGV[2], ARGV[3])
@@ -50,7 +50,7 @@ if delay and delay > 0 then
 elseif delay and state == 'delayed' then
   call('ZREM', key('delayed'), id)
   item.score = chain and (tonumber(mark.s) or fresh_stamp(now)) or score_of(conf, now, after, attempts)
-  place({ item })
+  start_waiting({ item })
   state = state_of(id)
 elseif state == 'ready' and not chain then
   local score = stands_at + (after - before) * conf.age_step_us

@@ -7,7 +7,7 @@
 -- refuses  FORBIDDEN (a state that cannot be cleaned: running jobs have owners)
 --@flags allow-oom
 --@arrivals
---@include now, conf, state, tally, mark, pass_claims, prune, place, key, lane
+--@include now, conf, state, tally, mark, pass_claims, prune, waiting, key, lane
 local now, state, age, slice = now_us(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local conf, ids = conf_now(), nil
 if not conf.version then
@@ -17,7 +17,7 @@ if is_waiting(state) then
   ids = call('ZRANGE', key(state), 0, slice - 1)
   if #ids > 0 then
     call('ZREM', key(state), unpack(ids))   -- first, or one would be freed as another's follower
-    leave_places(ids, state)
+    leave_waiting(ids, state)
     pass_claims(ids, marks_of(ids), conf, now)
   end
 elseif is_finished(state) then

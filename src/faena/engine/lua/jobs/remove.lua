@@ -7,7 +7,7 @@
 -- refuses  UNCONFIGURED
 --@flags allow-oom
 --@arrivals
---@include now, conf, replay, state, tally, mark, pass_claims, prune, place, key, lane
+--@include now, conf, replay, state, tally, mark, pass_claims, prune, waiting, key, lane
 local now, conf = now_us(ARGV[1]), conf_now()
 local answered = replayed(ARGV[2], ARGV[3])
 if answered then
@@ -47,7 +47,7 @@ for state, ids in pairs(by_state) do
 end
 for state, ids in pairs(by_state) do
   if is_waiting(state) then
-    leave_places(ids, state)
+    leave_waiting(ids, state)
     pass_claims(ids, marks_of(ids), conf, now)
   end
   drop(state, ids, conf)

@@ -6,7 +6,7 @@
 --          it | resolved, discarded or `retried <new id>` (decided at the dead-letter desk) | unknown
 -- refuses  UNCONFIGURED
 --@arrivals
---@include now, conf, replay, state, score, mark, wake, tally, weigh, place, dead_index, fact, key, lane
+--@include now, conf, replay, state, score, mark, wake, tally, weigh, waiting, dead_index, fact, key, lane
 local now, conf = now_us(ARGV[1]), conf_now()
 local answered = replayed(ARGV[2], ARGV[3])
 if answered then
@@ -57,7 +57,7 @@ local function start_over(id, state)
     count_lane(lane, 1, 0)
   end
   local score = chain and fresh_stamp(now) or score_of(conf, now, priority_of(spec, mark), 0)
-  place({ { id = id, score = score, lane = lane, chain = chain } })
+  start_waiting({ { id = id, score = score, lane = lane, chain = chain } })
 end
 
 for i = 5, #ARGV do

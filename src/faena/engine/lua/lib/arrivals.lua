@@ -1,4 +1,4 @@
---- What producers have left at the door, and how it is taken in: what `enqueue` does, for jobs that nobody refuses.
+--- What producers have left in the stream, and how it is taken in: what `enqueue` does, for jobs that nobody refuses.
 --@include read, key, conf, replay, tally, score, fact, lane, intake, lone, wake
 --@exports take_in, take_in_first
 local MOST = 1000   -- in one round; what is left is taken in by the next

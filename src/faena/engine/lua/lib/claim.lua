@@ -1,6 +1,6 @@
 --- Take ready jobs in order of score and lease them to a worker.
 -- The lease id is the call's id: a job is claimed at most once in a call, so (job, lease) is unique.
---@include key, tally, mark, score, facts_of, fact, lane, place, specs, cost, key_limit, fair, straggler, late, lease
+--@include key, tally, mark, score, facts_of, fact, lane, waiting, specs, cost, key_limit, fair, straggler, late, lease
 --@include quiet, lane_window, spread, tenant
 --@exports claim
 

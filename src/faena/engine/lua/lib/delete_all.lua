@@ -16,7 +16,7 @@ local function delete_all()
   end
   call('UNLINK', key('lanes'), key('ring'), key('parked'), key('debts'), key('heads'), key('tenants'), key('learned'),
     key('aside'), key('shards'), key('moves'), key('transfer_out'), key('transfer_in'), key('late'), key('throttled'),
-    key('left'))
+    key('retired'))
   call('UNLINK', key('redrives'), key('desk_alerts'), key('recipients'), key('message_streams'), key('received'),
     key('pending_sends'), key('schedules'), key('schedule_due'))
   call('UNLINK', key('conf'), key('clock'), key('specs'), key('marks'), key('leases'), key('results'),

@@ -1,5 +1,5 @@
 --- Delayed jobs become ready at their instant; waiting time counts from there.
---@include read, key, mark, score, fact, place
+--@include read, key, mark, score, fact, waiting
 --@exports make_ready
 local function make_ready(ids, instants, conf)
   local specs, marks, items = call('HMGET', key('specs'), unpack(ids)), marks_of(ids), {}
@@ -10,5 +10,5 @@ local function make_ready(ids, instants, conf)
     items[i] = { id = id, score = score, lane = lane, chain = chain }
   end
   call('ZREM', key('delayed'), unpack(ids))
-  place(items)
+  start_waiting(items)
 end

@@ -2,7 +2,7 @@
 -- A hook is made by the very call that ends the attempt, so there is one for each end, whoever decided it.
 -- Nothing can refuse it: it is not asked for back-pressure, has no chain, and goes into the lane of its job
 -- unless that is on its way to another shard, where it would be left behind.
---@include read, key, fact, score, place, tally, wake, bury, lane
+--@include read, key, fact, score, waiting, tally, wake, bury, lane
 --@exports add_hooks
 local function member(name, value)
   return value ~= '' and ',"' .. name .. '":' .. cjson.encode(value) or ''
@@ -54,7 +54,7 @@ local function add_hooks(kind, hooks, ids, marks, errors, conf, now)
   end
   if #items > 0 then
     call('HSET', key('specs'), unpack(columns))
-    place(items)
+    start_waiting(items)
     bump(key('clock'), 'enqueued', #items)
     arm_wake()
     tell('enqueued', fresh)

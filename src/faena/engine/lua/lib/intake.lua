@@ -2,7 +2,7 @@
 -- Ordinary jobs pile up and are written in columns; an item that must look at other jobs (a unique
 -- claim, an id seen before) first writes the pile, so that it looks at the truth. The loop over a
 -- batch is hot: lengths are counted, because `#` searches, and scores' offsets are kept by priority.
---@include read, check, key, tally, mark, score, wake, fact, place, tenant, expiry, lane
+--@include read, check, key, tally, mark, score, wake, fact, waiting, tenant, expiry, lane
 --@exports judge_specs, judge_all, new_intake, answer, write_pile, close_intake, admit, delay_of, expiry_of, add
 --@exports refused
 local MAX_DELAY_US = 5000000   -- for a queue whose bounds were set at run time without a delay
@@ -75,7 +75,7 @@ local function write_pile(intake)
     arm_wake()
   end
   if #pile.placed > 0 then
-    place(pile.placed)
+    start_waiting(pile.placed)
     arm_wake()
   end
   if pile.put_off > 0 then

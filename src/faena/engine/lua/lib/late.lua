@@ -1,7 +1,7 @@
 --- Jobs that have expired end when their turn comes, before anything counts them: no limit, no tenant's share,
 -- no lease. `expires_from` in the clock says before when no live job expires; it is there from when such a job
 -- comes until the queue is idle, and a claim without it, or before it, looks at nothing.
---@include key, mark, clock, lane, place, info, finish, chain, tally
+--@include key, mark, clock, lane, waiting, info, finish, chain, tally
 --@exports late_now, clear_late, clear_late_of_lane, end_late, forget_expiry
 --@state late = nil   -- what this call has found of them; false where there can be none
 local LATE_OF_VISIT, LATE_OF_CALL = 50, 100   -- jobs that end; the rest waits for the next call
@@ -104,7 +104,7 @@ local function pass_late(chained, now)
       ready[#ready + 1], freed[#freed + 1] = item, item.id
     end
   end
-  make_items_ready(ready)
+  write_ready(ready)
   tell('unblocked', freed)
   return over
 end

@@ -1,5 +1,5 @@
 --- Unique claims of jobs that end pass to their followers.
---@include key, tally, unique, score, wake, fact, place
+--@include key, tally, unique, score, wake, fact, waiting
 --@exports free_follower, pass_claims
 --- A follower of a `last` claim may run when the job before it has ended, not before its own delay.
 local function free_follower(id, at, conf, now)
@@ -9,7 +9,7 @@ local function free_follower(id, at, conf, now)
     local spec = call('HGET', key('specs'), id)
     local lane, chain = lane_in(spec)
     local score = chain and fresh_stamp(now) or score_of(conf, now, priority_of(spec), 0)
-    place({ { id = id, score = score, lane = lane, chain = chain } })
+    start_waiting({ { id = id, score = score, lane = lane, chain = chain } })
   end
   arm_wake()
   tell('unblocked', { id })

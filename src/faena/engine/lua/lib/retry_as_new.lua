@@ -1,6 +1,6 @@
 --- Dead jobs are retried as new ones: the same spec, fresh attempts, linked both ways.
 -- What a spec says of a delay, an id's digest or a unique claim has been; its lane and its chain count.
---@include key, state, fact, mark, score, place, dead_index, tally, wake, expiry, lane
+--@include key, state, fact, mark, score, waiting, dead_index, tally, wake, expiry, lane
 --@exports retry_as_new
 
 --- The mark of a job that is made of another: of that one's mark only what concerns the job, not its attempts.
@@ -40,7 +40,7 @@ local function bring_in(new, conf, now)
   end
   call('HSET', key('specs'), unpack(specs))
   save_marks(fresh, marks)
-  place(items)
+  start_waiting(items)
   call('HINCRBY', key('clock'), 'enqueued', #new)
   arm_wake()
   tell('enqueued', fresh)

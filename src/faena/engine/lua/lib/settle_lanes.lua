@@ -1,5 +1,5 @@
 --- What endings mean for lanes and chains.
---@include key, lane, place, tenant, charge, spread
+--@include key, lane, waiting, tenant, charge, spread
 --@exports settle_lanes
 --- Count the jobs of a list out of their lanes; those that are in a chain join `chained`.
 local function count_out(batch, live, list, chained)

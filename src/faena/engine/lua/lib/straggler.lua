@@ -3,7 +3,7 @@
 -- lane, so that after some claims there are none, whoever stands before them.
 --   walked        in the clock: the score that the walk has come to
 --   walked_ties   how many jobs of just that score it has seen
---@include key, clock, fact, lane, place, specs
+--@include key, clock, fact, lane, waiting, specs
 --@exports join_stragglers
 local LOOKED_AT, LOOKS = 100, 5   -- jobs at once; as often as that, until a claim's worth has joined
 

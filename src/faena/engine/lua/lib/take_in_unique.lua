@@ -1,9 +1,9 @@
 --- Enqueue a job that makes a unique claim.
---@include key, tally, mark, state, intake, unique, forget, place, lane
+--@include key, tally, mark, state, intake, unique, forget, waiting, lane
 --@exports take_in_unique
 local function replace(intake, index, id, state)
   call('ZREM', key(state), id)
-  leave_places({ id }, state)
+  leave_waiting({ id }, state)
   forget({ id })
   intake.depth = intake.depth - 1
   answer(intake, index, 'REPLACED', id, state)

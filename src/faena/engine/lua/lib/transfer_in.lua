@@ -1,5 +1,5 @@
 --- A job that comes from another shard takes its place.
---@include key, state, mark, fact, lane, place, unique, forget, pass_claims, tally, job_snapshot, tenant, expiry
+--@include key, state, mark, fact, lane, waiting, unique, forget, pass_claims, tally, job_snapshot, tenant, expiry
 --@exports enter_waiting, unpack_job, hold_too
 --- The job that has a chain's turn, unless nobody may take it away because the job has started.
 local function head_of(chain)
@@ -35,7 +35,7 @@ end
 local function enter_chain(job, item)
   if takes_turn(job, item.chain) then
     call('HSET', key('heads'), item.chain, item.id)
-    make_items_ready({ item })
+    write_ready({ item })
   else
     call('ZADD', key('tail:' .. item.chain), item.score, item.id)
     call('ZADD', key('blocked'), item.score, item.id)
@@ -90,7 +90,7 @@ local function enter_waiting(job, conf, now, item)
   elseif item.chain then
     enter_chain(job, item)
   else
-    make_items_ready({ item })
+    write_ready({ item })
   end
 end
 

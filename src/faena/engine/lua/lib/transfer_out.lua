@@ -1,5 +1,5 @@
 --- A job that goes to another shard leaves its place.
---@include key, state, mark, fact, place, unique, forget, weigh, dead_index, moves, job_snapshot, dead_snapshot, pass_claims
+--@include key, state, mark, fact, waiting, unique, forget, weigh, dead_index, moves, job_snapshot, dead_snapshot, pass_claims
 --@include tenant
 --@exports may_leave, must_stay, send
 local function is_leaving(lane)
@@ -42,7 +42,7 @@ local function take_out(job, conf)
   end
   call('ZREM', key(state), id)
   if is_waiting(state) then
-    leave_places({ id }, state)
+    leave_waiting({ id }, state)
   end
   if claim[1] then
     call('DEL', key(claim[1]))

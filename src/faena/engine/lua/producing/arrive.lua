@@ -1,4 +1,4 @@
---- Take in the lone jobs that producers have left in `arrivals`: see lib/door.lua.
+--- Take in the lone jobs that producers have left in `arrivals`: see lib/arrivals_stream.lua.
 -- states   enqueue   none -> ready | blocked : left by its producer, and taken in now
 -- keys     arrivals, events streams · specs, clock, lanes hashes · ready, blocked, wake zsets · call strings
 -- args     none

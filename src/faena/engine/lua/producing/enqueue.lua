@@ -13,7 +13,7 @@
 -- delay or at, expires or lasts, digest, unique, mode, ttl, tells, by), then a newline. What follows is the producer's and is never read here.
 --@sure
 --@arrivals
---@include now, check, conf, replay, tally, intake, answer_known, take_in_unique, pending_send, lone, door, wake, fact, key
+--@include now, check, conf, replay, tally, intake, answer_known, take_in_unique, pending_send, lone, arrivals_stream, wake, fact, key
 --@include lane
 local now, caller, id_of_call = now_us(ARGV[1]), ARGV[2], ARGV[3]
 if #ARGV == 6 and string.byte(ARGV[6], 4) == 10 then
@@ -21,7 +21,7 @@ if #ARGV == 6 and string.byte(ARGV[6], 4) == 10 then
   if answers then
     arm_wake()
     if ARGV[1] == '' then
-      open_door(conf)   -- by the server's clock alone: what is left there has no other
+      open_arrivals(conf)   -- by the server's clock alone: what is left there has no other
     end
     return answers
   end
@@ -34,7 +34,7 @@ elseif overtaken then
 end
 local conf = conf_now()
 if conf.epoch and conf.epoch > (tonumber(ARGV[4]) or 0) then
-  return { 'MOVED' }   -- also where this shard was given up: it must not be declared anew
+  return { 'MOVED' }   -- also where this shard was retired: it must not be declared anew
 elseif not conf.version then
   return { 'UNCONFIGURED' }
 end
@@ -72,6 +72,6 @@ flush_lanes()
 remember(caller, id_of_call, cmsgpack.pack(intake.answers))
 flush_tally(now, conf.events_kept, '')
 if number == 1 and ARGV[1] == '' then
-  open_door(conf)
+  open_arrivals(conf)
 end
 return intake.answers

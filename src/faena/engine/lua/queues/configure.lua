@@ -8,12 +8,12 @@
 --          not below the second); nothing is changed
 -- A declaration leaves alone what was edited at run time; `reset` makes names obey code again. Where
 -- a shard stands among others is told with an epoch, and whoever knows an older one is not believed.
--- An edit changes nothing in a shard that was given up.
+-- An edit changes nothing in a shard that was retired.
 -- `unserved` is said by a program that may not have the queue's handlers, so not its hooks and costs either.
 -- It counts where nothing was declared before, until somebody who claims jobs has declared the queue.
 --@flags allow-oom
 --@arrivals
---@include now, wake, valid_settings, given_up, tally, door, key
+--@include now, wake, valid_settings, retired, tally, arrivals_stream, key
 local now, edited, changed = now_us(ARGV[1]), {}, {}
 local mode, by = string.match(ARGV[2], '^(%l+) ?(.*)$')
 local BOUNDS = { tenant_limits = true, tenant_costs = true, tenant_max_running = true }
@@ -65,7 +65,7 @@ end
 local refusal = refused_settings(mode)
 if refusal then
   return refusal
-elseif mode == 'edit' and is_given_up() then
+elseif mode == 'edit' and is_retired() then
   return call('HGETALL', key('conf'))
 end
 for name in string.gmatch(call('HGET', key('conf'), 'edited') or '', '%S+') do
@@ -100,11 +100,11 @@ table.sort(names)
 call('HSET', key('conf'), 'edited', table.concat(names, ' '))
 if not is_behind then
   call('PERSIST', key('conf'))
-  call('PERSIST', key('clock'))   -- a shard that was given up is there again: see retire.lua
+  call('PERSIST', key('clock'))   -- a shard that was retired is there again: see retire.lua
 end
 if #changed > 0 and is_first_shard() then
   tell_of(mode == 'edit' and 'configured' or 'reset', table.concat(changed, ' '))
   flush_tally(now, tonumber(call('HGET', key('conf'), 'events_kept') or 0), '', by)
 end
-close_door()
+close_arrivals()
 return sealed()

@@ -3,10 +3,10 @@
 -- keys     holds hash · wake zset · events stream
 -- args     now · reason · duration_us ('' until released, 'release' to end it) · by · 1 where a hold of
 --          this reason that lasts longer stays
--- returns  1 when something changed, else 0; a shard that was given up keeps no hold
+-- returns  1 when something changed, else 0; a shard that was retired keeps no hold
 --@flags allow-oom
 --@arrivals
---@include now, conf, given_up, hold, wake, tally, key
+--@include now, conf, retired, hold, wake, tally, key
 local now, reason, duration, by = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
 local was_held = is_held(reason, now)
 
@@ -21,7 +21,7 @@ if duration == 'release' then
   end
   return was_held and 1 or 0
 end
-if is_given_up() then
+if is_retired() then
   return 0
 end
 local until_at = duration == '' and 0 or now + tonumber(duration)

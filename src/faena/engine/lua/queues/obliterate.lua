@@ -8,7 +8,7 @@
 -- refuses  RUNNING
 --@flags allow-oom
 --@arrivals
---@include state, forget, place, delete_all, dead_index, key, lane
+--@include state, forget, waiting, delete_all, dead_index, key, lane
 local slice = tonumber(ARGV[1])
 if ARGV[2] ~= '1' and call('ZCARD', key('running')) > 0 then
   return 'RUNNING'
@@ -18,7 +18,7 @@ for _, state in ipairs(STATES) do
   if #ids > 0 then
     call('ZREM', key(state), unpack(ids))
     if is_waiting(state) then
-      leave_places(ids, state)
+      leave_waiting(ids, state)
     elseif state == 'dead' then
       remove_from_index(ids)
     end
@@ -41,7 +41,7 @@ for set, family in pairs({ flows = 'flow:', flows_done = 'flow:', groups = 'grou
     return 'MORE'
   end
 end
--- Shards that were given up remember their epochs for a day: those of a queue of this name go on.
+-- Shards that were retired remember their epochs for a day: those of a queue of this name go on.
 local epoch = call('HGET', key('shards'), 'epoch')
 delete_all()
 call('UNLINK', key('fired'))

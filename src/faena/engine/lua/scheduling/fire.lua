@@ -65,7 +65,7 @@ if expected ~= '' then
   save_schedule(name, ARGV[12], ARGV[13], ARGV[14])
 else
   call('HSET', key('fired'), name, instant)
-  call('PERSIST', key('fired'))   -- of a shard that was given up it is kept for a day: see retire.lua
+  call('PERSIST', key('fired'))   -- of a shard that was retired it is kept for a day: see retire.lua
 end
 flush_lanes()
 tell(outcome == 'CREATED' and 'schedule_fired' or 'schedule_skipped', spec ~= '' and { id } or {})

@@ -1,14 +1,14 @@
 --- Decide in which shards a queue lives, at its first one.
 -- states   none
--- keys     shards hash · left zset
+-- keys     shards hash · retired zset
 -- args     now · begin · epoch · change · by  |  now · publish · epoch  |  now · finish · epoch · shard that is
---          given up …  |  now · restore · epoch · shards · lane …
+--          retired …  |  now · restore · epoch · shards · lane …
 -- returns  the whole of `shards` as name, value …
 -- refuses  STALE (somebody was faster: the answer tells how it stands)
 -- A change is `shards <n>`, `own <lane>` or `shared <lane>`. It is announced, then published under
 -- the next epoch, then jobs move, then it is finished; `before` keeps what the shards were. A table
 -- of a later epoch than the server's is restored by whoever knows it: the server has lost data. What a
--- shard that is given up has written of its minutes outlives it: `left` names it for as long.
+-- shard that is retired has written of its minutes outlives it: `retired` names it for as long.
 --@flags allow-oom
 --@arrivals
 --@include now, key
@@ -28,13 +28,13 @@ local function apply(change)
   end
 end
 
-local LEFT_TTL_S = 3600   -- as long as shares are kept
+local RETIRED_TTL_S = 3600   -- as long as shares are kept
 
-local function note_left()
-  call('ZREMRANGEBYSCORE', key('left'), '-inf', now - LEFT_TTL_S * 1000000)
+local function note_retired()
+  call('ZREMRANGEBYSCORE', key('retired'), '-inf', now - RETIRED_TTL_S * 1000000)
   for i = 4, #ARGV do
-    call('ZADD', key('left'), now, ARGV[i])
-    call('EXPIRE', key('left'), LEFT_TTL_S)
+    call('ZADD', key('retired'), now, ARGV[i])
+    call('EXPIRE', key('retired'), RETIRED_TTL_S)
   end
 end
 
@@ -59,7 +59,7 @@ elseif is_current and verb == 'publish' and phase == 'announced' then
   publish('shards', '')
 elseif is_current and verb == 'finish' and phase == 'moving' then
   call('HDEL', shards, 'phase', 'change', 'before', 'by', 'at')
-  note_left()
+  note_retired()
   publish('shards', '')
 else
   return { 'STALE', unpack(call('HGETALL', shards)) }

@@ -52,7 +52,7 @@ end
 for i, job in ipairs(batch) do
   ids[i] = job[ID]
 end
--- Numbers grow, also over a shard that was given up and is there again: its epoch is a later one.
+-- Numbers grow, also over a shard that was retired and is there again: its epoch is a later one.
 number = math.max(tonumber(call('HGET', key('clock'), 'batches') or 0), (conf.epoch or 0) * EPOCH) + 1
 packed = cmsgpack.pack(batch)
 call('HSET', key('clock'), 'batches', whole(number))

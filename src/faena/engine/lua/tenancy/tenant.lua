@@ -13,7 +13,7 @@
 -- hold has its own: `held_until` 0 is until released, `held_for` counts from now.
 --@flags allow-oom
 --@arrivals
---@include now, conf, lane, tenant, wake, tally, gates, door, key
+--@include now, conf, lane, tenant, wake, tally, gates, arrivals_stream, key
 local now, lane, epoch, by, duration = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 if (conf_now().epoch or 0) > (tonumber(epoch) or 0) then
   return { 'MOVED' }
@@ -50,7 +50,7 @@ local function write()
     flush_lanes()
   end
   arm_wake()
-  close_door()   -- its size may be bounded now
+  close_arrivals()   -- its size may be bounded now
   tell_of('tenant_changed', lane)
   flush_tally(now, conf_now().events_kept, '', by)
 end

@@ -1,14 +1,14 @@
---- Where jobs stand that are neither running nor finished, and how they leave it.
+--- Jobs that wait, ready or blocked: how they begin to wait, and how they leave.
 --@include read, key, fact, lane, chain, wake, tally
---@exports fresh_stamp, make_items_ready, write_common, place, yield_turns, items_of, leave_places
---- The place behind every job of a chain that has come so far.
+--@exports fresh_stamp, write_ready, write_common, start_waiting, yield_turns, items_of, leave_waiting
+--- The position behind every job of a chain that has come so far.
 local function fresh_stamp(now)
   local stamp = math.max(number_in(call('HGET', key('clock'), 'stamp'), 0), now) + 1
   call('HSET', key('clock'), 'stamp', stamp)
   return stamp
 end
 
-local function make_items_ready(items)
+local function write_ready(items)
   local ready, laned = {}, {}
   for i, item in ipairs(items) do
     ready[2 * i - 1], ready[2 * i] = item.score, item.id
@@ -59,8 +59,8 @@ end
 
 --- Items {id, score, lane, chain} may run from now on: each is ready, or blocked in its chain.
 -- Idle workers are the caller's to wake.
-local function place(items)
-  make_items_ready(share_lane(take_turns(items)))
+local function start_waiting(items)
+  write_ready(share_lane(take_turns(items)))
 end
 
 --- Items {id, lane, chain} that had, or may have had, their chain's turn have no use for it. Returns
@@ -79,7 +79,7 @@ local function yield_turns(items)
   for i, item in ipairs(ready) do
     ids[i] = item.id
   end
-  make_items_ready(ready)
+  write_ready(ready)
   tell('unblocked', ids)
   return #ids
 end
@@ -100,7 +100,7 @@ local function items_of(ids)
 end
 
 --- Jobs that waited in `state` are no longer live; its set is the caller's to clear.
-local function leave_places(ids, state)
+local function leave_waiting(ids, state)
   local items = items_of(ids)
   for _, item in ipairs(items) do
     if item.lane then
