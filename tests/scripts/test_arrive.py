@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from faena.engine import Address, Engine, Wire
-from faena.engine.calls.arrivals import _PLACE
+from faena.engine.calls.arrivals import _PLAIN
 from faena.engine.calls.transfer import TransferCalls
 from faena.engine.scripts import CREATED
 from faena.options import Backpressure, Retain
@@ -185,7 +185,7 @@ async def test_what_was_left_and_is_then_sent_by_the_script_is_one(rig: Rig) -> 
     assert await claimed(rig) == []
 
 
-@pytest.mark.parametrize("fact", sorted(_PLACE))
+@pytest.mark.parametrize("fact", sorted(_PLAIN))
 async def test_whatever_a_producer_may_leave_is_taken_in(rig: Rig, fact: str) -> None:
     """What says more than that is thrown away: the two must know the same facts."""
     await rig.declare()

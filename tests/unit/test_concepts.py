@@ -1,20 +1,41 @@
-"""The words of `docs/concepts.md` are those of the code and of the command line."""
+"""The words of `docs/concepts.md` are those of the code, the scripts, the keys and the commands."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 import faena
 from faena.cli.catalogue import CATALOGUE
+from faena.engine.keys import CATALOGUE as KEYS
+from faena.engine.keys import CHANNELS
 
 _PAGE = Path(__file__).parents[2] / "docs" / "concepts.md"
 _SOURCE = Path(faena.__file__).parent
 
 SERVING = {"values", "cli", "testing", "contrib"}
 """Folders that serve every capability and have no word of their own."""
+
+PLAIN = {
+    "a state or a step of a job that the page on states explains": """
+        blocked cancel cancelled change clean completed delayed dead enqueue enqueued promote ready
+        receive received remove renew running sent state waiting
+    """,
+    "an operation or a thing as any program has it": """
+        about alert alerts answer ask audit await bytes call check clock conf configure cost costs
+        delete done due ending expired expiry explain finish forget graph index info items key known
+        look message messages note now obliterate overview page permit presence rank read recipients
+        record repeat report results samples scan score settings spend stats stop stream streams
+        throttled unique walk weigh
+    """,
+    "a word between others": """
+        all closed fair in learn of out over pass quiet spread take valid
+    """,
+}
+"""Words of names that mean here what they mean everywhere, by why they are not on the page."""
 
 
 def folders() -> set[str]:
@@ -27,17 +48,63 @@ def commands() -> set[str]:
 
 @pytest.mark.parametrize(("column", "found"), [("code", folders()), ("commands", commands())])
 def test_every_name_belongs_to_a_word_of_the_list(column: str, found: set[str]) -> None:
-    assert {name for row in rows() for name in re.findall(r"`([^`]+)`", row[column])} == found
+    named = {name for row in rows("The words") for name in re.findall(r"`([^`]+)`", row[column])}
+    assert named == found
 
 
 def test_words_are_few_and_each_is_explained_once() -> None:
-    words = [row["word"] for row in rows()]
-    assert len(words) == len(set(words)) <= 40
-    assert all(row["meaning"] for row in rows())
+    words = [row["word"] for row in rows("The words")]
+    inner = [word for row in rows("Words inside the broker") for word in row["word"].split(", ")]
+    assert len(words) <= 40
+    assert len(words + inner) == len({*words, *inner})
+    assert all(row["meaning"] for title in _TITLES for row in rows(title))
 
 
-def rows() -> list[dict[str, str]]:
-    _, _, text = _PAGE.read_text().partition("## The words")
+@pytest.mark.parametrize("what", ["scripts", "keys"])
+def test_names_of_scripts_and_keys_are_made_of_words_that_are_explained(what: str) -> None:
+    listed = set(forms(explained())) | {word for words in PLAIN.values() for word in words.split()}
+    private = {
+        word: name
+        for name in NAMES[what]
+        for word in re.findall("[a-z]+", name)
+        if word not in listed
+    }
+    assert not private, f"explain in docs/concepts.md, or use a word of it (word: name): {private}"
+
+
+def test_a_word_that_no_name_has_is_not_listed_as_plain() -> None:
+    used = {
+        word for names in NAMES.values() for name in names for word in re.findall("[a-z]+", name)
+    }
+    assert {word for words in PLAIN.values() for word in words.split()} <= used
+
+
+NAMES = {
+    "scripts": sorted(path.stem for path in (_SOURCE / "engine" / "lua").glob("*/*.lua")),
+    "keys": [*(key.name for key in KEYS), *(name for name, _ in CHANNELS)],
+}
+_TITLES = ("The words", "Words inside the broker")
+
+
+def explained() -> Iterator[str]:
+    """Each single word of both tables."""
+    return (
+        word
+        for title in _TITLES
+        for row in rows(title)
+        for word in re.findall("[a-z]+", row["word"])
+    )
+
+
+def forms(words: Iterable[str]) -> Iterator[str]:
+    """As names use them: claims, parked, marked, settles, redriver, relocator."""
+    for word in words:
+        yield from (word, f"{word}s", f"{word}d", f"{word}ed", f"{word}r", f"{word}ing")
+        yield from (f"{word[:-1]}ing", re.sub("ion$", "or", word))
+
+
+def rows(title: str) -> list[dict[str, str]]:
+    _, _, text = _PAGE.read_text("utf-8").partition(f"## {title}\n")
     lines = re.findall(r"^\| (.*) \|$", text.partition("\n## ")[0], re.MULTILINE)
     heads, *found = ([cell.strip() for cell in line.split(" | ")] for line in lines)
     return [dict(zip(heads, cells, strict=True)) for cells in found]

@@ -1,6 +1,6 @@
 --- Take ready jobs in order of score and lease them to a worker.
 -- The lease id is the call's id: a job is claimed at most once in a call, so (job, lease) is unique.
---@include key, tally, mark, score, facts_of, fact, lane, waiting, specs, cost, key_limit, fair, straggler, late, lease
+--@include key, tally, mark, score, facts_of, fact, lane, waiting, specs, cost, key_limit, fair, straggler, expired, lease
 --@include quiet, lane_window, spread, tenant
 --@exports claim
 
@@ -69,7 +69,7 @@ end
 local function pop_ready(number, conf, now)
   local purse = open_purse(conf, now)
   if laned_now() == 0 then
-    number = late_now(now) and clear_late('ready', 0, number, nil, now) or number
+    number = expired_now(now) and clear_expired('ready', 0, number, nil, now) or number
     if purse and number > 0 then   -- of none, the range would be of all
       number = afford(purse, {}, call('ZRANGE', key('ready'), 0, number - 1))
     end

@@ -1,4 +1,4 @@
---- When live jobs expire, as far as claims must know: see late.lua.
+--- When live jobs expire, as far as claims must know: see expired.lua.
 --@include read, key
 --@exports note_expiry
 --- A job that expires then has come.

@@ -1,7 +1,7 @@
 --- Serve the ring: give each lane its share of a claim and take its jobs.
 -- A visit takes a few jobs where many lanes wait, because a visit costs more than a job; turns count
 -- every one of them, so shares come out even all the same.
---@include read, key, lane, tenant, share, cost, key_limit, late, lane_window
+--@include read, key, lane, tenant, share, cost, key_limit, expired, lane_window
 --@exports serve_ring
 local QUANTUM = 25   -- of a large claim; a small one still goes to three lanes at least
 
@@ -103,8 +103,8 @@ local function take_from(visit, taken, now, cost, conf)
   local share, keys = visit.share, taken.keys
   if keys then
     share, visit.is_short = clear_head(lane, share, keys, conf, now)
-  elseif late_now(now) then
-    share, visit.is_short = clear_late_of_lane(lane, 0, share, now)
+  elseif expired_now(now) then
+    share, visit.is_short = clear_expired_of_lane(lane, 0, share, now)
   end
   share = taken.purse and share > 0 and payable(visit, share, taken.purse, conf) or share
   local got, ending = call('ZPOPMIN', key('lane:' .. lane), share), ' lane=' .. lane

@@ -3,7 +3,7 @@
 --   aside         keys that have such jobs, by when to look again
 -- The claim that meets them at the head of a lane sets them aside; when a window opens, as many as it has
 -- room for go back to their places in the lane. They count as laned, and `aside` in the clock counts them.
---@include read, key, fact, lane, window, lane_window, specs, late, spread
+--@include read, key, fact, lane, window, lane_window, specs, expired, spread
 --@exports clear_head, open_keys, note_taken, spend_keys, put_back_due
 local ASIDE_OF_VISIT, ASIDE_OF_CLAIM = 50, 200   -- jobs that are set aside at once
 local KEYS_OF_CALL, BACK_OF_CALL = 50, 1000      -- keys that are looked at, jobs that go back
@@ -100,9 +100,9 @@ end
 local function clear_head(lane, share, keys, conf, now)
   local pending, cleared, most = {}, 0, math.min(ASIDE_OF_VISIT, keys.left)
   for _ = 0, ASIDE_OF_VISIT do   -- each round but the last sets one aside at least
-    local to, is_late_cut = share, false
-    if late_now(now) then
-      to, is_late_cut = clear_late_of_lane(lane, cleared, share, now)
+    local to, is_expired_cut = share, false
+    if expired_now(now) then
+      to, is_expired_cut = clear_expired_of_lane(lane, cleared, share, now)
     end
     local first, ids = to > cleared and call('ZRANGE', key('lane:' .. lane), cleared, to - 1, 'WITHSCORES') or {}, {}
     for i = 1, #first, 2 do
@@ -114,7 +114,7 @@ local function clear_head(lane, share, keys, conf, now)
     if #waiting > 0 then
       set_aside(lane, waiting)
     end
-    if is_cut or is_late_cut or #specs < #ids then
+    if is_cut or is_expired_cut or #specs < #ids then
       return cleared, true
     elseif #waiting == 0 or cleared == share then
       return cleared, false
@@ -164,8 +164,8 @@ end
 local function put_back_first(one, number, conf, now)
   local set = key('aside:' .. one.name)
   local is_cut, gone = false, 0
-  if late_now(now) then
-    number, is_cut, gone = clear_late('aside:' .. one.name, 0, number, nil, now)
+  if expired_now(now) then
+    number, is_cut, gone = clear_expired('aside:' .. one.name, 0, number, nil, now)
     context.laned_change, context.aside_change = context.laned_change - gone, context.aside_change - gone
   end
   local popped, column = call('ZPOPMIN', set, number), {}

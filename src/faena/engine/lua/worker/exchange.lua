@@ -24,7 +24,7 @@
 -- refuses  UNCONFIGURED · OVERTAKEN
 --@flags allow-oom
 --@sure
---@include now, hand_over, check, conf, replay, tally, settle, gate, claim, late, key_limit, wake, turn, message
+--@include now, hand_over, check, conf, replay, tally, settle, gate, claim, expired, key_limit, wake, turn, message
 --@include presence, quiet, repeat_answer, arrivals, clock, key, lane, read, settle_items, spend_limits
 local PRESENCE_US = 30000000   -- a worker signs in at every sweep, whatever its leases
 local PRUNED = 50               -- beyond as many as end, so that a backlog of finished jobs shrinks
@@ -83,7 +83,7 @@ local popped, specs, facts, ids, is_cut, costs_at = claim(grant, lease, worker, 
 if #ids > 0 and conf.limits then
   spend_limits(conf.limits, now, #ids)
 end
-local expired = end_late(worker, conf, now)
+local expired = end_expired(worker, conf, now)
 if expired then   -- others may stand behind them, or have waited for them
   is_cut, due_at = true, first_score('delayed')
 end

@@ -2,12 +2,12 @@
 -- no lease. `expires_from` in the clock says before when no live job expires; it is there from when such a job
 -- comes until the queue is idle, and a claim without it, or before it, looks at nothing.
 --@include key, mark, clock, lane, waiting, info, finish, chain, tally
---@exports late_now, clear_late, clear_late_of_lane, end_late, forget_expiry
+--@exports expired_now, clear_expired, clear_expired_of_lane, end_expired, forget_expiry
 --@state late = nil   -- what this call has found of them; false where there can be none
 local LATE_OF_VISIT, LATE_OF_CALL = 50, 100   -- jobs that end; the rest waits for the next call
 
 
-local function late_now(now)
+local function expired_now(now)
   local late = context.late
   if late == nil then
     local from = clock_of('expires_from')
@@ -46,7 +46,7 @@ end
 
 --- Take expired jobs out of a set, from a rank on, until live ones stand in all ranks before `to`. Returns how
 -- many ranks are so, whether more stand behind what may end in this call, and how many were taken out.
-local function clear_late(set, from, to, lane, now)
+local function clear_expired(set, from, to, lane, now)
   local most, number = math.min(LATE_OF_VISIT, context.late.left), 0
   for _ = 0, LATE_OF_VISIT do   -- each round but the last takes one out at least
     local ids = from < to and call('ZRANGE', key(set), from, to - 1) or {}
@@ -63,8 +63,8 @@ local function clear_late(set, from, to, lane, now)
 end
 
 --- The same in the lane of a visit.
-local function clear_late_of_lane(lane, from, to, now)
-  local live, is_cut, number = clear_late('lane:' .. lane, from, to, lane, now)
+local function clear_expired_of_lane(lane, from, to, now)
+  local live, is_cut, number = clear_expired('lane:' .. lane, from, to, lane, now)
   context.laned_change = context.laned_change - number
   return live, is_cut
 end
@@ -110,7 +110,7 @@ local function pass_late(chained, now)
 end
 
 --- End what was found: cancelled, with the words a worker has for it. Returns {id, attempts} … to tell, or nil.
-local function end_late(worker, conf, now)
+local function end_expired(worker, conf, now)
   local late = context.late
   if not late or #late.ids == 0 then
     return nil
