@@ -92,7 +92,8 @@ class _Judge:
                 yield f"{file.path} assigns {name}, which belongs to {owner.path}"
 
     def _idle(self) -> Iterator[str]:
-        used = BY_LOADER.union(*(names.free for names in self._names.values()))
+        endings = {part.ending for part in self._sources.parts.values() if part.ending}
+        used = BY_LOADER.union(endings, *(names.free for names in self._names.values()))
         fields = set[str]().union(*(self._fields_of(file) for file in self._files))
         needed = self._sources.needed(*self._sources.scripts.values())
         for part in self._sources.parts.values():

@@ -153,7 +153,7 @@ SHAPES: dict[str, list[Args]] = {
     "idem": [["k", verb, "job", 60_000, b"1"] for verb in ("begin", "complete", "fail", "clear")],
     "transfer_in": [[NOW, "q/2", 10**9, TRAVELLER]],
     "note": [["running", LEASE, b"50", "a line", "another"]],
-    "obliterate": [[50, "1", "1"], [50, "1", ""]],
+    "obliterate": [[NOW, 50, "1", "1"], [NOW, 50, "1", ""]],
     "relayed": [[NOW, "q", "99999999999999-0"], [NOW, "q", "1-1"]],
     "promote": [[NOW, "c4", "promote", "ops", "leader"]],
     "receive": [

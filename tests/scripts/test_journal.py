@@ -12,7 +12,7 @@ from tests._support.restored_queue import RestoredQueue
 from tests._support.valid_calls import SHAPES
 from tests._support.valkey import Server
 
-GUARD = "return lib.guarded(run)"
+GUARD = "return lib.guarded(all)"
 GUARDED = [name for name in SHAPES if loader.load(name).source.endswith(GUARD)]
 
 
@@ -33,7 +33,7 @@ def test_a_call_that_fails_when_all_is_written_leaves_nothing_behind(
     restored: RestoredQueue, name: str
 ) -> None:
     body = loader.load(name).source.removesuffix(GUARD)
-    failing = f"{body}return lib.guarded(function() run() error('planted') end)"
+    failing = f"{body}return lib.guarded(function() all() error('planted') end)"
     for args in SHAPES[name]:
         restored.reset()
         before = restored.read()

@@ -101,6 +101,60 @@ def test_there_may_be_many_parts_with_many_exports(client: redis.Redis, tmp_path
     assert call(client, files(tmp_path, **parts, script=script, rest=rest), "script") == 100
 
 
+TOLD = (
+    "--- What is told.\n--@include key\n--@exports tell, write_told\n--@state told = {}\n"
+    "--@ending write_told\n"
+    "local function tell(word)\n  context.told[#context.told + 1] = word\nend\n"
+    "local function write_told()\n  if next(context.told) then\n"
+    "    call('RPUSH', key('told'), unpack(context.told))\n  end\nend\n"
+)
+COUNTED = (
+    "--- What is counted, and told in the end.\n--@include told\n"
+    "--@exports count, write_count\n--@state number = 0\n--@ending write_count\n"
+    "local function count()\n  context.number = context.number + 1\nend\n"
+    "local function write_count()\n  tell('counted ' .. context.number)\nend\n"
+)
+COUNT = (
+    "--- Count.\n--@include told, counted\ncount()\ntell('told')\n"
+    "if ARGV[1] == 'early' then\n  return 'early'\nelseif ARGV[1] == 'not at all' then\n"
+    "  error('no')\nend\nreturn 'late'\n"
+)
+
+
+@pytest.mark.parametrize("when", ["early", "late"])
+def test_a_parts_ending_comes_behind_every_return(
+    client: redis.Redis, tmp_path: Path, when: str
+) -> None:
+    client.delete("q:told")
+    root = files(tmp_path, lib_key=KEY, lib_told=TOLD, lib_counted=COUNTED, count=COUNT)
+    assert call(client, root, "count", when) == when
+    assert client.lrange("q:told", 0, -1) == 2 * ["told", "counted 1"]  # once in either form
+
+
+def test_endings_are_taken_back_with_their_script(client: redis.Redis, tmp_path: Path) -> None:
+    fails = TOLD.replace("end\nend\n", "end\n  error('no')\nend\n")
+    root = files(tmp_path, lib_key=KEY, lib_told=fails, go="--- Go.\n--@include told\ntell('a')\n")
+    client.delete("q:told")
+    client.function_load(library_source(read(root)), replace=True)
+    with pytest.raises(redis.ResponseError, match="no"):
+        client.fcall("faena_0_go", 1, "q:")
+    assert client.exists("q:told") == 0
+
+
+def test_a_script_that_fails_has_no_ending(client: redis.Redis, tmp_path: Path) -> None:
+    root = files(tmp_path, lib_key=KEY, lib_told=TOLD, lib_counted=COUNTED, count=COUNT)
+    client.delete("q:told")
+    with pytest.raises(redis.ResponseError, match="no"):
+        call(client, root, "count", "not at all")
+    assert client.exists("q:told") == 0
+
+
+def test_a_script_that_only_reads_has_no_ending(client: redis.Redis, tmp_path: Path) -> None:
+    looks = "--- Look.\n--@flags no-writes\n--@include told\ntell('a')\nreturn 'seen'\n"
+    root = files(tmp_path, lib_key=KEY, lib_told=TOLD, look=looks)
+    assert call(client, root, "look") == "seen"
+
+
 def test_comments_and_indentation_are_not_loaded_but_texts_are(
     client: redis.Redis, tmp_path: Path
 ) -> None:
@@ -122,6 +176,9 @@ REFUSED = {
         "a": "--- A.\n--@include q\nreturn q\n",
     },
     "lib/p.lua exports p, which it does not declare": {"lib_p": "--- P.\n--@exports p\n"},
+    "lib/p.lua ends with q, which it does not export": {
+        "lib_p": "--- P.\n--@exports p\n--@ending q\nlocal p, q = 1, 2\n"
+    },
     "lib/q.lua exports key, and so does lib/key.lua": {
         "lib_key": KEY,
         "lib_q": "--- Q.\n--@exports key\nlocal key = 1\n",

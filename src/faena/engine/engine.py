@@ -247,7 +247,7 @@ class Engine:  # size: one short method for each operation of the broker
 
     async def obliterate(self, queue: str, size: int, *, force: bool, drop: bool = True) -> str:
         """Remove one slice of everything: DONE, MORE, MAIL (not to drop) or RUNNING (refused)."""
-        reply = await self._send("obliterate", queue, [size, ("", "1")[force], ("", "1")[drop]])
+        reply = await self.ask("obliterate", queue, [size, ("", "1")[force], ("", "1")[drop]])
         self._declared.discard(queue)
         return str(reply.decode())
 

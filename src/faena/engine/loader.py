@@ -15,6 +15,7 @@ worked empty all the same: for that a script has its plain source as well.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,6 +27,13 @@ _SLOT = "faena_0"
 
 _FIRST = "take_in_first"
 """What a script begins with that says `--@arrivals`."""
+
+_GLOBALS = (
+    "cmsgpack, error, ipairs, math, next, pairs, pcall, select, string, struct, table, tonumber, "
+    "tostring, type, unpack"
+)
+"""A function reaches these through a metatable, which costs more than what most of them do. A
+library may not read them while it is loaded: its first call does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +84,12 @@ def library_source(sources: Sources) -> str:
     """All scripts and the parts they use; the library's name is still to be put in."""
     scripts = [sources.scripts[name] for name in sorted(sources.scripts)]
     used = sources.needed(*scripts)
-    head = [f"#!lua name={_SLOT}", "local KEYS, ARGV, call, context", *_frame(used)]
+    head = [f"#!lua name={_SLOT}", *_OUTERMOST, *_frame(used)]
     parts = [_part(sources, part) for part in used]
-    functions = [_function(sources, script) for script in scripts]
-    return "\n".join([*head, *parts, _REGISTER, *functions])
+    ways = sorted({_way(sources, script) for script in scripts})
+    made = [line for number, way in enumerate(ways) for line in _made(number, way)]
+    functions = [_function(sources, script, ways) for script in scripts]
+    return "\n".join([*head, *parts, _REGISTER, *made, *functions])
 
 
 def plain_source(sources: Sources, script: Source) -> str:
@@ -88,9 +98,10 @@ def plain_source(sources: Sources, script: Source) -> str:
     used = sources.needed(script)
     parts = [_part(sources, part) for part in used]
     caller, answer = (
-        ("lib.noted", "lib.guarded(run)") if script.is_guarded else ("redis.call", "run()")
+        ("lib.noted", "lib.guarded(all)") if script.is_guarded else ("redis.call", "all()")
     )
-    run = [*_run(sources, script), f"call, context = {caller}, shared", f"return {answer}"]
+    begun = [*_run(sources, script), f"call, context = {caller}, shared"]
+    run = [*begun, *_ended(sources.endings(script)), f"return {answer}"]
     return "\n".join([f"#!lua{flags}", "local call, context", *_frame(used), *parts, *run])
 
 
@@ -124,23 +135,48 @@ def _frame(used: list[Source]) -> list[str]:
     ]
 
 
+_OUTERMOST = (
+    f"local function globals() return {_GLOBALS} end",
+    f"local {_GLOBALS}",
+    "local KEYS, ARGV, call, context",
+)
+
 _REGISTER = f"""local guarded, noted = lib.guarded, lib.noted
 local function register(name, flags, run)
 redis.register_function{{ function_name = '{_SLOT}_' .. name, flags = flags, callback = run }}
-end
-local function plain(run)
-return function(keys, args)
-KEYS, ARGV, call, context = keys, args, redis.call, cleared(shared)
-return run()
-end
-end
-local function taken_back(run)
-return function(keys, args)
-KEYS, ARGV, call, context = keys, args, noted, cleared(shared)
-return guarded(run)
-end
 end"""
-"""`redis.call` is there only while a function runs."""
+
+_Way = tuple[bool, tuple[str, ...]]
+"""How scripts are called: whether one that fails is taken back, and what is done behind it."""
+
+
+def _way(sources: Sources, script: Source) -> _Way:
+    return script.is_guarded, tuple(sources.endings(script))
+
+
+def _made(number: int, way: _Way) -> list[str]:
+    """A function that makes one to be registered of a script; few ways serve all of them."""
+    is_guarded, endings = way
+    if is_guarded:
+        before, caller, answer = _ended(endings), "noted", ["return guarded(all)"]
+    else:
+        before, caller, answer = [], "redis.call", _answered(endings)
+    begin = [
+        "return function(keys, args)",
+        f"if not next then {_GLOBALS} = globals() end",
+        f"KEYS, ARGV, call, context = keys, args, {caller}, cleared(shared)",
+    ]
+    return [f"local function way_{number}(run)", *before, *begin, *answer, "end", "end"]
+
+
+def _ended(endings: Sequence[str]) -> list[str]:
+    """The whole of a script: its body, and what is done behind it."""
+    return ["local function all()", *_answered(endings), "end"]
+
+
+def _answered(endings: Sequence[str]) -> list[str]:
+    behind = [f"lib.{name}()" for name in endings]
+    return ["local answer = run()", *behind, "return answer"] if behind else ["return run()"]
 
 
 def _part(sources: Sources, part: Source) -> str:
@@ -149,11 +185,11 @@ def _part(sources: Sources, part: Source) -> str:
     return "\n".join([f"do {_taken(sources.imports(part))}", part.code, ending, "end"])
 
 
-def _function(sources: Sources, script: Source) -> str:
+def _function(sources: Sources, script: Source, ways: list[_Way]) -> str:
     """A script in its block."""
     flags = ", ".join(f"'{flag}'" for flag in script.flags)
-    how = "taken_back" if script.is_guarded else "plain"
-    ending = f"register('{script.name}', {{ {flags} }}, {how}(run))"
+    way = f"way_{ways.index(_way(sources, script))}"
+    ending = f"register('{script.name}', {{ {flags} }}, {way}(run))"
     return "\n".join(["do", *_run(sources, script), ending, "end"])
 
 

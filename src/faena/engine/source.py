@@ -5,6 +5,7 @@ A file begins with comments. In those, lines with `--@` are for the loader:
     --@include read, key       parts of `lib/` whose exports it uses
     --@exports tell, count     what a part gives to those that include it: functions and constants
     --@state told = {}         a field of `context`, and its value when a call begins
+    --@ending flush_tally      what a part has done after every script that writes and uses it
     --@flags no-writes         a script's flags, as the server calls them
     --@sure                    a script that writes and does without the journal
     --@arrivals                a script that takes in first what producers have left
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _LINE = re.compile(r"^--@(\w+)(?: (.+))?$", re.MULTILINE)
-_KNOWN = frozenset(("include", "exports", "state", "flags", "sure", "arrivals"))
+_KNOWN = frozenset(("include", "exports", "state", "ending", "flags", "sure", "arrivals"))
 _DECLARED = re.compile(r"^local (?:function (\w+)|([\w, ]+))", re.MULTILINE)
 _FIELD = re.compile(r"(\w+) = (\S+)(?:\s+--.*)?$")
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -50,6 +51,8 @@ class Source:
     includes: tuple[str, ...]
     exports: tuple[str, ...]
     state: tuple[Field, ...]
+    ending: str | None
+    """An export that is called when the body of a script has returned, however it did."""
     flags: tuple[str, ...]
     is_guarded: bool
     """Whether a call of it that fails is taken back."""
@@ -85,6 +88,12 @@ class Sources:
             if name not in found:
                 self._collect(self.parts[name], found, (*above, name))
                 found[name] = self.parts[name]
+
+    def endings(self, script: Source) -> list[str]:
+        """What is to be called behind a script, a part's before those of parts that it uses."""
+        if "no-writes" in script.flags:
+            return []
+        return [part.ending for part in reversed(self.needed(script)) if part.ending]
 
     def imports(self, source: Source) -> list[str]:
         """The names that a file takes from the parts it includes."""
@@ -130,9 +139,14 @@ def _source(path: str, text: str, *, is_part: bool) -> Source:
     if is_preceded and ARRIVALS not in includes:
         includes += (ARRIVALS,)
     state = tuple(_field(path, line) for line in said.get("state", ()))
+    ending = next(iter(said.get("ending", ())), None)
+    if ending and ending not in exports:
+        raise SourceError(f"{path} ends with {ending}, which it does not export")
     name = path.rpartition("/")[2].removesuffix(".lua")
     code = "\n".join(_code(text.splitlines()))
-    return Source(path, name, includes, exports, state, flags, is_guarded, is_preceded, code)
+    return Source(
+        path, name, includes, exports, state, ending, flags, is_guarded, is_preceded, code
+    )
 
 
 def _listed(said: dict[str, list[str]], word: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@
 --@flags allow-oom
 --@include now, conf, tally, key
 local HOUR_US = 3600000000
-local now, conf, names = now_us(ARGV[1]), conf_now(), {}
+local now, conf, names = now_us(), conf_now(), {}
 if not conf.version then
   return { 'UNCONFIGURED' }
 end
@@ -19,5 +19,4 @@ for i = 2, #ARGV, 2 do
     names[#names + 1] = name
   end
 end
-flush_tally(now, conf.events_kept, '')
 return names

@@ -7,7 +7,7 @@
 --@flags no-writes
 --@include now, desk_key, key
 local STATUSES = { 'pending', 'retried', 'discarded', 'resolved' }
-local now, numbers = now_us(ARGV[1]), {}
+local now, numbers = now_us(), {}
 for _, status in ipairs(STATUSES) do
   numbers[#numbers + 1], numbers[#numbers + 2] = status, call('ZCARD', index_key('status:' .. status))
 end

@@ -6,7 +6,7 @@
 -- refuses  UNCONFIGURED
 --@flags allow-oom
 --@include now, conf, replay, state, tally, dead_index
-local now, status, conf = now_us(ARGV[1]), ARGV[4], conf_now()
+local now, status, conf = now_us(), ARGV[4], conf_now()
 local answered = replayed(ARGV[2], ARGV[3])
 if answered then
   return cmsgpack.unpack(answered)
@@ -27,7 +27,7 @@ for _, id in ipairs(ids) do
   end
 end
 close_records(done, records, status)
+context.by = ARGV[7]
 remember(ARGV[2], ARGV[3], cmsgpack.pack(answers), ONCE_TTL_S)
 tell('dead_' .. status, done)
-flush_tally(now, conf.events_kept, '', ARGV[7])
 return answers

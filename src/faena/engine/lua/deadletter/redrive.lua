@@ -7,10 +7,10 @@
 --          left) · canaries that are not finished · packed record
 -- refuses  UNCONFIGURED · MOVED (the shards are of another epoch) · OVERTAKEN · unknown
 --@arrivals
---@include now, conf, replay, tally, state, retry_as_new, desk_walk, redrive_record, key, lane
+--@include now, conf, replay, state, retry_as_new, desk_walk, redrive_record, key
 local LOOKED = 200             -- jobs of the desk that one call looks at
 local PATIENCE_US = 1000000    -- until somebody looks again for room, or for canaries
-local now, conf, id = now_us(ARGV[1]), conf_now(), ARGV[5]
+local now, conf, id = now_us(), conf_now(), ARGV[5]
 local answered, overtaken = replayed(ARGV[2], ARGV[3])
 if answered then
   return cmsgpack.unpack(answered)
@@ -99,6 +99,4 @@ local wait = redrive.due_at > now and redrive.due_at - now
   or is_under_way(redrive) and most == 0 and PATIENCE_US or 0
 local answer = { redrive.state, moved, wait, is_over and 1 or 0, waiting, cmsgpack.pack(redrive) }
 remember(ARGV[2], ARGV[3], cmsgpack.pack(answer))
-flush_lanes()
-flush_tally(now, conf.events_kept, '')
 return answer

@@ -7,7 +7,7 @@
 -- refuses  UNCONFIGURED
 --@flags allow-oom
 --@include now, conf, redrive_record, key
-local now, verb, id, conf = now_us(ARGV[1]), ARGV[2], ARGV[3], conf_now()
+local now, verb, id, conf = now_us(), ARGV[2], ARGV[3], conf_now()
 if verb == 'list' then
   return call('HGETALL', key('redrives'))
 elseif verb == 'begin' and not conf.version then

@@ -7,8 +7,8 @@
 --          is not dead | unknown | taken (the new id)
 -- refuses  UNCONFIGURED · MOVED (the shards are of another epoch)
 --@arrivals
---@include now, conf, replay, tally, retry_as_new, lane, dead_index
-local now, conf = now_us(ARGV[1]), conf_now()
+--@include now, conf, replay, tally, retry_as_new, dead_index
+local now, conf = now_us(), conf_now()
 local answered = replayed(ARGV[2], ARGV[3])
 if answered then
   return cmsgpack.unpack(answered)
@@ -19,11 +19,10 @@ elseif not conf.version then
 end
 local why = { action = ARGV[5], reason = ARGV[6], by = ARGV[7], priority = tonumber(ARGV[8]) }
 local ids, fresh = {}, {}
+context.by = why.by
 for i = 9, #ARGV, 2 do
   ids[#ids + 1], fresh[#fresh + 1] = ARGV[i], ARGV[i + 1]
 end
 local answers = retry_as_new(ids, fresh, records_of(ids), why, conf, now)
 remember(ARGV[2], ARGV[3], cmsgpack.pack(answers), ONCE_TTL_S)
-flush_lanes()
-flush_tally(now, conf.events_kept, '', why.by)
 return answers

@@ -11,9 +11,9 @@
 --          rerun · by (or empty)   let it be written again, when it has ended and not well
 -- returns  OK, or of `rerun` the new run; its state where that forbids the verb; unknown · another (plan is
 --          being written under its id)
---@include now, conf, tally, flow_graph, key
+--@include now, tally, flow_graph, key
 local BUILDING_TTL_S = 3600
-local now, shard, id, verb = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+local now, shard, id, verb = now_us(), ARGV[2], ARGV[3], ARGV[4]
 local flow = open_flow(id)
 
 local function is_being_written()
@@ -96,6 +96,5 @@ verbs = {
     return whole(flow.run + 1)
   end,
 }
-local answer = verbs[verb]()
-flush_tally(now, conf_now().events_kept, '', (verb == 'cancel' or verb == 'rerun') and ARGV[5])
-return answer
+context.by = (verb == 'cancel' or verb == 'rerun') and ARGV[5] or ''
+return verbs[verb]()

@@ -5,9 +5,9 @@
 -- returns  OK · unknown · the total it was sealed with: of `open`, which then changes nothing, and of `seal` when
 --          that was another
 -- A group that is never sealed is gone after a month.
---@include now, conf, tally, group, key
+--@include now, group, key
 local OPEN_TTL_S = 30 * 86400
-local now, id, verb = now_us(ARGV[1]), ARGV[2], ARGV[3]
+local now, id, verb = now_us(), ARGV[2], ARGV[3]
 
 local function open_group()
   local total = call('HGET', group_key(id), 'total')
@@ -35,6 +35,4 @@ local function seal_group()
   return total == ARGV[4] and 'OK' or total
 end
 
-local answer = verb == 'open' and open_group() or seal_group()
-flush_tally(now, conf_now().events_kept, '')
-return answer
+return verb == 'open' and open_group() or seal_group()

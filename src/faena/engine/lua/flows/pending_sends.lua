@@ -10,7 +10,7 @@
 --@include now, key, read, flow_graph, group
 local COUNTS = { 'total', 'completed', 'dead', 'cancelled' }
 local LARGEST = 1048576   -- bytes, after which the rest waits for the next call
-local now, GONE = now_us(ARGV[1]), { '', '', '', {} }
+local now, GONE = now_us(), { '', '', '', {} }
 
 --- What is packed begins with its queue.
 local function queue_in(packed)

@@ -5,8 +5,8 @@
 -- returns  1 when there is something to be carried now, else 0
 -- A message is one of: ended, counted, pass, launch, call_off; the libraries tell what is in each.
 --@flags allow-oom
---@include now, conf, tally, message, flow_graph, group, key
-local now, shard, source = now_us(ARGV[1]), ARGV[2], ARGV[3]
+--@include now, message, flow_graph, group, key
+local now, shard, source = now_us(), ARGV[2], ARGV[3]
 
 --- Ids of messages are `milliseconds-number`.
 local function is_after(id, other)
@@ -63,5 +63,4 @@ end
 if last then
   call('HSET', key('received'), source, last)
 end
-flush_tally(now, conf_now().events_kept, '')
 return context.has_messages and 1 or 0

@@ -8,11 +8,12 @@
 -- refuses  UNCONFIGURED
 --@flags allow-oom
 --@arrivals
---@include now, conf, state, tally, mark, finish, prune, waiting, key, lane
-local now, conf = now_us(ARGV[1]), conf_now()
+--@include now, conf, state, tally, mark, finish, prune, waiting, key
+local now, conf = now_us(), conf_now()
 if not conf.version then
   return { 'UNCONFIGURED' }
 end
+context.by = ARGV[2]
 local answers, cancelled, asked, gone = {}, {}, {}, {}
 for i = 3, #ARGV do
   local id = ARGV[i]
@@ -40,6 +41,4 @@ prune('cancelled', conf, now, #ARGV)
 if #asked > 0 then
   tell_of('stopping', table.concat(asked, ' '))
 end
-flush_lanes()
-flush_tally(now, conf.events_kept, '', ARGV[2])
 return answers

@@ -10,7 +10,7 @@
 --@flags allow-oom
 --@arrivals
 --@include now, conf, replay, state, score, mark, wake, tally, waiting, enqueued, fact, key, lane
-local now, id, delay, priority = now_us(ARGV[1]), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
+local now, id, delay, priority = now_us(), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local conf = conf_now()
 local answered = replayed(ARGV[2], ARGV[3])
 if answered then
@@ -63,8 +63,7 @@ elseif state == 'ready' and not chain then
   end
 end
 arm_wake()
+context.by = ARGV[7]
 tell('changed', { id })
 remember(ARGV[2], ARGV[3], state, ONCE_TTL_S)
-flush_lanes()
-flush_tally(now, conf.events_kept, '', ARGV[7])
 return state

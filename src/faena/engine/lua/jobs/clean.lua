@@ -7,8 +7,8 @@
 -- refuses  FORBIDDEN (a state that cannot be cleaned: running jobs have owners)
 --@flags allow-oom
 --@arrivals
---@include now, conf, state, tally, mark, pass_claims, prune, waiting, key, lane
-local now, state, age, slice = now_us(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+--@include now, conf, state, tally, mark, pass_claims, prune, waiting, key
+local now, state, age, slice = now_us(), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local conf, ids = conf_now(), nil
 if not conf.version then
   return 0   -- no queue, no jobs
@@ -25,11 +25,10 @@ elseif is_finished(state) then
 else
   return 'FORBIDDEN'
 end
+context.by = ARGV[5]
 if #ids > 0 then
   drop(state, ids, conf)
   count('cleaned', #ids)
   tell_of('cleaned', state .. ':' .. #ids)
-  flush_lanes()
-  flush_tally(now, conf.events_kept, '', ARGV[5])
 end
 return #ids

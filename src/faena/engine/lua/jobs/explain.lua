@@ -9,7 +9,7 @@
 --          (lanes that come first)
 --@flags no-writes
 --@include now, conf, state, mark, fact, closed_windows, gates, unique, key, read
-local now, id, conf = now_us(ARGV[1]), ARGV[2], conf_now()
+local now, id, conf = now_us(), ARGV[2], conf_now()
 
 local function explain_queue(lane)
   if call('ZCOUNT', key('workers'), now, '+inf') == 0 then

@@ -6,14 +6,15 @@
 -- refuses  UNCONFIGURED
 --@flags allow-oom
 --@arrivals
---@include now, conf, replay, state, tally, due, wake, lane
-local now, conf = now_us(ARGV[1]), conf_now()
+--@include now, conf, replay, state, tally, due, wake
+local now, conf = now_us(), conf_now()
 local answered = replayed(ARGV[2], ARGV[3])
 if answered then
   return cmsgpack.unpack(answered)
 elseif not conf.version then
   return { 'UNCONFIGURED' }
 end
+context.by = ARGV[4]
 local answers, promoted, instants = {}, {}, {}
 for i = 5, #ARGV do
   local state = state_of(ARGV[i])
@@ -30,6 +31,4 @@ if #promoted > 0 then
   tell('promoted', promoted)
   remember(ARGV[2], ARGV[3], cmsgpack.pack(answers), ONCE_TTL_S)
 end
-flush_lanes()
-flush_tally(now, conf.events_kept, '', ARGV[4])
 return answers

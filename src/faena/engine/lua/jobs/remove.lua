@@ -7,8 +7,8 @@
 -- refuses  UNCONFIGURED
 --@flags allow-oom
 --@arrivals
---@include now, conf, replay, state, tally, mark, pass_claims, prune, waiting, key, lane
-local now, conf = now_us(ARGV[1]), conf_now()
+--@include now, conf, replay, state, tally, mark, pass_claims, prune, waiting, key
+local now, conf = now_us(), conf_now()
 local answered = replayed(ARGV[2], ARGV[3])
 if answered then
   return cmsgpack.unpack(answered)
@@ -25,6 +25,7 @@ local function refusal(state, mark)
   return is_waiting(state) and mark and mark.w and 'member' or nil
 end
 
+context.by = ARGV[4]
 local asked, answers, by_state, removed, seen = {}, {}, {}, {}, {}
 for i = 5, #ARGV do
   asked[#asked + 1] = ARGV[i]
@@ -55,7 +56,5 @@ end
 if #removed > 0 then
   tell('removed', removed)
   remember(ARGV[2], ARGV[3], cmsgpack.pack(answers), ONCE_TTL_S)
-  flush_lanes()
-  flush_tally(now, conf.events_kept, '', ARGV[4])
 end
 return answers

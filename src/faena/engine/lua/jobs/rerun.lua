@@ -7,13 +7,14 @@
 -- refuses  UNCONFIGURED
 --@arrivals
 --@include now, conf, replay, state, score, mark, wake, tally, weigh, waiting, dead_index, fact, key, lane
-local now, conf = now_us(ARGV[1]), conf_now()
+local now, conf = now_us(), conf_now()
 local answered = replayed(ARGV[2], ARGV[3])
 if answered then
   return cmsgpack.unpack(answered)
 elseif not conf.version then
   return { 'UNCONFIGURED' }
 end
+context.by = ARGV[4]
 local answers, rerun = {}, {}
 
 --- What stays with a job: errors and log, changed priority, where it comes from, whom it tells.
@@ -76,6 +77,4 @@ if #rerun > 0 then
   remember(ARGV[2], ARGV[3], cmsgpack.pack(answers), ONCE_TTL_S)
 end
 tell('rerun', rerun)
-flush_lanes()
-flush_tally(now, conf.events_kept, '', ARGV[4])
 return answers

@@ -1,5 +1,5 @@
 --- What producers have left in the stream, and how it is taken in: what `enqueue` does, for jobs that nobody refuses.
---@include read, key, conf, replay, tally, score, fact, lane, intake, lone, wake
+--@include read, key, now, conf, replay, tally, score, fact, lane, intake, lone, wake
 --@exports take_in, take_in_first
 local MOST = 1000   -- in one round; what is left is taken in by the next
 local PLACE, NONE = { lane = true, chain = true, key = true }, {}
@@ -104,6 +104,7 @@ local function take_in_arrivals()
     return -1
   end
   local jobs, latest = newcomers(entries)
+  context.now = jobs.at[jobs.number] or 0
   if jobs.number > 0 and is_plain(jobs, count_in(clock[4], 0)) then
     local stamp, number = take_in_plain(jobs, conf, number_in(clock[2], 0))
     call('HSET', key('clock'), 'stamp', stamp, 'enqueued', count_in(clock[3], 0) + number)
@@ -113,7 +114,7 @@ local function take_in_arrivals()
   for caller, id_of_call in pairs(latest) do
     remember(caller, id_of_call, cmsgpack.pack({ jobs.at[jobs.number] }))
   end
-  flush_tally(jobs.at[jobs.number] or 0, conf.events_kept, '')
+  flush_tally()
   local left = #entries == MOST and call('XLEN', key('arrivals')) - MOST or 0
   call('XTRIM', key('arrivals'), 'MAXLEN', left)
   return #entries > 0 and 1 or 0, left > 0

@@ -1,7 +1,7 @@
 --- Fields of `clock` that nearly every exchange needs, read once a call; those of queues with lanes when asked for.
 --@include read, key
 --@exports clock_of
---@state clock_fields = nil
+--@state clock_fields = false
 local LANED = { virtual = true, moving = true, aside = true, walked = true, walked_ties = true }
 
 

@@ -9,6 +9,7 @@
 -- `cost:<task>`, what jobs of a task are estimated at, is for producers: no script reads it.
 --@include key, read
 --@exports conf_of, conf_now
+--@state conf = false   -- what this call has read last
 local KEPT = 1000
 local TEXTS = { version = true, limits = true, tenant_limits = true, costs = true, tenant_costs = true,
   key_limits = true, keyed = true,
@@ -64,7 +65,9 @@ local function conf_of(digest)
     conf = decode(call('HGETALL', key('conf')))
     decoded[digest], number = conf, number + 1
   end
-  return conf or {}
+  conf = conf or {}
+  context.conf = conf
+  return conf
 end
 
 local function conf_now()

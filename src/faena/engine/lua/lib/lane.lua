@@ -14,7 +14,8 @@
 --@state lane_changes = {}   -- lane -> what is to be added to its count
 --@state laned_change = 0   -- what is to be added to `laned`
 --@state aside_change = 0   -- what is to be added to `aside`, see key_limit.lua
---@state virtual_now = nil
+--@state virtual_now = false
+--@ending flush_lanes
 local LIVE = 1000000
 local COMMON = '@'   -- the lane of jobs without a tenant
 local FULL = 1e18   -- parked until one of its jobs ends, or it is released
@@ -41,22 +42,22 @@ local function count_lane(lane, live, running)
   changes[lane] = (changes[lane] or 0) + live * LIVE + running
 end
 
---- Write the counts that a call has changed; every call that may have ends with this.
+--- Write the counts that a call has changed.
 local function flush_lanes()
   flush_shares()
-  local changes = context.lane_changes
-  local lanes = names_in(changes)
   if context.aside_change ~= 0 then
     bump(key('clock'), 'aside', context.aside_change)
-    context.aside_change, context.clock_fields = 0, nil
+    context.aside_change, context.clock_fields = 0, false
   end
   if context.laned_change ~= 0 then
     bump(key('clock'), 'laned', context.laned_change)
-    context.laned_change, context.clock_fields = 0, nil
+    context.laned_change, context.clock_fields = 0, false
   end
-  if #lanes == 0 then
+  local changes = context.lane_changes
+  if not next(changes) then
     return
   end
+  local lanes = names_in(changes)
   local counts, changed, gone = call('HMGET', key('lanes'), unpack(lanes)), {}, {}
   for i, lane in ipairs(lanes) do
     local count = count_in(counts[i], 0) + changes[lane]

@@ -18,7 +18,7 @@ end
 local function bar(lane, why)
   if call('HSET', key('moves'), lane, why) == 1 then
     call('HINCRBY', key('clock'), 'moving', 1)
-    context.clock_fields = nil
+    context.clock_fields = false
   end
   if call('EXISTS', key('lane:' .. lane)) == 1 then
     quit_ring(lane)
@@ -33,7 +33,7 @@ local function unbar(lane, why)
   end
   call('HDEL', key('moves'), lane)
   call('HINCRBY', key('clock'), 'moving', -1)
-  context.clock_fields = nil
+  context.clock_fields = false
   if call('ZREM', key('parked'), lane) == 1 then
     context.throttles[lane] = 'freed'   -- a hold that came meanwhile is looked at with the next claim
     enter_ring({ lane })

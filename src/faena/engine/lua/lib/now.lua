@@ -1,11 +1,20 @@
---- The server's clock in microseconds; `given` replaces it in tests only.
+--- The instant of a call in microseconds: the server's clock, or in tests the call's first argument.
 --@include read
 --@exports now_us
-local function now_us(given)
-  if given ~= '' then
-    local instant = number_in(given, -1)
-    return instant >= 0 and instant <= 2 ^ 53 and instant or error({ err = 'BAD_ARGUMENT now must be an instant' })
+--@state now = false
+local function now_us()
+  local now, given = context.now, ARGV[1]
+  if now then
+    return now
+  elseif given ~= '' then
+    now = number_in(given, -1)
+    if now < 0 or now > 2 ^ 53 then
+      error({ err = 'BAD_ARGUMENT now must be an instant' })
+    end
+  else
+    local time = call('TIME')
+    now = time[1] * 1000000 + time[2]
   end
-  local time = call('TIME')
-  return time[1] * 1000000 + time[2]
+  context.now = now
+  return now
 end

@@ -92,10 +92,12 @@ end
 
 local function flush_shares()
   if next(context.throttles) then
-    flush_throttles(now_us(ARGV[1]))
+    flush_throttles(now_us())
   end
-  for minute, notes in pairs(context.shares) do
-    flush_minute(minute, notes)
+  if next(context.shares) then
+    for minute, notes in pairs(context.shares) do
+      flush_minute(minute, notes)
+    end
+    context.shares = {}
   end
-  context.shares = {}
 end

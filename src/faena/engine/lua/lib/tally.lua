@@ -1,8 +1,11 @@
 --- What a call did, told once for the whole batch: minute counters and one event.
---@include read, key
+--@include read, key, now, conf
 --@exports count, tell_of, tell, is_first_shard, tell_one, flush_tally
 --@state tally = {}   -- counter -> number
 --@state told = {}   -- event field, ids, event field, ids, …
+--@state worker = ''   -- whose call it is, if a worker's
+--@state by = ''   -- else who asked for it, if that is known
+--@ending flush_tally
 local STATS_TTL_S = 30 * 86400
 
 
@@ -54,20 +57,22 @@ local function tell_one(name, id, now, kept, worker)
   end
 end
 
---- `worker` is whose call it was, if one's; else `by` may say who asked for it.
-local function flush_tally(now, kept, worker, by)
-  local minute = minute_of(now)
-  local fresh = false
-  for name, number in pairs(context.tally) do
-    fresh = bump(minute, name, number) == number or fresh
+--- Write both; a call that has nothing to tell needs no settings either.
+local function flush_tally()
+  local tally, told = context.tally, context.told
+  if next(tally) then
+    local minute, fresh = minute_of(now_us()), false
+    for name, number in pairs(tally) do
+      fresh = bump(minute, name, number) == number or fresh
+    end
+    if fresh then
+      call('EXPIRE', minute, STATS_TTL_S)
+    end
   end
-  if fresh then
-    call('EXPIRE', minute, STATS_TTL_S)
-  end
-  local told = context.told
-  if #told > 0 and kept and kept > 0 then
-    local role = by and by ~= '' and 'by' or 'worker'
-    call('XADD', key('events'), 'MAXLEN', '~', kept, '*', 'at', now, role, role == 'by' and by or worker,
-      unpack(told))
+  local kept = told[1] and (context.conf or conf_now()).events_kept or 0
+  if kept > 0 then
+    local by = context.by
+    call('XADD', key('events'), 'MAXLEN', '~', kept, '*', 'at', now_us(), by ~= '' and 'by' or 'worker',
+      by ~= '' and by or context.worker, unpack(told))
   end
 end

@@ -13,9 +13,8 @@
 -- delay or at, expires or lasts, digest, unique, mode, ttl, tells, by), then a newline. What follows is the producer's and is never read here.
 --@sure
 --@arrivals
---@include now, check, conf, replay, tally, intake, answer_known, take_in_unique, pending_send, lone, arrivals_stream, wake, fact, key
---@include lane
-local now, caller, id_of_call = now_us(ARGV[1]), ARGV[2], ARGV[3]
+--@include now, check, conf, replay, intake, answer_known, take_in_unique, pending_send, lone, arrivals_stream, wake, fact, key
+local now, caller, id_of_call = now_us(), ARGV[2], ARGV[3]
 if #ARGV == 6 and string.byte(ARGV[6], 4) == 10 then
   local answers, conf = take_in_lone(ARGV[5], ARGV[6], caller, id_of_call, ARGV[4], now)
   if answers then
@@ -68,9 +67,7 @@ for i = 1, number do
   end
 end
 close_intake(intake)
-flush_lanes()
 remember(caller, id_of_call, cmsgpack.pack(intake.answers))
-flush_tally(now, conf.events_kept, '')
 if number == 1 and ARGV[1] == '' then
   open_arrivals(conf)
 end

@@ -14,7 +14,7 @@
 --@flags allow-oom
 --@arrivals
 --@include now, wake, valid_settings, retired, tally, arrivals_stream, key
-local now, edited, changed = now_us(ARGV[1]), {}, {}
+local now, edited, changed = now_us(), {}, {}
 local mode, by = string.match(ARGV[2], '^(%l+) ?(.*)$')
 local BOUNDS = { tenant_limits = true, tenant_costs = true, tenant_max_running = true }
 local STANDING = { epoch = true, shards = true, shard = true }
@@ -104,7 +104,7 @@ if not is_behind then
 end
 if #changed > 0 and is_first_shard() then
   tell_of(mode == 'edit' and 'configured' or 'reset', table.concat(changed, ' '))
-  flush_tally(now, tonumber(call('HGET', key('conf'), 'events_kept') or 0), '', by)
+  context.by = by
 end
 close_arrivals()
 return sealed()

@@ -6,8 +6,9 @@
 -- returns  1 when something changed, else 0; a shard that was retired keeps no hold
 --@flags allow-oom
 --@arrivals
---@include now, conf, retired, hold, wake, tally, key
-local now, reason, duration, by = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+--@include now, retired, hold, wake, tally, key
+local now, reason, duration, by = now_us(), ARGV[2], ARGV[3], ARGV[4]
+context.by = by
 local was_held = is_held(reason, now)
 
 if duration == 'release' then
@@ -16,7 +17,6 @@ if duration == 'release' then
     arm_wake()
     if is_first_shard() then
       tell_of('resumed', reason)
-      flush_tally(now, conf_now().events_kept, '', by)
     end
   end
   return was_held and 1 or 0
@@ -31,7 +31,6 @@ else
   hold(reason, until_at, by, now)
   if not was_held and is_first_shard() then
     tell_of('paused', reason)
-    flush_tally(now, conf_now().events_kept, '', by)
   end
 end
 return was_held and 0 or 1

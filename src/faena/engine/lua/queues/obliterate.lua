@@ -3,14 +3,14 @@
 --          remove    running -> none : the same, by force
 --          unblock   blocked -> ready : what it waited for is over
 -- keys     all
--- args     slice · force 1|'' (also while jobs run) · drop 1|'' (messages to others too)
+-- args     now · slice · force 1|'' (also while jobs run) · drop 1|'' (messages to others too)
 -- returns  DONE, MORE, MAIL (messages wait to be carried), or the refusal
 -- refuses  RUNNING
 --@flags allow-oom
 --@arrivals
---@include state, forget, waiting, delete_all, dead_index, key, lane
-local slice = tonumber(ARGV[1])
-if ARGV[2] ~= '1' and call('ZCARD', key('running')) > 0 then
+--@include state, forget, waiting, delete_all, dead_index, key
+local slice = tonumber(ARGV[2])
+if ARGV[3] ~= '1' and call('ZCARD', key('running')) > 0 then
   return 'RUNNING'
 end
 for _, state in ipairs(STATES) do
@@ -24,11 +24,10 @@ for _, state in ipairs(STATES) do
     end
     call('HDEL', key('leases'), unpack(ids))
     forget(ids)
-    flush_lanes()
     return 'MORE'
   end
 end
-if ARGV[3] ~= '1' and call('SCARD', key('recipients')) > 0 then
+if ARGV[4] ~= '1' and call('SCARD', key('recipients')) > 0 then
   return 'MAIL'   -- flows elsewhere must hear that their jobs are gone
 end
 for set, family in pairs({ flows = 'flow:', flows_done = 'flow:', groups = 'group:' }) do

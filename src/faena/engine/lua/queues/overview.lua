@@ -8,7 +8,7 @@
 --@flags no-writes
 --@include now, state, desk_key, key
 local DEALT_WITH = { 'retried', 'discarded', 'resolved' }
-local now, numbers, dealt, done = now_us(ARGV[1]), {}, {}, 0
+local now, numbers, dealt, done = now_us(), {}, {}, 0
 for _, status in ipairs(DEALT_WITH) do
   local number = call('ZCARD', index_key('status:' .. status))
   dealt[#dealt + 1], dealt[#dealt + 2], done = status, number, done + number

@@ -7,7 +7,7 @@
 --          read: now · for each record ('' for none) · due ('' for never)
 --@flags no-writes
 --@include now, key
-local now, schedules, due = now_us(ARGV[1]), key('schedules'), key('schedule_due')
+local now, schedules, due = now_us(), key('schedules'), key('schedule_due')
 
 local function read()
   local answers = { now }

@@ -12,8 +12,8 @@
 -- Where the record is at another shard, this one remembers the last instant it was asked for: instants
 -- only grow, so whoever wakes up late is refused for ever.
 --@arrivals
---@include now, conf, replay, tally, intake, take_in_unique, schedule, fact, key, lane
-local now, caller, id_of_call, name, instant = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[5], ARGV[6]
+--@include now, conf, replay, tally, intake, take_in_unique, schedule, fact, key
+local now, caller, id_of_call, name, instant = now_us(), ARGV[2], ARGV[3], ARGV[5], ARGV[6]
 local id, spec, expected = ARGV[7], ARGV[8], ARGV[11]
 local answered = replayed(caller, id_of_call)
 if answered then
@@ -57,7 +57,6 @@ if spec ~= '' then
 end
 if outcome == 'OVERLOADED' then
   tell('schedule_refused', { id })
-  flush_tally(now, conf.events_kept, '')
   return { outcome, retry_us }
 end
 close_intake(intake)
@@ -67,12 +66,10 @@ else
   call('HSET', key('fired'), name, instant)
   call('PERSIST', key('fired'))   -- of a shard that was retired it is kept for a day: see retire.lua
 end
-flush_lanes()
 tell(outcome == 'CREATED' and 'schedule_fired' or 'schedule_skipped', spec ~= '' and { id } or {})
 if ARGV[9] ~= '' then
   tell('schedule_missed', { ARGV[9] })
   count('schedule_missed', tonumber(ARGV[10]) - 1)
 end
 remember(caller, id_of_call, cmsgpack.pack({ outcome }), ONCE_TTL_S)
-flush_tally(now, conf.events_kept, '')
 return { outcome }

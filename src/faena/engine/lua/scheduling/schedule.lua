@@ -6,7 +6,7 @@
 -- returns  OK (also for the same call again)
 -- refuses  STALE
 --@flags allow-oom
---@include now, conf, schedule, tally, key
+--@include schedule, tally, key
 local name, expected, version, record, due = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local known = version_of(name)
 if known == version or (record == '' and known == '') then
@@ -18,6 +18,6 @@ save_schedule(name, version, record, due)
 publish('schedules', name)
 if (ARGV[7] or '') ~= '' then
   tell_of(record == '' and 'schedule_removed' or 'schedule_changed', name)
-  flush_tally(now_us(ARGV[1]), conf_now().events_kept, '', ARGV[7])
+  context.by = ARGV[7]
 end
 return 'OK'

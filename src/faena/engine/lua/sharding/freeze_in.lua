@@ -7,7 +7,7 @@
 -- refuses  STALE (the change is published)
 --@flags allow-oom
 --@arrivals
---@include now, lane, moves, tally, key
+--@include moves, key
 local epoch, stamp = ARGV[2], tonumber(ARGV[3])
 if is_sealed(epoch) then
   return 'STALE'
@@ -37,6 +37,4 @@ end
 if stamp > tonumber(call('HGET', key('clock'), 'stamp') or 0) then
   call('HSET', key('clock'), 'stamp', ARGV[3])
 end
-flush_lanes()
-flush_tally(now_us(ARGV[1]), nil, '')
 return 'OK'

@@ -6,8 +6,8 @@
 -- refuses  STALE (the change is published)
 --@flags allow-oom
 --@arrivals
---@include now, conf, lane, tenant, moves, tally, lane_snapshot, key
-local now, epoch, conf, answers = now_us(ARGV[1]), ARGV[2], conf_now(), {}
+--@include now, conf, tenant, moves, lane_snapshot, key
+local now, epoch, conf, answers = now_us(), ARGV[2], conf_now(), {}
 if is_sealed(epoch) then
   return { 'STALE' }
 end
@@ -32,6 +32,4 @@ for i = 3, #ARGV do
   local snapshot = snapshot_of(lane, controls_of({ lane }, now)[lane])
   answers[#answers + 1] = snapshot and cmsgpack.pack(snapshot) or ''
 end
-flush_lanes()
-flush_tally(now, nil, '')
 return answers

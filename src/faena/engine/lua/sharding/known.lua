@@ -6,7 +6,7 @@
 -- returns  for each: job · state · spec ('' for another job, which holds the claim), or '' · '' · ''
 --@flags no-writes
 --@include now, key, state, job_snapshot
-local now, travelling = now_us(ARGV[1]), {}
+local now, travelling = now_us(), {}
 local batch = call('HGET', key('transfer_out'), ARGV[2])
 if batch then
   travelling = cmsgpack.unpack(string.match(batch, '^%d+ (.*)$'))

@@ -8,7 +8,7 @@
 --@flags allow-oom
 --@arrivals
 --@include now, key, window, moves
-local now, epoch, per = now_us(ARGV[1]), ARGV[2], ARGV[3]
+local now, epoch, per = now_us(), ARGV[2], ARGV[3]
 local name, done = 'window:' .. per, 'burdened:' .. per
 if is_sealed(epoch) then
   return 'STALE'

@@ -12,7 +12,7 @@
 --@flags allow-oom
 --@arrivals
 --@include now, key
-local now, verb, epoch, shards = now_us(ARGV[1]), ARGV[2], ARGV[3], key('shards')
+local now, verb, epoch, shards = now_us(), ARGV[2], ARGV[3], key('shards')
 local phase = call('HGET', shards, 'phase')
 local is_current = (call('HGET', shards, 'epoch') or '0') == epoch
 

@@ -9,8 +9,8 @@
 -- counts here only those that are here: such a lane must wait for the last one.
 --@flags allow-oom
 --@arrivals
---@include now, conf, lane, tenant, moves, wake, tally, lane_snapshot, key
-local now, verb, epoch, still = now_us(ARGV[1]), ARGV[2], ARGV[3], {}
+--@include now, conf, tenant, moves, wake, lane_snapshot, key
+local now, verb, epoch, still = now_us(), ARGV[2], ARGV[3], {}
 local conf, is_coming = conf_now(), verb == 'in' or verb == 'early'
 local is_under_way = call('EXISTS', key('transfer_out')) == 1 or (verb == 'out' and call('EXISTS', key('late')) == 1)
 
@@ -43,6 +43,4 @@ end
 if is_coming then
   arm_wake()
 end
-flush_lanes()
-flush_tally(now, nil, '')
 return still

@@ -6,8 +6,8 @@
 -- returns  how many came (0 when the batch was here before)
 -- refuses  UNCONFIGURED
 --@arrivals
---@include now, conf, state, weigh, wake, tally, job_snapshot, dead_snapshot, transfer_in, fact, key, lane
-local now, shard, number, conf = now_us(ARGV[1]), ARGV[2], tonumber(ARGV[3]), conf_now()
+--@include now, conf, state, weigh, wake, tally, job_snapshot, dead_snapshot, transfer_in, fact, key
+local now, shard, number, conf = now_us(), ARGV[2], tonumber(ARGV[3]), conf_now()
 if number < (conf.epoch or 0) * EPOCH then
   return { 0 }   -- it was sent for an earlier change, which is over: it has been here
 elseif not conf.version then
@@ -42,6 +42,4 @@ call('HSET', key('transfer_in'), shard, ARGV[3])
 call('HINCRBY', key('clock'), 'moved_in', #ids)
 arm_wake()
 tell('moved_in', ids)
-flush_lanes()
-flush_tally(now, conf.events_kept, '')
 return { #ids }

@@ -10,9 +10,9 @@
 -- Jobs that run, or wait for one that runs, are noted in `late`; others take their followers along.
 --@flags allow-oom
 --@arrivals
---@include now, conf, state, tally, fact, lane, job_snapshot, transfer_out, key
+--@include now, conf, state, tally, fact, job_snapshot, transfer_out, key
 local MOST_BYTES = 4 * 1024 * 1024
-local now, shard, arrived, epoch = now_us(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local now, shard, arrived, epoch = now_us(), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local conf = conf_now()
 if epoch > 0 and epoch ~= conf.epoch then
   return { 'STALE', '', 0 }
@@ -44,9 +44,7 @@ for i = 5, #ARGV do
     send(batch, id, spec, state, score, conf, now)
   end
 end
-flush_lanes()
 if #batch == 0 then
-  flush_tally(now, conf.events_kept, '')
   return { 0, '', looked }
 end
 for i, job in ipairs(batch) do
@@ -60,5 +58,4 @@ call('HSET', key('transfer_out'), shard, whole(number) .. ' ' .. packed)
 call('HINCRBY', key('clock'), 'removed', -#batch)
 call('HINCRBY', key('clock'), 'moved_out', #batch)
 tell('moved_out', ids)
-flush_tally(now, conf.events_kept, '')
 return { number, packed, looked }

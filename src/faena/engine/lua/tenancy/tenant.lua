@@ -14,7 +14,7 @@
 --@flags allow-oom
 --@arrivals
 --@include now, conf, lane, tenant, wake, tally, gates, arrivals_stream, key
-local now, lane, epoch, by, duration = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local now, lane, epoch, by, duration = now_us(), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 if (conf_now().epoch or 0) > (tonumber(epoch) or 0) then
   return { 'MOVED' }
 end
@@ -47,12 +47,11 @@ local function write()
   end
   if call('ZSCORE', key('parked'), lane) then
     unpark({ lane })
-    flush_lanes()
   end
   arm_wake()
   close_arrivals()   -- its size may be bounded now
   tell_of('tenant_changed', lane)
-  flush_tally(now, conf_now().events_kept, '', by)
+  context.by = by
 end
 
 if #ARGV > 5 then

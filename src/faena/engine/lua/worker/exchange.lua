@@ -30,7 +30,7 @@ local PRESENCE_US = 30000000   -- a worker signs in at every sweep, whatever its
 local PRUNED = 50               -- beyond as many as end, so that a backlog of finished jobs shrinks
 local CLAIMED_WHEN_BUSY = 50    -- when the call has brought many jobs back as well
 
-local now, caller, lease, worker = now_us(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+local now, caller, lease, worker = now_us(), ARGV[2], ARGV[3], ARGV[4]
 local want, sweep_us, plain = size_of(5), sweep_of(6), size_of(9)
 local kept, least_us, samples = size_of(10 + 2 * plain), instant_of(8), ARGV[7] ~= '' and unpacked(ARGV[7]) or {}
 check(caller and is_word(lease) and is_word(worker), 'caller, call and worker')
@@ -122,7 +122,6 @@ end
 if sweep_us then
   sign_in(worker, now + math.max(2 * lease_us, 2 * sweep_us, PRESENCE_US), ARGV[6], now)
 end
+context.worker = worker
 remember(caller, lease, cmsgpack.pack({ lost, ids, next_at, gate, more }))
-flush_lanes()
-flush_tally(now, conf.events_kept, worker)
 return { now, next_at, gate, more, lost, popped, specs, facts, losses or expired and {}, expired }

@@ -7,7 +7,7 @@
 --@flags allow-oom
 --@sure
 --@include now, check, conf, mark, record, key
-local now, conf = now_us(ARGV[1]), conf_now()
+local now, conf = now_us(), conf_now()
 if not conf.version then
   return { 'UNCONFIGURED' }
 end

@@ -8,7 +8,7 @@
 -- window above its limit, which then grants nothing until there is room again.
 --@flags allow-oom
 --@include now, conf, mark, record, ending, lane, wake, cost, key, lane_window
-local now, id, lease, conf = now_us(ARGV[1]), ARGV[2], ARGV[3], conf_now()
+local now, id, lease, conf = now_us(), ARGV[2], ARGV[3], conf_now()
 local record = call('HGET', key('leases'), id)
 if not conf.version then
   return 'UNCONFIGURED'
