@@ -8,6 +8,7 @@ import os
 import socket
 import time
 from collections.abc import AsyncIterator, Callable
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
@@ -116,6 +117,46 @@ async def test_a_repeated_cancellation_grants_no_more_time(
         assert await receipt.handle.cancel() == "asked"
         await eventually(lambda: _is(receipt.handle, State.CANCELLED))
         release.set()
+
+
+async def test_a_handler_that_goes_on_after_its_job_is_settled_keeps_its_slot(
+    app: Faena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executor, "_STUCK_AFTER_S", 0.05)
+    freed, free = list[str](), Fetcher.slot_freed
+    monkeypatch.setattr(Fetcher, "slot_freed", lambda self: (freed.append(self.shard), free(self)))
+    release = asyncio.Event()
+
+    @app.queue("q").task(timeout="100ms", retry=ONCE)
+    async def deaf() -> None:
+        while not release.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await release.wait()
+
+    async with app, working(app):
+        try:
+            receipt = await deaf.enqueue()
+            await eventually(lambda: _is(receipt.handle, State.DEAD))
+            assert freed == []
+        finally:
+            release.set()
+        await eventually(lambda: freed == ["q"])
+
+
+async def test_a_job_does_not_see_the_context_variables_of_another(app: Faena) -> None:
+    colour = ContextVar("colour", default="none")
+    queue = app.queue("q", concurrency=10)
+
+    @queue.task
+    async def paint(name: str) -> str:
+        before = colour.get()
+        colour.set(name)
+        return before
+
+    receipts = await paint.enqueue_many(["red", "green", "blue"])
+    async with app, working(app):
+        seen = [await one.handle.result(timeout="60s") for one in receipts]
+    assert seen == ["none"] * 3
 
 
 async def test_no_handler_outlives_a_cancelled_worker(app: Faena) -> None:
