@@ -118,6 +118,14 @@ async def test_the_tenant_is_the_credentials_and_never_the_bodys(shop: Shop, web
         assert (await other.get(f"/jobs/mail/{job}")).status_code == 404
 
 
+async def test_a_door_without_tenants_shows_no_job_of_a_tenant(shop: Shop) -> None:
+    theirs = await shop.send.enqueue(Mail(to="ana"), tenant="acme")
+    own = await shop.send.enqueue(Mail(to="ana"))
+    async with client_of(Starlette(routes=[Mount("/jobs", shop.router(tenant=None))])) as client:
+        assert (await client.get(f"/jobs/mail/{theirs.id}")).status_code == 404
+        assert (await client.get(f"/jobs/mail/{own.id}")).status_code == 200
+
+
 async def test_a_repeated_request_is_the_same_job_for_its_caller_alone(
     shop: Shop, web: Any
 ) -> None:
@@ -169,6 +177,7 @@ async def test_only_the_named_tasks_are_reached(shop: Shop, web: Any) -> None:
         ("mail/send", b"{", 400, "malformed"),
         ("mail/send", b"", 400, "malformed"),
         ("mail/send", b'{"to": "' + b"x" * 300 + b'"}', 413, "too_large"),
+        ("mail/send", b'{"to": "ana"}' + b" " * 188, 413, "too_large"),
         ("full/fill", b"7", 422, "payload"),
     ],
 )

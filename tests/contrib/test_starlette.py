@@ -47,6 +47,12 @@ class Host:
         await asyncio.wait([self._serving])
         self._serving.exception()
 
+    async def cancel(self) -> None:
+        """Be in a hurry."""
+        assert self._serving is not None
+        self._serving.cancel()
+        await asyncio.wait([self._serving])
+
     @asynccontextmanager
     async def up(self) -> AsyncIterator[httpx.AsyncClient]:
         assert (await self.say("startup"))["type"] == "lifespan.startup.complete"
@@ -156,6 +162,20 @@ async def test_a_job_that_does_not_end_in_time_goes_back_with_its_attempts(shop:
     await shop.begun.wait()
     assert (await host.say("shutdown"))["type"] == "lifespan.shutdown.complete"
     await host.ended()
+    view = await receipt.handle.view()
+    assert view is not None
+    assert (view.state, view.attempts_made) == ("ready", 0)
+
+
+async def test_a_shutdown_that_is_cut_short_hands_running_jobs_back_first(shop: Shop) -> None:
+    host = Host(FastAPI(lifespan=lifespan(shop.jobs, worker=WorkerOptions(grace_s=3600))))
+    await host.say("startup")
+    receipt = await shop.wait.enqueue()
+    await shop.begun.wait()
+    stopping = asyncio.create_task(host.say("shutdown"))
+    await asyncio.wait([stopping], timeout=0.1)
+    await host.cancel()
+    stopping.cancel()
     view = await receipt.handle.view()
     assert view is not None
     assert (view.state, view.attempts_made) == ("ready", 0)
