@@ -10,7 +10,7 @@ import pytest
 
 from faena import Faena, Task
 from faena.errors import ConfigError, StoreUnavailable
-from faena.producing.batcher import BATCH
+from faena.producing.batcher import BATCH, _within_ms
 from tests._support.valkey import Server
 
 FAR = "1h"
@@ -250,3 +250,9 @@ def test_a_block_bounds_calls_without_an_event_loop_too(server: Server) -> None:
 def test_a_patience_that_is_no_duration_is_refused(app: Faena, patience: Any) -> None:
     with pytest.raises(ConfigError, match="patience must be"), app.patience(patience):
         pass
+
+
+async def test_no_server_is_asked_to_confirm_for_ever() -> None:
+    """Which is what 0 means to it."""
+    now = asyncio.get_running_loop().time()
+    assert [_within_ms(until) for until in (now, now - 60, None)] == [1, 1, 5000]

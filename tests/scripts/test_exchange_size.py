@@ -85,3 +85,10 @@ async def test_leases_last_what_the_worker_needs_when_the_setting_is_shorter(rig
         turn = Turn(call, 1, least_lease_us=least_us)
         await rig.engine.exchange("q", "worker", "worker", turn)
     assert (await rig.dump())["running"] == [("b", T0 + SECOND), ("a", T0 + 3 * SECOND)]
+
+
+async def test_whoever_claims_is_told_of_the_lease_that_ends_first(rig: Rig) -> None:
+    await rig.add("a", "b")
+    await rig.turn(1)
+    await rig.edit(lease_us=SECOND)
+    assert (await rig.turn(1)).next_at == T0 + SECOND

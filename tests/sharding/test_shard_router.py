@@ -8,8 +8,14 @@ from typing import Any
 
 import pytest
 
-from faena.options import QueueOptions
+from faena import Faena
+from faena.engine.envelope import NewJob, seal
+from faena.errors import ShardsChanged
+from faena.options import Durability, QueueOptions
+from faena.producing.batcher import Batcher, CallIds, Sent
+from faena.producing.sender import Sender
 from faena.sharding.router import Routers
+from faena.sharding.table import index_of
 from tests._support.rig import Rig
 
 
@@ -33,3 +39,38 @@ async def test_who_hears_of_a_look_after_the_end_begins_no_work(rig: Rig) -> Non
         task.cancel()
     await asyncio.gather(*left, return_exceptions=True)
     assert left == []
+
+
+async def test_jobs_that_were_routed_by_different_tables_do_not_share_a_call(rig: Rig) -> None:
+    await rig.declare()
+    await rig.edit(epoch=2)
+    batcher = Batcher(rig.engine, "q", CallIds(), Durability())
+    jobs = [NewJob(job, seal(10, {}, b"{}"), {}) for job in "abc"]
+    first, new, old = await asyncio.gather(
+        *(batcher.send([job], epoch) for job, epoch in zip(jobs, (2, 2, 1), strict=True)),
+        return_exceptions=True,
+    )
+    assert isinstance(first, Sent)
+    assert isinstance(new, Sent)
+    assert isinstance(old, ShardsChanged)
+    assert set((await rig.dump())["specs"]) == {"a", "b"}
+
+
+async def test_a_list_is_as_durable_as_it_is_at_its_weakest_shard(
+    app: Faena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send_to = Sender._send_to
+
+    async def half(self: Sender, shard: str, jobs: Any, durability: Durability, epoch: int) -> Sent:
+        answers, plain = await send_to(self, shard, jobs, Durability(), epoch)
+        return Sent(answers, plain if shard == "q" else durability)
+
+    monkeypatch.setattr(Sender, "_send_to", half)
+
+    @app.queue("q", shards=2).task
+    async def work() -> None: ...
+
+    at = {index_of(f"@{tenant}", 2): tenant for tenant in "abcdefgh"}
+    drafts = [work.draft(tenant=at[shard]) for shard in (0, 1)]
+    receipts = await work.enqueue_many(drafts, durability="fsynced")
+    assert [one.durability for one in receipts] == ["memory", "memory"]
