@@ -28,6 +28,20 @@ async def test_progress_and_log_lines_of_a_finished_job_are_kept(
     assert view.log == ("row 0", "row 1", "row 2", "row 3")
 
 
+async def test_the_newest_hundred_log_lines_are_kept(app: Faena, working: Working) -> None:
+    @app.queue("exports").task
+    async def export(job: Job) -> None:
+        for row in range(150):
+            job.log(f"row {row}")
+
+    receipt = await export.enqueue()
+    async with working():
+        await receipt.handle.result(timeout="60s")
+    view = await receipt.handle.view()
+    assert view is not None
+    assert view.log == tuple(f"row {row}" for row in range(50, 150))
+
+
 async def test_progress_is_seen_while_the_job_runs(app: Faena, working: Working) -> None:
     go_on = asyncio.Event()
 

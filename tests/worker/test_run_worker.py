@@ -6,7 +6,10 @@ import asyncio
 import contextlib
 from typing import Any
 
+import pytest
+
 from faena import Faena, State
+from faena.worker import worker
 from tests._support.valkey import Server
 
 
@@ -30,3 +33,19 @@ async def test_a_cancelled_worker_hands_its_running_jobs_back_and_spends_no_atte
             view = await receipt.handle.view()
     assert view is not None
     assert (view.state, view.attempts_made, view.losses) == (State.READY, 0, 0)
+
+
+async def test_a_worker_with_a_rate_goes_on_as_soon_as_that_allows(
+    app: Faena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "_SWEEP_S", 3600.0)
+
+    @app.queue("q").task
+    async def nothing() -> None: ...
+
+    receipts = await nothing.enqueue_many([nothing.draft()] * 3)
+    working = asyncio.create_task(app.run_worker(rate_max=1, rate_s=0.2))
+    for receipt in receipts:
+        await receipt.handle.result(timeout="60s")
+    working.cancel()
+    await asyncio.wait([working])
