@@ -15,7 +15,7 @@ from faena.errors import FaenaError
 from faena.outcomes import Buried, Limited, Outcome, Snoozed
 from faena.testing import attempt
 from faena.worker.execute import remote_errors as remote
-from tests._support import unpicklable
+from tests._support import process_app, unpicklable
 from tests._support.unpicklable import KINDS, ProviderDown, Sealed, WithLock
 
 
@@ -63,6 +63,14 @@ async def test_a_class_is_given_up_on_whatever_process_raised_it(
 ) -> None:
     policy(unpicklable.apart, monkeypatch, Retry.fixed("1h", give_up_on=(given_up_on,)))
     assert isinstance((await attempt(unpicklable.apart, kind)).outcome, Buried)
+
+
+@pytest.mark.parametrize(("number", "ending"), [(2, "retried"), (3, "dead")])
+async def test_a_job_that_kills_its_processes_has_no_more_attempts_than_deliveries(
+    number: int, ending: str
+) -> None:
+    ran = await attempt(process_app.pack, "die", number=number, attempts=10)
+    assert (ran.ending, ran.error and ran.error.code) == (ending, "WORKER_LOST")
 
 
 async def test_a_policy_sees_the_attributes_that_are_plain(monkeypatch: pytest.MonkeyPatch) -> None:
