@@ -113,6 +113,14 @@ def test_an_expression_for_every_hour_goes_by_elapsed_time() -> None:
         assert max(gaps) <= HOUR
 
 
+@pytest.mark.parametrize("five", ["30 * * * *", "30 2 * * *", "* 2 * * *"])
+def test_seconds_in_front_change_nothing_about_a_repeated_hour(five: str) -> None:
+    first = datetime(2026, 10, 24, 22, tzinfo=UTC)  # the clocks go back at 1:00 UTC
+    instants = fires(Cron(five, "Europe/Madrid"), first, first + 6 * HOUR)
+    assert fires(Cron(f"0 {five}", "Europe/Madrid"), first, first + 6 * HOUR) == instants
+    assert len(instants) == {"30 * * * *": 6, "30 2 * * *": 1, "* 2 * * *": 60}[five]
+
+
 # -- expressions ----------------------------------------------------------------------------------
 
 
