@@ -14,6 +14,7 @@ import pytest
 from faena import Event, Faena, Queue
 from faena.engine.scripts import Turn
 from faena.errors import ConfigError, StoreUnavailable
+from faena.telemetry import events as telemetry
 from faena.telemetry.events import Cursor, Reader, read_kinds
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
@@ -153,6 +154,15 @@ async def test_a_reader_that_comes_too_late_is_told_how_much_it_has_missed(app: 
     assert (early.name, early.missed) == ("gap", None)
 
 
+async def test_a_reader_may_begin_in_the_millisecond_of_an_event(app: Faena) -> None:
+    _, send = sending(app)
+    await send.enqueue(1)
+    (first,) = await take(app.events("mail", since="start"), 1)
+    within = timedelta(milliseconds=first.place.at_ms, microseconds=500)
+    (again,) = await take(app.events("mail", since=datetime.fromtimestamp(0, UTC) + within), 1)
+    assert said([again]) == said([first])
+
+
 async def test_a_server_that_lost_everything_is_a_gap(app: Faena) -> None:
     queue, send = sending(app)
     await send.enqueue_many([1, 2])
@@ -180,6 +190,23 @@ async def test_all_shards_are_read_also_those_that_come_later(app: Faena) -> Non
             event = await anext(events)
             assert event.job not in seen
             seen.add(event.job)
+
+
+async def test_a_shard_that_is_given_up_is_told_of_once(
+    app: Faena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(telemetry, "_LOOK_S", 0.0)
+    queue, send = sending(app, shards=2)
+    await queue.tenant("acme").dedicate()
+    events, told = app.events("mail", since="start", kinds=["enqueued"]), list[str]()
+    async with aclosing(events), asyncio.timeout(60):
+        for number in range(1, 5):
+            await send.enqueue(number, tenant="acme")
+            while told.count("enqueued") < number:
+                told.append((await anext(events)).name)
+            if number == 1:
+                await queue.tenant("acme").rejoin()
+    assert told.count("gap") == 1
 
 
 async def test_a_reader_survives_lost_connections(app: Faena, valkey: Server) -> None:
