@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from faena.inspection.explanation import Explanation, Gate, read_explanation
+from faena.inspection.explanation import Explanation, Gate, Past, read_explanation
 from faena.limits import Limit
-from faena.outcomes import Completed, Retried
+from faena.outcomes import Completed, Retried, Snoozed
 from faena.states import State
 from tests._support.rig import BOOM, SECOND, T0, Rig
 from tests._support.transfer import Transfer
@@ -160,6 +160,22 @@ async def test_a_blocked_job_names_the_one_whose_turn_it_is(rig: Rig) -> None:
     found = await explain(rig, "b")
     assert found.gates == (Gate("behind", "a delayed", T0 + 9 * SECOND),)
     assert "job a waits for its next attempt, for another 9s" in str(found)
+
+
+async def test_nobody_can_tell_when_a_parked_job_runs(rig: Rig) -> None:
+    await rig.add("a")
+    await rig.turn(0, ("a", await rig.claim(), Snoozed(9 * SECOND, "no such task", is_parked=True)))
+    found = await explain(rig, "a")
+    assert found.gates == (Gate("parked", "no such task; put off once", T0 + 9 * SECOND),)
+    assert found.expected_at is None
+
+
+def test_the_attempt_that_completed_a_job_is_none_that_failed() -> None:
+    def told(attempts: int) -> str:
+        past = Past(at=None, attempts_made=attempts, losses=0, worker=None, error=None)
+        return past.words(State.COMPLETED)
+
+    assert [told(1), told(2)] == ["completed", "completed, after 1 failed attempt"]
 
 
 async def test_jobs_that_do_not_wait_say_so(rig: Rig) -> None:

@@ -44,6 +44,14 @@ def spread(shards: int) -> int:
 # -- shards ---------------------------------------------------------------------------------------
 
 
+async def test_what_holds_one_shard_is_told_of_the_queue(app: Faena) -> None:
+    queue = app.queue("mail", shards=2)
+    await queue.overview()
+    engine = (await app.runtime()).engine
+    await engine.hold("mail/1", "rate_limited", 3_600_000_000, "handler")
+    assert [hold.reason for hold in (await queue.overview()).holds] == ["rate_limited"]
+
+
 async def test_a_queue_of_shards_is_one_queue(app: Faena, working: Working) -> None:
     queue = app.queue("mail", shards=4, concurrency=8)
     seen: list[str] = []
