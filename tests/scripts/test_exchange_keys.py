@@ -71,6 +71,20 @@ async def test_jobs_without_a_key_are_not_limited(rig: Rig) -> None:
     assert ids(await rig.turn(10)) == ["x1", "n1", "n2", "n3"]
 
 
+async def test_nobody_overtakes_a_key_that_a_call_had_no_look_left_for(rig: Rig) -> None:
+    await rig.declare(key_limits=[ONE])
+
+    async def claim_with(wave: str) -> set[str]:
+        for number in range(60):  # more keys than a call looks at
+            await add(rig, f"{wave}{number}", key=f"n{number}")
+        return {job[0] for job in ids(await rig.turn(200))}
+
+    assert await claim_with("a") == {"a"}
+    assert await claim_with("b") == set()
+    rig.clock.go(10)
+    assert await claim_with("c") == {"b"}
+
+
 async def test_a_later_job_does_not_overtake_one_of_its_key_that_is_set_aside(rig: Rig) -> None:
     await rig.declare(key_limits=[Limit("2/10s")])
     await add(rig, "x1", "x2", "x3")

@@ -126,7 +126,9 @@ async def test_a_hook_stands_in_the_lane_of_its_job_unless_that_moves_away(rig: 
     await rig.add("a", "b", body=BODY, lane="@acme")
     lease = await rig.claim(2)
     await rig.turn(0, ("a", lease, Buried(BOOM)))
-    assert [job[:5] for job, _ in (await rig.dump())["lane:@acme"]] == ["dead-"]
+    taken = await rig.dump()
+    assert [job[:5] for job, _ in taken["lane:@acme"]] == ["dead-"]
+    assert taken["lanes"] == {"@acme": "2000001"}  # the hook waits, and the other job runs
     await rig.engine.command("HSET", rig.queue, "moves", "@acme", "out 1")
     await rig.turn(0, ("b", lease, Buried(BOOM)))
     specs = (await rig.dump())["specs"]
