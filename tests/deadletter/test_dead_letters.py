@@ -241,6 +241,16 @@ async def test_a_retry_while_tenants_move_is_neither_lost_nor_doubled(
         assert sorted(one.ran) == list(range(60))
 
 
+async def test_only_more_deaths_than_are_borne_are_told_of(valkey: Server, namespace: str) -> None:
+    dead = DeadLetters(auto_retry=False, alert_new=2, alert_waiting=2)
+    async with shop(valkey, namespace, dead=dead) as one:
+        upkeep = Upkeep(one.app._desk_queues, dead.settled({}), ["mail"])
+        await one.bury(7, 8)
+        assert await upkeep.tell() == []
+        await one.bury(9)
+        assert sorted(await upkeep.tell()) == ["dead_many", "dead_surge"]
+
+
 async def test_workers_retry_what_may_have_passed_and_tell_of_a_surge(
     valkey: Server, namespace: str
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from faena import Faena, Task
 from faena.errors import ConfigError, StoreUnavailable
-from faena.producing.batcher import BATCH, _within_ms
+from faena.producing.batcher import BATCH, _within_ms, told
 from tests._support.valkey import Server
 
 FAR = "1h"
@@ -256,3 +256,10 @@ async def test_no_server_is_asked_to_confirm_for_ever() -> None:
     """Which is what 0 means to it."""
     now = asyncio.get_running_loop().time()
     assert [_within_ms(until) for until in (now, now - 60, None)] == [1, 1, 5000]
+
+
+@pytest.mark.parametrize(("op", "is_unknown"), [("enqueue", True), ("configure", False)])
+def test_only_an_enqueue_that_was_not_answered_may_have_been_one(op: str, is_unknown: bool) -> None:
+    error = told(StoreUnavailable("no answer", op=op, is_outcome_unknown=True))
+    assert error.is_outcome_unknown is is_unknown
+    assert ("nothing was enqueued" in str(error)) is not is_unknown
