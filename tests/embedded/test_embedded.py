@@ -20,6 +20,7 @@ import pytest
 import redis
 
 from faena.embedded import Embedded, binary
+from faena.embedded.directory import DataDirectory
 from faena.embedded.watcher import connect
 from faena.errors import ConfigError, StoreUnavailable
 from tests._support.embedded import (
@@ -413,3 +414,15 @@ def test_a_missing_wheel_is_named_before_anything_is_written(
 
 def test_the_binary_is_an_executable_file() -> None:
     assert os.access(binary(), os.X_OK)
+
+
+def test_a_link_that_others_may_change_is_replaced(tmp_path: Path) -> None:
+    """Temporary directories are swept, and their names may come back in other hands."""
+    directory = DataDirectory(tmp_path / ("long" * 30))
+    directory.prepare()
+    links = [directory.address().parent]
+    links[0].parent.chmod(0o755)
+    links += [directory.address().parent, directory.address().parent]
+    for link in links:
+        shutil.rmtree(link.parent, ignore_errors=True)
+    assert links[0] != links[1] == links[2]
