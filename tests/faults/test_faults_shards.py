@@ -14,6 +14,7 @@ import pytest
 
 from faena import Faena
 from faena.errors import FaenaError
+from faena.sharding.table import Change
 from tests._support.chain_order import deliveries, key_of, overlaps, overtakings, tenant_of
 from tests._support.eventually import eventually
 from tests._support.fault_app import QueuePlan
@@ -105,7 +106,12 @@ async def test_whoever_serves_the_queue_carries_on_for_whoever_began_and_died(
         router = (await app.runtime()).routers.of(QUEUE)
         async with producing(app) as accepted:
             await processes.lose(10)
-            for change in ("shards 3", "own @t2", "shards 5", "shared @t2"):
+            for change in (
+                Change(shards=3),
+                Change(own="@t2"),
+                Change(shards=5),
+                Change(shared="@t2"),
+            ):
                 table = await router.relocation.table()
                 assert not table.phase
                 assert await router.relocation.begin(change, table, "somebody")  # and is gone

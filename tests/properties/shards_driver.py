@@ -17,7 +17,8 @@ from faena.inspection.audit import audit
 from faena.options import QueueOptions
 from faena.outcomes import Completed, Limited, Outcome
 from faena.sharding.relocation import Relocation, standing
-from faena.sharding.table import ANNOUNCED, MOVING, Table, own_shard, read_table
+from faena.sharding.table import ANNOUNCED, MOVING, Change, Table, read_table
+from faena.values.shards import own_shard
 from tests._support.dump import READ_ALL, Dump, read_dump
 from tests._support.gated_wire import GatedWire
 from tests._support.lua import Lua
@@ -234,7 +235,7 @@ class ShardsDriver:
 
     # -- relocations ----------------------------------------------------------------------------
 
-    def change(self, what: str) -> None:
+    def change(self, what: Change) -> None:
         relocation = Relocation(self.engine, QUEUE)
         self.do(relocation.begin(what, self.table, "ops"))
 

@@ -25,7 +25,7 @@ from faena.outcomes import Buried, Completed
 from faena.sharding import relocation
 from faena.sharding.relocation import Relocation
 from faena.sharding.router import Routers
-from faena.sharding.table import Table
+from faena.sharding.table import Change, Table
 from faena.states import State
 from tests._support.gated_wire import GatedWire, Stepped
 from tests._support.rig import BOOM, Rig
@@ -97,10 +97,10 @@ class Town:
             await keeper.begin(self._change(table), table, "ops")
         await self._hire()
 
-    def _change(self, table: Table) -> str:
-        changes = [f"own {lane}" for lane in ("@a", "@b") if lane not in table.own]
-        changes += [f"shared {lane}" for lane in table.own]
-        changes += [f"shards {number}" for number in (1, 2, 3, 4) if number != table.shards]
+    def _change(self, table: Table) -> Change:
+        changes = [Change(own=lane) for lane in ("@a", "@b") if lane not in table.own]
+        changes += [Change(shared=lane) for lane in table.own]
+        changes += [Change(shards=number) for number in (1, 2, 3, 4) if number != table.shards]
         return self._chance.choice(changes)
 
     async def _hire(self) -> None:

@@ -15,7 +15,7 @@ from faena.options import QueueOptions
 from faena.outcomes import Completed, Limited, Released
 from faena.sharding import relocation
 from faena.sharding.relocation import Relocation
-from faena.sharding.table import Table
+from faena.sharding.table import Change, Table
 from tests._support.gated_wire import GatedWire
 from tests._support.rig import SECOND, Rig
 from tests._support.valkey import Server
@@ -45,11 +45,11 @@ class Town:
     async def table(self) -> Table:
         return await Relocation(self.rig.engine, "q").table()
 
-    async def begin(self, change: str) -> None:
+    async def begin(self, change: Change) -> None:
         keeper = Relocation(self.rig.engine, "q")
         assert await keeper.begin(change, await keeper.table(), "ops")
 
-    async def change(self, what: str) -> None:
+    async def change(self, what: Change) -> None:
         """All of it, by one relocation."""
         await self.begin(what)
         await self.go_on(await self.relocation())
@@ -97,7 +97,7 @@ async def town(rig: Rig, valkey: Server, monkeypatch: pytest.MonkeyPatch) -> Asy
 
 
 async def test_a_change_is_published_though_who_sealed_the_shards_has_died(town: Town) -> None:
-    await town.begin("own @b")
+    await town.begin(Change(own="@b"))
     first = await town.relocation()
     await town.go_on(first, until="'publish'")  # both shards are sealed
     await first.abandon()
@@ -106,20 +106,20 @@ async def test_a_change_is_published_though_who_sealed_the_shards_has_died(town:
 
 
 async def test_a_producer_brings_no_shard_back_that_was_given_up(town: Town) -> None:
-    await town.change("own @b")
+    await town.change(Change(own="@b"))
     await town.enqueue(OWN, 1, "a")
-    await town.change("shared @b")
+    await town.change(Change(shared="@b"))
     with pytest.raises(ShardsChanged):
         await town.enqueue(OWN, 1, "b")
     assert await town.rig.states() == {"a": "ready"}
 
 
 async def test_a_relocation_that_slept_takes_no_new_shard_for_an_old_one(town: Town) -> None:
-    await town.change("own @b")
-    await town.begin("shared @b")
+    await town.change(Change(own="@b"))
+    await town.begin(Change(shared="@b"))
     slow = await town.relocation()
     await town.go_on(slow, until="retire")
-    await town.change("own @b")
+    await town.change(Change(own="@b"))
     await town.enqueue(OWN, 3, "a")
     await town.go_on(slow)
     assert await town.claimed(OWN) == ["a"]
@@ -127,11 +127,11 @@ async def test_a_relocation_that_slept_takes_no_new_shard_for_an_old_one(town: T
 
 async def test_a_batch_that_arrives_too_late_is_not_taken_in_again(town: Town) -> None:
     await town.enqueue("q", 0, "a")
-    await town.begin("own @b")
+    await town.begin(Change(own="@b"))
     slow = await town.relocation()
     await town.go_on(slow, until="transfer_in")
     await town.go_on(await town.relocation())
-    await town.change("shared @b")  # the shard that had taken the batch in is no more
+    await town.change(Change(shared="@b"))  # the shard that had taken the batch in is no more
     await town.go_on(slow)
     assert await town.claimed("q") == ["a"]
     assert await town.claimed(OWN) == []
@@ -139,12 +139,12 @@ async def test_a_batch_that_arrives_too_late_is_not_taken_in_again(town: Town) -
 
 async def test_a_relocation_that_slept_sends_no_job_where_its_lane_lived_before(town: Town) -> None:
     await town.enqueue("q", 0, "a")
-    await town.begin("own @b")
+    await town.begin(Change(own="@b"))
     slow = await town.relocation()
     await town.go_on(slow, until="transfer_out")
     await town.go_on(await town.relocation())
-    await town.change("shared @b")
-    await town.begin("shards 2")
+    await town.change(Change(shared="@b"))
+    await town.begin(Change(shards=2))
     await town.go_on(await town.relocation(), until="transfer_out")
     await town.go_on(slow)
     await town.go_on(await town.relocation())
@@ -154,7 +154,7 @@ async def test_a_relocation_that_slept_sends_no_job_where_its_lane_lived_before(
 async def test_a_relocation_carries_on_with_what_another_took_out_last(town: Town) -> None:
     await town.enqueue("q", 0, "a")
     lease = await town.rig.claim()
-    await town.begin("own @b")
+    await town.begin(Change(own="@b"))
     first, second = await town.relocation(), await town.relocation()
     await town.go_on(first, until="'look'")
     await town.go_on(second, until="transfer_out")
@@ -168,7 +168,7 @@ async def test_a_relocation_carries_on_with_what_another_took_out_last(town: Tow
 async def test_a_lane_of_finished_jobs_is_not_served_where_it_lived(town: Town) -> None:
     await town.enqueue("q", 0, "a")
     await town.rig.turn(0, ("a", await town.rig.claim(), Completed()))
-    await town.begin("shards 2")
+    await town.begin(Change(shards=2))
     relocation = await town.relocation()
     await town.go_on(relocation, until="'publish'")
     await relocation.step()
@@ -183,7 +183,7 @@ async def test_a_lane_is_held_where_it_goes_for_what_a_provider_said_where_it_wa
 ) -> None:
     await town.enqueue("q", 0, "a")
     lease = await town.rig.claim()
-    await town.begin("own @b")
+    await town.begin(Change(own="@b"))
     relocation = await town.relocation()
     await town.go_on(relocation, until="'look'")
     await town.rig.turn(0, ("a", lease, Limited(10 * SECOND, "tenant")))
@@ -201,7 +201,7 @@ async def test_no_more_of_a_lane_run_while_it_moves_than_its_maximum(town: Town,
         await town.rig.engine.tenant("q", "@b", {"max_running": "2"}, by="ops")
     await town.enqueue("q", 0, "a", "b", "c", "d")
     lease = await town.rig.claim(2)
-    await town.begin("own @b")
+    await town.begin(Change(own="@b"))
     relocation = await town.relocation()
     await town.go_on(relocation, until="'out'")
     assert await town.claimed(OWN) == []  # two of it run where it was
@@ -213,7 +213,7 @@ async def test_no_more_of_a_lane_run_while_it_moves_than_its_maximum(town: Town,
 async def test_a_maximum_that_is_set_at_the_new_shard_counts_too(town: Town) -> None:
     await town.enqueue("q", 0, "a", "b")
     await town.rig.claim()
-    await town.begin("own @b")
+    await town.begin(Change(own="@b"))
     relocation = await town.relocation()
     await town.go_on(relocation, until="'look'")
     await town.rig.engine.tenant(OWN, "@b", {"max_running": "1"}, by="ops", epoch=1)
@@ -224,7 +224,7 @@ async def test_a_maximum_that_is_set_at_the_new_shard_counts_too(town: Town) -> 
 async def test_a_lane_without_a_maximum_is_served_while_its_last_jobs_run(town: Town) -> None:
     await town.enqueue("q", 0, "a", "b")
     await town.rig.claim()
-    await town.begin("own @b")
+    await town.begin(Change(own="@b"))
     await town.go_on(await town.relocation(), until="'out'")
     assert await town.claimed(OWN) == ["b"]
 
@@ -233,8 +233,8 @@ async def test_claims_that_a_lane_left_behind_are_not_brought_to_it_again(town: 
     await town.rig.edit(tenant_limits=f"2/{3600 * SECOND}")
     await town.enqueue("q", 0, "a")
     await town.rig.turn(0, ("a", await town.rig.claim(), Completed()))
-    await town.change("own @b")
+    await town.change(Change(own="@b"))
     await town.enqueue(OWN, 1, "b", "c")
     assert await town.claimed(OWN) == ["b"]
-    await town.change("shards 2")
+    await town.change(Change(shards=2))
     assert await town.claimed(OWN) == []  # two claims in this hour

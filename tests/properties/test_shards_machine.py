@@ -24,6 +24,7 @@ from faena.limits import Limit
 from faena.options import Order, QueueOptions
 from faena.outcomes import Buried, Completed, Limited, Outcome, Released, Retried, Snoozed
 from faena.sharding import relocation
+from faena.sharding.table import Change
 from tests._support.rig import SECOND
 from tests._support.search import IS_FULL, run_machine, searching
 from tests._support.valkey import Server
@@ -82,16 +83,18 @@ class ShardsMachine(RuleBasedStateMachine):
     @initialize(
         given=options(),
         batch=st.lists(drafts(), min_size=3, max_size=12),
-        before=st.sampled_from(["", "own @a", "shards 2"]),
-        change=st.sampled_from(["own @a", "shared @a", "shards 3", "own @b"]),
+        before=st.sampled_from([None, Change(own="@a"), Change(shards=2)]),
+        change=st.sampled_from(
+            [Change(own="@a"), Change(shared="@a"), Change(shards=3), Change(own="@b")]
+        ),
         want=st.integers(0, 4),
     )
     def begin(
         self,
         given: QueueOptions,
         batch: list[dict[str, object]],
-        before: str,
-        change: str,
+        before: Change | None,
+        change: Change,
         want: int,
     ) -> None:
         self.driver = ShardsDriver(self.server, "homes", given)
@@ -106,10 +109,10 @@ class ShardsMachine(RuleBasedStateMachine):
         if change in self.changes():
             self.driver.change(change)
 
-    def changes(self) -> list[str]:
+    def changes(self) -> list[Change]:
         table = self.driver.table
-        lanes = [f"{'shared' if lane in table.own else 'own'} {lane}" for lane in OWN]
-        return lanes + [f"shards {number}" for number in range(table.shards + 1, 5)]
+        lanes = [Change(**{"shared" if lane in table.own else "own": lane}) for lane in OWN]
+        return lanes + [Change(shards=number) for number in range(table.shards + 1, 5)]
 
     def spec(self, draft: dict[str, object]) -> bytes:
         facts = dict(draft)

@@ -17,7 +17,7 @@ from faena.errors import StoreUnavailable
 from faena.scheduling.due import unpack
 from faena.scheduling.scheduler import Scheduler
 from faena.sharding.router import Routers
-from faena.sharding.table import Table
+from faena.sharding.table import Change, Table
 from faena.testing import Harness
 from tests._support.faulty_wire import FaultyWire
 from tests._support.valkey import Server
@@ -171,7 +171,7 @@ async def test_overlap_counts_while_the_tenant_moves(app: Faena, h: Harness, que
     h.clock.advance("1h")
     await look(app)
     router = (await app.runtime()).routers.of("q")
-    assert await router.relocation.begin(f"own @{AWAY}", await router.look(), "ops")
+    assert await router.relocation.begin(Change(own=f"@{AWAY}"), await router.look(), "ops")
     assert await router.relocation.work(until_published=True)
     assert (await router.look()).phase == "moving"
     h.clock.advance("1h")

@@ -15,7 +15,7 @@ from typing import Final
 
 from faena.deadletter.redrive import Redrives
 from faena.errors import FaenaError
-from faena.sharding.table import queue_of
+from faena.values.shards import queue_of
 
 _EVERY_S: Final = 60.0
 _SOON_S: Final = 2.0

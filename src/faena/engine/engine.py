@@ -35,6 +35,7 @@ from faena.errors import (
     StoreError,
     StoreRejected,
 )
+from faena.values.shards import queue_of
 
 Clock = Callable[[], int]
 Told = Callable[[Exchanged], None]
@@ -68,12 +69,12 @@ class Engine:  # size: one short method for each operation of the broker
     def know(self, queue: str, settings: Mapping[str, str] | None) -> None:
         """Remember what is declared at first use, for shards too; None: by another program."""
         self._settings[queue] = settings
-        self._declared -= {shard for shard in self._declared if shard.partition("/")[0] == queue}
+        self._declared -= {shard for shard in self._declared if queue_of(shard) == queue}
 
     async def declare(self, queue: str, *, serves: bool = False) -> None:
         """Write the settings that code gives, `serves`: as one who has the handlers; edits stay."""
         await check_permitted(self.wire, self.namespace, queue, self.patience_s)
-        settings = self._settings.get(queue) or self._settings.get(queue.partition("/")[0])
+        settings = self._settings.get(queue) or self._settings.get(queue_of(queue))
         if settings is None:
             await _check_declared(self, queue, self._settings)
         else:
@@ -361,7 +362,7 @@ class Engine:  # size: one short method for each operation of the broker
 
 async def _check_declared(engine: Engine, queue: str, known: Container[str]) -> None:
     """Raise unless it is a queue that another program was to declare, and has."""
-    if queue.partition("/")[0] not in known:
+    if queue_of(queue) not in known:
         raise ConfigError(f"queue {queue!r} is not declared in this program", field="queue")
     if not await engine.command("HEXISTS", queue, "conf", "lease_us"):
         raise NotDeclared(queue)

@@ -20,10 +20,10 @@ from faena.job import JobView, Spec
 from faena.outcomes import ErrorRecord
 from faena.sharding.reading import Seen, Sight, is_behind, look_at, read_steadily, travelling
 from faena.sharding.router import Routers
-from faena.sharding.table import queue_of
 from faena.states import FINISHED, State
 from faena.values.cursor import read_cursor, write_cursor
 from faena.values.ids import made_at_us
+from faena.values.shards import queue_of
 from faena.values.view import View
 
 _POLL_S: Final = 1.0

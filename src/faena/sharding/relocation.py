@@ -33,7 +33,8 @@ from faena.engine.calls.transfer import JOBS, LANES, Claims, TransferCalls
 from faena.engine.scripts import pairs
 from faena.errors import ShardsChanged
 from faena.sharding.quota import beyond, part, share_out
-from faena.sharding.table import ANNOUNCED, MOVING, Table, read_table, shard_index
+from faena.sharding.table import ANNOUNCED, MOVING, Change, Table, read_table
+from faena.values.shards import shard_index
 
 _PAUSE_S: Final = 0.2
 """Between two looks at jobs that must end before they can move."""
@@ -58,9 +59,9 @@ class Relocation:
         """The table as it is on the server."""
         return read_table(await self._transfer.table(self._queue))
 
-    async def begin(self, change: str, table: Table, by: str) -> bool:
+    async def begin(self, change: Change, table: Table, by: str) -> bool:
         """Write a change down; False when the table is another by now."""
-        return await self._transfer.decide(self._queue, "begin", table.epoch, change, by)
+        return await self._transfer.decide(self._queue, "begin", table.epoch, str(change), by)
 
     async def restore(self, table: Table) -> None:
         """Tell a server that has lost its data where the queue lived."""
@@ -159,7 +160,7 @@ class Relocation:
 
         There may be many, and producers need not wait for them: that is why they go first.
         """
-        if coming.lane:
+        if coming.change.lane:
             return
         quiet: set[str] = set()
         async for jobs in self._transfer.scan(shard, ""):
@@ -176,9 +177,9 @@ class Relocation:
 
     async def _leaving(self, shard: str, coming: Table) -> AsyncIterator[list[str]]:
         """The lanes that must leave a shard, in parts for one call each."""
-        if coming.lane:
-            if shard == coming.former().shard_of(self._queue, coming.lane):
-                yield [coming.lane]
+        if coming.change.lane:
+            if shard == coming.former().shard_of(self._queue, coming.change.lane):
+                yield [coming.change.lane]
             return
         async for lanes in self._known_lanes(shard):
             leaving = [one for one in lanes if self._leaves(one, shard, coming)]
@@ -301,7 +302,7 @@ class _Transfer:
 
     async def _run(self) -> None:
         waiting: dict[str, list[str]] = defaultdict(list)
-        async for jobs in self._transfer.scan(self._shard, self._table.lane):
+        async for jobs in self._transfer.scan(self._shard, self._table.change.lane):
             self._sort(jobs, waiting)
             await self._stay()
             for to in [to for to, ids in waiting.items() if len(ids) >= JOBS]:

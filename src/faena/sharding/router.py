@@ -17,7 +17,7 @@ from faena.errors import ConfigError, FaenaError, InvalidTransition, StoreUnavai
 from faena.options import QueueOptions
 from faena.sharding.quota import check_divisible
 from faena.sharding.relocation import Relocation, standing
-from faena.sharding.table import ANNOUNCED, Shard, Table
+from faena.sharding.table import ANNOUNCED, Change, Shard, Table
 
 _POLL_S: Final = 0.02
 _IMPATIENT_S: Final = 0.5
@@ -97,7 +97,7 @@ class Router:
         except ConfigError as error:
             _log.warning("queue %s keeps %d shards: %s", self.queue, table.shards, error)
             return table
-        if await self.relocation.begin(f"shards {shards}", table, "code"):
+        if await self.relocation.begin(Change(shards=shards), table, "code"):
             self.carry_on()
         return await self.relocation.table()
 
@@ -174,14 +174,14 @@ class Router:
 
     # -- changing -------------------------------------------------------------------------------
 
-    async def change(self, change: str, by: str, wait_s: float = _LONGEST_S) -> None:
+    async def change(self, change: Change, by: str, wait_s: float = _LONGEST_S) -> None:
         """Begin a change and see that it is published; `settled` waits for the rest.
 
         There is one at a time: raises InvalidTransition, with nothing begun, when another has not
         ended in time.
         """
         until = time.monotonic() + wait_s
-        while _changes(table := await self.look(), change):
+        while (table := await self.look()).with_change(change) != table:
             if table.phase:
                 if not await self.settled(until - time.monotonic()):
                     raise self._busy(table.change)
@@ -190,7 +190,7 @@ class Router:
                 self.carry_on()
                 return
 
-    def _busy(self, change: str) -> InvalidTransition:
+    def _busy(self, change: Change) -> InvalidTransition:
         return InvalidTransition(
             f"another change of the shards of queue {self.queue} ({change}) is under way and has "
             f"not ended in time; nothing was begun: try again when queue.shards() or "
@@ -260,17 +260,6 @@ def _all_shards(queue: str, table: Table) -> list[Shard]:
 
 def _names(queue: str, table: Table) -> list[str]:
     return [shard.name for shard in _all_shards(queue, table)]
-
-
-def _changes(table: Table, change: str) -> bool:
-    kind, _, what = change.partition(" ")
-    match kind:
-        case "shards":
-            return table.shards != int(what)
-        case "own":
-            return what not in table.own
-        case _:
-            return what in table.own
 
 
 Queues = Mapping[str, QueueOptions | None]

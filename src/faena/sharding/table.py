@@ -12,9 +12,10 @@ import hashlib
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
-from urllib.parse import quote
 
 import msgspec
+
+from faena.values.shards import own_shard, shard_name
 
 _WORDS: Final = frozenset({"epoch", "shards", "phase", "change", "before", "by", "at"})
 
@@ -30,11 +31,6 @@ class Shard(NamedTuple):
 
     pool: str
     """Shards of one pool share a worker's slots; a dedicated tenant's is a pool of its own."""
-
-
-def queue_of(shard: str) -> str:
-    """The queue that a shard belongs to."""
-    return shard.partition("/")[0]
 
 
 @lru_cache(maxsize=200_000)
@@ -53,6 +49,26 @@ def _weight(name: bytes, shard: int) -> bytes:
     return hashlib.blake2b(name, digest_size=8, salt=shard.to_bytes(2, "big")).digest()
 
 
+class Change(NamedTuple):
+    """What becomes different: the number of shards, or whether a lane has one of its own."""
+
+    shards: int = 0
+    """How many there will be; 0 when it is about a lane."""
+    own: str = ""
+    """The lane that gets a shard of its own."""
+    shared: str = ""
+    """The lane that shares one with others again."""
+
+    @property
+    def lane(self) -> str:
+        """The lane that it is about; empty when it is about all of them."""
+        return self.own or self.shared
+
+    def __str__(self) -> str:
+        """As the first shard keeps it: `shards 4`, `own @acme`, `shared @acme`; empty for none."""
+        return " ".join(f"{name} {value}" for name, value in self._asdict().items() if value)
+
+
 class Table(msgspec.Struct, frozen=True, kw_only=True):
     """Who lives where, as of an epoch, and the change that is under way."""
 
@@ -62,8 +78,8 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     """Lanes that have a shard of their own."""
     phase: str = ""
     """Empty, announced (nobody may enqueue before it is published) or moving."""
-    change: str = ""
-    """What is under way: `shards 4`, `own @acme` or `shared @acme`."""
+    change: Change = Change()
+    """What is under way."""
     before: int = 1
     """The shards before a change that is moving."""
 
@@ -83,7 +99,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
 
     def shared_shard(self, queue: str, lane: str) -> str:
         """The shard that a lane shares with others, whether or not it lives there."""
-        return _shard_name(queue, index_of(lane, self.shards))
+        return shard_name(queue, index_of(lane, self.shards))
 
     def all(self, queue: str) -> list[Shard]:
         """All shards, the first one first."""
@@ -92,57 +108,26 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
 
     def shared(self, queue: str) -> list[Shard]:
         """The shards."""
-        return [Shard(_shard_name(queue, shard), queue) for shard in range(self.shards)]
+        return [Shard(shard_name(queue, shard), queue) for shard in range(self.shards)]
+
+    def with_change(self, change: Change) -> Table:
+        """With the shards that a change asks for; itself when it has them."""
+        own = (self.own | {change.own}) - {change.shared, ""}
+        return msgspec.structs.replace(self, shards=change.shards or self.shards, own=own)
 
     def following(self) -> Table:
         """As it will be when the announced change is published."""
-        kind, _, what = self.change.partition(" ")
-        shards, own = self.shards, self.own
-        match kind:
-            case "shards":
-                shards = int(what)
-            case "own":
-                own |= {what}
-            case _:
-                own -= {what}
-        return Table(
-            epoch=self.epoch + 1,
-            shards=shards,
-            own=own,
-            phase=MOVING,
-            change=self.change,
-            before=self.shards,
+        coming = self.with_change(self.change)
+        return msgspec.structs.replace(
+            coming, epoch=self.epoch + 1, phase=MOVING, before=self.shards
         )
 
     def former(self) -> Table:
         """As it was before the change that is moving now; itself when nothing is."""
         if self.phase != MOVING:
             return self
-        kind, _, what = self.change.partition(" ")
-        own = self.own - {what} if kind == "own" else self.own
-        own |= {what} if kind == "shared" else frozenset[str]()
+        own = (self.own | {self.change.shared}) - {self.change.own, ""}
         return Table(epoch=self.epoch - 1, shards=self.before, own=own)
-
-    @property
-    def lane(self) -> str:
-        """The lane that the change is about; empty when it is about all of them."""
-        kind, _, what = self.change.partition(" ")
-        return "" if kind == "shards" else what
-
-
-def own_shard(queue: str, lane: str) -> str:
-    """The name of a lane's own shard; a tenant's name may have any printable character."""
-    return f"{queue}/@{quote(lane[1:], safe='')}"
-
-
-def _shard_name(queue: str, shard: int) -> str:
-    return f"{queue}/{shard}" if shard else queue
-
-
-def shard_index(shard: str) -> int | None:
-    """The number of a shared shard; None for a tenant's own."""
-    _, _, rest = shard.partition("/")
-    return None if rest.startswith("@") else int(rest or 0)
 
 
 def read_table(fields: Mapping[str, str]) -> Table:
@@ -152,6 +137,17 @@ def read_table(fields: Mapping[str, str]) -> Table:
         shards=int(fields.get("shards", 1)),
         own=frozenset(name for name in fields if name not in _WORDS),
         phase=fields.get("phase", ""),
-        change=fields.get("change", ""),
+        change=_read_change(fields.get("change", "")),
         before=int(fields.get("before", 1)),
     )
+
+
+def _read_change(text: str) -> Change:
+    kind, _, what = text.partition(" ")
+    match kind:
+        case "shards":
+            return Change(shards=int(what))
+        case "own":
+            return Change(own=what)
+        case _:
+            return Change(shared=what)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from faena.errors import InvalidTransition
 from faena.sharding.quota import check_divisible
+from faena.sharding.table import Change
 from faena.values.names import check_label
 from faena.values.view import View
 
@@ -45,7 +46,7 @@ async def view_shards(runtime: Runtime, queue: str) -> ShardsView:
         shards=table.shards,
         dedicated=table.dedicated,
         jobs={name: await _live(runtime, name) for name in await router.names()},
-        change=table.change or None,
+        change=str(table.change) or None,
     )
 
 
@@ -58,7 +59,7 @@ async def reshard(
     await router.settled(wait_s)
     check_divisible((await runtime.inspector.overview(queue)).settings, shards)
     await _check_empty(runtime, queue, shards)
-    await router.change(f"shards {shards}", by, until - time.monotonic())
+    await router.change(Change(shards=shards), by, until - time.monotonic())
     await router.settled(until - time.monotonic())
     return await view_shards(runtime, queue)
 

@@ -38,10 +38,10 @@ from faena.engine.wire.tail import Tail
 from faena.errors import ConfigError, StoreError, nearest
 from faena.sharding.reading import in_sight
 from faena.sharding.router import Routers
-from faena.sharding.table import queue_of
 from faena.telemetry.cursor import CHUNK, START, Cursor, Mark, mark_at
 from faena.telemetry.kinds import NAMES, OF_JOBS, OF_REASONS
 from faena.tenancy.lanes import tenant_of
+from faena.values.shards import queue_of
 from faena.values.view import View
 
 _BLOCK_S: Final = 2.0

@@ -29,7 +29,7 @@ from faena.limits import Limit, check_stack
 from faena.options import QueueOptions
 from faena.sharding.quota import check_stays
 from faena.sharding.router import Router
-from faena.sharding.table import Table
+from faena.sharding.table import Change, Table
 from faena.tenancy.lanes import lane_of, tenant_of
 from faena.values.duration import Duration, to_s, to_us
 from faena.values.names import check_label, check_reason
@@ -195,13 +195,13 @@ class Tenant:
         goes on in the background, here and in every worker. Raises InvalidTransition, with nothing
         begun, when another change of the queue's shards has not ended by then.
         """
-        return await self._relocate("own", by=by, wait=wait)
+        return await self._relocate(Change(own=lane_of(self.name)), by=by, wait=wait)
 
     async def rejoin(self, *, by: str = "operator", wait: Duration = "30s") -> TenantView:
         """Let the tenant share the queue with the others again; its jobs move back in order."""
-        return await self._relocate("shared", by=by, wait=wait)
+        return await self._relocate(Change(shared=lane_of(self.name)), by=by, wait=wait)
 
-    async def _relocate(self, kind: str, *, by: str, wait: Duration) -> TenantView:
+    async def _relocate(self, change: Change, *, by: str, wait: Duration) -> TenantView:
         check_label("by", by)
         wait_s = to_s("wait", wait)
         if not self._is_movable:
@@ -213,7 +213,7 @@ class Tenant:
         check_stays((await runtime.inspector.overview(self._queue)).settings, self._queue)
         router = runtime.routers.of(self._queue)
         until = time.monotonic() + wait_s
-        await router.change(f"{kind} {lane_of(self.name)}", by, wait_s)
+        await router.change(change, by, wait_s)
         await router.settled(until - time.monotonic())
         return await self.view()
 

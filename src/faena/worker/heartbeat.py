@@ -17,8 +17,8 @@ from collections.abc import Callable, Sequence
 
 from faena.engine import Engine
 from faena.errors import FaenaError, ScriptError
+from faena.values.shards import queue_of
 from faena.worker.execute.attempt import Stop
-from faena.worker.fetch.fetcher import queue_of
 from faena.worker.leases import Leases
 from faena.worker.stalls import Stalls
 

@@ -32,6 +32,7 @@ from faena.producing.batcher import CallIds
 from faena.sharding.table import Shard
 from faena.values.names import check_label
 from faena.values.numbers import check_real, check_whole
+from faena.values.shards import queue_of
 from faena.worker.beside import Beside
 from faena.worker.execute.attempt import Stop
 from faena.worker.execute.batch import Place
@@ -41,7 +42,7 @@ from faena.worker.execute.notes import QueueNotes
 from faena.worker.execute.processes import Processes
 from faena.worker.execute.threads import Threads
 from faena.worker.fetch.eager_claim import EagerClaim
-from faena.worker.fetch.fetcher import Fetcher, Shared, queue_of
+from faena.worker.fetch.fetcher import Fetcher, Shared
 from faena.worker.fetch.fetchers import Fetchers
 from faena.worker.fetch.hold_broadcast import HoldBroadcast
 from faena.worker.fetch.pace import Pace

@@ -26,6 +26,7 @@ from faena.errors import FaenaError
 from faena.options import Order, QueueOptions
 from faena.outcomes import Completed, Outcome, Snoozed
 from faena.producing.batcher import CallIds
+from faena.values.shards import queue_of
 from faena.worker.execute.attempt import Attempt, Stop
 from faena.worker.execute.executor import Executor
 from faena.worker.execute.log_lines import tell_losses
@@ -373,11 +374,6 @@ class Fetcher:
             if self._leases.lease_of(self.shard, job_id) == lease:
                 self._notes.drop(job_id)
             self._leases.end(self.shard, job_id, lease)
-
-
-def queue_of(shard: str) -> str:
-    """The queue that a shard belongs to, which is what handlers and logs know."""
-    return shard.partition("/")[0]
 
 
 def _waits_us(exchanged: Exchanged, options: QueueOptions) -> list[int]:

@@ -16,8 +16,9 @@ from functools import partial
 
 from faena.errors import InternalError
 from faena.sharding.table import Shard
+from faena.values.shards import queue_of
 from faena.worker.execute.attempt import Attempt, Stop
-from faena.worker.fetch.fetcher import Fetcher, queue_of
+from faena.worker.fetch.fetcher import Fetcher
 
 
 class Fetchers:

@@ -18,9 +18,9 @@ from faena.engine.scripts import Claim
 from faena.errors import FaenaError
 from faena.outcomes import Limited, Outcome
 from faena.sharding.table import Shard
+from faena.values.shards import queue_of
 from faena.worker.execute.attempt import Attempt
 from faena.worker.execute.executor import Done
-from faena.worker.fetch.fetcher import queue_of
 
 _REASON = "rate_limited"
 

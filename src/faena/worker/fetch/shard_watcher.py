@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from faena.engine import Engine
 from faena.errors import FaenaError
 from faena.sharding.table import Shard
-from faena.worker.fetch.fetcher import queue_of
+from faena.values.shards import queue_of
 
 _LOOK_S = 5.0
 _LEAST_S = 4.0
