@@ -13,10 +13,11 @@ from faena.declaring.registrar import BatchFields, BatchRegistrar, Registrar
 from faena.engine import Engine
 from faena.engine.behalf import on_behalf
 from faena.engine.calls.transfer import TransferCalls
+from faena.engine.overview import Overview
 from faena.engine.settings import WRITTEN, read_settings, written
 from faena.errors import ConfigError
 from faena.idempotency import Idempotency
-from faena.inspection.inspector import Overview, Page
+from faena.inspection.inspector import Page
 from faena.limits import Limit
 from faena.options import (
     Backpressure,

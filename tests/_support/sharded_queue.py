@@ -87,8 +87,7 @@ class ShardedQueue:
 
     async def counts(self, shard: Shard) -> dict[str, int]:
         """Jobs of a shard by state."""
-        flat = (await (await self.app.runtime()).engine.overview(shard.name))[1]
-        return {name.decode(): int(number) for name, number in zip(*[iter(flat)] * 2, strict=True)}
+        return (await (await self.app.runtime()).engine.overview(shard.name)).counts
 
     async def worker(self, **options: Any) -> Worker:
         runtime = await self.app.runtime()

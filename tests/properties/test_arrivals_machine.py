@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 )
 
 from faena.engine import Address, Engine, Wire
-from faena.engine.scripts import CREATED, Settlement, Turn, pairs
+from faena.engine.scripts import CREATED, Settlement, Turn
 from faena.engine.settings import declaration
 from faena.inspection.audit import audit
 from faena.options import QueueOptions, Retain
@@ -176,7 +176,7 @@ class ArrivalsMachine(RuleBasedStateMachine):
     def all_are_there(self) -> None:
         if not hasattr(self, "lines"):
             return
-        counts = pairs(self.wait(self.engine.overview(QUEUE))[1])
+        counts = self.wait(self.engine.overview(QUEUE)).counts
         assert counts["ready"] == len(self.waiting)
         assert counts["running"] == len(self.running)
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from faena import Faena
-from faena.engine.scripts import pairs
 from tests._support.working import Working
 
 TENANTS = [f"t{number}" for number in range(12)]
@@ -91,7 +90,7 @@ async def test_a_pause_and_settings_that_meet_a_change_reach_the_new_shards(
         await known.configure(max_running=7)
         runtime = await app.runtime()
         for shard in ("mail", "mail/1", "mail/2"):
-            assert pairs((await runtime.engine.overview(shard))[3])["max_running"] == b"7"
+            assert (await runtime.engine.overview(shard)).settings["max_running"] == "7"
         await known.resume(reason="panic")
         assert len(await holds_of_each(app)) == 4
         assert not any((await holds_of_each(app)).values())
@@ -101,6 +100,6 @@ async def holds_of_each(app: Faena) -> dict[str, list[str]]:
     """The reasons why each shard is held."""
     runtime = await app.runtime()
     return {
-        shard: list(pairs((await runtime.engine.overview(shard))[2]))
+        shard: [hold.reason for hold in (await runtime.engine.overview(shard)).holds]
         for shard in await runtime.routers.of("mail").names()
     }

@@ -107,12 +107,11 @@ async def test_a_paused_queue_is_paused_in_every_shard_and_in_new_ones(
     assert [hold.reason for hold in overview.holds] == ["repairs"]
     engine = (await app.runtime()).engine
     for shard in (await queue.shards()).jobs:
-        conf = (await engine.overview(shard))[3]
-        settings = dict(zip(conf[::2], conf[1::2], strict=True))
-        assert settings[b"max_running"] == b"50"
-        assert settings[b"edited"] == b"max_running"
-        assert settings[b"shards"] == b"3"
-        assert (await engine.overview(shard))[2]
+        seen = await engine.overview(shard)
+        assert seen.settings["max_running"] == "50"
+        assert seen.settings["edited"] == "max_running"
+        assert seen.settings["shards"] == "3"
+        assert seen.holds
     receipts = [await send.enqueue(1, tenant=tenant) for tenant in TENANTS]
     async with working():
         await asyncio.sleep(0.2)

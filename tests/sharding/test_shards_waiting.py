@@ -43,7 +43,7 @@ async def test_a_provider_that_asks_to_wait_is_heard_in_every_shard(
 
 
 async def is_held(runtime: Runtime, shard: str) -> bool:
-    return b"rate_limited" in (await runtime.engine.overview(shard))[2]
+    return "rate_limited" in {hold.reason for hold in (await runtime.engine.overview(shard)).holds}
 
 
 async def test_a_change_waits_for_another_no_longer_than_it_is_told_to(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from faena.inspection.workers import WorkerView, merged
+from faena.engine.overview import WorkerView
+from faena.inspection.workers import merged
 
 FIRST = WorkerView("w", since=5, host="box", pid=17, version="0.1.0")
 LATER = WorkerView("w", since=9, host="box", pid=17, version="0.1.0")

@@ -16,8 +16,8 @@ from faena.cli.output import Output, counted, instant, table
 from faena.cli.progress import progress
 from faena.cli.settings import readable
 from faena.cli.target import find_app, find_queue
+from faena.engine.overview import Hold, Overview
 from faena.engine.settings import read_settings
-from faena.inspection.inspector import Hold, Overview
 from faena.queue import Queue
 from faena.states import FINISHED, State
 

@@ -13,7 +13,8 @@ from faena.cli.argument import Whole, common, example, split, words
 from faena.cli.document import iso
 from faena.cli.output import Output, instant, plain, table
 from faena.cli.target import find_app, find_queue
-from faena.inspection.workers import WorkerView, merged
+from faena.engine.overview import WorkerView
+from faena.inspection.workers import merged
 from faena.job import JobView
 from faena.queue import Queue
 from faena.states import State

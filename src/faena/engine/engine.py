@@ -19,6 +19,7 @@ from faena.engine.behalf import asking
 from faena.engine.envelope import NewJob
 from faena.engine.keys import Keys, channel, reader_for
 from faena.engine.loader import load
+from faena.engine.overview import Overview, read_overview
 from faena.engine.permission import check_permitted
 from faena.engine.scripts import Answer, Exchanged, Turn
 from faena.engine.settings import SERVED, check_accepted
@@ -278,9 +279,9 @@ class Engine:  # size: one short method for each operation of the broker
         """Every gate before a waiting job, unparsed."""
         return list(await self._read("explain", queue, [self._now(), job]))
 
-    async def overview(self, queue: str) -> Sequence[Any]:
-        """Counts, holds, settings, clock and workers at one instant, unparsed."""
-        return list(await self._read("overview", queue, [self._now()]))
+    async def overview(self, queue: str) -> Overview:
+        """Counts, holds, settings and workers at one instant."""
+        return read_overview(queue, await self._read("overview", queue, [self._now()]))
 
     async def await_job(self, queue: str, job: str) -> str:
         """Ask to be told on the `done` channel; returns the state now, or unknown."""

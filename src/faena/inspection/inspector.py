@@ -11,11 +11,12 @@ import msgspec
 
 from faena.engine import Engine, envelope, scripts
 from faena.engine.calls.deadletter import Place
+from faena.engine.overview import Overview
 from faena.engine.wire.patience import within
 from faena.engine.wire.subscription import Subscription
 from faena.errors import JobNotFound, ResultTimeout, StoreUnavailable
 from faena.inspection.explanation import Explanation, Past, read_explanation
-from faena.inspection.workers import WorkerView, merged, read_worker
+from faena.inspection.workers import merged
 from faena.job import JobView, Spec
 from faena.outcomes import ErrorRecord
 from faena.sharding.reading import Seen, Sight, is_behind, look_at, read_steadily, travelling
@@ -32,34 +33,6 @@ _POLL_S: Final = 1.0
 _spec_decoder = msgspec.json.Decoder(Spec)
 _error_decoder = msgspec.json.Decoder(ErrorRecord)
 _UNREADABLE: Final = Spec(task="")
-
-
-class Hold(View, frozen=True):
-    """Why a queue is not served."""
-
-    reason: str
-    until: int | None
-    """Server microseconds; None until it is released."""
-    by: str
-    since: int
-
-
-class Overview(View, frozen=True):
-    """A queue at one instant."""
-
-    queue: str
-    at: int
-    counts: dict[str, int]
-    """Jobs per state; `dead` are those that nobody has dealt with."""
-    dealt_with: dict[str, int]
-    """Dead jobs that were retried, discarded or resolved; they stay until retention ends."""
-    holds: tuple[Hold, ...]
-    settings: dict[str, str]
-    workers: tuple[WorkerView, ...]
-    enqueued: int
-    """Jobs taken in since the queue exists."""
-    removed: int
-    """Jobs that retention, cleaning or replacement took out."""
 
 
 class Page(View, frozen=True):
@@ -90,7 +63,7 @@ class Inspector:
     async def overview(self, queue: str) -> Overview:
         """Counts, holds, settings and workers of a queue."""
         names = await self._routers.of(queue).names()
-        parts = [_read_overview(queue, await self._engine.overview(name)) for name in names]
+        parts = [await self._engine.overview(name) for name in names]
         return parts[0] if len(parts) == 1 else _add_up(parts)
 
     async def job(self, queue: str, job_id: str) -> JobView | None:
@@ -285,24 +258,6 @@ def _past(view: JobView) -> Past:
     )
 
 
-def _read_overview(queue: str, reply: Sequence[Any]) -> Overview:
-    now, counts, holds, conf, clock, workers, _, dealt, about = reply
-    totals, said = scripts.pairs(clock), scripts.pairs(about)
-    return Overview(
-        queue=queue,
-        at=now,
-        counts=scripts.pairs(counts),
-        dealt_with=scripts.pairs(dealt),
-        holds=tuple(_hold(name, text) for name, text in scripts.pairs(holds).items()),
-        settings={
-            name: value.decode() for name, value in scripts.pairs(conf).items() if name != "digest"
-        },
-        workers=tuple(read_worker(name, said.get(name)) for name in scripts.texts(workers[::2])),
-        enqueued=int(totals.get("enqueued", 0)),
-        removed=int(totals.get("removed", 0)),
-    )
-
-
 def _add_up(parts: Sequence[Overview]) -> Overview:
     """One queue out of its shards, which share their settings and hear of the same holds."""
     first = parts[0]
@@ -320,11 +275,6 @@ def _add_up(parts: Sequence[Overview]) -> Overview:
 
 def _sums(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
     return {name: sum(part[name] for part in parts) for name in parts[0]}
-
-
-def _hold(reason: str, text: bytes) -> Hold:
-    until, by, since = text.decode().split(" ")
-    return Hold(reason=reason, until=int(until) or None, by=by, since=int(since))
 
 
 def read_job(queue: str, job_id: str, look: Sequence[Any]) -> JobView:  # size: a line a field

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from faena.values.view import View
-
-
-class WorkerView(View, frozen=True):
-    """A worker that was heard of lately."""
-
-    name: str
-    since: int | None = None
-    """Server microseconds of its first call; None, as the rest, while it has said nothing."""
-    host: str | None = None
-    pid: int | None = None
-    version: str | None = None
+from faena.engine.overview import WorkerView
 
 
 def merged(workers: Iterable[WorkerView]) -> tuple[WorkerView, ...]:
@@ -26,11 +15,3 @@ def merged(workers: Iterable[WorkerView]) -> tuple[WorkerView, ...]:
         if worker.since is not None and (known.since is None or worker.since < known.since):
             found[worker.name] = worker
     return tuple(found.values())
-
-
-def read_worker(name: str, said: bytes | None) -> WorkerView:
-    """What a worker has said of itself, if it has."""
-    if not said:
-        return WorkerView(name)
-    since, pid, version, host = said.decode().split(" ", 3)
-    return WorkerView(name, since=int(since), host=host, pid=int(pid), version=version)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from faena.engine import Engine, scripts
+from faena.engine import Engine
 from faena.engine.envelope import NewJob
 from faena.errors import InvalidTransition, JobNotFound
 from faena.options import Durability
@@ -75,7 +75,7 @@ class Client:
         """Run every job now that is delayed when this begins; returns how many."""
         promoted = 0
         for shard in await self._routers.of(queue).names():
-            left = scripts.pairs((await self._engine.overview(shard))[1])["delayed"]
+            left = (await self._engine.overview(shard)).counts["delayed"]
             while left > 0:
                 page = await self._engine.page(
                     shard, "delayed", min(left, SLICE), after=("", ""), is_reverse=False

@@ -30,7 +30,6 @@ from typing import Final
 from faena.engine import Engine
 from faena.engine.calls.survey import Survey
 from faena.engine.calls.transfer import JOBS, LANES, Claims, TransferCalls
-from faena.engine.scripts import pairs
 from faena.errors import ShardsChanged
 from faena.sharding.quota import beyond, part, share_out
 from faena.sharding.table import ANNOUNCED, MOVING, Change, Table, read_table
@@ -123,23 +122,21 @@ class Relocation:
 
     async def _furnish(self, shard: str) -> None:
         """Give a new shard what the first one has: settings, edits, holds."""
-        now, _, holds, conf, *_ = await self._engine.overview(self._queue)
-        settings = {name: value.decode() for name, value in pairs(conf).items()}
-        edited = settings.get("edited", "").split()
-        kept = {name: text for name, text in settings.items() if name not in _NOT_COPIED}
+        first = await self._engine.overview(self._queue)
+        edited = first.settings.get("edited", "").split()
+        kept = {name: text for name, text in first.settings.items() if name not in _NOT_COPIED}
         await self._transfer.place(shard, kept)
         if edited:
             await self._engine.configure(shard, {name: kept.get(name, "") for name in edited})
-        for reason, text in pairs(holds).items():
-            until, by, _ = text.decode().split(" ")
-            lasting = int(until) - now if int(until) else None
+        for hold in first.holds:
+            lasting = hold.until and hold.until - first.at
             if lasting is None or lasting > 0:
-                await self._engine.hold(shard, reason, lasting, by)
+                await self._engine.hold(shard, hold.reason, lasting, hold.by)
 
     async def _divide_quota(self, table: Table, coming: Table) -> None:
         """Let shards with a larger part of the queue's limits count what others have used of it."""
-        conf = pairs((await self._engine.overview(self._queue))[3])
-        for limit in conf.get("limits", b"").decode().split():
+        settings = (await self._engine.overview(self._queue)).settings
+        for limit in settings.get("limits", "").split():
             most, per = map(int, limit.split("/"))
             before = {
                 shard.name: _part(most, table, shard.name) for shard in table.shared(self._queue)

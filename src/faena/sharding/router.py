@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeVar
 
 from faena.engine import Engine
-from faena.engine.scripts import pairs
 from faena.engine.settings import UNSERVED, declaration
 from faena.engine.wire.patience import joined
 from faena.errors import ConfigError, FaenaError, InvalidTransition, StoreUnavailable
@@ -91,9 +90,9 @@ class Router:
         Before that the first shard has its settings, which new ones are given.
         """
         await self._engine.declare(self.queue)
-        conf = pairs((await self._engine.overview(self.queue))[3])
+        settings = (await self._engine.overview(self.queue)).settings
         try:
-            check_divisible({name: value.decode() for name, value in conf.items()}, shards)
+            check_divisible(settings, shards)
         except ConfigError as error:
             _log.warning("queue %s keeps %d shards: %s", self.queue, table.shards, error)
             return table

@@ -14,8 +14,6 @@ from faena.values.view import View
 if TYPE_CHECKING:
     from faena.runtime.connections import Runtime
 
-_LIVE = ("ready", "delayed", "blocked", "running")
-
 
 class ShardsView(View, frozen=True, kw_only=True):
     """Where a queue lives."""
@@ -45,7 +43,7 @@ async def view_shards(runtime: Runtime, queue: str) -> ShardsView:
         queue=queue,
         shards=table.shards,
         dedicated=table.dedicated,
-        jobs={name: await _live(runtime, name) for name in await router.names()},
+        jobs={name: (await runtime.engine.overview(name)).live for name in await router.names()},
         change=str(table.change) or None,
     )
 
@@ -68,16 +66,10 @@ async def _check_empty(runtime: Runtime, queue: str, shards: int) -> None:
     """Refuse to give up a shard in which jobs wait or run."""
     table = await runtime.routers.of(queue).look()
     for shard in table.all(queue)[shards : table.shards]:
-        live = await _live(runtime, shard.name)
+        live = (await runtime.engine.overview(shard.name)).live
         if live:
             raise InvalidTransition(
                 f"shards of queue {queue} must stay {table.shards} while jobs are live in those "
                 f"to be given up: {shard.name} has {live}; pause producers until they have run",
                 op="reshard",
             )
-
-
-async def _live(runtime: Runtime, shard: str) -> int:
-    counts = (await runtime.engine.overview(shard))[1]
-    numbers = dict(zip(counts[::2], counts[1::2], strict=True))
-    return sum(int(numbers[state.encode()]) for state in _LIVE)

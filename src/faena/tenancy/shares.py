@@ -84,7 +84,7 @@ def _together(parts: Sequence[Shares]) -> Shares:
 
 
 async def _shares_at(engine: Engine, queue: str, minutes: int) -> list[Shares]:
-    now = (await engine.overview(queue))[0]
+    now = (await engine.overview(queue)).at
     survey, this = Survey(engine, queue), now // _MINUTE_US
     parked: dict[str, int] = {}
     async for page in survey.numbers("throttled"):

@@ -23,7 +23,6 @@ from faena.worker.heartbeat import Heartbeat
 _STALLED_AFTER_S = 10.0
 """How long an answer may be late beyond the next sweep."""
 _EVERY_S = 1.0
-_LIVE = (b"ready", b"delayed", b"running", b"blocked")
 
 _log = logging.getLogger("faena.worker")
 
@@ -101,9 +100,7 @@ class Watchdog:
     async def _is_empty(self) -> bool:
         """Whether nothing waits, runs, or is on its way in any shard that is served."""
         for shard in [one.shard for one in self._by_shard.values() if not one.is_closing]:
-            counts = (await self._engine.overview(shard))[1]
-            waiting = dict(zip(counts[::2], counts[1::2], strict=True))
-            if any(waiting[state] for state in _LIVE) or await self._calls.has_outbox(shard):
+            if (await self._engine.overview(shard)).live or await self._calls.has_outbox(shard):
                 return False
         return True
 

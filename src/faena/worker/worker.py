@@ -339,8 +339,7 @@ class Worker:
     def _move_in(self, shard: Shard) -> Fetcher:
         self._served_at.add(shard.name)
         queue = queue_of(shard.name)
-        served = self._queues[queue]
-        options = served.options
+        options = (served := self._queues[queue]).options
         notes = QueueNotes(self._engine, shard.name, self._leases, options.units)
         fetcher = Fetcher(self._shared, shard.name, options, notes)
         most = min(options.concurrency, self.options.concurrency or options.concurrency)

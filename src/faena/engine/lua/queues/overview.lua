@@ -2,7 +2,7 @@
 -- states   none
 -- keys     all zsets · desk: zsets · holds, conf, clock, about hashes · workers zset
 -- args     now
--- returns  now · (state · number) … · holds · conf · clock · (worker · gone_at) … · oldest ready score ·
+-- returns  now · (state · number) … · holds · conf · clock · worker … ·
 --          (status · number) … of dead jobs that somebody has dealt with; `dead` counts only the others ·
 --          (worker · what it says of itself) …
 --@flags no-writes
@@ -18,6 +18,5 @@ for _, state in ipairs(STATES) do
   numbers[#numbers + 1] = call('ZCARD', key(state)) - (state == 'dead' and done or 0)
 end
 return { now, numbers, call('HGETALL', key('holds')), call('HGETALL', key('conf')),
-  call('HGETALL', key('clock')), call('ZRANGE', key('workers'), now, '+inf', 'BYSCORE', 'WITHSCORES'),
-  call('ZRANGE', key('ready'), 0, 0, 'WITHSCORES')[2] or '', dealt,
+  call('HGETALL', key('clock')), call('ZRANGE', key('workers'), now, '+inf', 'BYSCORE'), dealt,
   call('HGETALL', key('about')) }
