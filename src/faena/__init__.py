@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from faena.tenancy.shares import Shares, Waits
     from faena.tenancy.tenants import Tenant, TenantView
     from faena.values.ids import IdempotencyKey, WebhookKey
-    from faena.worker.worker import Worker, WorkerOptions
+    from faena.worker.options import WorkerOptions
+    from faena.worker.worker import Worker
 
 _NAMES = {
     "faena.app": "Faena",
@@ -68,7 +69,8 @@ _NAMES = {
     "faena.tenancy.shares": "Shares Waits",
     "faena.tenancy.tenants": "Tenant TenantView",
     "faena.values.ids": "IdempotencyKey WebhookKey",
-    "faena.worker.worker": "Worker WorkerOptions",
+    "faena.worker.options": "WorkerOptions",
+    "faena.worker.worker": "Worker",
 }
 """The same for those who run it: names by the module that has them."""
 

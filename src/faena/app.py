@@ -38,7 +38,8 @@ from faena.values.names import check_name
 from faena.worker.beside import Beside
 
 if TYPE_CHECKING:  # whoever only enqueues does not load what runs jobs
-    from faena.worker.worker import Served, Worker, WorkerOptions
+    from faena.worker.options import Served, WorkerOptions
+    from faena.worker.worker import Worker
 
 
 class Faena(Registry):
@@ -228,7 +229,7 @@ class Faena(Registry):
 
         Cancelled, it hands its running jobs back at once, no attempt used.
         """
-        from faena.worker.worker import WorkerOptions  # noqa: PLC0415 - see above
+        from faena.worker.options import WorkerOptions  # noqa: PLC0415 - see above
 
         await self.await_broker()
         worker = await self.worker(queues, build(WorkerOptions, "worker", options))
@@ -257,7 +258,7 @@ def _served(queue: Queue, runtime: Runtime) -> Served:
     """What a worker needs of a queue; who runs a task says which hooks and which costs it has, and
     which not.
     """
-    from faena.worker.worker import Served  # noqa: PLC0415 - see above
+    from faena.worker.options import Served  # noqa: PLC0415 - see above
 
     for end, task in itertools.product(ENDS, queue.tasks):
         queue.options.hooks.setdefault((end, task), "")

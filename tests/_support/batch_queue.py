@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from faena import Faena, Job, Queue, Retry, Task
-from faena.worker.worker import Worker, WorkerOptions
+from faena.worker.options import WorkerOptions
+from faena.worker.worker import Worker
 
 Answer = Callable[[list[Any], list[Job]], Any]
 

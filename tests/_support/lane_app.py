@@ -17,8 +17,8 @@ import uvloop
 from faena import Faena, Limit, RateLimited, Retain, Retry
 from faena.inspection.audit import audit
 from faena.job import Job
+from faena.worker.options import WorkerOptions
 from faena.worker.supervise.signals import handling, stopping
-from faena.worker.worker import WorkerOptions
 from tests._support.eventually import PATIENCE_S, eventually
 from tests._support.fault_app import Plan, Work, task_of
 from tests._support.ledger import Ledger

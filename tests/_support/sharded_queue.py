@@ -14,7 +14,7 @@ from faena.errors import StoreUnavailable
 from faena.options import Durability, EnqueueOptions
 from faena.producing.sealing import seal_job
 from faena.sharding.table import Shard
-from faena.worker.worker import Served
+from faena.worker.options import Served
 from tests._support.valkey import Server
 
 MAIN = Shard("q", "q")

@@ -12,8 +12,8 @@ import uvloop
 
 from faena.engine import Engine
 from faena.engine.scripts import Exchanged
+from faena.worker.options import WorkerOptions
 from faena.worker.supervise.signals import handling, stopping
-from faena.worker.worker import WorkerOptions
 from tests._support.fault_app import Plan, open_app
 from tests._support.ledger import Ledger
 

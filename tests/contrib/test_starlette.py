@@ -17,7 +17,7 @@ from starlette.routing import Route
 from faena import Faena, Job
 from faena.contrib.starlette import lifespan
 from faena.errors import ConfigError
-from faena.worker.worker import WorkerOptions
+from faena.worker.options import WorkerOptions
 from tests._support.valkey import Server, free_port
 
 Message = dict[str, Any]

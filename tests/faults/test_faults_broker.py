@@ -15,7 +15,7 @@ import pytest
 
 from faena import Faena
 from faena.errors import JobNotFound
-from faena.worker.worker import WorkerOptions
+from faena.worker.options import WorkerOptions
 from tests._support.eventually import eventually
 from tests._support.fault_app import (
     Plan,

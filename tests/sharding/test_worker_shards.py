@@ -14,7 +14,7 @@ from faena.sharding.table import Shard
 from faena.worker import watchdog
 from faena.worker import worker as worker_module
 from faena.worker.fetch import shard_watcher
-from faena.worker.worker import WorkerOptions
+from faena.worker.options import WorkerOptions
 from tests._support.eventually import eventually
 from tests._support.sharded_queue import MAIN, OWN, SHARD, ShardedQueue
 from tests._support.valkey import Server

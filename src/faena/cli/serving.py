@@ -22,10 +22,11 @@ from faena.cli.target import find_queue
 from faena.errors import ConfigError, nearest
 from faena.limits import Limit
 from faena.pool import Pool
+from faena.worker.options import WorkerOptions
 from faena.worker.supervise.lifeline import Lifeline
 from faena.worker.supervise.signals import handling, stopping
 from faena.worker.supervise.worker_process import OVER_MEMORY
-from faena.worker.worker import Worker, WorkerOptions
+from faena.worker.worker import Worker
 
 _END_WITHIN_S: Final = 5.0
 

@@ -24,7 +24,8 @@ from faena.contrib.problem import exception_handlers
 from faena.contrib.router import router
 from faena.errors import ConfigError
 from faena.queue import Queue
-from faena.worker.worker import Worker, WorkerOptions
+from faena.worker.options import WorkerOptions
+from faena.worker.worker import Worker
 
 __all__ = ["exception_handlers", "lifespan", "router"]
 

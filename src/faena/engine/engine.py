@@ -87,7 +87,7 @@ class Engine:  # size: one short method for each operation of the broker
         """Edit settings at run time, for every worker at its next call."""
         reply = await self.ask("configure", queue, [f"edit {asking()}", *_flat(changes)])
         check_accepted(reply, changes)
-        return _texts(reply)
+        return scripts.text_pairs(reply)
 
     async def reset(self, queue: str, names: Sequence[str]) -> None:
         """Let code decide these settings again, from the next declaration on."""
@@ -395,7 +395,3 @@ def _optional(value: int | None) -> Argument:
 
 def _flat(settings: Mapping[str, str]) -> list[str]:
     return [part for pair in settings.items() for part in pair]
-
-
-def _texts(flat: Sequence[bytes]) -> dict[str, str]:
-    return {name: value.decode() for name, value in scripts.pairs(flat).items()}

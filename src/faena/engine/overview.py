@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from faena.engine.scripts import pairs, texts
+from faena.engine.scripts import pairs, text_pairs, texts
 from faena.values.view import View
 
 
@@ -63,7 +63,7 @@ def read_overview(shard: str, reply: Sequence[Any]) -> Overview:
         counts=pairs(counts),
         dealt_with=pairs(dealt),
         holds=tuple(_hold(name, text) for name, text in pairs(holds).items()),
-        settings={name: value.decode() for name, value in pairs(conf).items()},
+        settings=text_pairs(conf),
         workers=tuple(_worker(name, said.get(name)) for name in texts(workers)),
         enqueued=int(totals.get("enqueued", 0)),
         removed=int(totals.get("removed", 0)),

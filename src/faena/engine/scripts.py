@@ -253,3 +253,8 @@ def texts(values: Iterable[bytes]) -> list[str]:
 def pairs(flat: Sequence[Any]) -> dict[str, Any]:
     """A flat name, value, name, value reply as a dict."""
     return {flat[i].decode(): flat[i + 1] for i in range(0, len(flat), 2)}
+
+
+def text_pairs(flat: Sequence[bytes]) -> dict[str, str]:
+    """The same where the values are texts."""
+    return {flat[i].decode(): flat[i + 1].decode() for i in range(0, len(flat), 2)}

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 import msgspec
 
 from faena.engine.calls.survey import Survey
-from faena.engine.scripts import pairs
+from faena.engine.scripts import text_pairs
 from faena.engine.settings import limits_text
 from faena.errors import ConfigError, ShardsChanged, nearest
 from faena.inspection.explanation import Gate, read_gates
@@ -291,7 +291,7 @@ async def busiest(runtime: Runtime, queue: str, number: int) -> list[TenantView]
 
 def _read(lane: str, reply: Sequence[Any], *, is_dedicated: bool = False) -> TenantView:
     fields, live, running, again, gates = reply
-    found = {name: value.decode() for name, value in pairs(fields).items()}
+    found = text_pairs(fields)
     numbers = {name: _whole(found.get(name)) for name in _NUMBERS}
     return TenantView(
         tenant=tenant_of(lane),

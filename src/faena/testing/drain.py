@@ -204,11 +204,11 @@ class _Line:
         self.settled: list[Settlement] = []
         self.next_at = 0
         """The next instant at which anything can change by itself; 0 for none."""
-        door = places.gatherer.door(queue.name)
-        self.executor = door.executor = Executor(
+        self.executor = Executor(
             queue.name,
             queue.handlers,
-            places={**places.by_name, "batch": door},
+            places=places.by_name,
+            door=lambda executor: places.gatherer.door(executor, queue.name),
             notes=self._notes,
             middleware=(self._witness, *middleware),
             worker=WORKER,

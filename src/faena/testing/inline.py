@@ -72,11 +72,11 @@ async def attempt(
         ended.set_result(outcome)
 
     with Places() as places:
-        door = places.gatherer.door(task.queue)
-        door.executor = Executor(
+        executor = Executor(
             task.queue,
             {task.name: task.handler},
-            places={**places.by_name, "batch": door},
+            places=places.by_name,
+            door=lambda executor: places.gatherer.door(executor, task.queue),
             notes=notes,
             middleware=(witness, *task.app.middleware),
             worker=WORKER,
@@ -85,7 +85,7 @@ async def attempt(
             dead_letters=task.app.dead_letter_options,
         )
         claim = Claim(job_id, "inline", spec, 0.0, number - 1, 0, 0, enqueued_at=now)
-        door.executor.start([claim], now, now)
+        executor.start([claim], now, now)
         outcome = await ended
     return Ran(
         queue=task.queue,

@@ -15,23 +15,16 @@ import asyncio
 import contextlib
 import logging
 import os
-import socket
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 
-from faena.declaring.handler import Handler
 from faena.engine import Engine
 from faena.errors import ConfigError
 from faena.middleware import Middleware
-from faena.options import DeadLetters, QueueOptions
-from faena.options.fields import check_choice
-from faena.pool import SERVES
+from faena.options import DeadLetters
 from faena.producing.batcher import CallIds
 from faena.sharding.table import Shard
-from faena.values.names import check_label
-from faena.values.numbers import check_real, check_whole
 from faena.values.shards import queue_of
 from faena.worker.beside import Beside
 from faena.worker.execute.attempt import Stop
@@ -52,6 +45,7 @@ from faena.worker.fetch.wait_strategy import WaitStrategy
 from faena.worker.fetch.wake_listener import WakeListener
 from faena.worker.heartbeat import Heartbeat, place_of
 from faena.worker.leases import Leases
+from faena.worker.options import Served, WorkerOptions
 from faena.worker.presence import sign_out
 from faena.worker.stalls import Blocker, Stalls
 from faena.worker.watchdog import Watchdog
@@ -61,67 +55,9 @@ _SWEEP_PER_QUEUE_S = 1.0
 _SWEEP_PER_SHARD_S = 1.25
 _LAST_WORDS_S = 10.0
 _HANDLERS_END_S = 1.0
-_LONGEST_S = 86_400.0
 _NOTHING = Beside()
 
 _log = logging.getLogger("faena.worker")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
-    """A queue and what a worker needs to serve it."""
-
-    options: QueueOptions
-    handlers: Mapping[str, Handler]
-
-    shards: Callable[[], Awaitable[Sequence[Shard]]] | None = None
-    """Tells where its jobs live now; None when that is always the one shard of the queue's name."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerOptions:
-    """How one worker process runs."""
-
-    name: str = field(default_factory=lambda: f"{socket.gethostname()}-{os.getpid()}")
-    """What leases, logs and the dead-letter desk call it."""
-
-    concurrency: int | None = None
-    """Jobs of all queues together at a time; None adds up the queues' own."""
-
-    grace_s: float = 30.0
-    """How long running jobs may go on after a stop was asked for."""
-
-    memory_limit: int | None = None
-    """Bytes of resident memory after which the worker finishes and leaves to be restarted."""
-
-    rate_max: int | None = None
-    """Claims this process may make in `rate_s` seconds; None for no limit of its own."""
-
-    rate_s: float = 60.0
-    """The seconds that `rate_max` is of."""
-
-    stuck_s: float = 15.0
-    """How long the event loop may stand still beyond the longest timeout of the jobs it runs."""
-
-    leaves_when_stuck: bool = False
-    """End the process, for a supervisor to replace it, when its loop is stuck; else only say so."""
-
-    until_empty: bool = False
-    """Stop when no queue has anything ready, delayed or running."""
-
-    serves: str = "all"
-    """Which shards of its queues: "all", "shared" by tenants, or "dedicated" to one of them."""
-
-    def __post_init__(self) -> None:
-        check_label("worker name", self.name)
-        check_choice("serves", self.serves, SERVES)
-        bounds = {"concurrency": 10_000, "memory_limit": 10**15, "rate_max": 10**9}
-        for what, most in bounds.items():
-            value = getattr(self, what)
-            if value is not None:
-                check_whole(what, value, least=1, most=most)
-        for what in ("grace_s", "rate_s", "stuck_s"):
-            check_real(what, getattr(self, what), least=0, most=_LONGEST_S)
 
 
 class Worker:
@@ -319,6 +255,8 @@ class Worker:
             pace=Pace(self.options.rate_max, self.options.rate_s),
             sweep_s=self._sweep_s,
             least_lease_us=self._lease_us(),
+            on_idle=self._wait_strategy.idle_changed,
+            on_outbox=self._beside.on_outbox,
         )
 
     def _new_listener(self) -> WakeListener:
@@ -338,25 +276,15 @@ class Worker:
 
     def _move_in(self, shard: Shard) -> Fetcher:
         self._served_at.add(shard.name)
-        queue = queue_of(shard.name)
-        options = (served := self._queues[queue]).options
+        options = (served := self._queues[queue_of(shard.name)]).options
         notes = QueueNotes(self._engine, shard.name, self._leases, options.units)
-        fetcher = Fetcher(self._shared, shard.name, options, notes)
-        most = min(options.concurrency, self.options.concurrency or options.concurrency)
-        door = self._gatherer.door(shard.pool, most, fetcher.keep)
-        fetcher.executor = door.executor = Executor(
-            queue,
-            served.handlers,
-            places={**self._places, "batch": door},
-            notes=notes,
-            middleware=self._middleware,
-            worker=self.options.name,
-            on_done=self._hold_broadcast.listening(shard.name, fetcher.done),
-            on_free=fetcher.slot_freed,
-            dead_letters=self._dead_letters,
+        fetcher = Fetcher(
+            self._shared,
+            shard.name,
+            options,
+            notes,
+            lambda fetcher: self._new_executor(shard, served, notes, fetcher),
         )
-        fetcher.on_idle = self._wait_strategy.idle_changed
-        fetcher.on_outbox = self._beside.on_outbox
         self._slots.add(
             shard.name, options.concurrency, options.priority, fetcher.room_made, pool=shard.pool
         )
@@ -364,6 +292,24 @@ class Worker:
             self._slots.want(shard.name, is_hungry=True)
         self._threads.allow(self._slots.most)
         return fetcher
+
+    def _new_executor(
+        self, shard: Shard, served: Served, notes: QueueNotes, fetcher: Fetcher
+    ) -> Executor:
+        slots = served.options.concurrency
+        most = min(slots, self.options.concurrency or slots)
+        return Executor(
+            queue_of(shard.name),
+            served.handlers,
+            places=self._places,
+            door=lambda executor: self._gatherer.door(executor, shard.pool, most, fetcher.keep),
+            notes=notes,
+            middleware=self._middleware,
+            worker=self.options.name,
+            on_done=self._hold_broadcast.listening(shard.name, fetcher.done),
+            on_free=fetcher.slot_freed,
+            dead_letters=self._dead_letters,
+        )
 
     def _move_out(self, fetcher: Fetcher) -> None:
         self._slots.remove(fetcher.shard)

@@ -15,7 +15,7 @@ import msgspec
 from faena.engine.engine import Engine
 from faena.engine.keys import Keys
 from faena.engine.loader import load
-from faena.engine.scripts import pairs, texts
+from faena.engine.scripts import pairs, text_pairs, texts
 
 _PAGE = 500
 
@@ -104,7 +104,7 @@ class Survey:
     async def texts(self, column: str) -> AsyncIterator[dict[str, str]]:
         """The fields of a hash of texts."""
         async for page in self._scan("HSCAN", name=self._key(column)):
-            yield {name: value.decode() for name, value in pairs(page).items()}
+            yield text_pairs(page)
 
     async def doubles(self, column: str, number: int) -> AsyncIterator[dict[str, Sequence[float]]]:
         """The fields of a hash whose values are so many doubles each."""

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from typing import Any, Final, NamedTuple, TypeVar
 
 from faena.engine.engine import Engine
-from faena.engine.scripts import pairs, texts
+from faena.engine.scripts import text_pairs, texts
 from faena.errors import ShardsChanged
 
 LANES: Final = 200
@@ -60,8 +60,7 @@ class TransferCalls:
 
     async def table(self, queue: str) -> dict[str, str]:
         """Everything the first shard says of the shards."""
-        reply = await self._engine.command("HGETALL", queue, "shards")
-        return {name: value.decode() for name, value in pairs(reply).items()}
+        return text_pairs(await self._engine.command("HGETALL", queue, "shards"))
 
     async def decide(self, queue: str, verb: str, epoch: int, *args: str) -> bool:
         """Begin, publish or finish a change; False when somebody was faster."""

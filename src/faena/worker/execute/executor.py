@@ -55,7 +55,7 @@ class Place(Protocol):
 
 
 class Executor:
-    """Runs the jobs of one queue."""
+    """Runs the jobs of one shard."""
 
     def __init__(  # noqa: PLR0913 - its parts, given by name
         self,
@@ -63,6 +63,7 @@ class Executor:
         handlers: Mapping[str, Handler],
         *,
         places: Mapping[str, Place],
+        door: Callable[[Executor], Place],
         notes: Notes,
         middleware: Sequence[Middleware],
         worker: str,
@@ -70,9 +71,10 @@ class Executor:
         on_free: Callable[[], None],
         dead_letters: DeadLetters | None = None,
     ) -> None:
+        """`door` makes the place where its jobs of batches meet others."""
         self._queue = queue
         self._handlers = handlers
-        self._places = places
+        self._places = {**places, "batch": door(self)}
         self._notes = notes
         self._middleware = middleware
         self._worker = worker

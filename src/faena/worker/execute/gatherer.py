@@ -30,12 +30,16 @@ _IN_TIME = 0.8
 class Door:
     """Between the executor of one shard and the batches of its pool."""
 
-    executor: Executor
-
     def __init__(
-        self, gatherer: Gatherer, pool: str, most: int, on_begin: Callable[[Attempt], None]
+        self,
+        gatherer: Gatherer,
+        executor: Executor,
+        pool: str,
+        most: int,
+        on_begin: Callable[[Attempt], None],
     ) -> None:
         self._gatherer = gatherer
+        self._executor = executor
         self._on_begin = on_begin
         self.pool = pool
         self.most = most
@@ -47,12 +51,12 @@ class Door:
 
     def call_begins(self, attempt: Attempt, timeout_s: float) -> None:
         """The time of the attempt counts from now."""
-        self.executor.restart(attempt, timeout_s)
+        self._executor.restart(attempt, timeout_s)
         self._on_begin(attempt)
 
     def call_stops(self, attempt: Attempt) -> None:
         """The call was told to stop, for all of its jobs."""
-        self.executor.expect_end(attempt)
+        self._executor.expect_end(attempt)
 
 
 class Gatherer:
@@ -73,6 +77,7 @@ class Gatherer:
 
     def door(
         self,
+        executor: Executor,
         pool: str,
         most: int = sys.maxsize,
         on_begin: Callable[[Attempt], None] = lambda _: None,
@@ -81,7 +86,7 @@ class Gatherer:
 
         `on_begin` is told of each attempt when its call begins.
         """
-        return Door(self, pool, most, on_begin)
+        return Door(self, executor, pool, most, on_begin)
 
     @property
     def calls(self) -> int:

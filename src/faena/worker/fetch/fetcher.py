@@ -71,6 +71,10 @@ class Shared:
     """How long until the next sweep: the longer, the more shards there are to sweep."""
     least_lease_us: int
     """Three beats: a lease shortened at run time must still outlive the heartbeat's pace."""
+    on_idle: Callable[[], None]
+    """Told when a shard has nothing left to claim."""
+    on_outbox: Callable[[str], None]
+    """Told of a shard where something waits to be carried to others."""
     about: str = field(default_factory=about_this_process)
     """What the worker says of itself."""
 
@@ -79,18 +83,22 @@ class Fetcher:
     """The exchange loop of one shard."""
 
     def __init__(
-        self, shared: Shared, shard: str, options: QueueOptions, notes: QueueNotes
+        self,
+        shared: Shared,
+        shard: str,
+        options: QueueOptions,
+        notes: QueueNotes,
+        executor: Callable[[Fetcher], Executor],
     ) -> None:
-        self.shard = shard
-        self._queue = queue_of(shard)
+        """`executor` makes what runs its jobs."""
+        self.shard, self._queue = shard, queue_of(shard)
         self._options, self._notes = options, notes
         self.ask = Exchanger(shared.engine, shared.worker, shard, shared.calls).ask
         """Ask for a turn until there is an answer."""
-        self._slots = shared.slots
-        self._leases = shared.leases
+        self._shared = shared
+        self._slots, self._leases = shared.slots, shared.leases
         self._calls, self._pace = shared.calls, shared.pace
-        self._sweep_s, self._about = shared.sweep_s, shared.about
-        self._renew, self._least_lease_us = shared.engine.renew, shared.least_lease_us
+        self._least_lease_us = shared.least_lease_us
         self._channels = 2 if options.concurrency >= _TWO_CHANNELS_FROM else 1
         self._share = -(-options.concurrency // self._channels)
         # A job of a chain costs the server three times what another does.
@@ -113,10 +121,7 @@ class Fetcher:
         self._is_over = False
         self.answered_at = time.monotonic()
         """When an exchange was last answered; the watchdog watches it."""
-        self.on_idle: Callable[[], None] = lambda: None
-        self.on_outbox: Callable[[str], None] = lambda _: None
-        """Told of the shard when something waits there to be carried to others."""
-        self.executor: Executor
+        self.executor = executor(self)
 
     # -- told by others -------------------------------------------------------------------------
 
@@ -221,7 +226,7 @@ class Fetcher:
 
     def _tell_idle(self) -> None:
         if not self.is_hungry:
-            self.on_idle()
+            self._shared.on_idle()
 
     def _next_turn(self) -> Turn | None:
         """What to ask for now; None when there is nothing to say."""
@@ -259,10 +264,10 @@ class Fetcher:
         now = time.monotonic()
         is_sweep = now >= self._sweep_at - _EARLY_S
         if is_sweep:
-            self._sweep_at = now + self._sweep_s()
+            self._sweep_at = now + self._shared.sweep_s()
         samples = self._samples.take(now) if settled or is_sweep else None
         sweep_us = round((self._sweep_at - now) * 1e6)
-        sweep = (is_sweep, self._least_lease_us, sweep_us, self._about)
+        sweep = (is_sweep, self._least_lease_us, sweep_us, self._shared.about)
         return Turn(self._calls(), want, settled, samples, *sweep, asked_at=now)
 
     def _reserve(self) -> int:
@@ -307,7 +312,7 @@ class Fetcher:
         self._slots.want(self.shard, is_hungry=self.is_hungry and not self.is_closing)
         self._schedule(exchanged)
         if exchanged.has_outbox:
-            self.on_outbox(self.shard)
+            self._shared.on_outbox(self.shard)
         self._samples.waited(_waits_us(exchanged, self._options))
         self._news.set()
 
@@ -324,7 +329,9 @@ class Fetcher:
         """Its answer was lost or slept through: what another has by now would run beside it."""
         leases = {claim.id: claim.lease for claim in exchanged.claimed}
         try:
-            lost, _ = await self._renew(self.shard, [*leases.items()], self._least_lease_us)
+            lost, _ = await self._shared.engine.renew(
+                self.shard, [*leases.items()], self._least_lease_us
+            )
         except FaenaError as error:
             _log.warning("queue %s: jobs claimed long ago are left: %s", self._queue, error)
             lost = [*leases]
