@@ -21,7 +21,7 @@ import redis
 from bench.script_meter import Figures
 from bench.server import running_server
 from faena.engine import Address, Engine, Wire
-from faena.engine.calls.deadletter import SLICE, DeskCalls
+from faena.engine.calls.deadletter import SLICE, DeskCalls, RedriveFilter, RedriveRecord
 from faena.engine.envelope import seal
 from faena.engine.scripts import Settlement, Turn
 from faena.engine.settings import declaration
@@ -130,8 +130,8 @@ class _Redrive:
         self._fresh = (f"again{number:09d}" for number in itertools.count())
 
     async def begin(self) -> None:
-        about = {"task": "", "tenant": "", "error": "ETIMEDOUT", "print": ""}
-        record = {"filter": about, "canary": 0, "by": "bench", "reason": "", "until_at": _NEVER}
+        about = RedriveFilter(error="ETIMEDOUT")
+        record = RedriveRecord(filter=about, by="bench", reason="", until_at=_NEVER)
         await self._calls.redrives(QUEUE, "begin", self._id, record)
         await self._calls.redrives(QUEUE, "go", self._id)
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from faena.engine.calls.deadletter import DeskCalls, Filter, Found, Place, Step
+from faena.engine.calls.deadletter import (
+    DeskCalls,
+    Filter,
+    Found,
+    Place,
+    RedriveFilter,
+    RedriveRecord,
+    Step,
+)
 from faena.engine.scripts import Settlement, Turn
 from faena.outcomes import Buried, DeathNote, ErrorRecord
 from tests._support.rig import Rig
@@ -19,9 +27,9 @@ def note(**facts: Any) -> DeathNote:
     return DeathNote(**(given | facts))
 
 
-def new_redrive(**facts: Any) -> dict[str, Any]:
+def new_redrive(**facts: Any) -> RedriveRecord:
     """What a redrive begins with."""
-    return {"filter": {}, "canary": 0, "by": "ana", "reason": "mended"} | facts
+    return RedriveRecord(**{"filter": RedriveFilter(), "by": "ana", "reason": "mended"} | facts)
 
 
 class DeskRig:

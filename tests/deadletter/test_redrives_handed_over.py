@@ -14,7 +14,7 @@ import pytest
 from faena import Faena, RedriveView, Retain
 from faena.deadletter import redrive_driver as driver
 from faena.deadletter.queues import DeskQueues
-from faena.deadletter.redrive import Plan, Redrives
+from faena.deadletter.redrive import Redrives
 from faena.deadletter.redrive_takeover import RedriveTakeover
 from faena.engine import Engine
 from faena.engine.calls.deadletter import DeskCalls
@@ -113,11 +113,12 @@ class Yard:
         return Redrives(queues, lease_s=3600)
 
     async def begin(self, error: str, canary: int) -> str:
-        plan = Plan(None, canary, None, "ana", "mended")
-        return await self.redrives().begin("mail", {"error": error}, plan)
+        return await self.redrives().start_redrive(
+            "mail", canary=canary, by="ana", reason="mended", error=error
+        )
 
     async def view(self, redrive: str) -> RedriveView:
-        return await self.redrives().look("mail", redrive)
+        return await self.redrives().redrive_state("mail", redrive)
 
 
 @pytest.fixture

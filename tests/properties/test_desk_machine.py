@@ -15,7 +15,7 @@ from hypothesis import Phase
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from faena.engine.calls.deadletter import Decision, DeskCalls
+from faena.engine.calls.deadletter import Decision, DeskCalls, RedriveFilter, RedriveRecord
 from faena.engine.scripts import Settlement, Turn
 from faena.inspection.audit import audit
 from faena.outcomes import Buried, DeathNote, ErrorRecord
@@ -102,9 +102,11 @@ class DeskMachine(LanesMachine):
         fault=faults,
     )
     def tell_a_redrive(self, verb: str, canary: int, failures: int | None, fault: Fault) -> None:
-        record: dict[str, Any] | None = None
+        record: RedriveRecord | None = None
         if verb == "begin":
-            record = new_redrive(canary=canary, failures=failures, filter={"task": "send"})
+            record = new_redrive(
+                canary=canary, failures=failures, filter=RedriveFilter(task="send")
+            )
         self.driver.do(lambda: self.desk.redrives(QUEUE, verb, "r", record), fault)
 
     @rule(most=st.integers(0, 3), fault=faults)

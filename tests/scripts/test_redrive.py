@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from faena.engine.calls.deadletter import RedriveFilter
 from faena.errors import InternalError
 from faena.options import Backpressure
 from faena.outcomes import Completed
@@ -70,14 +71,14 @@ async def test_jobs_that_die_again_are_not_redriven_twice(rig: Rig, desk_rig: De
     await desk_rig.step(most=1)
     await desk_rig.end("new0")
     step = await desk_rig.step()
-    assert (step.state, step.moved, step.record["died"]) == ("done", 0, 1)
+    assert (step.state, step.moved, step.record.died) == ("done", 0, 1)
     assert await desk_rig.page(status="pending") == ["later", "new0"]
 
 
 async def test_only_what_the_filter_asks_for_is_redriven(desk_rig: DeskRig) -> None:
     await desk_rig.bury("a", tenant="x")
     await desk_rig.bury("b", tenant="y")
-    await begin(desk_rig, filter={"tenant": "y"})
+    await begin(desk_rig, filter=RedriveFilter(tenant="y"))
     assert (await desk_rig.step()).moved == 1
     assert await desk_rig.page(status="pending") == ["a"]
 
@@ -121,7 +122,7 @@ async def test_canaries_are_watched_until_all_have_completed(rig: Rig, desk_rig:
     await desk_rig.bury("a", "b", "c")
     await begin(desk_rig, canary=2)
     step = await desk_rig.step(most=2)
-    assert (step.state, step.moved, step.record["first"]) == ("canary", 2, ["new0", "new1"])
+    assert (step.state, step.moved, step.record.first) == ("canary", 2, ["new0", "new1"])
     step = await desk_rig.step(most=0)
     assert (step.state, step.waiting, step.wait_us) == ("canary", 2, SECOND)
     await settle(rig, 2)
@@ -138,7 +139,7 @@ async def test_a_canary_that_dies_ends_it_at_once(rig: Rig, desk_rig: DeskRig) -
     await desk_rig.end("new0")
     assert (await rig.dump())["redrives"]["r"]["state"] == "failed"
     step = await desk_rig.step()
-    assert (step.state, step.moved, step.record["died"]) == ("failed", 0, 1)
+    assert (step.state, step.moved, step.record.died) == ("failed", 0, 1)
     assert await desk_rig.page(status="pending") == ["c", "new0"]
 
 
@@ -158,7 +159,7 @@ async def test_failures_beyond_what_is_borne_end_it(rig: Rig, desk_rig: DeskRig)
     assert (await desk_rig.step(most=1)).state == "running"
     await desk_rig.end("new1")
     step = await desk_rig.step()
-    assert (step.state, step.moved, step.record["died"]) == ("failed", 0, 2)
+    assert (step.state, step.moved, step.record.died) == ("failed", 0, 2)
 
 
 async def test_a_redrive_that_is_unknown_or_stopped_moves_nothing(

@@ -16,8 +16,8 @@ async def desk_rig(rig: Rig) -> DeskRig:
 
 async def test_a_redrive_begins_once(rig: Rig, desk_rig: DeskRig) -> None:
     begun = await desk_rig.calls.redrives("q", "begin", "r", new_redrive(canary=3))
-    assert begun["r"]["state"] == "canary"
-    assert (begun["r"]["at"], begun["r"]["until_at"], begun["r"]["moved"]) == (T0, T0, 0)
+    assert begun["r"].state == "canary"
+    assert (begun["r"].at, begun["r"].until_at, begun["r"].moved) == (T0, T0, 0)
     await rig.remember()
     rig.clock.go(1)
     again = await desk_rig.calls.redrives("q", "begin", "r", new_redrive(canary=9))
@@ -30,14 +30,14 @@ async def test_a_redrive_begins_once(rig: Rig, desk_rig: DeskRig) -> None:
 async def test_what_is_under_way_can_be_stopped_and_goes_on_when_told(desk_rig: DeskRig) -> None:
     ask = desk_rig.calls.redrives
     await ask("q", "begin", "r", new_redrive(canary=1))
-    assert (await ask("q", "resume", "r"))["r"]["state"] == "canary"
-    assert (await ask("q", "go", "r"))["r"]["state"] == "running"
+    assert (await ask("q", "resume", "r"))["r"].state == "canary"
+    assert (await ask("q", "go", "r"))["r"].state == "running"
     stopped = (await ask("q", "stop", "r"))["r"]
-    assert (stopped["state"], stopped["ended_at"]) == ("stopped", T0)
-    assert (await ask("q", "fail", "r"))["r"]["state"] == "stopped"
-    assert (await ask("q", "go", "r"))["r"]["state"] == "stopped"
-    assert (await ask("q", "resume", "r"))["r"]["state"] == "running"
-    assert (await ask("q", "fail", "r"))["r"]["state"] == "failed"
+    assert (stopped.state, stopped.ended_at) == ("stopped", T0)
+    assert (await ask("q", "fail", "r"))["r"].state == "stopped"
+    assert (await ask("q", "go", "r"))["r"].state == "stopped"
+    assert (await ask("q", "resume", "r"))["r"].state == "running"
+    assert (await ask("q", "fail", "r"))["r"].state == "failed"
 
 
 async def test_a_redrive_that_ended_before_its_canaries_were_well_needs_others(
@@ -49,21 +49,21 @@ async def test_a_redrive_that_ended_before_its_canaries_were_well_needs_others(
     await desk_rig.step(most=2)
     await desk_rig.end("new0")
     resumed = (await ask("q", "resume", "r"))["r"]
-    assert (resumed["state"], resumed["first"], resumed["died"]) == ("canary", [], 0)
-    assert (await desk_rig.step(most=1)).record["first"] == ["new2"]
+    assert (resumed.state, resumed.first, resumed.died) == ("canary", [], 0)
+    assert (await desk_rig.step(most=1)).record.first == ["new2"]
     await ask("q", "stop", "r")
     resumed = (await ask("q", "resume", "r"))["r"]
-    assert (resumed["state"], resumed["first"]) == ("canary", [])
+    assert (resumed.state, resumed.first) == ("canary", [])
     await ask("q", "go", "r")
     await ask("q", "fail", "r")
-    assert (await ask("q", "resume", "r"))["r"]["state"] == "running"
+    assert (await ask("q", "resume", "r"))["r"].state == "running"
 
 
 async def test_one_without_canaries_goes_on(desk_rig: DeskRig) -> None:
     ask = desk_rig.calls.redrives
     await ask("q", "begin", "r", new_redrive())
     await ask("q", "stop", "r")
-    assert (await ask("q", "resume", "r"))["r"]["state"] == "running"
+    assert (await ask("q", "resume", "r"))["r"].state == "running"
 
 
 async def test_the_oldest_that_ended_are_forgotten(rig: Rig, desk_rig: DeskRig) -> None:

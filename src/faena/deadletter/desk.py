@@ -24,9 +24,8 @@ from faena.deadletter.filters import (
     refuse,
 )
 from faena.deadletter.pages import Met, Walker, Wanted, continued, cursor_at, gather
-from faena.deadletter.queues import HOUR_US, DeskQueues
-from faena.deadletter.redrive import Plan, Redrives
-from faena.deadletter.redrive_view import RedriveView, Report
+from faena.deadletter.queues import HOUR_US
+from faena.deadletter.redrive import Redrives
 from faena.deadletter.views import (
     DeadGroup,
     DeadLetter,
@@ -38,7 +37,6 @@ from faena.deadletter.views import (
 )
 from faena.engine import Engine
 from faena.engine.calls.deadletter import SLICE, Decision, DeskCalls, Found, Place
-from faena.limits import Limit
 from faena.options import Priority
 from faena.sharding.reading import Seen, Sight, look_at, read_steadily
 from faena.values.names import check_label
@@ -48,12 +46,8 @@ _LOOKS: Final = 5
 """At jobs that may be on their way to another shard."""
 
 
-class Desk:
+class Desk(Redrives):
     """The dead-letter desk of an app."""
-
-    def __init__(self, queues: DeskQueues) -> None:
-        self._queues = queues
-        self._redrives = Redrives(queues)
 
     # -- looking --------------------------------------------------------------------------------
 
@@ -227,75 +221,6 @@ class Desk:
         if len(dealt) == 1:
             refuse(dealt[0], "discard" if status is Status.DISCARDED else "resolve", queue)
         return dealt
-
-    # -- many, by and by ------------------------------------------------------------------------
-
-    async def start_redrive(
-        self,
-        queue: str,
-        *,
-        rate: str | Limit | None = None,
-        canary: int = 0,
-        failures: int | None = None,
-        by: str = "operator",
-        reason: str = "redrive",
-        **wanted: Unpack[DeadFilter],
-    ) -> str:
-        """Have workers retry all pending dead jobs that a filter asks for, oldest first.
-
-        `rate` says how fast, such as "50/s". The first `canary` jobs must complete before the
-        others follow; one that dies ends it. `failures` is how many may die again before it ends
-        later on; None for any number. Returns the id of the redrive.
-        """
-        plan = Plan(rate=rate, canary=canary, failures=failures, by=by, reason=reason)
-        return await self._redrives.begin(queue, wanted, plan)
-
-    async def redrive(
-        self,
-        queue: str,
-        *,
-        rate: str | Limit | None = None,
-        canary: int = 0,
-        failures: int | None = None,
-        by: str = "operator",
-        reason: str = "redrive",
-        report: Report | None = None,
-        **wanted: Unpack[DeadFilter],
-    ) -> RedriveView:
-        """The same, seen to until it has ended; `report` hears how it stands meanwhile."""
-        plan = Plan(rate=rate, canary=canary, failures=failures, by=by, reason=reason)
-        return await self._redrives.run(queue, wanted, plan, report)
-
-    async def watch_redrive(
-        self, queue: str, redrive: str, *, report: Report | None = None
-    ) -> RedriveView:
-        """See to a redrive until it has ended, and drive it while no worker does."""
-        return await self._redrives.drive(queue, redrive, report)
-
-    async def resume_redrive(
-        self, queue: str, redrive: str, *, watch: bool = True, report: Report | None = None
-    ) -> RedriveView:
-        """Go on with a redrive that was stopped or has failed, or whose driver is gone.
-
-        One that ended before its canaries had all completed sends as many others first. Without
-        `watch` it is left to the workers.
-        """
-        view = await self._redrives.resume(queue, redrive)
-        if not watch:
-            return view
-        return await self._redrives.drive(queue, redrive, report, by_force=True)
-
-    async def stop_redrive(self, queue: str, redrive: str) -> RedriveView:
-        """End a redrive, whoever drives it; what is retried stays so."""
-        return await self._redrives.stop(queue, redrive)
-
-    async def redrive_state(self, queue: str, redrive: str) -> RedriveView:
-        """How a redrive stands."""
-        return await self._redrives.look(queue, redrive)
-
-    async def redrives(self, queue: str) -> Sequence[RedriveView]:
-        """The last redrives of a queue, the newest first."""
-        return await self._redrives.list(queue)
 
     # -- at shards -------------------------------------------------------------------------------
 

@@ -12,15 +12,23 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Unpack
 
-from faena.deadletter.filters import bounded, read_decision, read_filter, read_rate
+import msgspec
+
+from faena.deadletter.filters import (
+    DeadFilter,
+    bounded,
+    read_decision,
+    read_filter,
+    read_rate,
+)
 from faena.deadletter.queues import HOUR_US, DeskQueues
 from faena.deadletter.redrive_driver import LONGEST_NAP_S, Driver
 from faena.deadletter.redrive_lock import LEASE_S, Overtaken, RedriveLock
 from faena.deadletter.redrive_view import UNDER_WAY, RedriveView, Report, known, view_of
 from faena.deadletter.views import Status
-from faena.engine.calls.deadletter import DeskCalls, Filter
+from faena.engine.calls.deadletter import DeskCalls, Filter, RedriveFilter, RedriveRecord
 from faena.errors import ConfigError
 from faena.limits import Limit
 from faena.values.names import check_label
@@ -39,24 +47,23 @@ class Plan(NamedTuple):
     by: str
     reason: str
 
-    def record(self, wanted: Filter) -> dict[str, Any]:
-        """What the server is to know of it."""
+    def record(self, wanted: Filter) -> RedriveRecord:
+        """What the server is to know of it, but for which deaths count."""
         check_whole("canary", self.canary, least=0, most=MOST_CANARIES)
         if self.failures is not None:
             check_whole("failures", self.failures, least=0, most=_MANY)
         _, reason, by = read_decision("redrive", self.reason, self.by)
         pace = read_rate(self.rate)
-        about = {"task": wanted.task, "tenant": wanted.tenant, "error": wanted.error}
-        return {
-            "filter": about | {"print": wanted.fingerprint},
-            "canary": self.canary,
-            "failures": self.failures,
-            "by": by,
-            "reason": reason,
-            "carried": True,
-            "max": pace.max if pace else None,
-            "per_us": pace.per_us if pace else None,
-        }
+        return RedriveRecord(
+            filter=RedriveFilter(wanted.task, wanted.tenant, wanted.error, wanted.fingerprint),
+            canary=self.canary,
+            failures=self.failures,
+            by=by,
+            reason=reason,
+            carried=True,
+            max=pace.max if pace else None,
+            per_us=pace.per_us if pace else None,
+        )
 
 
 class Redrives:
@@ -66,11 +73,119 @@ class Redrives:
         self._queues = queues
         self._lease_s = lease_s
 
-    async def begin(
-        self, queue: str, given: Mapping[str, Any], plan: Plan, redrive: str | None = None
+    # -- for operators --------------------------------------------------------------------------
+
+    async def start_redrive(
+        self,
+        queue: str,
+        *,
+        rate: str | Limit | None = None,
+        canary: int = 0,
+        failures: int | None = None,
+        by: str = "operator",
+        reason: str = "redrive",
+        **wanted: Unpack[DeadFilter],
     ) -> str:
-        """Write a redrive down, which retries nothing yet; returns its id."""
+        """Have workers retry all pending dead jobs that a filter asks for, oldest first.
+
+        `rate` says how fast, such as "50/s". The first `canary` jobs must complete before the
+        others follow; one that dies ends it. `failures` is how many may die again before it ends
+        later on; None for any number. Returns the id of the redrive.
+        """
+        plan = Plan(rate=rate, canary=canary, failures=failures, by=by, reason=reason)
+        redrive = secrets.token_hex(6)
+        await self._begin(self._queues.one(queue), redrive, wanted, plan)
+        return redrive
+
+    async def redrive(
+        self,
+        queue: str,
+        *,
+        rate: str | Limit | None = None,
+        canary: int = 0,
+        failures: int | None = None,
+        by: str = "operator",
+        reason: str = "redrive",
+        report: Report | None = None,
+        **wanted: Unpack[DeadFilter],
+    ) -> RedriveView:
+        """The same, seen to until it has ended; `report` hears how it stands meanwhile."""
+        plan = Plan(rate=rate, canary=canary, failures=failures, by=by, reason=reason)
+        driver = Driver(self._queues, self._queues.one(queue), secrets.token_hex(6), report)
+        lock = await self._lock(driver)
+        try:
+            await lock.take()  # before it begins: no worker is faster
+            await self._begin(driver.queue, driver.id, wanted, plan)
+        except BaseException:
+            await lock.drop()
+            raise
+        return await self._see_to(driver)
+
+    async def watch_redrive(
+        self, queue: str, redrive: str, *, report: Report | None = None
+    ) -> RedriveView:
+        """See to a redrive until it has ended, and drive it while no worker does."""
+        return await self._drive(queue, redrive, report)
+
+    async def resume_redrive(
+        self, queue: str, redrive: str, *, watch: bool = True, report: Report | None = None
+    ) -> RedriveView:
+        """Go on with a redrive that was stopped or has failed, or whose driver is gone.
+
+        One that ended before its canaries had all completed sends as many others first. Without
+        `watch` it is left to the workers.
+        """
+        view = await self._tell(queue, redrive, "resume")
+        if not watch:
+            return view
+        return await self._drive(queue, redrive, report, by_force=True)
+
+    async def stop_redrive(self, queue: str, redrive: str) -> RedriveView:
+        """End a redrive, whoever drives it; what is retried stays so."""
+        return await self._tell(queue, redrive, "stop")
+
+    async def redrive_state(self, queue: str, redrive: str) -> RedriveView:
+        """How a redrive stands."""
+        return await self._tell(queue, redrive, "look")
+
+    async def redrives(self, queue: str) -> Sequence[RedriveView]:
+        """The last redrives of a queue, the newest first."""
         name = self._queues.one(queue)
+
+        async def look(calls: DeskCalls, shards: Sequence[str]) -> Sequence[RedriveView]:
+            found: dict[str, list[RedriveRecord]] = {}
+            for shard in shards:
+                for redrive, record in (await calls.redrives(shard, "list")).items():
+                    found.setdefault(redrive, []).append(record)
+            views = [view_of(name, redrive, parts) for redrive, parts in found.items()]
+            return sorted(views, key=lambda view: -view.begun_at)
+
+        return await self._queues.anywhere(name, look)
+
+    # -- for workers ----------------------------------------------------------------------------
+
+    async def carry_on(self, queue: str, redrive: str) -> RedriveView | None:
+        """Drive one that is under way, unless another does: None then."""
+        return await self._try_to_drive(
+            Driver(self._queues, self._queues.one(queue), redrive, report=None)
+        )
+
+    async def under_way(self, queue: str) -> Sequence[str]:
+        """The redrives that any worker may carry on: the first shard knows of all, and is the last
+        that a driver has done with.
+        """
+        calls, _ = await self._queues.open()
+        found = await calls.redrives(self._queues.one(queue), "list")
+        return [
+            redrive
+            for redrive, record in found.items()
+            if record.state in UNDER_WAY and record.carried
+        ]
+
+    # -- driving --------------------------------------------------------------------------------
+
+    async def _begin(self, queue: str, redrive: str, given: Mapping[str, Any], plan: Plan) -> None:
+        """Write a redrive down, which retries nothing yet."""
         checked, ages = read_filter(given)
         if checked.status not in {"", Status.PENDING}:
             raise ConfigError(
@@ -78,35 +193,20 @@ class Redrives:
                 field="status",
                 value=checked.status,
             )
-        redrive, record = redrive or secrets.token_hex(6), plan.record(checked)
+        record = plan.record(checked)
 
         async def write(calls: DeskCalls, shards: Sequence[str], _epoch: int) -> None:
             now = (await calls.numbers(shards[0], new_us=HOUR_US)).now
             until = bounded(checked, ages, now)
-            record["until_at"] = now if until.died_to is None else until.died_to
-            record["from_at"] = until.died_from
+            until_at = now if until.died_to is None else until.died_to
+            begun = msgspec.structs.replace(record, until_at=until_at, from_at=until.died_from)
             for shard in shards:
-                await calls.redrives(shard, "begin", redrive, record)
+                await calls.redrives(shard, "begin", redrive, begun)
 
-        await self._queues.steady(name, write)
-        return redrive
+        await self._queues.steady(queue, write)
 
-    async def run(
-        self, queue: str, given: Mapping[str, Any], plan: Plan, report: Report | None
-    ) -> RedriveView:
-        """Begin a redrive and drive it: no worker is faster."""
-        driver = Driver(self._queues, self._queues.one(queue), secrets.token_hex(6), report)
-        lock = await self._lock(driver)
-        try:
-            await lock.take()
-            await self.begin(queue, given, plan, driver.id)
-        except BaseException:
-            await lock.drop()
-            raise
-        return await self._see_to(driver)
-
-    async def drive(
-        self, queue: str, redrive: str, report: Report | None = None, *, by_force: bool = False
+    async def _drive(
+        self, queue: str, redrive: str, report: Report | None, *, by_force: bool = False
     ) -> RedriveView:
         """See to a redrive until it is over, stopped or failed: watch while another drives it.
 
@@ -126,12 +226,6 @@ class Redrives:
             if view.state not in UNDER_WAY:
                 return view
 
-    async def carry_on(self, queue: str, redrive: str) -> RedriveView | None:
-        """Drive one that is under way, unless another does: None then."""
-        return await self._try_to_drive(
-            Driver(self._queues, self._queues.one(queue), redrive, report=None)
-        )
-
     async def _try_to_drive(self, driver: Driver, *, by_force: bool = False) -> RedriveView | None:
         driver.lock = lock = await self._lock(driver)
         if not await lock.take(by_force=by_force):
@@ -148,47 +242,6 @@ class Redrives:
         return RedriveLock(
             calls, driver.queue, driver.id, owner=driver.owner, lease_s=self._lease_s
         )
-
-    async def under_way(self, queue: str) -> list[str]:
-        """The redrives that any worker may carry on: the first shard knows of all, and is the last
-        that a driver has done with.
-        """
-        calls, _ = await self._queues.open()
-        found = await calls.redrives(self._queues.one(queue), "list")
-        return [
-            redrive
-            for redrive, record in found.items()
-            if record["state"] in UNDER_WAY and record.get("carried")
-        ]
-
-    async def resume(self, queue: str, redrive: str) -> RedriveView:
-        """Have one go on that was stopped or has failed.
-
-        One that ended before its canaries were well sends others first.
-        """
-        return await self._tell(queue, redrive, "resume")
-
-    async def look(self, queue: str, redrive: str) -> RedriveView:
-        """How one stands."""
-        return await self._tell(queue, redrive, "look")
-
-    async def stop(self, queue: str, redrive: str) -> RedriveView:
-        """End a redrive, whoever drives it; what is retried stays so."""
-        return await self._tell(queue, redrive, "stop")
-
-    async def list(self, queue: str) -> list[RedriveView]:
-        """The redrives of a queue that are remembered, the newest first."""
-        name = self._queues.one(queue)
-
-        async def look(calls: DeskCalls, shards: Sequence[str]) -> list[RedriveView]:
-            found: dict[str, list[dict[str, Any]]] = {}
-            for shard in shards:
-                for redrive, record in (await calls.redrives(shard, "list")).items():
-                    found.setdefault(redrive, []).append(record)
-            views = [view_of(name, redrive, parts) for redrive, parts in found.items()]
-            return sorted(views, key=lambda view: -view.begun_at)
-
-        return await self._queues.anywhere(name, look)
 
     async def _tell(self, queue: str, redrive: str, verb: str) -> RedriveView:
         name = self._queues.one(queue)

@@ -6,7 +6,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -20,7 +20,7 @@ from faena.deadletter.redrive_view import (
     unknown,
     view_of,
 )
-from faena.engine.calls.deadletter import SLICE, DeskCalls, Step
+from faena.engine.calls.deadletter import SLICE, DeskCalls, RedriveRecord, Step
 from faena.errors import InvalidTransition
 from faena.options import Priority
 from faena.producing.batcher import CallIds
@@ -42,7 +42,7 @@ class Driver:
         self.lock: RedriveLock | None = None
         self._calls_made = CallIds()
         self._name = self._calls_made()
-        self._records: dict[str, dict[str, Any]] = {}
+        self._records: dict[str, RedriveRecord] = {}
         self._waiting: dict[str, int] = {}
         self._free_at = 0.0
         """When the rate allows more, at whichever shard: by this program's clock."""
@@ -63,7 +63,7 @@ class Driver:
         known(list(self._records.values()), self.queue, self.id)
         # the rate is that of all shards, also after another driver's last slice
         now = (await calls.numbers(shards[0], new_us=HOUR_US)).now
-        due_at = max(record["due_at"] for record in self._records.values())
+        due_at = max(record.due_at for record in self._records.values())
         self._free_at = max(self._free_at, time.monotonic() + (due_at - now) / 1e6)
 
     async def watch(self) -> RedriveView:
@@ -94,7 +94,7 @@ class Driver:
         if self._report:
             self._report(self.view())  # its id, before anything is retried
         await self._be_everywhere(calls, shards)
-        if any(record["state"] in {"running", "done"} for record in self._records.values()):
+        if any(record.state in {"running", "done"} for record in self._records.values()):
             await self._tell(calls, "go")  # the canaries were well, or there are none
         elif not await self._send_canaries(calls, shards, epoch):
             return self.view()
@@ -158,7 +158,7 @@ class Driver:
 
     def _canaries_left(self) -> int:
         records = list(self._records.values())
-        return max(0, records[0]["canary"] - sum(len(record["first"]) for record in records))
+        return max(0, records[0].canary - sum(len(record.first) for record in records))
 
     async def _exhaust(self, calls: DeskCalls, shard: str, epoch: int) -> None:
         """Slice by slice until nothing is left here, or somebody or something has ended it."""
@@ -168,7 +168,7 @@ class Driver:
                 break
             if not step.moved:
                 await _nap(step.wait_us)
-        if (state := self._records[shard]["state"]) in _VERBS:
+        if (state := self._records[shard].state) in _VERBS:
             await self._tell(calls, _VERBS[state])
 
     async def _may_go_on(self, calls: DeskCalls, shard: str) -> bool:
@@ -177,7 +177,7 @@ class Driver:
             await asyncio.sleep(min(left_s, LONGEST_NAP_S))
             await self._hold()
             await self._ask(calls, shard, "look")
-            if self._records[shard]["state"] in _VERBS:
+            if self._records[shard].state in _VERBS:
                 break
         return self.view().state not in _VERBS
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
+from faena.engine.calls.deadletter import RedriveRecord
 from faena.errors import JobNotFound
 from faena.limits import Limit
 from faena.values.view import View
@@ -37,32 +38,30 @@ class RedriveView(View, frozen=True, kw_only=True):
 Report = Callable[[RedriveView], None]
 
 
-def view_of(queue: str, redrive: str, records: Sequence[Mapping[str, Any]]) -> RedriveView:
+def view_of(queue: str, redrive: str, records: Sequence[RedriveRecord]) -> RedriveView:
     """One redrive out of what each shard knows of it."""
-    first, states = records[0], {record["state"] for record in records}
+    first, states = records[0], {record.state for record in records}
     order = ("failed", "stopped", "canary", "running", "done")
     state = next(word for word in order if word in states)
-    most, per_us = first.get("max"), first.get("per_us")
-    ended = [record["ended_at"] for record in records if record.get("ended_at")]
+    most, per_us = first.max, first.per_us
+    ended = [record.ended_at for record in records if record.ended_at]
     rate = Limit(max=most, per=timedelta(microseconds=per_us)) if most and per_us else None
     return RedriveView(
         id=redrive,
         queue=queue,
         state=state,
-        moved=sum(record["moved"] for record in records),
-        died=sum(record["died"] for record in records),
-        canary=first["canary"],
+        moved=sum(record.moved for record in records),
+        died=sum(record.died for record in records),
+        canary=first.canary,
         rate=str(rate) if rate else None,
-        by=first["by"],
-        reason=first["reason"],
-        begun_at=int(first["at"]),
-        ended_at=int(max(ended)) if ended and state not in UNDER_WAY else None,
+        by=first.by,
+        reason=first.reason,
+        begun_at=first.at,
+        ended_at=max(ended) if ended and state not in UNDER_WAY else None,
     )
 
 
-def known(
-    records: Sequence[Mapping[str, Any]], queue: str, redrive: str
-) -> Sequence[Mapping[str, Any]]:
+def known(records: Sequence[RedriveRecord], queue: str, redrive: str) -> Sequence[RedriveRecord]:
     """The records of a redrive, of which there must be some."""
     if not records:
         raise unknown(queue, redrive)

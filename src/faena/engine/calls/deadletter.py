@@ -95,6 +95,39 @@ class Numbers(NamedTuple):
     due_now: list[str]
 
 
+class RedriveFilter(msgspec.Struct, frozen=True, rename={"fingerprint": "print"}):
+    """Which dead jobs a redrive is about; '' for any."""
+
+    task: str = ""
+    tenant: str = ""
+    error: str = ""
+    fingerprint: str = ""
+
+
+class RedriveRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A redrive as one shard has it; `redrive_record.lua` says what its names mean."""
+
+    filter: RedriveFilter
+    canary: int = 0
+    failures: int | None = None
+    max: int | None = None
+    per_us: int | None = None
+    by: str
+    reason: str
+    carried: bool = False
+    """Whether any worker may carry it on."""
+    from_at: int | None = None
+    until_at: int | None = None
+    state: str = ""
+    """Empty before it has begun; as all below."""
+    at: int = 0
+    due_at: int = 0
+    moved: int = 0
+    died: int = 0
+    first: list[str] = []
+    ended_at: int | None = None
+
+
 class Step(NamedTuple):
     """What one slice of a redrive came to."""
 
@@ -104,7 +137,7 @@ class Step(NamedTuple):
     is_over: bool
     waiting: int
     """Canaries that are not finished."""
-    record: dict[str, Any]
+    record: RedriveRecord
 
 
 class DeskCalls:
@@ -199,17 +232,16 @@ class DeskCalls:
         if reply == [b"unknown"]:
             return None
         state, moved, wait_us, is_over, waiting, packed = reply
-        record = _redrive(packed)
-        return Step(state.decode(), moved, wait_us, is_over == 1, waiting, record)
+        return Step(state.decode(), moved, wait_us, is_over == 1, waiting, _read_redrive(packed))
 
     async def redrives(
-        self, shard: str, verb: str, redrive: str = "", begun: Mapping[str, Any] | None = None
-    ) -> dict[str, dict[str, Any]]:
+        self, shard: str, verb: str, redrive: str = "", begun: RedriveRecord | None = None
+    ) -> dict[str, RedriveRecord]:
         """Redrives by id: all of them (list), or the one that was changed."""
         words = [redrive] if redrive else []
         packed = [_encode(begun)] if begun is not None else []
         reply = await self.engine.ask_declared("redrives", shard, [verb, *words, *packed])
-        return {job: _redrive(one) for job, one in pairs(reply).items()}
+        return {job: _read_redrive(one) for job, one in pairs(reply).items()}
 
 
 def _once(name: str) -> tuple[str, str]:
@@ -218,4 +250,4 @@ def _once(name: str) -> tuple[str, str]:
 
 
 read_record = msgspec.msgpack.Decoder(Record).decode
-_redrive = msgspec.msgpack.Decoder(dict[str, Any]).decode
+_read_redrive = msgspec.msgpack.Decoder(RedriveRecord).decode
