@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from faena.deadletter.redrive_lock import RedriveLock
 from faena.engine.calls.deadletter import DeskCalls
 from faena.engine.calls.flows import FlowCalls
+from faena.engine.calls.lock import Lock
 from faena.engine.calls.scheduling import Change, Firing, fire, write
 from faena.engine.calls.transfer import TransferCalls
 from faena.limits import Limit
@@ -75,8 +75,9 @@ async def populate_shards(rig: Rig) -> None:
     await moving.decide(rig.queue, "publish", 0)
     await moving.decide(rig.queue, "finish", 1, f"{rig.queue}/@g")
     await moving.decide(rig.queue, "begin", 1, "shards 2", "ops")
-    assert await moving.lock(rig.queue, "relocator")
-    assert await RedriveLock(DeskCalls(rig.engine), rig.queue, "redrive", owner="somebody").take()
+    for name in ("relocator", "redriver:redrive"):
+        lock = Lock(rig.engine, rig.queue, name, owner="somebody", lease_s=10, every_s=1)
+        assert await lock.take()
     await rig.add("slow", lane="@e")
     await rig.turn(10)
     await rig.add("sent", lane="@e")

@@ -15,9 +15,8 @@ import pytest
 
 from faena.deadletter.redrive import Redrives
 from faena.deadletter.redrive_driver import Driver
-from faena.deadletter.redrive_lock import RedriveLock
 from faena.deadletter.redrive_takeover import RedriveTakeover
-from faena.engine.calls.deadletter import DeskCalls
+from faena.engine.calls.lock import Lock
 from faena.errors import JobNotFound
 from tests._support.command import Service
 from tests._support.dead_jobs_app import app, fill
@@ -115,8 +114,11 @@ async def test_a_redrive_is_stopped_and_goes_on_without_anybody_who_watches(serv
 async def test_one_drives_at_a_time_and_who_was_relieved_lets_go(server: Server) -> None:
     with app.override(url=server.url):
         async with app:
-            calls = DeskCalls((await app.runtime()).engine)
-            first, second = (RedriveLock(calls, "mail", "r", owner=name) for name in ("a", "b"))
+            engine = (await app.runtime()).engine
+            first, second = (
+                Lock(engine, "mail", "redriver:r", owner=name, lease_s=60, every_s=1)
+                for name in ("a", "b")
+            )
             assert await first.take()
             assert await first.take()
             assert not await second.take()

@@ -16,7 +16,7 @@ import pytest
 from faena.deadletter.desk import Desk
 from faena.deadletter.queues import DeskQueues
 from faena.engine import Address, Engine
-from faena.engine.calls.transfer import TransferCalls
+from faena.engine.calls.lock import Lock
 from faena.engine.envelope import seal
 from faena.engine.settings import declaration
 from faena.inspection.inspector import Inspector
@@ -150,8 +150,8 @@ async def make_town(
     async def always(*_: object) -> bool:
         return True
 
-    monkeypatch.setattr(TransferCalls, "lock", always)
-    monkeypatch.setattr(TransferCalls, "unlock", always)
+    monkeypatch.setattr(Lock, "take", always)
+    monkeypatch.setattr(Lock, "drop", always)
     monkeypatch.setattr(relocation, "_PAUSE_S", 0)
     towns: list[Town] = []
 

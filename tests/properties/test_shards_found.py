@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from faena.engine import Address
+from faena.engine.calls.lock import Lock
 from faena.engine.calls.transfer import TransferCalls
 from faena.engine.scripts import Turn
 from faena.engine.settings import declaration
@@ -87,8 +88,8 @@ async def town(rig: Rig, valkey: Server, monkeypatch: pytest.MonkeyPatch) -> Asy
     async def always(*_: object) -> bool:
         return True
 
-    monkeypatch.setattr(TransferCalls, "lock", always)
-    monkeypatch.setattr(TransferCalls, "unlock", always)
+    monkeypatch.setattr(Lock, "take", always)
+    monkeypatch.setattr(Lock, "drop", always)
     monkeypatch.setattr(relocation, "_PAUSE_S", 0)
     await rig.declare(fair=True)
     town = Town(rig, valkey)

@@ -19,6 +19,7 @@ from hypothesis.stateful import (
 )
 
 from faena.engine.calls import transfer as moving
+from faena.engine.calls.lock import Lock
 from faena.engine.envelope import seal
 from faena.limits import Limit
 from faena.options import Order, QueueOptions
@@ -247,8 +248,8 @@ async def always(*_: Any) -> bool:
 @pytest.fixture
 def _small_and_unlocked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches so small that there are many, and no lock."""
-    monkeypatch.setattr(moving.TransferCalls, "lock", always)
-    monkeypatch.setattr(moving.TransferCalls, "unlock", always)
+    monkeypatch.setattr(Lock, "take", always)
+    monkeypatch.setattr(Lock, "drop", always)
     monkeypatch.setattr(moving, "_SCAN", 2)
     monkeypatch.setattr(relocation, "JOBS", 2)
     monkeypatch.setattr(relocation, "LANES", 1)

@@ -24,11 +24,11 @@ from faena.deadletter.filters import (
     read_rate,
 )
 from faena.deadletter.queues import HOUR_US, DeskQueues
-from faena.deadletter.redrive_driver import LONGEST_NAP_S, Driver
-from faena.deadletter.redrive_lock import LEASE_S, Overtaken, RedriveLock
+from faena.deadletter.redrive_driver import LONGEST_NAP_S, Driver, Overtaken
 from faena.deadletter.redrive_view import UNDER_WAY, RedriveView, Report, known, view_of
 from faena.deadletter.views import Status
 from faena.engine.calls.deadletter import DeskCalls, Filter, RedriveFilter, RedriveRecord
+from faena.engine.calls.lock import Lock
 from faena.errors import ConfigError
 from faena.limits import Limit
 from faena.values.names import check_label
@@ -36,6 +36,8 @@ from faena.values.numbers import check_whole
 
 MOST_CANARIES: Final = 200
 _MANY: Final = 1_000_000_000
+_LEASE_S: Final = 5.0
+_SAY_EVERY_S: Final = 1.0
 
 
 class Plan(NamedTuple):
@@ -69,7 +71,7 @@ class Plan(NamedTuple):
 class Redrives:
     """Begins, drives, stops and shows redrives."""
 
-    def __init__(self, queues: DeskQueues, *, lease_s: float = LEASE_S) -> None:
+    def __init__(self, queues: DeskQueues, *, lease_s: float = _LEASE_S) -> None:
         self._queues = queues
         self._lease_s = lease_s
 
@@ -237,10 +239,15 @@ class Redrives:
         finally:
             await lock.drop()
 
-    async def _lock(self, driver: Driver) -> RedriveLock:
+    async def _lock(self, driver: Driver) -> Lock:
         calls, _ = await self._queues.open()
-        return RedriveLock(
-            calls, driver.queue, driver.id, owner=driver.owner, lease_s=self._lease_s
+        return Lock(
+            calls.engine,
+            driver.queue,
+            f"redriver:{driver.id}",
+            owner=driver.owner,
+            lease_s=self._lease_s,
+            every_s=min(_SAY_EVERY_S, self._lease_s / 4),
         )
 
     async def _tell(self, queue: str, redrive: str, verb: str) -> RedriveView:

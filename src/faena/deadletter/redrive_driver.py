@@ -11,7 +11,6 @@ from typing import Final
 import msgspec
 
 from faena.deadletter.queues import HOUR_US, DeskQueues
-from faena.deadletter.redrive_lock import RedriveLock
 from faena.deadletter.redrive_view import (
     UNDER_WAY,
     RedriveView,
@@ -21,6 +20,7 @@ from faena.deadletter.redrive_view import (
     view_of,
 )
 from faena.engine.calls.deadletter import SLICE, DeskCalls, RedriveRecord, Step
+from faena.engine.calls.lock import Lock
 from faena.errors import InvalidTransition
 from faena.options import Priority
 from faena.producing.batcher import CallIds
@@ -28,6 +28,10 @@ from faena.producing.batcher import CallIds
 LONGEST_NAP_S: Final = 1.0
 _VERBS: Final = {"failed": "fail", "stopped": "stop"}
 """How all shards are told what one of them says."""
+
+
+class Overtaken(Exception):
+    """Another drives by now."""
 
 
 class Driver:
@@ -39,7 +43,7 @@ class Driver:
         self.id = redrive
         self._report = report
         self.owner = secrets.token_hex(8)
-        self.lock: RedriveLock | None = None
+        self.lock: Lock | None = None
         self._calls_made = CallIds()
         self._name = self._calls_made()
         self._records: dict[str, RedriveRecord] = {}
@@ -134,8 +138,8 @@ class Driver:
         return step
 
     async def _hold(self) -> None:
-        if self.lock is not None:
-            await self.lock.keep()
+        if self.lock is not None and not await self.lock.keep():
+            raise Overtaken
 
     async def _send_canaries(self, calls: DeskCalls, shards: Sequence[str], epoch: int) -> bool:
         """Retry the first jobs and wait for them; whether all have completed."""

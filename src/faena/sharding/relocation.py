@@ -21,13 +21,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
 from faena.engine import Engine
+from faena.engine.calls.lock import Lock
 from faena.engine.calls.survey import Survey
 from faena.engine.calls.transfer import JOBS, LANES, Claims, TransferCalls
 from faena.errors import ShardsChanged
@@ -38,6 +38,7 @@ from faena.values.shards import shard_index
 _PAUSE_S: Final = 0.2
 """Between two looks at jobs that must end before they can move."""
 
+_LEASE_S: Final = 10.0
 _SAY_EVERY_S: Final = 2.0
 
 _NOT_COPIED: Final = frozenset({"edited", "epoch", "shards", "shard"})
@@ -50,8 +51,14 @@ class Relocation:
         self._engine = engine
         self._transfer = TransferCalls(engine)
         self._queue = queue
-        self._name = secrets.token_hex(8)
-        self._locked_at = 0.0
+        self._lock = Lock(
+            engine,
+            queue,
+            "relocator",
+            owner=secrets.token_hex(8),
+            lease_s=_LEASE_S,
+            every_s=_SAY_EVERY_S,
+        )
         self._at_work = asyncio.Lock()
 
     async def table(self) -> Table:
@@ -73,9 +80,8 @@ class Relocation:
             return await self._work(until_published=until_published)
 
     async def _work(self, *, until_published: bool) -> bool:
-        if not await self._transfer.lock(self._queue, self._name):
+        if not await self._lock.take():
             return False
-        self._locked_at = time.monotonic()
         try:
             table = await self.table()
             if table.phase == ANNOUNCED:
@@ -86,7 +92,7 @@ class Relocation:
         except ShardsChanged:
             return False
         finally:
-            await self._transfer.unlock(self._queue, self._name)
+            await self._lock.drop()
         return True
 
     # -- announcing -----------------------------------------------------------------------------
@@ -204,14 +210,14 @@ class Relocation:
             by_shard[coming.shard_of(self._queue, lane)][lane] = packed
         for to, expected in by_shard.items():
             await self._transfer.freeze_in(to, coming.epoch, stamp, expected)
-        await self._stay()
+        await self._lock.keep()
 
     # -- moving ---------------------------------------------------------------------------------
 
     async def _move(self, table: Table) -> None:
         shards = [shard.name for shard in table.former().all(self._queue)]
         transfers = [
-            _Transfer(self._engine, self._queue, shard, table, self._stay) for shard in shards
+            _Transfer(self._engine, self._queue, shard, table, self._lock) for shard in shards
         ]
         for transfer in transfers:
             await transfer.run()
@@ -239,7 +245,7 @@ class Relocation:
 
     async def _is_over(self, shards: Sequence[str], table: Table) -> bool:
         """Admit what has come, strike off what has gone; whether all of it has."""
-        await self._stay()
+        await self._lock.keep()
         waits = False
         for shard in shards:
             waits |= await self._transfer.steady(shard, partial(self._settle_all, shard, table))
@@ -266,12 +272,6 @@ class Relocation:
         # last: a lane that is struck off here is looked for no more
         return bool(await self._transfer.thaw(shard, "out", table.epoch, lanes))
 
-    async def _stay(self) -> None:
-        """Say now and then that somebody is at it."""
-        if time.monotonic() - self._locked_at > _SAY_EVERY_S:
-            self._locked_at = time.monotonic()
-            await self._transfer.lock(self._queue, self._name)
-
 
 class _Transfer:
     """Moves the jobs that must leave one shard."""
@@ -282,11 +282,11 @@ class _Transfer:
         queue: str,
         shard: str,
         table: Table,
-        stay: Callable[[], Awaitable[None]],
+        lock: Lock,
     ) -> None:
         self._transfer = TransferCalls(engine)
         self._survey = Survey(engine, shard)
-        self._stay = stay
+        self._lock = lock
         self._queue = queue
         self._shard = shard
         self._table = table
@@ -301,7 +301,7 @@ class _Transfer:
         waiting: dict[str, list[str]] = defaultdict(list)
         async for jobs in self._transfer.scan(self._shard, self._table.change.lane):
             self._sort(jobs, waiting)
-            await self._stay()
+            await self._lock.keep()
             for to in [to for to, ids in waiting.items() if len(ids) >= JOBS]:
                 await self._carry(to, waiting.pop(to))
         for shard in self._table.all(self._queue):

@@ -21,7 +21,6 @@ JOBS: Final = 30
 T = TypeVar("T")
 
 _SCAN: Final = 200
-_LOCK_MS: Final = 10_000
 
 
 class Claims(NamedTuple):
@@ -70,20 +69,6 @@ class TransferCalls:
     async def retired(self, queue: str) -> list[str]:
         """Shards that were retired within the last hour."""
         return texts(await self._engine.command("ZRANGE", queue, "retired", 0, -1))
-
-    async def lock(self, queue: str, owner: str) -> bool:
-        """Be the one who moves; others may take over when it has not been said for 10 s."""
-        command = self._engine.command
-        if await command("SET", queue, "relocator", owner, "NX", "PX", _LOCK_MS) is not None:
-            return True
-        if await command("GET", queue, "relocator") != owner.encode():
-            return False
-        return await command("PEXPIRE", queue, "relocator", _LOCK_MS) == 1
-
-    async def unlock(self, queue: str, owner: str) -> None:
-        """Let somebody else move."""
-        if await self._engine.command("GET", queue, "relocator") == owner.encode():
-            await self._engine.command("DEL", queue, "relocator")
 
     async def server(self, shard: str) -> bytes:
         """Which run of which server has a shard. A cursor of one means nothing to another."""

@@ -1,0 +1,55 @@
+"""One program at a time: a key that its owner renews, and that ends by itself when it does not."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from typing import Final
+
+from faena.engine.engine import Engine
+from faena.errors import FaenaError
+
+_LAST_WORD_S: Final = 1.0
+
+
+class Lock:
+    """One owner's hold on a name of a queue. What it guards must be safe without it."""
+
+    def __init__(
+        self, engine: Engine, queue: str, name: str, *, owner: str, lease_s: float, every_s: float
+    ) -> None:
+        self._command = engine.command
+        self._where = queue, name
+        self._owner = owner
+        self._lease_ms = round(lease_s * 1000)
+        self._every_s = every_s
+        self._said_at = float("-inf")
+
+    async def take(self, *, by_force: bool = False) -> bool:
+        """Be the owner, unless another is and must not be relieved."""
+        only_free = () if by_force else ("NX",)
+        until = time.monotonic()
+        set_to = (*self._where, self._owner, *only_free, "PX", self._lease_ms)
+        if await self._command("SET", *set_to) is None and not await self._renew():
+            return False
+        self._said_at = until
+        return True
+
+    async def _renew(self) -> bool:
+        if await self._command("GET", *self._where) != self._owner.encode():
+            return False
+        return await self._command("PEXPIRE", *self._where, self._lease_ms) == 1
+
+    async def keep(self) -> bool:
+        """Say now and then that it is still held; False when another has it."""
+        return time.monotonic() - self._said_at <= self._every_s or await self.take()
+
+    async def drop(self) -> None:
+        """Let another go on at once; who cannot say so is relieved when the lease ends."""
+        with contextlib.suppress(FaenaError, TimeoutError):
+            await asyncio.wait_for(self._drop(), _LAST_WORD_S)
+
+    async def _drop(self) -> None:
+        if await self._command("GET", *self._where) == self._owner.encode():
+            await self._command("DEL", *self._where)
