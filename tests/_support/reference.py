@@ -60,7 +60,7 @@ OPTIONS: Final = (
         "Schedule", "faena.scheduling.decorators:ScheduleFields", "`@app.cron(…)`, `@app.every(…)`"
     ),
     Part("Pool", "faena.pool:Pool", "`app.pool(name, queues, …)`"),
-    Part("Worker", "faena.worker.worker:WorkerOptions", "`app.run_worker(…)`"),
+    Part("Worker", "faena.worker.options:WorkerOptions", "`app.run_worker(…)`"),
     Part("Dead letters", "faena.options.dead_letters:DeadLetters", "`Faena(dead_letters=…)`"),
 )
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from faena.engine import Engine, envelope
+from faena.engine import Engine
 from faena.engine.scripts import Claim, Exchanged, Settlement, Turn
 from faena.errors import FaenaError
 from faena.options import Order, QueueOptions
@@ -98,13 +98,13 @@ class Fetcher:
         self._shared = shared
         self._slots, self._leases = shared.slots, shared.leases
         self._calls, self._pace = shared.calls, shared.pace
-        self._least_lease_us = shared.least_lease_us
+        self._renew, self._least_lease_us = shared.engine.renew, shared.least_lease_us
         self._channels = 2 if options.concurrency >= _TWO_CHANNELS_FROM else 1
         self._share = -(-options.concurrency // self._channels)
         # A job of a chain costs the server three times what another does.
         self._batch = BATCH if options.order is Order.NONE else BATCH // 3
         self._settled: deque[Settlement] = deque()
-        self._samples = Samples()
+        self._samples = Samples(options)
         self._news = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._must_look = True
@@ -313,7 +313,7 @@ class Fetcher:
         self._schedule(exchanged)
         if exchanged.has_outbox:
             self._shared.on_outbox(self.shard)
-        self._samples.waited(_waits_us(exchanged, self._options))
+        self._samples.claimed(exchanged)
         self._news.set()
 
     def _start(self, turn: Turn, exchanged: Exchanged) -> None:
@@ -329,9 +329,7 @@ class Fetcher:
         """Its answer was lost or slept through: what another has by now would run beside it."""
         leases = {claim.id: claim.lease for claim in exchanged.claimed}
         try:
-            lost, _ = await self._shared.engine.renew(
-                self.shard, [*leases.items()], self._least_lease_us
-            )
+            lost, _ = await self._renew(self.shard, [*leases.items()], self._least_lease_us)
         except FaenaError as error:
             _log.warning("queue %s: jobs claimed long ago are left: %s", self._queue, error)
             lost = [*leases]
@@ -381,22 +379,3 @@ class Fetcher:
             if self._leases.lease_of(self.shard, job_id) == lease:
                 self._notes.drop(job_id)
             self._leases.end(self.shard, job_id, lease)
-
-
-def _waits_us(exchanged: Exchanged, options: QueueOptions) -> list[int]:
-    """How long each job was ready, until it was claimed: from its score without what priority and
-    attempts are worth."""
-    until, step_us = exchanged.claimed_at, options.age_step_us
-    return [
-        max(0, until - int(claim.score - _steps(claim, options) * step_us))
-        for claim in exchanged.claimed
-    ]
-
-
-def _steps(claim: Claim, options: QueueOptions) -> int:
-    """What a job's score has for its priority and its attempts."""
-    spec = claim.spec or b"000\n"
-    if spec[3] != 10 and envelope.is_chained(spec):
-        return 0
-    priority = claim.priority or envelope.priority_of(spec)
-    return priority - options.retry_boost * claim.attempts

@@ -5,7 +5,9 @@ Times are counted in buckets of powers of two microseconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from faena.engine import envelope
+from faena.engine.scripts import Claim, Exchanged
+from faena.options import QueueOptions
 
 _BUCKETS = 64
 _EVERY_S = 1.0
@@ -14,18 +16,29 @@ _EVERY_S = 1.0
 class Samples:
     """Counters that an exchange carries to the queue's minute statistics."""
 
-    def __init__(self) -> None:
+    def __init__(self, options: QueueOptions) -> None:
+        self._step_us, self._boost = options.age_step_us, options.retry_boost
         self.parked = 0
         """Jobs put off because no handler here knows their task, or only an older version of it."""
         self._waits = [0] * _BUCKETS
         self._runs = [0] * _BUCKETS
         self._taken_at = 0.0
 
-    def waited(self, waits: Iterable[int]) -> None:
-        """Jobs were ready for so long before they were claimed."""
-        counts = self._waits
-        for us in waits:
-            counts[us.bit_length()] += 1
+    def claimed(self, exchanged: Exchanged) -> None:
+        """Count how long each job was ready, until it was claimed: from its score without what
+        priority and attempts are worth."""
+        counts, until = self._waits, exchanged.claimed_at
+        for claim in exchanged.claimed:
+            us = until - int(claim.score - self._steps(claim) * self._step_us)
+            counts[max(0, us).bit_length()] += 1
+
+    def _steps(self, claim: Claim) -> int:
+        """What a job's score has for its priority and its attempts."""
+        spec = claim.spec or b"000\n"
+        if spec[3] != 10 and envelope.is_chained(spec):
+            return 0
+        priority = claim.priority or envelope.priority_of(spec)
+        return priority - self._boost * claim.attempts
 
     def ran(self, us: int) -> None:
         """An attempt took so long."""
