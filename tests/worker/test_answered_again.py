@@ -15,7 +15,7 @@ from faena.engine.loader import load
 from faena.engine.scripts import Exchanged, Turn
 from faena.worker.fetch.fetcher import Fetcher
 from tests._support.eventually import eventually
-from tests._support.lossy import LossyProxy
+from tests._support.lossy_proxy import LossyProxy
 from tests._support.valkey import Server
 
 MINUTE = 60_000_000
