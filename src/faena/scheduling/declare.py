@@ -12,9 +12,9 @@ from typing import Any, Final, NamedTuple
 from msgspec.structs import replace
 
 from faena.engine import Engine
-from faena.engine.calls.scheduling import Change, Stored, read, write
+from faena.engine.calls.scheduling import Change, read, write
 from faena.errors import StoreUnavailable
-from faena.scheduling.due import Mark, Record, unpack
+from faena.scheduling.due import Mark, Record, Schedule, unpack
 from faena.scheduling.fire import Firer
 
 CODE: Final = "code"
@@ -37,10 +37,10 @@ class Declared(NamedTuple):
         """As it is written down for the first time."""
         return Record(base=dict(self.base), since=Mark(CODE, now), declared_at=now)
 
-    def unwritten(self, now: int) -> Stored:
-        """As the server would have it if a worker started now."""
+    def unwritten(self, now: int) -> Schedule:
+        """As it would be if a worker started now."""
         record = self.record(now)
-        return Stored(self.name, "", record.pack(), record.first_due(now))
+        return Schedule(self.name, "", record, record.first_due(now))
 
 
 class Kept(NamedTuple):
@@ -92,7 +92,7 @@ async def _take_over(engine: Engine, name: str, queues: Sequence[str]) -> Kept |
         record = unpack(found[name].record) if found else None
         if record is None or record.declared_at is None or record.intent is not None:
             continue
-        if await give_up(engine, queue, found[name]):
+        if await give_up(engine, queue, name, found[name].version):
             return Kept(record, found[name].due, now, is_here=False)
     return None
 
@@ -126,16 +126,16 @@ async def change(
     """Write what `edit` makes of a schedule; returns the record and its due instant after it."""
     for _ in range(_TRIES):
         now, found = await read(engine, firer.queue, [name])
-        stored = found.get(name, Stored(name, "", b"", None))
-        record = unpack(stored.record) if stored.version else None
-        if record is not None and record.intent is not None:
-            await _settle(firer, stored, now)
+        schedule = Schedule.of(found[name]) if found else None
+        if schedule is not None and schedule.record.intent is not None:
+            await _settle(firer, schedule, now)
             continue
-        edited = edit(Kept(record, stored.due, now))
+        record, due = (schedule.record, schedule.due) if schedule else (None, None)
+        edited = edit(Kept(record, due, now))
         if edited is None:
-            return record, stored.due
+            return record, due
         after, due = edited
-        wanted = Change.of(stored.version, after.pack(), due)
+        wanted = Change.of(schedule.version if schedule else "", after.pack(), due)
         if await write(engine, firer.queue, name, wanted):
             return after, due
     raise _busy(name)
@@ -147,18 +147,18 @@ async def remove(engine: Engine, queue: str, name: str) -> bool:
         _, found = await read(engine, queue, [name])
         if name not in found:
             return False
-        if await give_up(engine, queue, found[name]):
+        if await give_up(engine, queue, name, found[name].version):
             return True
     raise _busy(name)
 
 
-async def give_up(engine: Engine, queue: str, stored: Stored) -> bool:
+async def give_up(engine: Engine, queue: str, name: str, version: str) -> bool:
     """Remove a schedule as it was read; False when somebody else has written."""
-    return await write(engine, queue, stored.name, Change.of(stored.version, b"", None))
+    return await write(engine, queue, name, Change.of(version, b"", None))
 
 
-async def _settle(firer: Firer, stored: Stored, now: int) -> None:
-    wait_us = await firer.settle(stored, now)
+async def _settle(firer: Firer, schedule: Schedule, now: int) -> None:
+    wait_us = await firer.settle(schedule, now)
     if wait_us:
         await asyncio.sleep(wait_us / 1e6)
 

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from faena.engine.calls.scheduling import Stored
 from faena.errors import PayloadError
 from faena.scheduling.catch_up import chosen, latest, missed
 from faena.scheduling.terms import Terms
@@ -69,6 +70,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             return None
         return terms.following(after if self.last is None else max(after, self.last))
 
+    def after_firing(self, instant: int) -> Record:
+        """As it is once an instant has been fired."""
+        return msgspec.structs.replace(self, fired=self.fired + 1, last=instant, intent=None)
+
     def pack(self) -> bytes:
         """As the server keeps it."""
         return _encode(self)
@@ -84,6 +89,21 @@ def unpack(packed: bytes) -> Record:
         return _decoder.decode(packed)
     except msgspec.MsgspecError as error:
         raise PayloadError(f"the record of a schedule must be readable: {error}") from None
+
+
+class Schedule(NamedTuple):
+    """A schedule as it was read."""
+
+    name: str
+    version: str
+    """Empty when it is in code only."""
+    record: Record
+    due: int | None
+
+    @classmethod
+    def of(cls, stored: Stored) -> Schedule:
+        """As the server has it; raises PayloadError when another version has written it."""
+        return cls(stored.name, stored.version, unpack(stored.record), stored.due)
 
 
 class Verdict(NamedTuple):
@@ -109,7 +129,7 @@ def decide(record: Record, due: int, now: int) -> Verdict:
     overdue, number = missed(terms, due, last if fire is None else fire, now)
     if fire is None:
         return Verdict(None, overdue, number, record.first_due(last), record)
-    after = msgspec.structs.replace(record, fired=record.fired + 1, last=fire, intent=None)
+    after = record.after_firing(fire)
     return Verdict(fire, overdue, number, after.first_due(fire), after)
 
 

@@ -20,7 +20,7 @@ import msgspec
 
 from faena.engine import Engine
 from faena.engine.behalf import asking
-from faena.engine.calls.scheduling import Change, Fired, Firing, Stored, fire
+from faena.engine.calls.scheduling import Change, Fired, Firing, fire
 from faena.engine.calls.transfer import TransferCalls
 from faena.engine.envelope import Facts, NewJob, seal
 from faena.errors import ShardsChanged
@@ -29,11 +29,11 @@ from faena.options import QueueOptions
 from faena.scheduling.due import (
     Intent,
     Record,
+    Schedule,
     Verdict,
     decide,
     jitter_us,
     job_id,
-    unpack,
 )
 from faena.scheduling.terms import Terms, iso
 from faena.sharding.router import Routers
@@ -68,13 +68,24 @@ def spec_of(name: str, terms: Terms, instant: int | None) -> Spec:
     )
 
 
-def facts_of(name: str, terms: Terms, queue: str, options: QueueOptions, spec: Spec) -> Facts:
-    """What the envelope of a schedule's job says: its place, what it costs, and its claim."""
-    return {
+def seal_job(
+    job: str,
+    name: str,
+    terms: Terms,
+    queue: str,
+    options: QueueOptions,
+    spec: Spec,
+    delay_us: int = 0,
+) -> NewJob:
+    """A schedule's job as it is sent; its line says its place, what it costs, and its claim."""
+    facts: Facts = {
         **place_facts(queue, options, spec.tenant, spec.key),
         **task_facts(options, terms.task),
         **claim_facts(name, terms),
     }
+    if delay_us > 0:
+        facts["delay"] = delay_us
+    return NewJob(job, seal(terms.priority, facts, _encode(spec)), facts)
 
 
 def claim_facts(name: str, terms: Terms) -> Facts:
@@ -102,59 +113,55 @@ class Firer:
         self._options = options
         self._around = around
 
-    async def fire(self, stored: Stored, now: int) -> int:
+    async def fire(self, schedule: Schedule, now: int) -> int:
         """Fire one instant of a schedule that is due, or pass over those that are missed.
 
         Returns after how many microseconds to look at it again: 0 for at once.
         """
-        record = unpack(stored.record)
-        if record.intent is not None:
-            return await self._carry_on(stored, record, record.intent, now)
-        if stored.due is None or stored.due > now:
+        if schedule.record.intent is not None:
+            return await self._carry_on(schedule, schedule.record.intent, now)
+        if schedule.due is None or schedule.due > now:
             return 0
-        verdict = decide(record, stored.due, now)
+        verdict = decide(schedule.record, schedule.due, now)
         if verdict.fire is None:
-            return await self._move_on(stored, verdict)
+            return await self._move_on(schedule, verdict)
         try:
-            return await self._fire(stored, record, verdict, verdict.fire, now)
+            return await self._fire(schedule, verdict, verdict.fire, now)
         except ShardsChanged:
             await self._router.refused()
             return 0
 
-    async def settle(self, stored: Stored, now: int) -> int:
+    async def settle(self, schedule: Schedule, now: int) -> int:
         """Carry on with an intent, if there is one, so that the record may be changed."""
-        record = unpack(stored.record)
-        if record.intent is None:
-            return 0
-        return await self._carry_on(stored, record, record.intent, now)
+        intent = schedule.record.intent
+        return 0 if intent is None else await self._carry_on(schedule, intent, now)
 
     # -- one instant ----------------------------------------------------------------------------
 
-    async def _fire(
-        self, stored: Stored, record: Record, verdict: Verdict, instant: int, now: int
-    ) -> int:
-        sealed = await self.seal(stored.name, record.terms, instant, now)
+    async def _fire(self, schedule: Schedule, verdict: Verdict, instant: int, now: int) -> int:
+        name, record = schedule.name, schedule.record
+        sealed = await self.seal(name, record.terms, instant, now)
         if sealed is None:
-            return await self._move_on(stored, verdict)
+            return await self._move_on(schedule, verdict)
         table = await self._router.fresh()
         shard = table.shard_of(self.queue, sealed.facts.get("lane", "@"))
         wait_us = await self._wait_us(table, shard, sealed)
         if wait_us is None:
-            return await self._move_on(stored, verdict)
+            return await self._move_on(schedule, verdict)
         if wait_us:
             return wait_us
         if shard != self.queue:
             noted = Intent(instant, shard, table.epoch)
-            change = _change(stored, msgspec.structs.replace(record, intent=noted), stored.due)
-            return await self._at_first(stored.name, verdict, change)
-        firing = _firing(stored.name, instant, verdict)._replace(spec=sealed.spec)
-        change = _change(stored, verdict.record, verdict.due)
+            change = _change(schedule, msgspec.structs.replace(record, intent=noted), schedule.due)
+            return await self._at_first(name, verdict, change)
+        firing = _firing(name, instant, verdict)._replace(spec=sealed.spec)
+        change = _change(schedule, verdict.record, verdict.due)
         fired = await fire(self._engine, shard, firing, change, epoch=table.epoch)
-        return _wait_of(stored.name, fired, verdict)
+        return _wait_of(name, fired, verdict)
 
-    async def _carry_on(self, stored: Stored, record: Record, intent: Intent, now: int) -> int:
+    async def _carry_on(self, schedule: Schedule, intent: Intent, now: int) -> int:
         """Ask the shard that was chosen; it says the same to everybody who asks."""
-        name = stored.name
+        name, record = schedule.name, schedule.record
         sealed = await self.seal(name, record.terms, intent.instant, now)
         spec = b"" if sealed is None else sealed.spec
         firing = Firing(name, intent.instant, job_id(name, intent.instant), spec)
@@ -165,14 +172,12 @@ class Firer:
                     return _wait_of(name, fired)
         except ShardsChanged:  # it has not had the instant, and never will: choose anew
             again = msgspec.structs.replace(record, intent=None)
-            await self._at_first(name, None, _change(stored, again, stored.due))
+            await self._at_first(name, None, _change(schedule, again, schedule.due))
             await self._router.refused()
             return 0
-        done = msgspec.structs.replace(
-            record, intent=None, fired=record.fired + 1, last=intent.instant
-        )
+        done = record.after_firing(intent.instant)
         due = done.first_due(intent.instant)
-        return await self._at_first(name, None, _change(stored, done, due))
+        return await self._at_first(name, None, _change(schedule, done, due))
 
     async def _fire_at(self, intent: Intent, firing: Firing) -> Fired:
         table = await self._router.look()
@@ -186,10 +191,10 @@ class Firer:
             is_known=intent.shard in known,
         )
 
-    async def _move_on(self, stored: Stored, verdict: Verdict) -> int:
+    async def _move_on(self, schedule: Schedule, verdict: Verdict) -> int:
         """Without a job."""
-        change = _change(stored, verdict.record, verdict.due)
-        return await self._at_first(stored.name, verdict, change)
+        change = _change(schedule, verdict.record, verdict.due)
+        return await self._at_first(schedule.name, verdict, change)
 
     async def _at_first(self, name: str, verdict: Verdict | None, change: Change) -> int:
         """Write the record, and tell what was missed."""
@@ -205,11 +210,9 @@ class Firer:
             spec = await self._around(self.queue, spec_of(name, terms, instant))
         if spec is None:
             return None
-        facts = facts_of(name, terms, self.queue, self._options, spec)
         delay_us = instant + jitter_us(name, instant, terms.jitter) - now
-        if delay_us > 0:
-            facts["delay"] = delay_us
-        return NewJob(job_id(name, instant), seal(terms.priority, facts, _encode(spec)), facts)
+        job = job_id(name, instant)
+        return seal_job(job, name, terms, self.queue, self._options, spec, delay_us)
 
     async def _wait_us(self, table: Table, shard: str, job: NewJob) -> int | None:
         """What the lane's former shard says while it moves: 0 to go on, a wait, None to pass over.
@@ -228,8 +231,8 @@ class Firer:
         return None if known.spec or mode == _MODES["skip"] else _AGAIN_US
 
 
-def _change(stored: Stored, record: Record, due: int | None) -> Change:
-    return Change.of(stored.version, record.pack(), due)
+def _change(schedule: Schedule, record: Record, due: int | None) -> Change:
+    return Change.of(schedule.version, record.pack(), due)
 
 
 def _firing(name: str, instant: int, verdict: Verdict | None) -> Firing:

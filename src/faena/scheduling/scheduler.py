@@ -20,7 +20,7 @@ from faena.engine.calls.scheduling import MOST, Stored, read, read_due
 from faena.errors import ConfigError, FaenaError, PayloadError
 from faena.options import QueueOptions
 from faena.scheduling.declare import Declared, Start, declare, give_up
-from faena.scheduling.due import unpack
+from faena.scheduling.due import Schedule
 from faena.scheduling.fire import Around, Firer
 from faena.sharding.router import Routers
 
@@ -141,21 +141,20 @@ class Scheduler:
                     _log.error("schedule %s stays as it was: %s", one.name, error)
                 self._undeclared.discard(one.name)
 
-    def _has_moved(self, stored: Stored, queue: str) -> bool:
+    def _has_moved(self, schedule: Schedule, queue: str) -> bool:
         """Whether code declared it here before and has it elsewhere now.
 
         A process of the old version that knows nothing of the new queue may have made it again.
         """
-        if self._queue_of.get(stored.name, queue) == queue:
-            return False
-        return unpack(stored.record).declared_at is not None
+        is_elsewhere = self._queue_of.get(schedule.name, queue) != queue
+        return is_elsewhere and schedule.record.declared_at is not None
 
-    async def _give_up(self, stored: Stored, queue: str) -> int:
+    async def _give_up(self, schedule: Schedule, queue: str) -> int:
         """Remove it here, once it is there: until then it has to wait."""
-        _, found = await read(self._engine, self._queue_of[stored.name], [stored.name])
+        _, found = await read(self._engine, self._queue_of[schedule.name], [schedule.name])
         if not found:
             return _MOVING_US
-        await give_up(self._engine, queue, stored)
+        await give_up(self._engine, queue, schedule.name, schedule.version)
         return 0
 
     async def _fire_all(self, firer: Firer, due: Sequence[Stored], now: int) -> list[int]:
@@ -166,10 +165,11 @@ class Scheduler:
         waits: list[int] = []
         for stored in random.sample(due, len(due)):
             try:
-                if self._has_moved(stored, firer.queue):
-                    waits.append(await self._give_up(stored, firer.queue))
+                schedule = Schedule.of(stored)
+                if self._has_moved(schedule, firer.queue):
+                    waits.append(await self._give_up(schedule, firer.queue))
                 else:
-                    waits.append(await firer.fire(stored, now))
+                    waits.append(await firer.fire(schedule, now))
             except FaenaError as error:
                 if self._engine.wire.is_closed:
                     raise

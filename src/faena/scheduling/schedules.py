@@ -20,16 +20,9 @@ from msgspec.structs import replace
 
 from faena.codec import codec_for
 from faena.engine.behalf import on_behalf
-from faena.engine.calls.scheduling import Stored, forget, read
-from faena.engine.envelope import NewJob, seal
+from faena.engine.calls.scheduling import forget
 from faena.engine.scripts import CREATED
-from faena.errors import (
-    ConfigError,
-    FaenaError,
-    InvalidTransition,
-    Overloaded,
-    nearest,
-)
+from faena.errors import ConfigError, FaenaError, InvalidTransition, Overloaded, nearest
 from faena.job import Spec
 from faena.middleware import wrap_enqueue
 from faena.options import Durability
@@ -37,8 +30,8 @@ from faena.producing.handle import Handle
 from faena.producing.receipt import Receipt
 from faena.scheduling.declare import Declared, Edited, Kept, Start, change, declare, redue, remove
 from faena.scheduling.decorators import MISSING, TimedFields, check_task, payload_text
-from faena.scheduling.due import Edit, Mark, Record, check_schedule, unpack
-from faena.scheduling.fire import Around, Firer, facts_of, spec_of
+from faena.scheduling.due import Edit, Mark, Record, Schedule, check_schedule
+from faena.scheduling.fire import Around, Firer, seal_job, spec_of
 from faena.scheduling.scheduler import Scheduler
 from faena.scheduling.terms import NAMES, TIMINGS, Terms, check_timing, iso, read_terms
 from faena.scheduling.view import ScheduleReader, ScheduleView, coming, view_of
@@ -49,8 +42,6 @@ from faena.values.numbers import check_whole
 
 if TYPE_CHECKING:
     from faena.app import Faena
-
-_encode = msgspec.json.Encoder().encode
 
 
 class Schedules:
@@ -127,8 +118,8 @@ class Schedules:
     async def next(self, name: str, number: int = 5) -> list[datetime]:
         """Its next instants, in UTC; none while it is paused."""
         check_whole("number", number, least=1, most=1000)
-        _, stored = await self._see(name)
-        return coming(stored, number)
+        _, schedule = await self._see(name)
+        return coming(schedule, number)
 
     # -- changing -------------------------------------------------------------------------------
 
@@ -178,10 +169,11 @@ class Schedules:
         check_label("by", by)
         if not given and payload is MISSING:
             raise ConfigError("edit must be given a term to change, got none", field="schedule")
-        queue, stored = await self._find(name)
-        changes = read_terms(given, unpack(stored.record).terms.tz)
+        queue, schedule = await self._find(name)
+        terms = schedule.record.terms
+        changes = read_terms(given, terms.tz)
         if payload is not MISSING:
-            task = self._app.queues[queue].tasks.get(unpack(stored.record).terms.task)
+            task = self._app.queues[queue].tasks.get(terms.task)
             changes["payload"] = payload_text(task, payload)
 
         def edit(kept: Kept) -> Edited:
@@ -246,10 +238,12 @@ class Schedules:
                 f"schedule {name} is declared by code: pause it, or remove it there first",
                 op="remove",
             )
-        queue, _ = await self._find(name)
-        runtime = await self._app.runtime()
+        reader, runtime = await self._reader(), await self._app.runtime()
+        stored = await reader.find_stored(name)  # also one that only a later version can read
+        if stored is None:
+            raise await self._unknown(name, reader)
         with on_behalf(by):
-            await remove(runtime.engine, queue, name)
+            await remove(runtime.engine, queue := stored[0], name)
         for shard in await runtime.routers.of(queue).names():
             await forget(runtime.engine, shard, name)
 
@@ -258,15 +252,15 @@ class Schedules:
 
         Where jobs of the schedule may not overlap, the one that lives is the answer.
         """
-        queue, stored = await self._see(name)
-        terms = unpack(stored.record).terms
+        queue, schedule = await self._see(name)
+        terms = schedule.record.terms
         with on_behalf(by):
             made = spec_of(name, terms, None)
         spec = made if self._around is None else await self._around(queue, made)
         if spec is None:
             raise InvalidTransition(f"a middleware keeps schedule {name} from running", op="run")
-        facts = facts_of(name, terms, queue, self._app.queues[queue].options, spec)
-        job = NewJob(self._app.new_id(), seal(terms.priority, facts, _encode(spec)), facts)
+        options = self._app.queues[queue].options
+        job = seal_job(self._app.new_id(), name, terms, queue, options, spec)
         client = (await self._app.runtime()).client
         ((answer,), _) = await client.enqueue(queue, [job], Durability())
         if answer.code.endswith("OVERLOADED"):
@@ -304,36 +298,38 @@ class Schedules:
         engine = (await self._app.runtime()).engine
         return ScheduleReader(engine, tuple(self._app.queues), self.declared)
 
-    async def _see(self, name: str) -> tuple[str, Stored]:
+    async def _see(self, name: str) -> tuple[str, Schedule]:
         """The queue of a schedule, and the schedule: looking writes nothing down."""
         reader = await self._reader()
         found = await reader.find(name)
         if found is None:
-            names = [view.name for view in await reader.all()]
-            raise ConfigError(
-                f"no schedule {name!r} in app {self._app.name}; {nearest(str(name), names)}",
-                field="schedule",
-                value=name,
-            )
+            raise await self._unknown(name, reader)
         return found
 
-    async def _find(self, name: str) -> tuple[str, Stored]:
+    async def _unknown(self, name: str, reader: ScheduleReader) -> ConfigError:
+        names = [view.name for view in await reader.all()]
+        return ConfigError(
+            f"no schedule {name!r} in app {self._app.name}; {nearest(str(name), names)}",
+            field="schedule",
+            value=name,
+        )
+
+    async def _find(self, name: str) -> tuple[str, Schedule]:
         """The same for whoever changes it: it is written down first."""
-        queue, stored = await self._see(name)
-        if not stored.version:
+        queue, schedule = await self._see(name)
+        if not schedule.version:
             await self._declare(self.declared[name])
             return await self._see(name)
-        return queue, stored
+        return queue, schedule
 
     async def _refuse_elsewhere(self, name: str, queue: str) -> None:
-        engine = (await self._app.runtime()).engine
-        for other in self._app.queues:
-            if other != queue and (await read(engine, other, [name]))[1]:
-                raise ConfigError(
-                    f"schedule {name!r} is there already, on queue {other}: edit it, or give this "
-                    "one another name",
-                    field="schedule",
-                )
+        stored = await (await self._reader()).find_stored(name)
+        if stored is not None and stored[0] != queue:
+            raise ConfigError(
+                f"schedule {name!r} is there already, on queue {stored[0]}: edit it, or give this "
+                "one another name",
+                field="schedule",
+            )
 
     def _task(self, text: str) -> Task[Any, Any]:
         known = {

@@ -13,7 +13,7 @@ from faena.engine import Engine
 from faena.engine.calls.scheduling import Stored, names_at, read
 from faena.errors import PayloadError
 from faena.scheduling.declare import Declared
-from faena.scheduling.due import Mark, Record, job_id, unpack
+from faena.scheduling.due import Mark, Schedule, job_id
 from faena.values.view import View
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -74,7 +74,7 @@ class ScheduleReader:
                 written.update(stored)
                 for one in stored.values():
                     with contextlib.suppress(PayloadError):  # written by a later version
-                        found.append(view_of(queue, one, self._declared))
+                        found.append(view_of(queue, Schedule.of(one), self._declared))
         found += [
             view_of(*await self._unwritten(one), self._declared)
             for one in self._declared.values()
@@ -82,34 +82,40 @@ class ScheduleReader:
         ]
         return sorted(found, key=lambda one: (one.next_at is None, one.next_at, one.name))
 
-    async def find(self, name: str) -> tuple[str, Stored] | None:
-        """One of them and its queue; first where code has it, then where it may have been."""
+    async def find(self, name: str) -> tuple[str, Schedule] | None:
+        """One of them and its queue."""
+        stored, known = await self.find_stored(name), self._declared.get(name)
+        if stored is not None:
+            return stored[0], Schedule.of(stored[1])
+        return None if known is None else await self._unwritten(known)
+
+    async def find_stored(self, name: str) -> tuple[str, Stored] | None:
+        """One that is written down; first where code has it, then where it may have been."""
         known = self._declared.get(name)
-        queues = [*([known.queue] if known else []), *self._queues]
-        for queue in queues:
+        for queue in [*([known.queue] if known else []), *self._queues]:
             _, found = await read(self._engine, queue, [name])
             if name in found:
                 return queue, found[name]
-        return None if known is None else await self._unwritten(known)
+        return None
 
-    async def _unwritten(self, known: Declared) -> tuple[str, Stored]:
+    async def _unwritten(self, known: Declared) -> tuple[str, Schedule]:
         now, _ = await read(self._engine, known.queue, [])
         return known.queue, known.unwritten(now)
 
 
-def view_of(queue: str, stored: Stored, declared: Mapping[str, Declared]) -> ScheduleView:
-    """A schedule as the server has it; `declared` are those of this program's code."""
-    record, own = unpack(stored.record), declared.get(stored.name)
+def view_of(queue: str, schedule: Schedule, declared: Mapping[str, Declared]) -> ScheduleView:
+    """A schedule as it was read; `declared` are those of this program's code."""
+    record, own = schedule.record, declared.get(schedule.name)
     terms = record.terms
     return ScheduleView(
-        name=stored.name,
+        name=schedule.name,
         queue=queue,
         task=terms.task,
         when=terms.describe(),
-        state=_state(stored, record),
-        next_at=stored.due,
+        state=_state(schedule),
+        next_at=schedule.due,
         last_at=record.last,
-        last_job=None if record.last is None else job_id(stored.name, record.last),
+        last_job=None if record.last is None else job_id(schedule.name, record.last),
         fired=record.fired,
         terms=msgspec.to_builtins(terms),
         edits={name: Mark(edit.by, edit.at) for name, edit in record.edits.items()},
@@ -120,17 +126,17 @@ def view_of(queue: str, stored: Stored, declared: Mapping[str, Declared]) -> Sch
     )
 
 
-def _state(stored: Stored, record: Record) -> str:
-    if record.paused is not None:
+def _state(schedule: Schedule) -> str:
+    if schedule.record.paused is not None:
         return "paused"
-    if stored.due is None:
+    if schedule.due is None:
         return "over"
-    return "active" if stored.version else "not started"
+    return "active" if schedule.version else "not started"
 
 
-def coming(stored: Stored, number: int) -> list[datetime]:
+def coming(schedule: Schedule, number: int) -> list[datetime]:
     """The next instants of a schedule, at most so many."""
-    record, due = unpack(stored.record), stored.due
+    record, due = schedule.record, schedule.due
     terms, instants = record.terms, list[datetime]()
     left = number if terms.count is None else min(number, terms.count - record.fired)
     while due is not None and len(instants) < left:
