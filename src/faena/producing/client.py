@@ -8,13 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from faena.engine import Engine
-from faena.engine.envelope import NewJob
 from faena.errors import InvalidTransition, JobNotFound
-from faena.options import Durability
-from faena.producing.batcher import CallIds, Sent
 from faena.producing.sender import Sender
-from faena.sharding.router import Routers
 
 SLICE = 200
 """Jobs removed in one call at most: the server waits for nothing else while it lasts."""
@@ -23,23 +18,8 @@ DEAD_SLICE = 50
 """The same for dead jobs: each must also be taken from the dead-letter desk."""
 
 
-class Client:
+class Client(Sender):
     """Enqueues jobs and changes those that wait."""
-
-    def __init__(self, engine: Engine, routers: Routers) -> None:
-        self._engine = engine
-        self._routers = routers
-        self._sender = Sender(engine, routers, CallIds())
-
-    def enqueue(
-        self, queue: str, jobs: Sequence[NewJob], durability: Durability
-    ) -> Awaitable[Sent]:
-        """Send up to 300 jobs."""
-        return self._sender.send(queue, jobs, durability)
-
-    async def close(self) -> None:
-        """Send nothing more; call it before the connection is closed."""
-        await self._sender.close()
 
     async def cancel(self, queue: str, job: str) -> str:
         """Cancel a job: "cancelled", or "asked" when it runs and will be stopped."""

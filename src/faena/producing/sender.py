@@ -31,14 +31,14 @@ _REPLACING: Final = frozenset({"debounce", "last"})
 class Sender:
     """The batchers of all shards, and which of them a job is for."""
 
-    def __init__(self, engine: Engine, routers: Routers, calls: CallIds) -> None:
+    def __init__(self, engine: Engine, routers: Routers) -> None:
         self._engine = engine
         self._routers = routers
-        self._calls = calls
+        self._calls = CallIds()
         self._transfer = TransferCalls(engine)
         self._batchers: dict[tuple[str, Durability], Batcher] = {}
 
-    async def send(self, queue: str, jobs: Sequence[NewJob], durability: Durability) -> Sent:
+    async def enqueue(self, queue: str, jobs: Sequence[NewJob], durability: Durability) -> Sent:
         """Send up to 300 jobs."""
         router = self._routers.of(queue)
         while True:
@@ -54,7 +54,7 @@ class Sender:
                 await router.refused()
 
     async def close(self) -> None:
-        """Send nothing more."""
+        """Send nothing more; call it before the connection is closed."""
         for batcher in self._batchers.values():
             await batcher.close()
 
