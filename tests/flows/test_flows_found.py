@@ -189,7 +189,7 @@ async def test_a_group_is_not_sealed_after_an_enqueue_that_failed(
         raise StoreUnavailable("gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(shop.one, "enqueue_many", fail)
+        patch.setattr(shop.one, "put_many", fail)
         with pytest.raises(StoreUnavailable):
             await group.enqueue_many(shop.one, ["b"])
     with pytest.raises(InvalidTransition, match="nobody knows how many members"):
