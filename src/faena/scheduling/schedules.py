@@ -140,7 +140,7 @@ class Schedules:
                 field="schedule",
                 value=name,
             )
-        known = self._task(task) if isinstance(task, str) else task
+        known = _task_named(self._app, task) if isinstance(task, str) else task
         check_task(name, known)
         base = self._base(known, payload, given)
 
@@ -331,24 +331,25 @@ class Schedules:
                 field="schedule",
             )
 
-    def _task(self, text: str) -> Task[Any, Any]:
-        known = {
-            f"{queue.name}/{task.name}": task
-            for queue in self._app.queues.values()
-            for task in queue.tasks.values()
-        }
-        if text not in known:
-            raise ConfigError(
-                f"task must be one of this app's, such as queue/task, got {text!r}; "
-                f"{nearest(str(text), known)}",
-                field="task",
-                value=text,
-            )
-        return known[text]
-
     def _handle(self, queue: str, task: str, job: str) -> Handle[Any]:
         known = self._app.queues[queue].tasks.get(task)
         return known.handle(job) if known else Handle(self._app, queue, job, codec_for(Any))
+
+
+def _task_named(app: Faena, text: str) -> Task[Any, Any]:
+    known = {
+        f"{queue.name}/{task.name}": task
+        for queue in app.queues.values()
+        for task in queue.tasks.values()
+    }
+    if text not in known:
+        raise ConfigError(
+            f"task must be one of this app's, such as queue/task, got {text!r}; "
+            f"{nearest(str(text), known)}",
+            field="task",
+            value=text,
+        )
+    return known[text]
 
 
 def _there(kept: Kept, name: str) -> Record:
