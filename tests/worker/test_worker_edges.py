@@ -18,6 +18,7 @@ from faena.engine import Engine
 from faena.engine.scripts import Turn
 from faena.errors import PayloadError, StoreUnavailable
 from faena.worker.execute import executor
+from faena.worker.execute.attempt import Stop
 from faena.worker.fetch.fetcher import Fetcher
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
@@ -157,6 +158,30 @@ async def test_a_job_does_not_see_the_context_variables_of_another(app: Faena) -
     async with app, working(app):
         seen = [await one.handle.result(timeout="60s") for one in receipts]
     assert seen == ["none"] * 3
+
+
+async def test_what_a_handler_said_under_a_lost_lease_is_dropped(app: Faena) -> None:
+    """The next note would be written under the lease that this worker may have by then."""
+    said = asyncio.Event()
+
+    @app.queue("q").task
+    async def tell(job: Job) -> None:
+        job.log("from before")
+        said.set()
+        await asyncio.Event().wait()
+
+    async with app:
+        worker = await app.worker()
+        running = asyncio.create_task(worker.run())
+        receipt = await tell.enqueue()
+        await said.wait()
+        fetcher = worker._by_shard["q"]
+        lease = fetcher.executor.running[receipt.id].claim.lease
+        assert fetcher._notes.has(receipt.id)
+        worker._stop_job("q", receipt.id, Stop.LOST, lease)
+        assert not fetcher._notes.has(receipt.id)
+        worker.stop()
+        await running
 
 
 async def test_no_handler_outlives_a_cancelled_worker(app: Faena) -> None:
