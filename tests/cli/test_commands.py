@@ -304,6 +304,16 @@ def test_audit_finds_nothing_wrong_with_what_the_engine_wrote(cli: Cli, server: 
     assert err.startswith("faena: ")
 
 
+def test_audit_exits_with_1_where_a_promise_is_broken(cli: Cli, server: Server) -> None:
+    with server.client() as client:
+        client.set(f"{app.namespace}:{{mail}}:strange", 1)
+    code, out, err = cli("audit", TARGET, "--json")
+    problem = "must be in the catalogue"
+    found = {"queue": "mail", "kind": "key", "name": "strange", "problem": problem}
+    assert (code, json.loads(out)["items"]) == (1, [found])
+    assert "1 promises are broken" in err
+
+
 def test_doctor_examines_a_url_an_app_or_the_environment(
     cli: Cli, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

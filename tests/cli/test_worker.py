@@ -122,6 +122,12 @@ def test_the_environment_says_what_options_do_not(planned: Planned) -> None:
     assert (plan.options.rate_max, plan.options.rate_s, plan.options.concurrency) == (5, 1.0, 1)
 
 
+def test_queues_go_before_the_pool_of_the_environment(planned: Planned) -> None:
+    plan = planned("--queues", "invoice", WORKER_POOL="high")
+    assert (plan.queues, plan.instances) == (("invoice",), 1)
+    assert (plan.options.concurrency, plan.options.memory_limit) == (None, None)
+
+
 def test_a_rate_of_the_environment_is_per_minute_unless_it_says_otherwise(planned: Planned) -> None:
     plan = planned(WORKER_RATE_LIMIT_MAX="10")
     assert (plan.options.rate_max, plan.options.rate_s) == (10, 60.0)
