@@ -108,7 +108,8 @@ class Steps:
         ttl_ms = max(1, to_ms("ttl", ttl))
         runtime = await self._runtime()
         engine = runtime.patient_engine if self._is_patient else runtime.engine
-        return await engine.idem(self._queue, [digest, verb, owner, ttl_ms, blob, token])
+        named = {"owner": owner, "ttl_ms": ttl_ms, "blob": blob, "token": token}
+        return await engine.idem(self._queue, hash=digest, verb=verb, **named)
 
 
 class Idempotency:

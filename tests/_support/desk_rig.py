@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from faena.engine.calls.deadletter import (
+    Decision,
     DeskCalls,
     Filter,
     Found,
@@ -17,7 +18,7 @@ from faena.engine.scripts import Settlement, Turn
 from faena.outcomes import Buried, DeathNote, ErrorRecord
 from tests._support.rig import Rig
 
-WHY = ("retry", "mended", "ana")
+WHY = Decision("retry", "mended", "ana")
 HIGH = 5
 
 
@@ -75,15 +76,13 @@ class DeskRig:
     async def retry_as_new(self, *jobs: str, action: str = "retry", epoch: int = 0) -> list[str]:
         """Retry jobs; a job `a` becomes `a2`, and that one `a22`."""
         pairs = [(job, f"{job}2") for job in jobs]
-        _, reason, by = WHY
-        return await self.calls.retry_as_new(
-            self.rig.queue, (action, reason, by), HIGH, pairs, epoch=epoch
-        )
+        why = WHY._replace(action=action)
+        return await self.calls.retry_as_new(self.rig.queue, why, HIGH, pairs, epoch=epoch)
 
     async def dismiss(self, status: str, *jobs: str) -> list[str]:
         action = "discard" if status == "discarded" else "manual"
-        _, reason, by = WHY
-        return await self.calls.dismiss(self.rig.queue, status, (action, reason, by), jobs)
+        why = WHY._replace(action=action)
+        return await self.calls.dismiss(self.rig.queue, status, why, jobs)
 
     async def step(self, redrive: str = "r", most: int = 50, *, again: bool = False) -> Step:
         """One slice of a redrive; `again` sends the last call once more."""

@@ -58,7 +58,6 @@ class FaultyWire(Wire):
                 raise StoreUnavailable("the reply was lost", op=script.name)
         return reply
 
-    async def deliver(self, copy: Copy, now: int | None) -> Any:
+    async def deliver(self, copy: Copy, now: int) -> Any:
         """Let a late copy arrive; the server then reads its own clock, which is `now`."""
-        args = copy.args if now is None else [now, *copy.args[1:]]
-        return await super().run(copy.script, copy.keys, args, patience_s=60)
+        return await super().run(copy.script, copy.keys, [now, *copy.args[1:]], patience_s=60)

@@ -2,7 +2,8 @@
 
 `python -m tests._support.lua_check` lists what is wrong, with the file, and fails when anything is:
 a name that comes from nowhere or from a part that is not included, an include or an export that
-nobody uses, an export that changes after it was given away, a field of `context` that no part has.
+nobody uses, an export that changes after it was given away, a field of `context` that no part has,
+an argument that is not used or that is read by its number.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from faena.engine.source import ARRIVALS, JOURNAL, Source, SourceError, Sources, read
+from faena.engine.source import ARRIVALS, JOURNAL, NOW, Source, SourceError, Sources, read
 from tests._support.lua_names import Names, names_in
 
 LUA = Path(__file__).resolve().parents[2] / "src" / "faena" / "engine" / "lua"
 
-BY_LOADER = {"noted", "guarded", "take_in_first"}
+BY_LOADER = {"noted", "guarded", "take_in_first", "now_us"}
 """Exports that the loader uses."""
 
 _OF_LUA = (
@@ -30,6 +31,7 @@ GIVEN = {*_OF_LUA, *_OF_SERVER, *_OF_LOADER}
 """Names that every file has."""
 
 _FIELD = re.compile(r"\bcontext\.(\w+)")
+_NUMBERED = re.compile(r"ARGV\[\d|unpack\(ARGV, \d|= \d+, #ARGV|#ARGV [<>=~]=? \d")
 
 
 def problems(root: Path) -> list[str]:
@@ -46,7 +48,7 @@ class _Judge:
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
         self._files = [*sources.scripts.values(), *sources.parts.values()]
-        self._names = {file.path: names_in(file.code) for file in self._files}
+        self._names = {file.path: names_in(_declared(file) + file.code) for file in self._files}
         self._owners = {name: part for part in sources.parts.values() for name in part.exports}
         self._fields = {f.name: part for part in sources.parts.values() for f in part.state}
 
@@ -56,6 +58,7 @@ class _Judge:
             yield from self._missing(file, names)
             yield from self._unused(file, names)
             yield from self._assigned(file, names)
+            yield from self._arguments(file)
         yield from self._idle()
 
     def _missing(self, file: Source, names: Names) -> Iterator[str]:
@@ -80,6 +83,7 @@ class _Judge:
             part = self._sources.parts[include]
             used = {*part.exports} & names.free
             used |= {field.name for field in part.state} & self._fields_of(file)
+            used |= {*_given(file)} & {include} & file.words()
             if not used and include not in implied:
                 yield f"{file.path} includes {include} and uses nothing of it"
 
@@ -90,6 +94,12 @@ class _Judge:
                 yield f"{file.path} exports {name}, which changes: keep it in `context`"
             elif owner is not None and name not in names.declared:
                 yield f"{file.path} assigns {name}, which belongs to {owner.path}"
+
+    def _arguments(self, file: Source) -> Iterator[str]:
+        for name in sorted(file.args.locals().keys() - file.words()):
+            yield f"{file.path} has {name} in its --@args, and does not use it"
+        if file.name != NOW and _NUMBERED.search(file.code):
+            yield f"{file.path} reads an argument by its number: name it in its --@args"
 
     def _idle(self) -> Iterator[str]:
         endings = {part.ending for part in self._sources.parts.values() if part.ending}
@@ -108,6 +118,16 @@ class _Judge:
 
     def _fields_of(self, file: Source) -> set[str]:
         return set(_FIELD.findall(file.code))
+
+
+def _declared(file: Source) -> str:
+    """What the loader declares in a body."""
+    return f"local {', '.join(names)} = ARGV\n" if (names := _given(file)) else ""
+
+
+def _given(file: Source) -> list[str]:
+    has_now = NOW in file.includes and not file.path.startswith("lib/")
+    return [*file.args.locals(), *([NOW] if has_now else [])]
 
 
 def main() -> int:

@@ -29,7 +29,7 @@ async def populate(rig: Rig) -> None:
     await rig.add("follower", unique="u", mode="last")
     await rig.add("throttled", unique="t", mode="throttle", ttl=60 * SECOND)
     await rig.engine.await_job(rig.queue, "follower")
-    await rig.engine.idem(rig.queue, ["k", "begin", "job", 60_000, b""])
+    await rig.engine.idem(rig.queue, hash="k", verb="begin", owner="job", ttl_ms=60_000, blob=b"")
     await rig.turn(is_sweep=True, about="17 0.1.0 box")
     await rig.engine.hold(rig.queue, "pause", None, "ops")
     desk = DeskCalls(rig.engine)
@@ -71,10 +71,10 @@ async def populate_shards(rig: Rig) -> None:
     """`@g` has left its shard, and a change goes on: of `@e` `slow` runs and `sent` is sent."""
     moving = TransferCalls(rig.engine)
     await rig.engine.release(rig.queue, "pause")
-    await moving.decide(rig.queue, "begin", 0, "shared @g", "ops")
+    await moving.decide(rig.queue, "begin", 0, change="shared @g", by="ops")
     await moving.decide(rig.queue, "publish", 0)
     await moving.decide(rig.queue, "finish", 1, f"{rig.queue}/@g")
-    await moving.decide(rig.queue, "begin", 1, "shards 2", "ops")
+    await moving.decide(rig.queue, "begin", 1, change="shards 2", by="ops")
     for name in ("relocator", "redriver:redrive"):
         lock = Lock(rig.engine, rig.queue, name, owner="somebody", lease_s=10, every_s=1)
         assert await lock.take()
@@ -95,9 +95,9 @@ async def populate_flows(rig: Rig) -> None:
     for name in ("over", "live"):
         node = msgspec.msgpack.encode([rig.queue, f"{name}.1", "only", "noop"])
         await mail.flow(
-            rig.queue, name, "put", 1, "v:1", node, "j:1", b"\x90", "s:1", "waiting 0 0"
+            rig.queue, name, "put", "v:1", node, "j:1", b"\x90", "s:1", "waiting 0 0", run=1
         )
-        await mail.flow(rig.queue, name, "start", 1, 1, 1)
+        await mail.flow(rig.queue, name, "start", run=1, nodes=1, left=1)
     await mail.open_group(rig.queue, "g", {})
     await rig.add("over.1", lane="@flows", tells=f"f:{rig.queue}:over:1")
     lease = rig.next_call()

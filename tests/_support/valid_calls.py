@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from faena.engine.calls.flows import FlowCalls
+from faena.engine.loader import load
 from tests._support.desk_rig import new_redrive
 from tests._support.populate import (
     populate,
@@ -20,7 +21,8 @@ from tests._support.populate import (
 )
 from tests._support.rig import SECOND, T0, Rig
 
-Args = Sequence[str | int | bytes]
+Argument = str | int | bytes
+Args = Sequence[Argument]
 
 NOW = T0 + 40 * SECOND
 """Leases have ended, and delays are over."""
@@ -62,145 +64,228 @@ FACTS = (
 SPECS = [f"{10 + i:03d} {facts}\n{{}}" for i, facts in enumerate(FACTS)]
 
 
-def exchange(now: int, settled: Sequence[Any] = (), want: int = 5, sweep: str = "") -> Args:
-    """An exchange that settles `running`, and others, which it does not hold."""
-    samples = pack({"ran:5": 3})
-    head: list[Any] = [now, "worker", "call9999", "worker", want, sweep, samples, 30 * SECOND]
-    return [*head, *(settled or (0, 0))]
-
-
-def settled(*items: Any) -> list[Any]:
-    return [0, 0, *items]
-
-
 LEASE = "call0001"
 """What `populate_all` gives every running job instead of its lease."""
 
+
+def said(script: str, *rest: Argument, at: int = NOW, **named: Argument) -> Args:
+    """All arguments of a call, by their names."""
+    return [at, *load(script).args.arranged(script, rest, named)]
+
+
+def exchange(
+    *settled: Argument, at: int = NOW, want: int = 5, sweep: str = "", plain: int = 0, kept: int = 0
+) -> Args:
+    """An exchange that settles `running`, and others, which it does not hold."""
+    who = {"caller": "worker", "lease": "call9999", "worker": "worker"}
+    asked = {"want": want, "sweep": sweep, "samples": pack({"ran:5": 3}), "least_us": 30 * SECOND}
+    return said("exchange", *settled, at=at, **who, **asked, plain=plain, kept=kept)
+
+
+def once(script: str, *rest: Argument, **named: Argument) -> Args:
+    """A call of a caller of its own."""
+    return said(script, *rest, caller="c1", id_of_call=script, **named)
+
+
+def enqueue(*jobs: str) -> Args:
+    return said("enqueue", *jobs, caller="p", id_of_call="call9999", epoch=9)
+
+
+def fire(name: str, spec: str, **named: Argument) -> Args:
+    return once("fire", epoch=9, name=name, instant=NOW, id="n9", spec=spec, **named)
+
+
+def flow(verb: str, name: str, *fields: Argument, **named: Argument) -> Args:
+    return said("flow", *fields, shard="q", id=name, verb=verb, **named)
+
+
+def receive(*messages: Argument) -> Args:
+    return said("receive", *messages, shard="q", source="q/1")
+
+
 SHAPES: dict[str, list[Args]] = {
-    "thaw": [[NOW, "in", 1, "@e", "@f"], [NOW, "out", 1, "@e"], [NOW, "early", 1, "@e"]],
-    "alert": [[NOW + 3600 * SECOND, "dead_many", "1", "dead_old", "q/dead"]],
-    "await": [["leader"]],
-    "quota": [[NOW, 1, 60_000_000, SOON, 3, SOON, 4]],
-    "cancel": [[NOW, "ops", "leader", "running", "follower", "later", "behind", "throttled"]],
+    "thaw": [
+        said("thaw", "@e", "@f", verb="in", epoch=1),
+        said("thaw", "@e", verb="out", epoch=1),
+        said("thaw", "@e", verb="early", epoch=1),
+    ],
+    "alert": [said("alert", "dead_many", "1", "dead_old", "q/dead", at=NOW + 3600 * SECOND)],
+    "await": [said("await", id="leader")],
+    "quota": [said("quota", SOON, 3, SOON, 4, epoch=1, per=60_000_000)],
+    "cancel": [
+        said("cancel", "leader", "running", "follower", "later", "behind", "throttled", by="ops")
+    ],
     "change": [
-        [NOW, "c1", "change", "later", "", 3, "ops"],
-        [NOW, "c1", "change", "leader", 0, "", ""],
-        [NOW, "c1", "change", "behind", 5_000_000, 7, "ops"],
+        once("change", id="later", priority=3, by="ops"),
+        once("change", id="leader", delay_us=0),
+        once("change", id="behind", delay_us=5_000_000, priority=7, by="ops"),
     ],
     "clean": [
-        [NOW, state, 0, 50, "ops"] for state in ("ready", "delayed", "blocked", "dead", "completed")
+        said("clean", state=state, age_us=0, slice=50, by="ops")
+        for state in ("ready", "delayed", "blocked", "dead", "completed")
     ],
     "configure": [
-        [NOW, "declare", "version", "9", "lease_us", 5_000_000, "dead_bytes", 1000],
-        [NOW, "edit ops", "limits", "5/1000000", "tenant_limits", "", "soft", 5, "hard", 9],
-        [NOW, "reset ops", "limits", ""],
+        said(
+            *("configure", "version", "9", "lease_us", 5_000_000, "dead_bytes", 1000),
+            mode="declare",
+        ),
+        said(
+            *("configure", "limits", "5/1000000", "tenant_limits", "", "soft", 5, "hard", 9),
+            mode="edit",
+            by="ops",
+        ),
+        said("configure", "limits", "", mode="reset", by="ops"),
     ],
-    "freeze_out": [[NOW, 2, "@a", "@c"]],
-    "dismiss": [[NOW, "c2", "dismiss", "resolved", "manual", "why", "ana", "dead", "done"]],
+    "freeze_out": [said("freeze_out", "@a", "@c", epoch=2)],
+    "dismiss": [
+        once("dismiss", "dead", "done", status="resolved", action="manual", reason="why", by="ana")
+    ],
     "enqueue": [
-        [
-            NOW,
-            "p",
-            "call9999",
-            9,
-            *(part for i, spec in enumerate(SPECS) for part in (f"n{i}", spec)),
-        ],
-        [NOW, "p", "call9999", 9, "done", "010\n{}", "n1", "010\n{}", "n1", "010\n{}"],
+        enqueue(*(part for i, spec in enumerate(SPECS) for part in (f"n{i}", spec))),
+        enqueue("done", "010\n{}", "n1", "010\n{}", "n1", "010\n{}"),
     ],
     "exchange": [
-        exchange(NOW, settled("running", LEASE, "retry", SECOND, ERROR), sweep="60000000"),
+        exchange("running", LEASE, "retry", SECOND, ERROR, sweep="60000000"),
+        exchange("running", LEASE, "bury", 1, BURIED, "slow", LEASE, "bury", 0, ERROR),
+        exchange("slow", LEASE, "limited", SECOND, "", "first", LEASE, "release", 0, "", at=SOON),
+        exchange("first", LEASE, "tenant_limited", SECOND, "", at=SOON),
         exchange(
-            NOW, settled("running", LEASE, "bury", 1, BURIED, "slow", LEASE, "bury", 0, ERROR)
+            *("first", LEASE, "snooze", SECOND, "", "slow", LEASE, "cancel", 0, ERROR), at=SOON
         ),
         exchange(
-            SOON, settled("slow", LEASE, "limited", SECOND, "", "first", LEASE, "release", 0, "")
+            *("running", LEASE, "first", LEASE, "slow", LEASE, "1", "x", LEASE, "2"),
+            at=SOON,
+            plain=2,
+            kept=2,
         ),
-        exchange(SOON, settled("first", LEASE, "tenant_limited", SECOND, "")),
-        exchange(
-            SOON, settled("first", LEASE, "snooze", SECOND, "", "slow", LEASE, "cancel", 0, ERROR)
-        ),
-        exchange(
-            SOON, [2, "running", LEASE, "first", LEASE, 2, "slow", LEASE, "1", "x", LEASE, "2"]
-        ),
-        exchange(SOON, want=100),
+        exchange(at=SOON, want=100),
     ],
-    "freeze_in": [[NOW, 2, str(NOW), "@z", pack([b"", "claims:60000000@z", b"\0" * 24, 500, b""])]],
-    "transfer_out": [[NOW, "q/1", 10**9, 0, "stays", "next", "slow", "dead", "leader"]],
+    "freeze_in": [
+        said(
+            *("freeze_in", "@z", pack([b"", "claims:60000000@z", b"\0" * 24, 500, b""])),
+            epoch=2,
+            stamp=str(NOW),
+        )
+    ],
+    "transfer_out": [
+        said(
+            *("transfer_out", "stays", "next", "slow", "dead", "leader"),
+            shard="q/1",
+            arrived=10**9,
+            epoch=0,
+        )
+    ],
     "fire": [
-        [NOW, "c3", "fire", 9, "nightly", NOW, "n9", SPECS[2], "a b", 2, "v", "w", "{}", NOW],
-        [NOW, "c3", "fire", 9, "other", NOW, "n9", "010\n{}", "", 0, "", "w", "{}", ""],
+        fire(
+            *("nightly", SPECS[2]),
+            missed="a b",
+            number=2,
+            expected="v",
+            version="w",
+            record="{}",
+            due=NOW,
+        ),
+        fire("other", "010\n{}", number=0, version="w", record="{}"),
     ],
     "flow": [
-        [NOW, "q", "new", "open", 1, "name", "n", "plan", "d", "v:1", NODE, "s:1", "waiting 0 0"],
-        [NOW, "q", "written", "put", 1, "v:1", NODE, "j:1", MADE, "s:1", "waiting 0 0"],
-        [NOW, "q", "written", "start", 1, 1, 1],
-        [NOW, "q", "live", "cancel", "ops"],
-        [NOW, "q", "live", "end", 1, "live.1", "dead", ERROR],
-        [NOW, "q", "over", "rerun", ""],
+        flow(
+            *("open", "new", "name", "n", "plan", "d", "v:1", NODE, "s:1", "waiting 0 0"),
+            run=1,
+            digest="d",
+        ),
+        flow("put", "written", "v:1", NODE, "j:1", MADE, "s:1", "waiting 0 0", run=1),
+        flow("start", "written", run=1, nodes=1, left=1),
+        flow("cancel", "live", by="ops"),
+        flow("end", "live", node=1, job="live.1", state="dead", words=ERROR),
+        flow("rerun", "over"),
     ],
-    "group": [[NOW, "g", "open", "on:complete", MADE], [NOW, "g", "seal", 0]],
+    "group": [
+        said("group", "on:complete", MADE, id="g", verb="open"),
+        said("group", id="g", verb="seal", total=0),
+    ],
     "hold": [
-        [NOW, "pause", "", "ops", ""],
-        [NOW, "other", 5, "ops", "1"],
-        [NOW, "pause", "release", ""],
+        said("hold", reason="pause", by="ops"),
+        said("hold", reason="other", duration=5, by="ops", stays="1"),
+        said("hold", reason="pause", duration="release"),
     ],
     "shards": [
-        [NOW, "begin", 1, "shards 2", "ops"],
-        [NOW, "publish", 1],
-        [NOW, "finish", 1, "q/@g"],
-        [NOW, "restore", 7, 2, "@a"],
+        said("shards", verb="begin", epoch=1, change="shards 2", by="ops"),
+        said("shards", verb="publish", epoch=1),
+        said("shards", "q/@g", verb="finish", epoch=1),
+        said("shards", "@a", verb="restore", epoch=7, number=2),
     ],
-    "idem": [["k", verb, "job", 60_000, b"1"] for verb in ("begin", "complete", "fail", "clear")],
-    "transfer_in": [[NOW, "q/2", 10**9, TRAVELLER]],
-    "note": [["running", LEASE, b"50", "a line", "another"]],
-    "obliterate": [[NOW, 50, "1", "1"], [NOW, 50, "1", ""]],
-    "relayed": [[NOW, "q", "99999999999999-0"], [NOW, "q", "1-1"]],
-    "promote": [[NOW, "c4", "promote", "ops", "leader"]],
+    "idem": [
+        said("idem", hash="k", verb=verb, owner="job", ttl_ms=60_000, blob=b"1")
+        for verb in ("begin", "complete", "fail", "clear")
+    ],
+    "transfer_in": [said("transfer_in", shard="q/2", number=10**9, jobs=TRAVELLER)],
+    "note": [said("note", "a line", "another", id="running", lease=LEASE, progress=b"50")],
+    "obliterate": [
+        said("obliterate", slice=50, force="1", drop="1"),
+        said("obliterate", slice=50, force="1"),
+    ],
+    "relayed": [
+        said("relayed", to="q", last="99999999999999-0"),
+        said("relayed", to="q", last="1-1"),
+    ],
+    "promote": [once("promote", "leader", by="ops")],
     "receive": [
-        [NOW, "q", "q/1", "5-1", pack(["ended", "f", "live", "1", "completed", "live.1", b"1"])],
-        [NOW, "q", "q/1", "5-1", pack(["ended", "g", "g", "complete", "dead", "j", b""])],
-        [
-            NOW,
-            "q",
-            "q/1",
-            "5-1",
-            pack(["counted", "g", {"completed": 1}]),
-            "5-2",
-            pack(["launch", "live", 1, 1]),
-        ],
-        [
-            NOW,
-            "q",
-            "q/1",
-            "5-1",
-            pack(["pass", "live", 1, 1, 1, "good"]),
-            "6-0",
-            pack(["call_off", "live", 1, 1]),
-        ],
+        receive("5-1", pack(["ended", "f", "live", "1", "completed", "live.1", b"1"])),
+        receive("5-1", pack(["ended", "g", "g", "complete", "dead", "j", b""])),
+        receive(
+            *("5-1", pack(["counted", "g", {"completed": 1}])),
+            *("5-2", pack(["launch", "live", 1, 1])),
+        ),
+        receive(
+            *("5-1", pack(["pass", "live", 1, 1, 1, "good"])),
+            *("6-0", pack(["call_off", "live", 1, 1])),
+        ),
     ],
-    "redrive": [[NOW, "driver", "call9999", "", "r", 5, "new1", "new2"]],
+    "redrive": [
+        said("redrive", "new1", "new2", caller="driver", id_of_call="call9999", id="r", priority=5)
+    ],
     "redrives": [
-        [NOW, "begin", "r2", pack(new_redrive(per_us=SECOND, max=5))],
-        *([NOW, verb, "r"] for verb in ("look", "go", "stop", "fail", "resume", "rewind")),
-        [NOW, "list"],
+        said("redrives", verb="begin", id="r2", record=pack(new_redrive(per_us=SECOND, max=5))),
+        *(
+            said("redrives", verb=verb, id="r")
+            for verb in ("look", "go", "stop", "fail", "resume", "rewind")
+        ),
+        said("redrives", verb="list"),
     ],
-    "remove": [
-        [NOW, "c7", "remove", "ops", "leader", "dead", "done", "later", "behind", "running"]
+    "remove": [once("remove", "leader", "dead", "done", "later", "behind", "running", by="ops")],
+    "renew": [said("renew", "running", LEASE, "first", LEASE, "gone", "x", least_us=30 * SECOND)],
+    "rerun": [once("rerun", "dead", "done", "cancelled", by="ops")],
+    "arrive": [said("arrive")],
+    "retry_as_new": [
+        once("retry_as_new", "dead", "dead2", action="retry", reason="why", by="ana", priority=5)
     ],
-    "renew": [[NOW, 30 * SECOND, "running", LEASE, "first", LEASE, "gone", "x"]],
-    "rerun": [[NOW, "c5", "rerun", "ops", "dead", "done", "cancelled"]],
-    "arrive": [[]],
-    "retry_as_new": [[NOW, "c6", "retry_as_new", "", "retry", "why", "ana", 5, "dead", "dead2"]],
     "schedule": [
-        [NOW, "nightly", "v", "w", "{}", NOW, "ops"],
-        [NOW, "nightly", "v", "w", "", "", ""],
+        said(
+            "schedule",
+            name="nightly",
+            expected="v",
+            version="w",
+            record="{}",
+            due=NOW,
+            by="ops",
+        ),
+        said("schedule", name="nightly", expected="v", version="w"),
     ],
-    "seal": [[NOW, 2]],
-    "spend": [[NOW, "running", LEASE, "tokens", 5], [NOW, "running", LEASE]],
+    "seal": [said("seal", epoch=2)],
+    "spend": [
+        said("spend", "tokens", 5, id="running", lease=LEASE),
+        said("spend", id="running", lease=LEASE),
+    ],
     "tenant": [
-        [NOW, "@a", 9, "ops", 60_000_000, "weight", 3, "limits", "5/1000000", "held_for", 9]
+        said(
+            *("tenant", "weight", 3, "limits", "5/1000000", "held_for", 9),
+            lane="@a",
+            epoch=9,
+            by="ops",
+            duration_us=60_000_000,
+        )
     ],
-    "retire": [[NOW, 1]],
+    "retire": [said("retire", epoch=1)],
 }
 
 
@@ -214,7 +299,8 @@ async def populate_all(rig: Rig) -> None:
     await populate_schedules(rig)
     await populate_shards(rig)
     await rig.add("stays", lane="@e")
-    await FlowCalls(rig.engine).flow("q", "written", "put", 1, "v:1", NODE, "s:1", "waiting 0 0")
+    fields = "v:1", NODE, "s:1", "waiting 0 0"
+    await FlowCalls(rig.engine).flow("q", "written", "put", *fields, run=1)
     await rig.engine.release(rig.queue, "pause")
     command = rig.engine.command
     for job in await command("HKEYS", "q", "leases"):

@@ -22,9 +22,6 @@ from tests.properties import desk, intake, turn
 from tests.properties.model import World
 
 QUEUE = "q"
-WITHOUT_NOW = ("note", "await", "idem")
-"""Scripts whose first argument is not the clock."""
-
 UNSAID = (*BOOKKEEPING, "shares:", "throttled")
 """Keys that the model says nothing of."""
 
@@ -153,8 +150,7 @@ class Driver:
     def deliver(self, copy: Copy, step: Step) -> None:
         """A copy of an old request arrives, and nobody hears its answer."""
         self.think(step)
-        now = None if step.script in WITHOUT_NOW else self.clock.now
-        self.wait(self.wire.deliver(copy, now))
+        self.wait(self.wire.deliver(copy, self.clock.now))
 
     def next_call(self) -> str:
         """Each begins with the one before, so that half a lease cannot pass for a whole one."""

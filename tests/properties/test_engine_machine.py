@@ -285,7 +285,9 @@ class EngineMachine(RuleBasedStateMachine):
         token, blob = data.draw(st.sampled_from(["", "s", "t"])), data.draw(st.sampled_from(BLOBS))
         step = Step(
             "idem",
-            lambda: driver.engine.idem(QUEUE, ["key", verb, owner, 600_000, blob, token]),
+            lambda: driver.engine.idem(
+                QUEUE, hash="key", verb=verb, owner=owner, ttl_ms=600_000, blob=blob, token=token
+            ),
             lambda: desk.idem(driver.world, verb, owner, blob, token),
         )
         driver.do(step, fault)

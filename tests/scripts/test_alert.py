@@ -25,7 +25,7 @@ async def test_a_condition_is_told_once_an_hour_by_whoever_notices(rig: Rig) -> 
 
 
 async def test_a_queue_without_settings_is_declared_first(rig: Rig) -> None:
-    assert await rig.engine._send("alert", "q", [T0, "dead_many", "101"]) == [b"UNCONFIGURED"]
+    assert await rig.engine.ask("alert", "q", "dead_many", "101") == [b"UNCONFIGURED"]
     assert await rig.dump() == {}
 
 

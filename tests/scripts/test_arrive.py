@@ -35,7 +35,7 @@ async def is_open(rig: Rig) -> bool:
 
 
 async def arrive(rig: Rig) -> Any:
-    return await rig.engine._send("arrive", rig.queue, [])  # pyright: ignore[reportPrivateUsage]
+    return await rig.engine.ask("arrive", rig.queue)
 
 
 async def claimed(rig: Rig, want: int = 10) -> list[str]:

@@ -55,7 +55,7 @@ async def test_a_queue_with_everything_has_no_violation(rig: Rig) -> None:
     await populate_lanes(rig)
     await populate_schedules(rig)
     await populate_shards(rig)
-    await FlowCalls(rig.engine).flow("q", "written", "put", 1, "s:1", "waiting 0 0")
+    await FlowCalls(rig.engine).flow("q", "written", "put", "s:1", "waiting 0 0", run=1)
     await rig.remember()
     assert await audit(rig.engine, "q") == []
     assert await rig.is_untouched()
@@ -241,7 +241,7 @@ async def test_pages_are_small_and_together_complete(rig: Rig) -> None:
 async def test_a_job_is_read_with_every_place_that_knows_it(rig: Rig) -> None:
     await populate(rig)
     await run_one(rig)
-    reply = await rig.engine._send("audit", "q", ["jobs", "running", "follower", "never"])
+    reply = await rig.engine.ask("audit", "q", "running", "follower", "never", what="jobs")
     running, follower, never = reply
     assert running == [[b"running"], b"", b"", [b"specs", b"leases"], b"", b"", *NO_LETTER]
     assert (follower[0], follower[2:]) == (

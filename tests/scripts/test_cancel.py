@@ -102,5 +102,5 @@ async def test_cancelling_keeps_the_count_of_cancelled_jobs(rig: Rig) -> None:
 
 
 async def test_a_queue_without_settings_cancels_nothing(rig: Rig) -> None:
-    assert await rig.engine._send("cancel", "q", [T0, "", "a"]) == [b"UNCONFIGURED"]
+    assert await rig.engine.ask("cancel", "q", "a") == [b"UNCONFIGURED"]
     assert await rig.dump() == {}

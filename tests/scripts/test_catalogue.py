@@ -88,8 +88,9 @@ def test_every_script_begins_with_its_contract(path: Path) -> None:
     purpose, *rest = path.read_text().splitlines()
     assert purpose.startswith("--- ")
     header = "\n".join(line for line in rest if line.startswith("--"))
-    places = [header.find(f"-- {part}   ") for part in ("states", "keys  ", "args  ", "returns")]
-    places[3] = header.find("-- returns  ")
+    places = [
+        header.find(part) for part in ("-- states   ", "-- keys  ", "--@args  ", "-- returns  ")
+    ]
     assert -1 not in places, f"{path.name} must say its states, keys, args and what it returns"
     assert places == sorted(places)
 

@@ -62,8 +62,8 @@ async def test_whoever_claims_declares_what_a_program_without_handlers_could_not
     declare_unserved(rig)
     await rig.add("a")
     assert (await rig.dump())["conf"]["unserved"] == "1"
-    exchange = ["", "worker", "call", "worker", "1", "", "", "0", "0", "0"]
-    assert await rig.engine._send("exchange", "q", exchange) == [b"UNCONFIGURED"]
+    named = {"caller": "worker", "lease": "call", "worker": "worker", "want": 1, "least_us": 0}
+    assert await rig.engine.ask("exchange", "q", **named, plain=0, kept=0) == [b"UNCONFIGURED"]
     await rig.claim()
     assert (await rig.dump())["conf"] == written() | {"edited": ""}
 

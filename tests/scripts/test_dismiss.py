@@ -43,18 +43,26 @@ async def test_what_is_not_pending_is_refused(rig: Rig, desk_rig: DeskRig) -> No
     assert (await rig.dump())["desk"]["a"]["r"][0] == "manual"
 
 
+DISCARD = {
+    "caller": "me",
+    "id_of_call": "call",
+    "status": "discarded",
+    "action": "discard",
+    "reason": "old",
+    "by": "ana",
+}
+
+
 async def test_a_call_that_is_sent_again_is_answered_alike(rig: Rig, desk_rig: DeskRig) -> None:
     await desk_rig.bury("a")
-    args = [T0, "me", "call", "discarded", "discard", "old", "ana", "a"]
-    assert await rig.engine._send("dismiss", "q", args) == [b"OK"]
+    assert await rig.engine.ask("dismiss", "q", "a", **DISCARD) == [b"OK"]
     await rig.remember()
-    assert await rig.engine._send("dismiss", "q", args) == [b"OK"]
+    assert await rig.engine.ask("dismiss", "q", "a", **DISCARD) == [b"OK"]
     assert await rig.is_untouched()
 
 
 async def test_a_queue_without_settings_has_nothing_to_dismiss(rig: Rig) -> None:
-    args = [T0, "me", "call", "discarded", "discard", "old", "ana", "a"]
-    assert await rig.engine._send("dismiss", "q", args) == [b"UNCONFIGURED"]
+    assert await rig.engine.ask("dismiss", "q", "a", **DISCARD) == [b"UNCONFIGURED"]
     assert await rig.dump() == {}
 
 

@@ -128,8 +128,9 @@ async def test_a_queue_that_was_never_declared_takes_nothing(rig: Rig) -> None:
     await rig.add("a")
     await rig.obliterate()
     await rig.remember()
-    args = [T0, "producer", "call9999", "a", b"010\n{}"]
-    assert await rig.engine._send("enqueue", "q", args) == [b"UNCONFIGURED"]
+    call = {"caller": "producer", "id_of_call": "call9999"}
+    answer = await rig.engine.ask("enqueue", "q", "a", b"010\n{}", **call)
+    assert answer == [b"UNCONFIGURED"]
     assert await rig.is_untouched()
 
 

@@ -190,8 +190,8 @@ async def test_a_call_that_a_later_one_has_overtaken_claims_nothing(rig: Rig) ->
 async def test_a_queue_without_settings_serves_nothing(rig: Rig) -> None:
     await rig.obliterate()
     await rig.remember()
-    args = [T0, "w", "l", "w", 1, "", b"", 0, 0, 0]
-    assert await rig.engine._send("exchange", "q", args) == [b"UNCONFIGURED"]
+    named = {"caller": "w", "lease": "l", "worker": "w", "want": 1, "least_us": 0}
+    assert await rig.engine.ask("exchange", "q", **named, plain=0, kept=0) == [b"UNCONFIGURED"]
     assert await rig.is_untouched()
 
 
@@ -226,7 +226,7 @@ async def test_an_exchange_that_wants_less_than_nothing_is_refused_before_it_set
     await rig.add("a", "b")
     lease = await rig.claim()
     await rig.remember()
-    with pytest.raises(ScriptError, match="BAD_ARGUMENT number 5"):
+    with pytest.raises(ScriptError, match="BAD_ARGUMENT want"):
         await rig.turn(-1, ("a", lease, Completed()))
     assert await rig.is_untouched()
 

@@ -163,7 +163,7 @@ async def test_a_shard_takes_an_instant_in_once(rig: Rig) -> None:
 async def test_what_a_shard_has_had_it_says_although_lanes_have_moved(rig: Rig) -> None:
     await rig.declare()
     await shoot(rig, firing(T0), None)
-    await rig.engine.ask("configure", "q", ["declare", "epoch", "3"])
+    await rig.engine.ask("configure", "q", "epoch", "3", mode="declare")
     assert (await shoot(rig, firing(T0), None, epoch=2)).outcome == "TAKEN"
     await rig.remember()
     with pytest.raises(ShardsChanged):
@@ -175,7 +175,7 @@ async def test_what_a_shard_has_had_it_says_although_lanes_have_moved(rig: Rig) 
 async def test_a_record_is_written_whatever_the_epoch(rig: Rig) -> None:
     await rig.declare()
     await plant(rig)
-    await rig.engine.ask("configure", "q", ["declare", "epoch", "3"])
+    await rig.engine.ask("configure", "q", "epoch", "3", mode="declare")
     with pytest.raises(ShardsChanged):
         await shoot(rig, firing(), CHANGE, epoch=2)
     assert (await shoot(rig, Firing("s", 0, "s@0"), CHANGE)).outcome == "NOTHING"
@@ -192,8 +192,8 @@ async def test_a_shard_that_is_retired_remembers_for_a_day(rig: Rig) -> None:
     await shoot(rig, firing(T0), None)
     lease = await rig.claim()
     await rig.turn(0, ("s@1", lease, Completed()))
-    await rig.engine.ask("configure", "q", ["declare", "epoch", "3"])
-    assert await rig.engine.ask("retire", "q", [3]) == b"OK"
+    await rig.engine.ask("configure", "q", "epoch", "3", mode="declare")
+    assert await rig.engine.ask("retire", "q", epoch=3) == b"OK"
     taken = await rig.dump()
     assert taken["fired"] == {"s": str(T0)}
     assert "fired" in taken.mortal

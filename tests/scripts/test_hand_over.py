@@ -194,8 +194,8 @@ async def test_a_queue_that_nobody_has_served_is_declared_first(rig: Rig) -> Non
     rig.engine.know(rig.queue, {**declaration(QueueOptions()), **UNSERVED})
     await rig.engine.declare(rig.queue)
     await leave(rig, "job", 1)
-    claim = rig.clock.now, "w", "call0900", "w", 5, "", "", 0, 0, 0
-    answer = await rig.engine._send("exchange", rig.queue, claim)  # pyright: ignore[reportPrivateUsage]
+    claim = {"caller": "w", "lease": "call0900", "worker": "w", "want": 5, "least_us": 0}
+    answer = await rig.engine.ask("exchange", rig.queue, **claim, plain=0, kept=0)
     assert answer == [b"UNCONFIGURED"]
     assert await rig.states() == {"job": "ready"}
 

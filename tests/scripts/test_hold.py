@@ -60,6 +60,7 @@ async def test_a_hold_that_is_the_least_shortens_no_other(
     if known is not None:
         lasting = known if isinstance(known, int) else None
         await rig.engine.hold("q", "rate_limited", lasting, "ops")
-    await rig.engine.ask("hold", "q", ["rate_limited", 5 * SECOND, "handler", "1"])
+    longer = {"reason": "rate_limited", "duration": 5 * SECOND, "stays": "1"}
+    await rig.engine.ask("hold", "q", by="handler", **longer)
     held_until = (await rig.dump())["holds"]["rate_limited"].split()[0]
     assert held_until == str(T0 + until * SECOND if until else 0)

@@ -10,7 +10,9 @@ from tests._support.rig import Rig
 async def step(
     rig: Rig, verb: str, owner: str = "job1", blob: bytes = b"", token: str = ""
 ) -> list[bytes]:
-    return await rig.engine.idem("q", ["key", verb, owner, 60_000, blob, token])
+    return await rig.engine.idem(
+        "q", hash="key", verb=verb, owner=owner, ttl_ms=60_000, blob=blob, token=token
+    )
 
 
 async def test_a_record_begins_pending_and_has_an_end(rig: Rig) -> None:

@@ -10,7 +10,10 @@ import pytest
 import redis
 
 from faena.engine.loader import library_source, load, plain_source
-from faena.engine.source import SourceError, read
+from faena.engine.scripts import Settlement, Turn, enqueue_args, exchange_args, renew_args
+from faena.engine.source import Arguments, SourceError, read
+from faena.errors import InternalError
+from faena.outcomes import Completed, ErrorRecord, Retried
 from tests._support.lua_check import LUA, problems
 from tests._support.valkey import Server
 
@@ -22,8 +25,8 @@ SEEN = (
     "  context.times = context.times + 1\nend\n"
 )
 LOOK = (
-    "--- Look.\n--@flags no-writes\n--@include key, seen\n"
-    "see(key(ARGV[1]))\nreturn { context.times, #context.seen, context.seen[1] }\n"
+    "--- Look.\n--@flags no-writes\n--@args name\n--@include key, seen\n"
+    "see(key(name))\nreturn { context.times, #context.seen, context.seen[1] }\n"
 )
 
 
@@ -48,8 +51,8 @@ def call(client: redis.Redis, root: Path, name: str, *args: str) -> list[Any]:
     """Once as a function, and once as a script of its own."""
     sources = read(root)
     client.function_load(library_source(sources), replace=True)
-    first = client.fcall(f"faena_0_{name}", 1, "q:", *args)
-    assert client.eval(plain_source(sources, sources.scripts[name]), 1, "q:", *args) == first
+    first = client.fcall(f"faena_0_{name}", 1, "q:", "", *args)
+    assert client.eval(plain_source(sources, sources.scripts[name]), 1, "q:", "", *args) == first
     return first  # pyright: ignore[reportReturnType] - not awaited
 
 
@@ -115,8 +118,8 @@ COUNTED = (
     "local function write_count()\n  tell('counted ' .. context.number)\nend\n"
 )
 COUNT = (
-    "--- Count.\n--@include told, counted\ncount()\ntell('told')\n"
-    "if ARGV[1] == 'early' then\n  return 'early'\nelseif ARGV[1] == 'not at all' then\n"
+    "--- Count.\n--@args when\n--@include told, counted\ncount()\ntell('told')\n"
+    "if when == 'early' then\n  return 'early'\nelseif when == 'not at all' then\n"
     "  error('no')\nend\nreturn 'late'\n"
 )
 
@@ -137,7 +140,7 @@ def test_endings_are_taken_back_with_their_script(client: redis.Redis, tmp_path:
     client.delete("q:told")
     client.function_load(library_source(read(root)), replace=True)
     with pytest.raises(redis.ResponseError, match="no"):
-        client.fcall("faena_0_go", 1, "q:")
+        client.fcall("faena_0_go", 1, "q:", "")
     assert client.exists("q:told") == 0
 
 
@@ -153,6 +156,78 @@ def test_a_script_that_only_reads_has_no_ending(client: redis.Redis, tmp_path: P
     looks = "--- Look.\n--@flags no-writes\n--@include told\ntell('a')\nreturn 'seen'\n"
     root = files(tmp_path, lib_key=KEY, lib_told=TOLD, look=looks)
     assert call(client, root, "look") == "seen"
+
+
+def test_arguments_are_local_variables_of_the_body(client: redis.Redis, tmp_path: Path) -> None:
+    go = (
+        "--- Go.\n--@flags no-writes\n--@args to, by?\n--@args id lease...\n"
+        "--          by is who asks\n"
+        "return { to, by, first_id, ARGV[first_id + 1] }\n"
+    )
+    assert call(client, files(tmp_path, go=go), "go", "q", "", "a", "l") == ["q", "", 4, "l"]
+
+
+def test_a_script_that_includes_it_knows_the_instant(client: redis.Redis, tmp_path: Path) -> None:
+    parts = {f"lib_{name}": (LUA / "lib" / f"{name}.lua").read_text() for name in ("now", "read")}
+    go = "--- Go.\n--@flags no-writes\n--@include now\nreturn now\n"
+    root = files(tmp_path, **parts, go=go)
+    client.function_load(library_source(read(root)), replace=True)
+    assert client.fcall("faena_0_go", 1, "q:", 5) == 5
+    assert client.fcall("faena_0_go", 1, "q:", "") > 10**15  # pyright: ignore[reportOperatorIssue] - not awaited
+
+
+ARGUMENTS = Arguments(("to", "by"), frozenset({"by"}), ("id", "lease"))
+
+
+def test_arguments_are_sent_in_the_order_of_the_header() -> None:
+    assert ARGUMENTS.arranged("s", ["a", "l"], {"by": "ana", "to": 5}) == [5, "ana", "a", "l"]
+    assert ARGUMENTS.arranged("s", [], {"to": 5}) == [5, ""]
+    assert ARGUMENTS.arranged("s", [], {"by": None, "to": 5}) == [5, ""]
+
+
+MISTAKEN = {
+    "s must be given to": ([], {"by": "ana"}),
+    "s must be given from, to": ([], {"to": None}),
+    "s does not take at, now": ([], {"to": 1, "from": 1, "now": 5, "at": 5}),
+    "s must be given id lease": (["a"], {"to": 1, "from": 1}),
+}
+
+
+@pytest.mark.parametrize("said", MISTAKEN)
+async def test_arguments_that_the_header_does_not_name_are_never_sent(said: str) -> None:
+    rest, named = MISTAKEN[said]
+    known = Arguments(("from", "to"), frozenset[str](), ("id", "lease"))
+    taken = ARGUMENTS if said == "s must be given to" else known
+    with pytest.raises(InternalError, match=f"^{said}$"):
+        taken.arranged("s", rest, named)
+
+
+def test_the_hot_calls_build_their_arguments_in_the_order_of_their_headers() -> None:
+    record = Settlement("c", "lc", Retried(7, ErrorRecord(name="E", message="m")))
+    done = Settlement("a", "la", Completed()), Settlement("b", "lb", Completed(b"1"))
+    turn = Turn("call", 5, [*done, record], {"x": 1}, is_sweep=True, least_lease_us=9)
+    built = exchange_args("me", "w", turn._replace(next_sweep_us=8, about="1 2 3"))
+    assert built == load("exchange").args.arranged(
+        "exchange",
+        ["a", "la", "b", "lb", b"1", "c", "lc", "retry", 7, b'{"name":"E","message":"m"}'],
+        {
+            "caller": "me",
+            "lease": "call",
+            "worker": "w",
+            "want": 5,
+            "sweep": "8 1 2 3",
+            "samples": b"\x81\xa1x\x01",
+            "least_us": 9,
+            "plain": 1,
+            "kept": 1,
+        },
+    )
+    assert enqueue_args("me", "call", 3, [("a", b"x")]) == load("enqueue").args.arranged(
+        "enqueue", ["a", b"x"], {"caller": "me", "id_of_call": "call", "epoch": 3}
+    )
+    assert renew_args(5, [("a", "l")]) == load("renew").args.arranged(
+        "renew", ["a", "l"], {"least_us": 5}
+    )
 
 
 def test_comments_and_indentation_are_not_loaded_but_texts_are(
@@ -184,6 +259,13 @@ REFUSED = {
         "lib_q": "--- Q.\n--@exports key\nlocal key = 1\n",
     },
     "a.lua says --@inclode, which means nothing": {"a": "--- A.\n--@inclode key\nreturn 1\n"},
+    "a.lua says --@args id..., which is no name, name? or name...": {
+        "a": "--- A.\n--@args id..., to\nreturn to\n"
+    },
+    "a.lua says --@args To, which is no name, name? or name...": {
+        "a": "--- A.\n--@args To\nreturn To\n"
+    },
+    "a.lua names an argument twice": {"a": "--- A.\n--@args to, to?\nreturn to\n"},
     "lib/p.lua says --@state seen, which is not name = value": {"lib_p": "--- P.\n--@state seen\n"},
 }
 
@@ -213,6 +295,13 @@ WRONG = {
     },
     "a.lua uses context.sean, which no part has in its --@state": {
         "a": "--- A.\nreturn context.sean\n"
+    },
+    "a.lua has to in its --@args, and does not use it": {"a": "--- A.\n--@args to\nreturn 1\n"},
+    "a.lua has first_id in its --@args, and does not use it": {
+        "a": "--- A.\n--@args id...\nreturn 1\n"
+    },
+    "a.lua reads an argument by its number: name it in its --@args": {
+        "a": "--- A.\nreturn ARGV[2]\n"
     },
     "a.lua assigns key, which belongs to lib/key.lua": {
         "a": "--- A.\n--@include key\nkey = key('x')\nreturn key\n"

@@ -19,8 +19,8 @@ def mail(rig: Rig) -> FlowCalls:
 async def test_a_pending_send_tells_queue_job_and_what_it_is_made_of(
     rig: Rig, mail: FlowCalls
 ) -> None:
-    await mail.flow("q", "f", "put", 1, *node(rig, 1, 0))
-    await mail.flow("q", "f", "start", 1, 1, 1)
+    await mail.flow("q", "f", "put", *node(rig, 1, 0), run=1)
+    await mail.flow("q", "f", "start", run=1, nodes=1, left=1)
     now, (pending,) = await mail.pending_sends("q", 0)
     assert now == T0
     assert pending == ("f:f:1:f.1", "q", "f.1", b"\x90", [])
@@ -28,8 +28,8 @@ async def test_a_pending_send_tells_queue_job_and_what_it_is_made_of(
 
 
 async def test_nothing_is_cancelled_before_it_was_sent(rig: Rig, mail: FlowCalls) -> None:
-    await mail.flow("q", "f", "put", 1, *node(rig, 1, 0))
-    await mail.flow("q", "f", "start", 1, 1, 1)
+    await mail.flow("q", "f", "put", *node(rig, 1, 0), run=1)
+    await mail.flow("q", "f", "start", run=1, nodes=1, left=1)
     await mail.flow("q", "f", "cancel")
     _, pending_sends = await mail.pending_sends("q", 0)
     assert [(one.name, one.queue) for one in pending_sends] == [

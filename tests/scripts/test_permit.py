@@ -21,12 +21,14 @@ def test_every_command_of_every_script_is_asked_for() -> None:
 async def test_nothing_is_said_against_a_user_who_may_do_everything(rig: Rig) -> None:
     await rig.add("a")
     await rig.remember()
-    reply = await rig.engine.ask("permit", "q", asked("test", is_beside_too=True))
-    assert reply == [[], []]
+    number, lines = asked("test", is_beside_too=True)
+    assert await rig.engine.ask("permit", "q", *lines, number=number) == [[], []]
     assert await rig.is_untouched()
 
 
 async def test_keys_of_another_type_are_named(rig: Rig) -> None:
     await rig.engine.command("RPUSH", "q", "ready", "x")
-    assert await rig.engine.ask("permit", "q", asked("test")) == [[], [b"ready", b"list"]]
+    number, lines = asked("test")
+    reply = await rig.engine.ask("permit", "q", *lines, number=number)
+    assert reply == [[], [b"ready", b"list"]]
     await rig.engine.command("DEL", "q", "ready")

@@ -47,6 +47,6 @@ async def test_other_states_and_unknown_jobs_are_left_alone(rig: Rig) -> None:
 
 
 async def test_a_queue_without_settings_promotes_nothing(rig: Rig) -> None:
-    answer = await rig.engine._send("promote", "q", [T0, "caller", "call", "", "a"])
+    answer = await rig.engine.ask("promote", "q", "a", caller="caller", id_of_call="call")
     assert answer == [b"UNCONFIGURED"]
     assert await rig.dump() == {}

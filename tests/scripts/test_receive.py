@@ -21,8 +21,8 @@ async def begin(rig: Rig, mail: FlowCalls, *rules: str) -> None:
     fields = node(rig, 1, 0, *kin)
     for at in range(2, 2 + len(rules)):
         fields += node(rig, at, 1)
-    await mail.flow("q", "f", "put", 1, *fields)
-    await mail.flow("q", "f", "start", 1, 1 + len(rules), 1 + len(rules))
+    await mail.flow("q", "f", "put", *fields, run=1)
+    await mail.flow("q", "f", "start", run=1, nodes=1 + len(rules), left=1 + len(rules))
     await rig.add("f.1", tells="f:q:f:1")
 
 

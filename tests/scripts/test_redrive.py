@@ -176,6 +176,6 @@ async def test_a_redrive_that_is_unknown_or_stopped_moves_nothing(
 
 
 async def test_a_queue_without_settings_redrives_nothing(rig: Rig) -> None:
-    args = [T0, "me", "call", "", "r", 5, "x"]
-    assert await rig.engine._send("redrive", "q", args) == [b"UNCONFIGURED"]
+    named = {"caller": "me", "id_of_call": "call", "id": "r", "priority": 5}
+    assert await rig.engine.ask("redrive", "q", "x", **named) == [b"UNCONFIGURED"]
     assert await rig.dump() == {}

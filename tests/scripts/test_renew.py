@@ -63,7 +63,7 @@ async def test_a_renewed_job_is_not_rescued(rig: Rig) -> None:
 
 
 async def test_a_queue_without_settings_renews_nothing(rig: Rig) -> None:
-    assert await rig.engine._send("renew", "q", [T0, 0, "a", "l"]) == [b"UNCONFIGURED"]
+    assert await rig.engine.ask("renew", "q", "a", "l", least_us=0) == [b"UNCONFIGURED"]
     assert await rig.dump() == {}
 
 

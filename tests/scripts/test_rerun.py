@@ -90,6 +90,6 @@ async def test_live_and_unknown_jobs_are_left_alone(rig: Rig) -> None:
 
 
 async def test_a_queue_without_settings_retries_nothing(rig: Rig) -> None:
-    answer = await rig.engine._send("rerun", "q", [T0, "caller", "call", "", "a"])
+    answer = await rig.engine.ask("rerun", "q", "a", caller="caller", id_of_call="call")
     assert answer == [b"UNCONFIGURED"]
     assert await rig.dump() == {}

@@ -112,10 +112,10 @@ async def test_an_id_that_is_taken_is_not_overwritten(rig: Rig, desk_rig: DeskRi
 
 async def test_a_call_that_is_sent_again_is_answered_alike(rig: Rig, desk_rig: DeskRig) -> None:
     await desk_rig.bury("a")
-    args = [T0, "me", "call", "", *WHY, 5, "a", "a2"]
-    assert await rig.engine._send("retry_as_new", "q", args) == [b"OK"]
+    named = {"caller": "me", "id_of_call": "call", "priority": 5, **WHY._asdict()}
+    assert await rig.engine.ask("retry_as_new", "q", "a", "a2", **named) == [b"OK"]
     await rig.remember()
-    assert await rig.engine._send("retry_as_new", "q", args) == [b"OK"]
+    assert await rig.engine.ask("retry_as_new", "q", "a", "a2", **named) == [b"OK"]
     assert await rig.is_untouched()
 
 
@@ -128,8 +128,8 @@ async def test_shards_of_another_epoch_are_told(rig: Rig, desk_rig: DeskRig) -> 
 
 
 async def test_a_queue_without_settings_retries_nothing(rig: Rig) -> None:
-    args = [T0, "me", "call", "", *WHY, 5, "a", "a2"]
-    assert await rig.engine._send("retry_as_new", "q", args) == [b"UNCONFIGURED"]
+    named = {"caller": "me", "id_of_call": "call", "priority": 5, **WHY._asdict()}
+    assert await rig.engine.ask("retry_as_new", "q", "a", "a2", **named) == [b"UNCONFIGURED"]
     assert await rig.dump() == {}
 
 

@@ -41,7 +41,7 @@ async def test_a_slice_at_a_call_reaches_everybody(rig: Rig, transfer: Transfer)
     for start in range(0, 1500, 500):
         await rig.add(*(f"j{n:04d}" for n in range(start, start + 500)), lane="@a")
     assert len(await called(transfer, "@a")) == 1500
-    cursor, *flat = await rig.engine.ask("scan", "q", ["0", 100, ""])
+    cursor, *flat = await rig.engine.ask("scan", "q", cursor="0", most=100)
     assert cursor != b"0"
     assert 0 < len(flat) / 2 < 500
 

@@ -15,19 +15,19 @@ async def table(rig: Rig) -> Table:
     return read_table(await TransferCalls(rig.engine).table("q"))
 
 
-async def decide(rig: Rig, verb: str, epoch: int, *args: str) -> bool:
-    return await TransferCalls(rig.engine).decide("q", verb, epoch, *args)
+async def decide(rig: Rig, verb: str, epoch: int, *names: str, **named: str | int) -> bool:
+    return await TransferCalls(rig.engine).decide("q", verb, epoch, *names, **named)
 
 
 async def change(rig: Rig, epoch: int, what: str) -> None:
     """From the first word to the last."""
-    assert await decide(rig, "begin", epoch, what, "ops")
+    assert await decide(rig, "begin", epoch, change=what, by="ops")
     assert await decide(rig, "publish", epoch)
     assert await decide(rig, "finish", epoch + 1)
 
 
 async def test_a_change_is_announced_under_the_epoch_that_was(rig: Rig) -> None:
-    assert await decide(rig, "begin", 0, "shards 4", "ops")
+    assert await decide(rig, "begin", 0, change="shards 4", by="ops")
     assert (await rig.dump())["shards"] == {
         "epoch": "0",
         "phase": "announced",
@@ -39,7 +39,7 @@ async def test_a_change_is_announced_under_the_epoch_that_was(rig: Rig) -> None:
 
 
 async def test_it_is_published_under_the_next_one_and_tells_what_was(rig: Rig) -> None:
-    await decide(rig, "begin", 0, "shards 4", "ops")
+    await decide(rig, "begin", 0, change="shards 4", by="ops")
     coming = (await table(rig)).following()
     assert await decide(rig, "publish", 0)
     assert await table(rig) == coming
@@ -69,50 +69,49 @@ async def test_tenants_named_like_what_the_table_says_are_tenants(rig: Rig) -> N
 
 @pytest.mark.parametrize("verb", ["begin", "publish", "finish"])
 async def test_every_step_is_taken_once(rig: Rig, verb: str) -> None:
-    steps = {"begin": (0, "shards 2", "ops"), "publish": (0,), "finish": (1,)}
-    for step, (epoch, *args) in steps.items():
-        assert await decide(rig, step, epoch, *map(str, args))
+    steps = {"begin": 0, "publish": 0, "finish": 1}
+    for step, epoch in steps.items():
+        assert await decide(rig, step, epoch, change="shards 2", by="ops")
         if step == verb:
             break
     await rig.remember()
-    epoch, *args = steps[verb]
-    assert not await decide(rig, verb, epoch, *map(str, args))
+    assert not await decide(rig, verb, steps[verb], change="shards 2", by="ops")
     assert await rig.is_untouched()
 
 
 @pytest.mark.parametrize(("verb", "epoch"), [("publish", 0), ("finish", 0), ("begin", 1)])
 async def test_a_step_out_of_order_changes_nothing(rig: Rig, verb: str, epoch: int) -> None:
-    assert not await decide(rig, verb, epoch, "shards 2", "ops")
+    assert not await decide(rig, verb, epoch, change="shards 2", by="ops")
     assert await rig.dump() == {}
 
 
 async def test_a_change_cannot_begin_while_another_is_under_way(rig: Rig) -> None:
-    await decide(rig, "begin", 0, "shards 2", "ops")
-    assert not await decide(rig, "begin", 0, "shards 3", "eve")
+    await decide(rig, "begin", 0, change="shards 2", by="ops")
+    assert not await decide(rig, "begin", 0, change="shards 3", by="eve")
     await decide(rig, "publish", 0)
-    assert not await decide(rig, "begin", 1, "shards 3", "eve")
+    assert not await decide(rig, "begin", 1, change="shards 3", by="eve")
     assert not await decide(rig, "finish", 0)
     assert (await table(rig)).change == Change(shards=2)
 
 
 async def test_a_refusal_tells_how_it_stands(rig: Rig) -> None:
     await change(rig, 0, "shards 2")
-    answer = await rig.engine.ask("shards", "q", ["publish", 0])
+    answer = await rig.engine.ask("shards", "q", verb="publish", epoch=0)
     assert answer[0] == b"STALE"
     assert dict(zip(answer[1::2], answer[2::2], strict=True)) == {b"epoch": b"1", b"shards": b"2"}
 
 
 async def test_of_two_at_once_one_begins(rig: Rig) -> None:
     begun = await asyncio.gather(
-        *(decide(rig, "begin", 0, f"shards {number}", "ops") for number in range(2, 6))
+        *(decide(rig, "begin", 0, change=f"shards {number}", by="ops") for number in range(2, 6))
     )
     assert sorted(begun) == [False, False, False, True]
 
 
 async def test_a_table_that_was_lost_is_restored_by_whoever_knows_it(rig: Rig) -> None:
-    assert await decide(rig, "restore", 5, "3", "@acme")
+    assert await decide(rig, "restore", 5, "@acme", number=3)
     known = Table(epoch=5, shards=3, own=frozenset({"@acme"}))
     assert await table(rig) == known
     for epoch in (4, 5):  # nobody who knows less, or the same, is believed
-        assert not await decide(rig, "restore", epoch, "9")
+        assert not await decide(rig, "restore", epoch, number=9)
     assert await table(rig) == known

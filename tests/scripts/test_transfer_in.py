@@ -171,8 +171,8 @@ async def test_a_shard_without_settings_is_declared_before_anything_comes(
     await rig.add("a", **A)
     await transfer.hand_over("@a")
     batch = await transfer.take_out("a")
-    args = ["q", batch.number, batch.jobs]
-    assert await rig.engine.ask("transfer_in", "q/1", args) == [b"UNCONFIGURED"]
+    named = {"shard": "q", "number": batch.number, "jobs": batch.jobs}
+    assert await rig.engine.ask("transfer_in", "q/1", **named) == [b"UNCONFIGURED"]
     assert "specs" not in await transfer.target.dump()
     assert await transfer.take_in(batch) == 1
 

@@ -33,8 +33,8 @@ class Told:
             raise StoreUnavailable("no server", op="shards")
         return [Shard("q", "q"), Shard("q/1", "q")]
 
-    async def ask(self, _script: str, shard: str, args: list[Any]) -> None:
-        self.told.append((shard, args[1]))
+    async def ask(self, _script: str, shard: str, **named: Any) -> None:
+        self.told.append((shard, named["duration"]))
 
     async def hear(self, *delays_us: int) -> list[tuple[str, float]]:
         """Let jobs end while no round is under way; what the shards are told in minutes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Sequence
+from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -381,11 +381,11 @@ async def test_no_event_is_lost_when_details_cannot_be_read_for_a_moment(
     engine = (await app.runtime()).engine
     ask, asked = engine.ask, list[str]()
 
-    def faulty(name: str, shard: str, args: Sequence[Any]) -> Awaitable[Any]:
+    def faulty(name: str, shard: str, *rest: Any, **named: Any) -> Awaitable[Any]:
         asked.append(name)
         if asked.count("briefs") == failing and name == "briefs":
             raise StoreUnavailable("planted", op="briefs")
-        return ask(name, shard, args)
+        return ask(name, shard, *rest, **named)
 
     monkeypatch.setattr(engine, "ask", faulty)
     told = await take(app.events("mail", since="start", details=True), len(jobs))

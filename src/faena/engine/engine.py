@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import secrets
 from collections.abc import Awaitable, Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -79,20 +78,20 @@ class Engine:  # size: one short method for each operation of the broker
         if settings is None:
             await _check_declared(self, queue, self._settings)
         else:
-            args = ["declare", *_flat({**settings, **SERVED} if serves else settings)]
-            check_accepted(await self.ask("configure", queue, args), settings)
+            flat = _flat({**settings, **SERVED} if serves else settings)
+            check_accepted(await self.ask("configure", queue, *flat, mode="declare"), settings)
         self._declared.add(queue)
 
     async def configure(self, queue: str, changes: Mapping[str, str]) -> dict[str, str]:
         """Edit settings at run time, for every worker at its next call."""
-        reply = await self.ask("configure", queue, [f"edit {asking()}", *_flat(changes)])
+        reply = await self.ask("configure", queue, *_flat(changes), mode="edit", by=asking())
         check_accepted(reply, changes)
         return scripts.text_pairs(reply)
 
     async def reset(self, queue: str, names: Sequence[str]) -> None:
         """Let code decide these settings again, from the next declaration on."""
-        args = [part for name in names for part in (name, "")]
-        await self.ask("configure", queue, [f"reset {asking()}", *args])
+        flat = [part for name in names for part in (name, "")]
+        await self.ask("configure", queue, *flat, mode="reset", by=asking())
         await self.declare(queue)
 
     # -- the two hot calls --------------------------------------------------------------------
@@ -108,7 +107,7 @@ class Engine:  # size: one short method for each operation of the broker
     ) -> list[Answer]:
         """Take in 1..1000 (id, spec) pairs, an answer for each; or raise ShardsChanged."""
         args = scripts.enqueue_args(caller, call, epoch, jobs)
-        return scripts.read_enqueue(await self.ask_declared("enqueue", queue, args), len(jobs))
+        return scripts.read_enqueue(await self._send_declared("enqueue", queue, args), len(jobs))
 
     async def enqueue_durably(
         self,
@@ -129,7 +128,7 @@ class Engine:  # size: one short method for each operation of the broker
             reply, waited = await self.wire.run_and_wait(
                 load("enqueue"), keys, args, [wait], patience_s=patience_s
             )
-            if not _is_unconfigured(reply):
+            if not scripts.is_unconfigured(reply):
                 if isinstance(waited[0], StoreRejected):
                     raise waited[0]
                 return scripts.read_enqueue(reply, len(jobs)), waited[0]
@@ -139,7 +138,7 @@ class Engine:  # size: one short method for each operation of the broker
     async def exchange(self, queue: str, caller: str, worker: str, turn: Turn) -> Exchanged:
         """Settle and claim in one round trip."""
         args = scripts.exchange_args(caller, worker, turn)
-        return scripts.read_exchange(await self.ask_declared("exchange", queue, args), turn.call)
+        return scripts.read_exchange(await self._send_declared("exchange", queue, args), turn.call)
 
     async def exchange_when_woken(
         self, queue: str, caller: str, worker: str, turn: Turn, block_s: float, told: Told
@@ -149,7 +148,7 @@ class Engine:  # size: one short method for each operation of the broker
         """
 
         def read(reply: Any) -> None:
-            if not _is_unconfigured(reply):
+            if not scripts.is_unconfigured(reply):
                 told(scripts.read_exchange(reply, turn.call))
 
         args = [self._now(), *scripts.exchange_args(caller, worker, turn)]
@@ -175,8 +174,9 @@ class Engine:  # size: one short method for each operation of the broker
         Returns the override as a flat list, live jobs, running ones, the instant at which a parked
         lane is looked at again, and the gates in front of its jobs.
         """
-        args = [lane, epoch or "", by, _optional(duration_us), *_flat(changes or {})]
-        reply = list(await self.ask("tenant", queue, args))
+        flat, ask = _flat(changes or {}), self.ask
+        named = {"lane": lane, "epoch": epoch or None, "by": by, "duration_us": duration_us}
+        reply = list(await ask("tenant", queue, *flat, **named))
         if reply[0] == scripts.MOVED:
             raise ShardsChanged("the tenant may live elsewhere by now", op="tenant")
         return reply
@@ -188,8 +188,8 @@ class Engine:  # size: one short method for each operation of the broker
         lost: list[str] = []
         stopping: list[str] = []
         for part in _parts(leases):
-            args = [least_lease_us, *(text for pair in part for text in pair)]
-            gone, asked = await self.ask_declared("renew", queue, args)
+            args = scripts.renew_args(least_lease_us, part)
+            gone, asked = await self._send_declared("renew", queue, args)
             lost += scripts.texts(gone)
             stopping += scripts.texts(asked)
         return lost, stopping
@@ -198,7 +198,7 @@ class Engine:  # size: one short method for each operation of the broker
         self, queue: str, job: str, lease: str, *, progress: bytes = b"", lines: Sequence[str] = ()
     ) -> None:
         """Write a running job's progress and log lines."""
-        reply = await self._send("note", queue, [job, lease, progress, *lines])
+        reply = await self.ask("note", queue, *lines, id=job, lease=lease, progress=progress)
         if reply != b"OK":
             raise LeaseLost(f"job {job} is no longer held by this worker", op="note")
 
@@ -208,7 +208,7 @@ class Engine:  # size: one short method for each operation of the broker
         """For each: cancelled, asked (it runs), its finished state, or unknown."""
         answers: list[str] = []
         for part in _parts(ids):
-            answers += scripts.texts(await self.ask_declared("cancel", queue, [asking(), *part]))
+            answers += scripts.texts(await self.ask_declared("cancel", queue, *part, by=asking()))
         return answers
 
     async def rerun(self, queue: str, ids: Sequence[str]) -> list[str]:
@@ -227,29 +227,31 @@ class Engine:  # size: one short method for each operation of the broker
         self, queue: str, job: str, *, delay_us: int | None = None, priority: int | None = None
     ) -> str:
         """The state afterwards, or the one that forbids it, or unknown."""
-        args = [*_once("change"), job, _optional(delay_us), _optional(priority), asking()]
-        return str((await self.ask_declared("change", queue, args)).decode())
+        named = {**scripts.once("change"), "id": job, "delay_us": delay_us, "priority": priority}
+        return str((await self.ask_declared("change", queue, **named, by=asking())).decode())
 
     # -- operations on queues -----------------------------------------------------------------
 
     async def hold(self, queue: str, reason: str, duration_us: int | None, by: str) -> bool:
         """Serve no job until released, or for a time; False when this reason held it already."""
-        return await self.ask("hold", queue, [reason, _optional(duration_us), by]) == 1
+        return await self.ask("hold", queue, reason=reason, duration=duration_us, by=by) == 1
 
     async def release(self, queue: str, reason: str) -> bool:
         """End a hold; False when there was none."""
-        return await self.ask("hold", queue, [reason, "release", asking()]) == 1
+        return await self.ask("hold", queue, reason=reason, duration="release", by=asking()) == 1
 
     async def clean(self, queue: str, state: str, age_us: int, slice_size: int) -> int:
         """Remove one slice of jobs of a state; fewer than the slice when none are left."""
-        reply = await self.ask("clean", queue, [state, age_us, slice_size, asking()])
+        named = {"state": state, "age_us": age_us, "slice": slice_size, "by": asking()}
+        reply = await self.ask("clean", queue, **named)
         if isinstance(reply, bytes):
             raise InvalidTransition(f"jobs that are {state} cannot be cleaned away", op="clean")
         return int(reply)
 
     async def obliterate(self, queue: str, size: int, *, force: bool, drop: bool = True) -> str:
         """Remove one slice of everything: DONE, MORE, MAIL (not to drop) or RUNNING (refused)."""
-        reply = await self.ask("obliterate", queue, [size, ("", "1")[force], ("", "1")[drop]])
+        named = {"slice": size, "force": ("", "1")[force], "drop": ("", "1")[drop]}
+        reply = await self.ask("obliterate", queue, **named)
         self._declared.discard(queue)
         return str(reply.decode())
 
@@ -265,31 +267,32 @@ class Engine:  # size: one short method for each operation of the broker
         return found
 
     async def _looked(self, queue: str, ids: Sequence[str]) -> list[Any]:
-        return [found for part in _parts(ids) for found in await self._send("look", queue, part)]
+        return [found for part in _parts(ids) for found in await self.ask("look", queue, *part)]
 
     async def page(
         self, queue: str, state: str, limit: int, *, after: tuple[str, str], is_reverse: bool
     ) -> list[tuple[str, str]]:
         """(id, score) pairs of a state behind a place, which is such a pair itself."""
-        args = [state, "1" if is_reverse else "", limit, *after]
-        reply = scripts.texts(await self._read("page", queue, args))
+        named = {"state": state, "is_reverse": ("", "1")[is_reverse], "limit": limit}
+        behind = {"id": after[0], "score": after[1]}
+        reply = scripts.texts(await self._read("page", queue, **named, **behind))
         return list(zip(reply[::2], reply[1::2], strict=True))
 
     async def explain(self, queue: str, job: str) -> Sequence[Any]:
         """Every gate before a waiting job, unparsed."""
-        return list(await self._read("explain", queue, [self._now(), job]))
+        return list(await self._read("explain", queue, id=job))
 
     async def overview(self, queue: str) -> Overview:
         """Counts, holds, settings and workers at one instant."""
-        return read_overview(queue, await self._read("overview", queue, [self._now()]))
+        return read_overview(queue, await self._read("overview", queue))
 
     async def await_job(self, queue: str, job: str) -> str:
         """Ask to be told on the `done` channel; returns the state now, or unknown."""
-        return str((await self._send("await", queue, [job])).decode())
+        return str((await self.ask("await", queue, id=job)).decode())
 
-    async def idem(self, queue: str, args: Sequence[Argument]) -> list[bytes]:
+    async def idem(self, queue: str, **named: Argument) -> list[bytes]:
         """One step of an idempotency record."""
-        return list(await self._send("idem", queue, args))
+        return list(await self.ask("idem", queue, **named))
 
     def wake_key(self, queue: str) -> str:
         """The set an idle worker blocks on."""
@@ -310,37 +313,49 @@ class Engine:  # size: one short method for each operation of the broker
     async def _once_each(self, name: str, queue: str, ids: Sequence[str]) -> list[str]:
         answers: list[str] = []
         for part in _parts(ids):
-            args = [*_once(name), asking(), *part]
-            answers += scripts.texts(await self.ask_declared(name, queue, args))
+            reply = await self.ask_declared(name, queue, *part, **scripts.once(name), by=asking())
+            answers += scripts.texts(reply)
         return answers
 
     async def take_in(self, queue: str) -> bool:
         """Take in what has arrived, for a script that only reads; False where that cannot be."""
         with contextlib.suppress(StoreError):
             keys = [self._keys_of(queue).prefix]
-            return bool(await self.wire.run(load("arrive"), keys, [], patience_s=0) >= 0)
+            args = [self._now()]
+            return bool(await self.wire.run(load("arrive"), keys, args, patience_s=0) >= 0)
         return False
 
-    async def _read(self, name: str, queue: str, args: Sequence[Argument]) -> Any:
+    async def _read(self, script: str, queue: str, /, **named: Argument) -> Any:
         with at_most(self.patience_s):
             await self.take_in(queue)
-            return await self._send(name, queue, args)
+            return await self.ask(script, queue, **named)
 
-    async def ask_declared(self, name: str, queue: str, args: Sequence[Argument]) -> Any:
-        """Send, declaring the queue before its first call and whenever the server forgot it."""
+    async def ask_declared(
+        self, script: str, queue: str, /, *rest: Argument, **named: Argument | None
+    ) -> Any:
+        """Ask, declaring the queue before its first call and whenever the server forgot it."""
+        args = load(script).args.arranged(script, rest, named)
+        return await self._send_declared(script, queue, args)
+
+    async def _send_declared(self, name: str, queue: str, args: Sequence[Argument]) -> Any:
         for _ in range(3):
             if queue not in self._declared:
                 await self.declare(queue, serves=name == "exchange")
-            reply = await self._send(name, queue, [self._now(), *args])
-            if not _is_unconfigured(reply):
+            reply = await self._send(name, queue, args)
+            if not scripts.is_unconfigured(reply):
                 return reply
             self._declared.discard(queue)
             await asyncio.sleep(0)
         raise InternalError(f"queue {queue!r} loses its settings as soon as they are written")
 
-    def ask(self, name: str, queue: str, args: Sequence[Argument]) -> Awaitable[Any]:
-        """Call a script by its name; the clock's instant is its first argument."""
-        return self._send(name, queue, [self._now(), *args])
+    def ask(
+        self, script: str, queue: str, /, *rest: Argument, **named: Argument | None
+    ) -> Awaitable[Any]:
+        """Call a script with its arguments by name, and `rest` for those that it takes repeatedly.
+
+        InternalError is raised, with nothing sent, where its header names others.
+        """
+        return self._send(script, queue, load(script).args.arranged(script, rest, named))
 
     async def command(self, verb: str, queue: str, name: str, *args: Argument) -> Any:
         """One command, which may safely run twice, on one key of a queue."""
@@ -348,8 +363,8 @@ class Engine:  # size: one short method for each operation of the broker
         return await self.wire.call(verb, key, *args, key=key, patience_s=self.patience_s)
 
     def _send(self, name: str, queue: str, args: Sequence[Argument]) -> Awaitable[Any]:
-        keys = [self._keys_of(queue).prefix]
-        return self.wire.run(load(name), keys, args, patience_s=self.patience_s)
+        keys, all_args = [self._keys_of(queue).prefix], [self._now(), *args]
+        return self.wire.run(load(name), keys, all_args, patience_s=self.patience_s)
 
     def _now(self) -> Argument:
         return self.clock() if self.clock else ""
@@ -369,28 +384,9 @@ async def _check_declared(engine: Engine, queue: str, known: Container[str]) -> 
         raise NotDeclared(queue)
 
 
-def _once(name: str) -> tuple[str, str]:
-    """Caller and call of a request that is sent again only while its answer is outstanding."""
-    return secrets.token_hex(8), name
-
-
 def _parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
     for start in range(0, len(items), _MOST):
         yield items[start : start + _MOST]
-
-
-def _is_unconfigured(reply: Any) -> bool:
-    """Whether the server has no settings of the queue; an overtaken call is our own bug."""
-    first = reply[0] if isinstance(reply, list) and reply else reply
-    if first == scripts.MOVED:
-        raise ShardsChanged("the shards of the queue have changed", op="enqueue")
-    if first == scripts.OVERTAKEN:
-        raise InternalError("the calls of a caller must be made one at a time, under growing ids")
-    return bool(first == scripts.UNCONFIGURED)
-
-
-def _optional(value: int | None) -> Argument:
-    return "" if value is None else value
 
 
 def _flat(settings: Mapping[str, str]) -> list[str]:

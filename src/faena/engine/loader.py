@@ -20,13 +20,16 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from faena.engine.source import Source, Sources, read
+from faena.engine.source import NOW, Arguments, Source, Sources, read
 
 _SLOT = "faena_0"
 """Stands for the library's name until its digest is known."""
 
 _FIRST = "take_in_first"
 """What a script begins with that says `--@arrivals`."""
+
+_NOW = "now_us"
+"""What is `now` in scripts that include the part."""
 
 _GLOBALS = (
     "cmsgpack, error, ipairs, math, next, pairs, pcall, select, string, struct, table, tonumber, "
@@ -41,6 +44,7 @@ class Script:
     """One atomic operation of the engine."""
 
     name: str
+    args: Arguments
     function: str
     library: str
     """The source that has the function, to be loaded where it is missing."""
@@ -59,7 +63,8 @@ def load(name: str) -> Script:
     library, source = _library()
     plain = plain_source(sources, sources.scripts[name])
     sha = hashlib.sha1(plain.encode(), usedforsecurity=False).hexdigest()
-    return Script(name, f"{library}_{name}", source, plain, sha)
+    args = sources.scripts[name].args
+    return Script(name, args, f"{library}_{name}", source, plain, sha)
 
 
 def names() -> list[str]:
@@ -195,10 +200,14 @@ def _function(sources: Sources, script: Source, ways: list[_Way]) -> str:
 
 def _run(sources: Sources, script: Source) -> list[str]:
     """Its body is a function: a chunk may have 200 local variables and no more."""
-    names = {*sources.imports(script)}
+    names, given = {*sources.imports(script)}, script.args.locals()
+    if NOW in script.includes:
+        given = {"now": f"{_NOW}()", **given}
+        names.add(_NOW)
+    before = [f"local {', '.join(given)} = {', '.join(given.values())}"] if given else []
     if script.is_preceded:
         names.add(_FIRST)
-    before = [f"{_FIRST}()"] if script.is_preceded else []
+        before.insert(0, f"{_FIRST}()")
     return [_taken(sorted(names)), "local function run()", *before, script.code, "end"]
 
 

@@ -52,9 +52,10 @@ async def objection(
 ) -> str | None:
     """What a server has against it, and what mends it; None when nothing is."""
     prefix, user = Keys(namespace, queue).prefix, wire.address.username or "default"
-    args = ["", *asked(namespace, is_beside_too=is_beside_too)]
+    script, (number, lines) = load("permit"), asked(namespace, is_beside_too=is_beside_too)
+    args = ["", *script.args.arranged("permit", lines, {"number": number})]
     try:
-        denied, strange = await wire.run(load("permit"), [prefix], args, patience_s=patience_s)
+        denied, strange = await wire.run(script, [prefix], args, patience_s=patience_s)
     except StoreRejected as error:
         if "access a key" not in str(error):
             raise
@@ -81,12 +82,12 @@ def _strange(prefix: str, name: bytes, found: bytes) -> str:
     )
 
 
-def asked(namespace: str, *, is_beside_too: bool = False) -> list[str | int]:
-    """The arguments of `permit.lua`."""
+def asked(namespace: str, *, is_beside_too: bool = False) -> tuple[int, list[str]]:
+    """The arguments of `permit.lua`: how many commands, and their lines with keys and types."""
     told = [channel(namespace, name) for name, _ in CHANNELS]
     lines = [_LINES.get(verb, f"{verb} *") for verb in SCRIPTED if verb != "PUBLISH"]
     lines += [f"PUBLISH {name} x" for name in told]
     if is_beside_too:
         lines += [*_BESIDE, *(f"SUBSCRIBE {name}" for name in told)]
     types = [text for key in CATALOGUE if key.name[-1] != ":" for text in (key.name, key.type)]
-    return [len(lines), *lines, *types]
+    return len(lines), [*lines, *types]

@@ -1,11 +1,13 @@
-"""Script stubs without I/O: the arguments each script takes and the meaning of what it answers.
+"""Script stubs without I/O: the arguments of the three hot calls and the meaning of answers.
 
+Those arguments are put in order here, as their headers say; all others are named in the call.
 Every function here is pure. `Engine` sends; tests can read and write these shapes without a server.
 """
 
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -13,6 +15,7 @@ import msgspec
 
 from faena.engine.envelope import NewJob
 from faena.engine.wire.wire import Argument
+from faena.errors import InternalError, ShardsChanged
 from faena.outcomes import (
     Buried,
     Cancelled,
@@ -158,7 +161,12 @@ def exchange_args(caller: str, worker: str, turn: Turn) -> list[Argument]:
     samples = _msgpack.encode(turn.samples) if turn.samples else b""
     sweep = f"{turn.next_sweep_us} {turn.about}".rstrip() if turn.is_sweep else ""
     head = (caller, turn.call, worker, turn.want, sweep, samples, turn.least_lease_us)
-    return [*head, len(plain) // 2, *plain, len(kept) // 3, *kept, *others]
+    return [*head, len(plain) // 2, len(kept) // 3, *plain, *kept, *others]
+
+
+def renew_args(least_lease_us: int, leases: Iterable[tuple[str, str]]) -> list[Argument]:
+    """Ids and leases, behind how long they are to last."""
+    return [least_lease_us, *(text for pair in leases for text in pair)]
 
 
 def _weight(outcome: Outcome) -> tuple[int, bytes]:
@@ -243,6 +251,21 @@ def read_enqueue(reply: Sequence[Any], number: int) -> list[Answer]:
 
 def _plain(value: bytes | int) -> str | int:
     return value.decode() if isinstance(value, bytes) else value
+
+
+def once(name: str) -> dict[str, str]:
+    """Caller and call of a request that is sent again only while its answer is outstanding."""
+    return {"caller": secrets.token_hex(8), "id_of_call": name}
+
+
+def is_unconfigured(reply: Any) -> bool:
+    """Whether the server has no settings of the queue; an overtaken call is our own bug."""
+    first = reply[0] if isinstance(reply, list) and reply else reply
+    if first == MOVED:
+        raise ShardsChanged("the shards of the queue have changed", op="enqueue")
+    if first == OVERTAKEN:
+        raise InternalError("the calls of a caller must be made one at a time, under growing ids")
+    return bool(first == UNCONFIGURED)
 
 
 def texts(values: Iterable[bytes]) -> list[str]:

@@ -9,26 +9,40 @@ A file begins with comments. In those, lines with `--@` are for the loader:
     --@flags no-writes         a script's flags, as the server calls them
     --@sure                    a script that writes and does without the journal
     --@arrivals                a script that takes in first what producers have left
+    --@args to, by?, id...     a script's arguments, by name
+
+The first argument of every call is its instant, which the engine gives: `now` in scripts that
+include `now`. Those that `--@args` names follow and are local variables of the body; one with a
+question mark may be left out, and is empty then. The last may be repeated, also with others
+(`id lease...`): the body knows the place of its first, `first_id`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+from faena.errors import InternalError
 
 _LINE = re.compile(r"^--@(\w+)(?: (.+))?$", re.MULTILINE)
-_KNOWN = frozenset(("include", "exports", "state", "ending", "flags", "sure", "arrivals"))
+_KNOWN = frozenset(("include", "exports", "state", "ending", "flags", "sure", "arrivals", "args"))
 _DECLARED = re.compile(r"^local (?:function (\w+)|([\w, ]+))", re.MULTILINE)
 _FIELD = re.compile(r"(\w+) = (\S+)(?:\s+--.*)?$")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _COMMENT = re.compile(r"\s*--[^'\"]*$")
 """To the end of a line, without a quote behind it: so it does not stand in a text."""
 
+_NAMES = re.compile(r"[a-z]\w*\??|[a-z]\w*(?: [a-z]\w*)*\.\.\.")
+
 JOURNAL = "journal"
 ARRIVALS = "arrivals"
+NOW = "now"
+"""The part that reads the first argument."""
+
+T = TypeVar("T")
 
 
 class SourceError(ValueError):
@@ -42,6 +56,34 @@ class Field(NamedTuple):
     value: str
 
 
+class Arguments(NamedTuple):
+    """What a script takes behind the instant, in this order."""
+
+    names: tuple[str, ...] = ()
+    optional: frozenset[str] = frozenset()
+    repeated: tuple[str, ...] = ()
+
+    def arranged(
+        self, script: str, rest: Sequence[T], named: Mapping[str, T | None]
+    ) -> list[T | str]:
+        """In the order of the header; None, or left out, is empty where that is allowed."""
+        given = {name: value for name, value in named.items() if value is not None}
+        if unknown := sorted(named.keys() - {*self.names}):
+            raise InternalError(f"{script} does not take {', '.join(unknown)}")
+        if missing := sorted({*self.names} - self.optional - given.keys()):
+            raise InternalError(f"{script} must be given {', '.join(missing)}")
+        if (rest and not self.repeated) or len(rest) % max(1, len(self.repeated)):
+            raise InternalError(f"{script} must be given {' '.join(self.repeated) or 'no more'}")
+        return [*(given.get(name, "") for name in self.names), *rest]
+
+    def locals(self) -> dict[str, str]:
+        """The local variables of the body, and what they are."""
+        found = {name: f"ARGV[{at}]" for at, name in enumerate(self.names, 2)}
+        if self.repeated:
+            found[f"first_{self.repeated[0]}"] = str(len(self.names) + 2)
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """One file, a script or a part."""
@@ -53,6 +95,7 @@ class Source:
     state: tuple[Field, ...]
     ending: str | None
     """An export that is called when the body of a script has returned, however it did."""
+    args: Arguments
     flags: tuple[str, ...]
     is_guarded: bool
     """Whether a call of it that fails is taken back."""
@@ -145,12 +188,28 @@ def _source(path: str, text: str, *, is_part: bool) -> Source:
     name = path.rpartition("/")[2].removesuffix(".lua")
     code = "\n".join(_code(text.splitlines()))
     return Source(
-        path, name, includes, exports, state, ending, flags, is_guarded, is_preceded, code
+        *(path, name, includes, exports, state, ending, _arguments(path, _listed(said, "args"))),
+        *(flags, is_guarded, is_preceded, code),
     )
 
 
 def _listed(said: dict[str, list[str]], word: str) -> tuple[str, ...]:
     return tuple(name.strip() for line in said.get(word, ()) for name in line.split(","))
+
+
+def _arguments(path: str, words: tuple[str, ...]) -> Arguments:
+    if words in {(), ("none",)}:
+        return Arguments()
+    for word in words:
+        if not _NAMES.fullmatch(word) or (word.endswith("...") and word != words[-1]):
+            raise SourceError(f"{path} says --@args {word}, which is no name, name? or name...")
+    last = words[-1].removesuffix("...")
+    repeated = tuple(last.split()) if last != words[-1] else ()
+    single = words[:-1] if repeated else words
+    names = tuple(word.removesuffix("?") for word in single)
+    if len({*names}) < len(names):
+        raise SourceError(f"{path} names an argument twice")
+    return Arguments(names, frozenset(word[:-1] for word in single if word[-1] == "?"), repeated)
 
 
 def _field(path: str, line: str) -> Field:

@@ -223,8 +223,8 @@ class Flow:
             job = job_of(self._queue, self._flow, number, run)
             fields += _afresh(number, nodes[number - 1], left, job)
         for start in range(0, len(fields), 6 * SLICE):
-            await self._write(calls, "put", run, *fields[start : start + 6 * SLICE])
-        await self._write(calls, "start", run, total, len(left))
+            await self._write(calls, "put", *fields[start : start + 6 * SLICE], run=run)
+        await self._write(calls, "start", run=run, nodes=total, left=len(left))
         await self._carry()
         await self._resolve([nodes[number - 1] for number in left], last)
 
@@ -268,8 +268,8 @@ class Flow:
                         reason=f"flow {self.id} was run again",
                     )
 
-    async def _write(self, calls: FlowCalls, verb: str, *args: Any) -> None:
-        answer = await calls.flow(self._queue, self._flow, verb, *args)
+    async def _write(self, calls: FlowCalls, verb: str, *fields: Any, **named: Any) -> None:
+        answer = await calls.flow(self._queue, self._flow, verb, *fields, **named)
         if answer != "OK":
             raise InvalidTransition(
                 f"flow {self.id} was taken up by somebody else meanwhile: it is {answer}",

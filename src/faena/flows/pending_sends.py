@@ -135,14 +135,17 @@ class PendingSends:
             await self._client.cancel(queue, pending.job)
         except JobError:
             flow, node = pending.flow
-            await self._calls.flow(shard, flow, "end", node, pending.job, "cancelled", b"")
+            await self._calls.flow(
+                shard, flow, "end", node=node, job=pending.job, state="cancelled"
+            )
 
     async def _give_up(self, shard: str, pending: PendingSend, why: str) -> None:
         _log.error("%s of a flow or group of %s is not sent: %s", pending.name, shard, why)
         if not pending.name.startswith("g:"):
             flow, node = pending.flow
             error = msgspec.json.encode(ErrorRecord(name="NotSent", message=why))
-            await self._calls.flow(shard, flow, "end", node, pending.job, "dead", error)
+            ended = {"job": pending.job, "state": "dead", "words": error}
+            await self._calls.flow(shard, flow, "end", node=node, **ended)
 
     async def _parents(self, shard: str, pending: PendingSend) -> dict[str, Input]:
         """What came of the nodes before it; one that was to be ignored only if it completed."""

@@ -134,15 +134,17 @@ class Plan:
         runtime = await self._app.runtime()
         calls = FlowCalls(runtime.engine)
         flow = Flow(self._app, f"{queue}/{self._id}")
-        digest, verb = drawn.digest(), "open"
+        digest, verb, run = drawn.digest(), "open", 1
         head = ("name", self.name, "plan", digest)
         async for fields in drawn.slices(queue, self._id):
-            if await calls.flow(queue, self._id, verb, 1, *head, *fields) != "OK":
+            written = (*head, *fields)
+            if await calls.flow(queue, self._id, verb, *written, run=run, digest=digest) != "OK":
                 await self._refuse_another(calls, queue, digest)
                 return flow  # it has begun: by an earlier call
             verb = "put"
         total = len(drawn.nodes)
-        answer = await calls.flow(queue, self._id, "start", 1, total, total, digest)
+        begun = {"run": run, "nodes": total, "left": total, "digest": digest}
+        answer = await calls.flow(queue, self._id, "start", **begun)
         if answer == "unknown":
             raise JobNotFound(
                 f"flow {flow.id} was not begun within an hour: start it again", op="start"

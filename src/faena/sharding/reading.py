@@ -84,7 +84,7 @@ def is_behind(place: Place, after: Place, *, is_reverse: bool) -> bool:
 
 async def travelling(engine: Engine, shard: str, ids: Sequence[str] = ()) -> list[Travelling]:
     """The jobs on their way from a shard; what is known of those whose ids are given."""
-    rows = await engine.ask("transit", shard, list(ids))
+    rows = await engine.ask("transit", shard, *ids)
     return [
         Travelling(Place(score.decode(), job.decode()), state.decode(), record, look)
         for job, state, score, record, look in rows

@@ -67,12 +67,14 @@ class Relocation:
 
     async def begin(self, change: Change, table: Table, by: str) -> bool:
         """Write a change down; False when the table is another by now."""
-        return await self._transfer.decide(self._queue, "begin", table.epoch, str(change), by)
+        named = {"change": str(change), "by": by}
+        return await self._transfer.decide(self._queue, "begin", table.epoch, **named)
 
     async def restore(self, table: Table) -> None:
         """Tell a server that has lost its data where the queue lived."""
         lanes = sorted(table.own)
-        await self._transfer.decide(self._queue, "restore", table.epoch, str(table.shards), *lanes)
+        number = table.shards
+        await self._transfer.decide(self._queue, "restore", table.epoch, *lanes, number=number)
 
     async def work(self, *, until_published: bool = False) -> bool:
         """Carry on with the change that is under way; False while another program does."""

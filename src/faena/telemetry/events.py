@@ -231,7 +231,7 @@ class Reader:
     async def _first_mark(self, shard: str, since: Cursor | str | datetime) -> Mark:
         match since:
             case "now":
-                added, _, _, last, *_ = await self._engine.ask("events", shard, ["", 0])
+                added, _, _, last, *_ = await self._engine.ask("events", shard, most=0)
                 return Mark(last.decode(), added)
             case str():
                 return Mark(START, None)
@@ -266,7 +266,7 @@ class Reader:
         mark = self._marks[shard]
         can_arrive = await self._engine.take_in(shard)
         (self._reachable.add if can_arrive else self._reachable.discard)(shard)
-        reply = await self._engine.ask("events", shard, [mark.id, CHUNK])
+        reply = await self._engine.ask("events", shard, after=mark.id, most=CHUNK)
         added, kept, first, _, is_taken, entries = reply
         trimmed, events = added - kept, list[Event]()
         if mark.is_lost(trimmed, is_there=is_taken == 1):
@@ -323,7 +323,7 @@ class Reader:
         briefs: dict[str, tuple[str | None, str | None]] = {}
         for start in range(0, len(jobs), _BRIEFED):
             part = jobs[start : start + _BRIEFED]
-            words = texts(await self._engine.ask("briefs", shard, part))
+            words = texts(await self._engine.ask("briefs", shard, *part))
             for job, task, lane in zip(part, words[::2], words[1::2], strict=True):
                 briefs[job] = task or None, tenant_of(lane) if lane else None
         return [_briefed(event, briefs) for event in events]

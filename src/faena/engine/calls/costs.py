@@ -11,5 +11,5 @@ from faena.errors import LeaseLost
 async def spend(engine: Engine, queue: str, job: str, lease: str, used: Mapping[str, int]) -> None:
     """Put right what a running job's claim reserved; said twice it counts once."""
     flat = [part for pair in used.items() for part in pair]
-    if await engine.ask_declared("spend", queue, [job, lease, *flat]) != b"OK":
+    if await engine.ask_declared("spend", queue, *flat, id=job, lease=lease) != b"OK":
         raise LeaseLost(f"job {job} is no longer held by this worker", op="spend")

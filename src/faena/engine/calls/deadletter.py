@@ -5,14 +5,13 @@ What they mean for a whole app is `faena.deadletter`'s to know.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from faena.engine.engine import Engine
-from faena.engine.scripts import pairs, texts
+from faena.engine.scripts import once, pairs, texts
 
 SLICE: Final = 10
 """Dead jobs retried, discarded or resolved in one call: the server waits for nothing else."""
@@ -157,9 +156,9 @@ class DeskCalls:
         looked: int = LOOKED,
     ) -> Slice:
         """Dead jobs behind a place, and how far the look came."""
-        bounds = ["" if bound is None else bound for bound in wanted[5:]]
-        args = ["1" if is_reverse else "", looked, limit, *after, *bounds, *wanted[:5]]
-        score, job, is_over, flat = await self.engine.ask("desk", shard, args)
+        named = {"is_reverse": ("", "1")[is_reverse], "looked": looked, "wanted": limit}
+        reply = await self.engine.ask("desk", shard, **named, **after._asdict(), **wanted._asdict())
+        score, job, is_over, flat = reply
         found = [
             Found(Place(flat[i + 1].decode(), flat[i].decode()), read_record(flat[i + 2]))
             for i in range(0, len(flat), 3)
@@ -185,31 +184,32 @@ class DeskCalls:
         Raises ShardsChanged, with nothing changed, when the shards are of another epoch.
         """
         flat = [part for pair in jobs for part in pair]
-        args = [*_once("retry_as_new"), epoch or "", *decision, int(priority), *flat]
-        return texts(await self.engine.ask_declared("retry_as_new", shard, args))
+        named = {**once("retry_as_new"), "epoch": epoch or None, "priority": int(priority)}
+        ask = self.engine.ask_declared
+        return texts(await ask("retry_as_new", shard, *flat, **named, **decision._asdict()))
 
     async def dismiss(
         self, shard: str, status: str, decision: Decision, ids: Sequence[str]
     ) -> list[str]:
         """Discard or resolve jobs; for each OK, or the word that forbids it."""
-        args = [*_once("dismiss"), status, *decision, *ids]
-        return texts(await self.engine.ask_declared("dismiss", shard, args))
+        named = {**once("dismiss"), "status": status, **decision._asdict()}
+        return texts(await self.engine.ask_declared("dismiss", shard, *ids, **named))
 
     async def numbers(self, shard: str, *, new_us: int, due: int = 0) -> Numbers:
         """The desk in numbers; `new_us` says which deaths are new."""
-        reply = await self.engine.ask("desk_stats", shard, [new_us, due])
+        reply = await self.engine.ask("desk_stats", shard, new_us=new_us, most=due)
         now, statuses, oldest, new, groups, waiting, due_now = reply
         place = Place(oldest[1].decode(), oldest[0].decode()) if oldest else None
         return Numbers(now, pairs(statuses), place, new, groups, waiting, texts(due_now))
 
     async def groups(self, shard: str, limit: int) -> list[Any]:
         """The groups with the most pending jobs, unparsed."""
-        return list(await self.engine.ask("desk_groups", shard, [limit]))
+        return list(await self.engine.ask("desk_groups", shard, most=limit))
 
     async def alert(self, shard: str, conditions: Mapping[str, str]) -> list[str]:
         """Tell of conditions unless it was done within the hour; which were told."""
         flat = [part for pair in conditions.items() for part in pair]
-        return texts(await self.engine.ask_declared("alert", shard, flat))
+        return texts(await self.engine.ask_declared("alert", shard, *flat))
 
     # -- redrives -------------------------------------------------------------------------------
 
@@ -227,8 +227,9 @@ class DeskCalls:
 
         `call` is the caller's name and the id of this call, which grows from one to the next.
         """
-        args = [*call, epoch or "", redrive, int(priority), *ids]
-        reply = await self.engine.ask_declared("redrive", shard, args)
+        named = {"caller": call[0], "id_of_call": call[1], "epoch": epoch or None, "id": redrive}
+        ask = self.engine.ask_declared
+        reply = await ask("redrive", shard, *ids, **named, priority=int(priority))
         if reply == [b"unknown"]:
             return None
         state, moved, wait_us, is_over, waiting, packed = reply
@@ -238,15 +239,10 @@ class DeskCalls:
         self, shard: str, verb: str, redrive: str = "", begun: RedriveRecord | None = None
     ) -> dict[str, RedriveRecord]:
         """Redrives by id: all of them (list), or the one that was changed."""
-        words = [redrive] if redrive else []
-        packed = [_encode(begun)] if begun is not None else []
-        reply = await self.engine.ask_declared("redrives", shard, [verb, *words, *packed])
+        record = None if begun is None else _encode(begun)
+        named = {"verb": verb, "id": redrive, "record": record}
+        reply = await self.engine.ask_declared("redrives", shard, **named)
         return {job: _read_redrive(one) for job, one in pairs(reply).items()}
-
-
-def _once(name: str) -> tuple[str, str]:
-    """Caller and call of a request that is sent again only while its answer is outstanding."""
-    return secrets.token_hex(8), name
 
 
 read_record = msgspec.msgpack.Decoder(Record).decode

@@ -74,17 +74,17 @@ class FlowCalls:
     async def receive(self, to: str, shard: str, messages: Sequence[Message]) -> bool:
         """Have messages read, each once; whether there is something to carry from there now."""
         flat: list[Argument] = [part for message in messages for part in message]
-        return await self._engine.ask("receive", to, [to, shard, *flat]) == 1
+        return await self._engine.ask("receive", to, *flat, shard=to, source=shard) == 1
 
     async def delivered(self, shard: str, to: str, last: str) -> int:
         """Strike off what has arrived; how many messages are left."""
-        return int(await self._engine.ask("relayed", shard, [to, last]))
+        return int(await self._engine.ask("relayed", shard, to=to, last=last))
 
     # -- pending sends --------------------------------------------------------------------------
 
     async def pending_sends(self, queue: str, start: int) -> tuple[int, list[PendingSend]]:
         """The server's instant, and what is to be done, from a place in the list on."""
-        now, *found = await self._engine.ask("pending_sends", queue, [start, MESSAGES])
+        now, *found = await self._engine.ask("pending_sends", queue, start=start, most=MESSAGES)
         return int(now), [
             PendingSend(name.decode(), to.decode(), job.decode(), made, inputs)
             for name, to, job, made, inputs in found
@@ -104,10 +104,14 @@ class FlowCalls:
 
     # -- flows ----------------------------------------------------------------------------------
 
-    async def flow(self, queue: str, flow: str, verb: str, *args: Argument) -> str:
+    async def flow(
+        self, queue: str, flow: str, verb: str, /, *fields: Argument, **named: Argument
+    ) -> str:
         """OK, or the state that forbids the verb, or unknown."""
-        who = [asking()] if verb in {"cancel", "rerun"} else []
-        reply = await self._engine.ask("flow", queue, [queue, flow, verb, *args, *who])
+        named |= {"shard": queue, "id": flow, "verb": verb}
+        if verb in {"cancel", "rerun"}:
+            named["by"] = asking()
+        reply = await self._engine.ask("flow", queue, *fields, **named)
         return str(reply.decode())
 
     async def flow_fields(self, queue: str, flow: str, names: Sequence[str]) -> list[bytes | None]:
@@ -126,11 +130,13 @@ class FlowCalls:
         flat: list[Argument] = []
         for name, made in callbacks.items():
             flat += (f"on:{name}", made)
-        return str((await self._engine.ask("group", queue, [group, "open", *flat])).decode())
+        answer = await self._engine.ask("group", queue, *flat, id=group, verb="open")
+        return str(answer.decode())
 
     async def seal_group(self, queue: str, group: str, total: int) -> str:
         """Say how many members there are: OK, unknown, or another number that was said before."""
-        return str((await self._engine.ask("group", queue, [group, "seal", total])).decode())
+        answer = await self._engine.ask("group", queue, id=group, verb="seal", total=total)
+        return str(answer.decode())
 
     async def groups(self, queue: str, *, limit: int) -> list[str]:
         """Groups of a queue that are under way, newest first."""

@@ -7,4 +7,4 @@ from faena.engine.engine import Engine
 
 async def extend_hold(engine: Engine, shard: str, reason: str, duration_us: int, by: str) -> None:
     """Hold a shard for at least so long; a hold of this reason that lasts longer stays."""
-    await engine.ask("hold", shard, [reason, duration_us, by, "1"])
+    await engine.ask("hold", shard, reason=reason, duration=duration_us, by=by, stays="1")

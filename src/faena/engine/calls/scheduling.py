@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from faena.engine.behalf import asking
 from faena.engine.calls.survey import Survey
 from faena.engine.engine import Engine
-from faena.engine.scripts import MOVED, UNCONFIGURED, texts
+from faena.engine.scripts import MOVED, UNCONFIGURED, once, texts
 from faena.errors import ShardsChanged
 
 MOST: Final = 50
@@ -73,15 +73,15 @@ class Fired(NamedTuple):
 
 async def read_due(engine: Engine, queue: str, declared: Sequence[str], skip: int = 0) -> Due:
     """What is due now, but for the first so many; and which declared schedules are not there."""
-    args = ["due", skip, MOST, *declared]
-    now, next_at, found, missing = await engine.ask("due", queue, args)
+    reply = await engine.ask("due", queue, *declared, verb="due", skip=skip, most=MOST)
+    now, next_at, found, missing = reply
     rows = [_stored(*found[i : i + 3]) for i in range(0, len(found), 3)]
     return Due(int(now), _instant(next_at), rows, texts(missing))
 
 
 async def read(engine: Engine, queue: str, names: Sequence[str]) -> tuple[int, dict[str, Stored]]:
     """The server's instant, and those of the named schedules that there are."""
-    now, *rows = await engine.ask("due", queue, ["read", *names])
+    now, *rows = await engine.ask("due", queue, *names, verb="read")
     found = {
         name: _stored(name.encode(), rows[2 * i + 1], rows[2 * i])
         for i, name in enumerate(names)
@@ -98,7 +98,8 @@ async def names_at(engine: Engine, queue: str) -> AsyncIterator[list[str]]:
 
 async def write(engine: Engine, queue: str, name: str, change: Change) -> bool:
     """Write a record, or remove it when it is empty; False when somebody else has written."""
-    return bool(await engine.ask("schedule", queue, [name, *_flat(change), asking()]) == b"OK")
+    named = {"name": name, "by": asking(), **change._asdict()}
+    return bool(await engine.ask("schedule", queue, **named) == b"OK")
 
 
 async def fire(
@@ -115,21 +116,15 @@ async def fire(
     Raises ShardsChanged, with nothing done, when the job no longer belongs here. A shard that is
     not `is_known` among the queue's is not declared again.
     """
-    args = [
-        *(
-            secrets.token_hex(8),
-            "fire",
-            epoch or "",
-            firing.name,
-            firing.instant,
-            firing.id,
-            firing.spec,
-        ),
-        *(" ".join(firing.missed), firing.number),
-        *(_flat(change) if change else ("", "", "", "")),
-    ]
+    named = {
+        **once("fire"),
+        **firing._asdict(),
+        **(change._asdict() if change else {}),
+        "missed": " ".join(firing.missed),
+        "epoch": epoch or None,
+    }
     ask = engine.ask_declared if is_known else engine.ask
-    outcome, *rest = await ask("fire", shard, args)
+    outcome, *rest = await ask("fire", shard, **named)
     if outcome in {MOVED, UNCONFIGURED}:
         raise ShardsChanged("the shard of the schedule's job is gone", op="fire")
     return Fired(outcome.decode(), *(int(number) for number in rest))
@@ -138,14 +133,6 @@ async def fire(
 async def forget(engine: Engine, shard: str, name: str) -> None:
     """Forget what was fired at a shard, of a schedule that is no more."""
     await engine.command("HDEL", shard, "fired", name)
-
-
-def _flat(change: Change) -> Sequence[str | bytes | int]:
-    return change.expected, change.version, change.record, _optional(change.due)
-
-
-def _optional(instant: int | None) -> str | int:
-    return "" if instant is None else instant
 
 
 def _stored(name: bytes, due: bytes, packed: bytes) -> Stored:

@@ -14,7 +14,6 @@ import msgspec
 
 from faena.engine.engine import Engine
 from faena.engine.keys import Keys
-from faena.engine.loader import load
 from faena.engine.scripts import pairs, text_pairs, texts
 
 _PAGE = 500
@@ -80,8 +79,10 @@ class Survey:
     """The pages of one queue."""
 
     def __init__(self, engine: Engine, queue: str) -> None:
+        self._engine = engine
         self._wire = engine.wire
         self._patience_s = engine.patience_s
+        self._queue = queue
         self._key = Keys(engine.namespace, queue)
 
     async def names(self, pattern: str = "*") -> AsyncIterator[list[str]]:
@@ -136,10 +137,7 @@ class Survey:
 
     async def schedules(self, names: Sequence[str]) -> dict[str, bool]:
         """Of each that is due, whether it has a record; what is due no more counts as well."""
-        keys = [self._key.prefix]
-        reply = await self._wire.run(
-            load("due"), keys, ["", "read", *names], patience_s=self._patience_s
-        )
+        reply = await self._engine.ask("due", self._queue, *names, verb="read")
         rows = zip(names, reply[1::2], reply[2::2], strict=True)
         return {name: bool(record) or not due for name, record, due in rows}
 
@@ -159,8 +157,7 @@ class Survey:
         return Totals(pairs(sizes), counters, pairs(windows))
 
     async def _read(self, what: str, names: Sequence[str]) -> list[Any]:
-        script, keys = load("audit"), [self._key.prefix]
-        return list(await self._wire.run(script, keys, [what, *names], patience_s=self._patience_s))
+        return list(await self._engine.ask("audit", self._queue, *names, what=what))
 
     async def _scan(
         self, command: str, *options: str, name: str | None = None

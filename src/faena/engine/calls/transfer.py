@@ -61,9 +61,11 @@ class TransferCalls:
         """Everything the first shard says of the shards."""
         return text_pairs(await self._engine.command("HGETALL", queue, "shards"))
 
-    async def decide(self, queue: str, verb: str, epoch: int, *args: str) -> bool:
+    async def decide(
+        self, queue: str, verb: str, epoch: int, /, *names: str, **named: str | int
+    ) -> bool:
         """Begin, publish or finish a change; False when somebody was faster."""
-        reply = await self._engine.ask("shards", queue, [verb, epoch, *args])
+        reply = await self._engine.ask("shards", queue, *names, verb=verb, epoch=epoch, **named)
         return reply[:1] != [b"STALE"]
 
     async def retired(self, queue: str) -> list[str]:
@@ -86,7 +88,7 @@ class TransferCalls:
     async def place(self, shard: str, fields: Mapping[str, str]) -> None:
         """Tell a shard its epoch and its part of the whole."""
         flat = [part for pair in fields.items() for part in pair]
-        await self._engine.ask("configure", shard, ["declare", *flat])
+        await self._engine.ask("configure", shard, *flat, mode="declare")
 
     async def claims(self, shard: str, per_us: int) -> list[Claims]:
         """What a shard has claimed in a window of the queue's limit, oldest first."""
@@ -99,7 +101,7 @@ class TransferCalls:
     ) -> None:
         """Have a shard count claims that others have made."""
         flat = [part for one in claims for part in one]
-        _check_fresh(await self._engine.ask("quota", shard, [epoch, per_us, *flat]))
+        _check_fresh(await self._engine.ask("quota", shard, *flat, epoch=epoch, per=per_us))
 
     # -- lanes ----------------------------------------------------------------------------------
 
@@ -107,7 +109,7 @@ class TransferCalls:
         self, shard: str, epoch: int, lanes: Sequence[str]
     ) -> tuple[str, list[bytes]]:
         """Serve lanes no more; the last stamp and what was decided for each of them."""
-        stamp, *snapshots = await self._engine.ask("freeze_out", shard, [epoch, *lanes])
+        stamp, *snapshots = await self._engine.ask("freeze_out", shard, *lanes, epoch=epoch)
         _check_fresh(stamp)
         return stamp.decode(), snapshots
 
@@ -116,11 +118,12 @@ class TransferCalls:
     ) -> None:
         """Let lanes wait here until they are admitted."""
         flat = [part for pair in lanes.items() for part in pair]
-        _check_fresh(await self._engine.ask("freeze_in", shard, [epoch, stamp, *flat]))
+        answer = await self._engine.ask("freeze_in", shard, *flat, epoch=epoch, stamp=stamp)
+        _check_fresh(answer)
 
     async def seal(self, shard: str, epoch: int) -> None:
         """Let no further lane move for this epoch."""
-        await self._engine.ask("seal", shard, [epoch])
+        await self._engine.ask("seal", shard, epoch=epoch)
 
     async def thaw(self, shard: str, why: str, epoch: int, lanes: Sequence[str]) -> list[str]:
         """Serve lanes that came `in`, or forget those that went `out`; or only `look`.
@@ -128,7 +131,7 @@ class TransferCalls:
         Those that come `early`, while jobs of theirs run elsewhere, are served unless an order or a
         maximum forbids it. Returns those that are still there.
         """
-        return texts(await self._engine.ask("thaw", shard, [why, epoch, *lanes]))
+        return texts(await self._engine.ask("thaw", shard, *lanes, verb=why, epoch=epoch))
 
     # -- jobs -----------------------------------------------------------------------------------
 
@@ -136,7 +139,8 @@ class TransferCalls:
         """Every job with its lane, or those of one lane; one that is there all the time is told."""
         cursor = "0"
         while True:
-            cursor, *flat = texts(await self._engine.ask("scan", shard, [cursor, _SCAN, lane]))
+            reply = await self._engine.ask("scan", shard, cursor=cursor, most=_SCAN, lane=lane)
+            cursor, *flat = texts(reply)
             if flat:
                 yield list(zip(flat[::2], flat[1::2], strict=True))
             if cursor == "0":
@@ -146,8 +150,8 @@ class TransferCalls:
         self, shard: str, to: str, arrived: int, ids: Sequence[str], *, epoch: int = 0
     ) -> Batch:
         """The batch that is on its way, after that of number `arrived`."""
-        args = [to, arrived, epoch, *ids]
-        number, jobs, looked = await self._engine.ask("transfer_out", shard, args)
+        named = {"shard": to, "arrived": arrived, "epoch": epoch}
+        number, jobs, looked = await self._engine.ask("transfer_out", shard, *ids, **named)
         _check_fresh(number)
         return Batch(number, jobs, looked)
 
@@ -157,19 +161,19 @@ class TransferCalls:
 
     async def take_in(self, shard: str, source: str, batch: Batch) -> int:
         """Have a batch arrive, once; how many jobs came."""
-        args = [source, batch.number, batch.jobs]
-        return int((await self._engine.ask_declared("transfer_in", shard, args))[0])
+        named = {"shard": source, "number": batch.number, "jobs": batch.jobs}
+        return int((await self._engine.ask_declared("transfer_in", shard, **named))[0])
 
     async def retire(self, shard: str, epoch: int) -> bool:
         """Give up a shard that a change has emptied; False when it is in use again."""
-        return bool(await self._engine.ask("retire", shard, [epoch]) == b"OK")
+        return bool(await self._engine.ask("retire", shard, epoch=epoch) == b"OK")
 
     async def known(
         self, shard: str, to: str, wanted: Sequence[tuple[str, str, str]]
     ) -> list[Known | None]:
         """For each (id, mode, hash): the job that one sent to `to` would be a duplicate of."""
         flat = [part for one in wanted for part in one]
-        reply: list[Any] = await self._engine.ask("known", shard, [to, *flat])
+        reply: list[Any] = await self._engine.ask("known", shard, *flat, to=to)
         return [
             Known(reply[i].decode(), reply[i + 1].decode(), reply[i + 2]) if reply[i] else None
             for i in range(0, len(reply), 3)

@@ -1,17 +1,18 @@
 --- Tell of conditions at the dead-letter desk, each once an hour, whoever has noticed.
 -- states   none
 -- keys     desk_alerts hash · events stream
--- args     now · (name · what is to be told) …
+--@args     name what...
+--          what is to be told of each
 -- returns  the names that were told now
 -- refuses  UNCONFIGURED
 --@flags allow-oom
 --@include now, conf, tally, key
 local HOUR_US = 3600000000
-local now, conf, names = now_us(), conf_now(), {}
+local conf, names = conf_now(), {}
 if not conf.version then
   return { 'UNCONFIGURED' }
 end
-for i = 2, #ARGV, 2 do
+for i = first_name, #ARGV, 2 do
   local name, last = ARGV[i], call('HGET', key('desk_alerts'), ARGV[i])
   if not last or now - last >= HOUR_US or now < tonumber(last) then
     call('HSET', key('desk_alerts'), name, now)

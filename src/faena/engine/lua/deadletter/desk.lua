@@ -1,17 +1,18 @@
 --- A page of the dead-letter desk: dead jobs that a filter asks for, behind a place.
 -- states   none
 -- keys     dead, desk: zsets · desk hash
--- args     now · reverse 1|'' (newest first) · looked at most · wanted at most · after score · after id ('' from
---          the start) · died from · died to ('' for any) · status · task · tenant · error (name or code) ·
---          fingerprint ('' for any)
+--@args     is_reverse?, looked, wanted, score?, id?, status?, task?, tenant?, error?, fingerprint?, died_from?
+--@args     died_to?
+--          is_reverse 1 for the newest first; looked and wanted at most; score and id of the place, '' from the start;
+--          the others are the filter, '' for any; error is a name or a code
 -- returns  score · id (where it has come to) · ended 1|0 · (id · score · packed record) …
 --@flags no-writes
 --@include desk_walk
-local wanted, found = tonumber(ARGV[4]), {}
-local from = { is_reverse = ARGV[2] == '1', score = ARGV[5], id = ARGV[6], least = tonumber(ARGV[7]) or 0,
-               most = tonumber(ARGV[8]) or math.huge }
-local filter = { status = ARGV[9], task = ARGV[10], tenant = ARGV[11], error = ARGV[12], print = ARGV[13] }
-local score, id, is_over = walk(filter, from, tonumber(ARGV[3]), wanted, function(job, at, record)
+local wanted, found = tonumber(wanted), {}
+local from = { is_reverse = is_reverse == '1', score = score, id = id, least = tonumber(died_from) or 0,
+               most = tonumber(died_to) or math.huge }
+local filter = { status = status, task = task, tenant = tenant, error = error, print = fingerprint }
+local score, id, is_over = walk(filter, from, tonumber(looked), wanted, function(job, at, record)
   if #found == 3 * wanted then
     return false
   end

@@ -1,12 +1,12 @@
 --- Dead jobs by the fingerprint of their error, the groups with the most pending ones first.
 -- states   none
 -- keys     desk_groups, desk: zsets · desk_samples hash
--- args     now · how many at most
+--@args     most
 -- returns  for each: fingerprint · pending ones · all · packed name, code, message · first death · last death
 --          · id of the last
 --@flags no-writes
 --@include desk_key, key
-local groups, found = call('ZRANGE', key('desk_groups'), 0, ARGV[2] - 1, 'REV', 'WITHSCORES'), {}
+local groups, found = call('ZRANGE', key('desk_groups'), 0, most - 1, 'REV', 'WITHSCORES'), {}
 for i = 1, #groups, 2 do
   local print = groups[i]
   local set = index_key('print:' .. print)

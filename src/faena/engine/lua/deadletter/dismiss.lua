@@ -1,19 +1,20 @@
 --- Deal with dead jobs otherwise than by a retry: they stay until retention ends.
 -- states   none
 -- keys     desk hash · desk: zsets
--- args     now · caller (of this call only) · call · status discarded|resolved · action · reason · by · id …
+--@args     caller, id_of_call, status, action, reason, by, id...
+--          caller of this call only; status discarded|resolved
 -- returns  for each: OK | the status that forbids it | the state of a job that is not dead | unknown
 -- refuses  UNCONFIGURED
 --@flags allow-oom
 --@include now, conf, replay, state, tally, dead_index
-local now, status, conf = now_us(), ARGV[4], conf_now()
-local answered = replayed(ARGV[2], ARGV[3])
+local conf = conf_now()
+local answered = replayed(caller, id_of_call)
 if answered then
   return cmsgpack.unpack(answered)
 elseif not conf.version then
   return { 'UNCONFIGURED' }
 end
-local answers, done, ids = {}, {}, { unpack(ARGV, 8) }
+local answers, done, ids = {}, {}, { unpack(ARGV, first_id) }
 local records = records_of(ids)
 for _, id in ipairs(ids) do
   local record = records[id]
@@ -22,12 +23,12 @@ for _, id in ipairs(ids) do
   elseif record.s ~= 'pending' then
     answers[#answers + 1] = record.s
   else
-    record.s, record.r = status, { ARGV[5], ARGV[6], ARGV[7], now }
+    record.s, record.r = status, { action, reason, by, now }
     done[#done + 1], answers[#answers + 1] = id, 'OK'
   end
 end
 close_records(done, records, status)
-context.by = ARGV[7]
-remember(ARGV[2], ARGV[3], cmsgpack.pack(answers), ONCE_TTL_S)
+context.by = by
+remember(caller, id_of_call, cmsgpack.pack(answers), ONCE_TTL_S)
 tell('dead_' .. status, done)
 return answers

@@ -1,8 +1,8 @@
 --- Advance a redrive by one slice: retry the next dead jobs that it is about, and note how far it is.
 -- states   retry_as_new  none -> ready | blocked : new jobs made of dead ones, which stay dead
 -- keys     redrives, desk, specs, marks hashes · dead, desk:, ready zsets
--- args     now · caller · call · epoch of the shards ('' for the first) · redrive · priority (at most) · new id …,
---          as many as may be retried
+--@args     caller, id_of_call, epoch?, id, priority, fresh...
+--          epoch of the shards, '' for the first; priority at most; as many fresh ids as may be retried
 -- returns  state · retried now · us to wait (for the rate, for room, for canaries) · ended 1|0 (nothing is
 --          left) · canaries that are not finished · packed record
 -- refuses  UNCONFIGURED · MOVED (the shards are of another epoch) · OVERTAKEN · unknown
@@ -10,13 +10,13 @@
 --@include now, conf, replay, state, retry_as_new, desk_walk, redrive_record, key
 local LOOKED = 200             -- jobs of the desk that one call looks at
 local PATIENCE_US = 1000000    -- until somebody looks again for room, or for canaries
-local now, conf, id = now_us(), conf_now(), ARGV[5]
-local answered, overtaken = replayed(ARGV[2], ARGV[3])
+local conf = conf_now()
+local answered, overtaken = replayed(caller, id_of_call)
 if answered then
   return cmsgpack.unpack(answered)
 elseif overtaken then
   return { 'OVERTAKEN' }
-elseif (conf.epoch or 0) ~= (tonumber(ARGV[4]) or 0) then
+elseif (conf.epoch or 0) ~= (tonumber(epoch) or 0) then
   return { 'MOVED' }
 elseif not conf.version then
   return { 'UNCONFIGURED' }
@@ -42,7 +42,7 @@ end
 
 --- How many may be retried now: what was asked for, the rate's worth of a second, and what is room for.
 local function allowed()
-  local most = #ARGV - 6
+  local most = #ARGV - first_fresh + 1
   if not is_under_way(redrive) or redrive.due_at > now then
     return 0
   end
@@ -70,9 +70,9 @@ local function advance(most)
     if #ids == most then
       return false
     end
-    ids[#ids + 1], fresh[#fresh + 1], records[job] = job, ARGV[7 + #ids], record
+    ids[#ids + 1], fresh[#fresh + 1], records[job] = job, ARGV[first_fresh + #ids], record
   end)
-  local why = { action = 'redrive', reason = redrive.reason, by = redrive.by, priority = tonumber(ARGV[6]),
+  local why = { action = 'redrive', reason = redrive.reason, by = redrive.by, priority = tonumber(priority),
                 redrive = id }
   local _, made = retry_as_new(ids, fresh, records, why, conf, now)
   redrive.score, redrive.last, redrive.moved = score, last, redrive.moved + #made
@@ -98,5 +98,5 @@ save_redrive(id, redrive)
 local wait = redrive.due_at > now and redrive.due_at - now
   or is_under_way(redrive) and most == 0 and PATIENCE_US or 0
 local answer = { redrive.state, moved, wait, is_over and 1 or 0, waiting, cmsgpack.pack(redrive) }
-remember(ARGV[2], ARGV[3], cmsgpack.pack(answer))
+remember(caller, id_of_call, cmsgpack.pack(answer))
 return answer

@@ -1,13 +1,14 @@
 --- Begin, look at, go on with or end a redrive; nothing is retried here.
 -- states   none
 -- keys     redrives hash
--- args     now · list | look id | begin id packed-record | go id (its canaries are well) | stop id | fail id |
---          resume id (with other canaries, unless they were well) | rewind id (look from the oldest on: jobs have moved)
+--@args     verb, id?, record?
+--          verb list | look | begin (with a packed record) | go (its canaries are well) | stop | fail | resume (with
+--          other canaries, unless they were well) | rewind (look from the oldest on: jobs have moved)
 -- returns  (id · packed record) … of those that are there afterwards
 -- refuses  UNCONFIGURED
 --@flags allow-oom
 --@include now, conf, redrive_record, key
-local now, verb, id, conf = now_us(), ARGV[2], ARGV[3], conf_now()
+local conf = conf_now()
 if verb == 'list' then
   return call('HGETALL', key('redrives'))
 elseif verb == 'begin' and not conf.version then
@@ -17,7 +18,7 @@ end
 local redrive = redrive_of(id)
 if verb == 'begin' and not redrive then
   forget_redrives()
-  redrive = cmsgpack.unpack(ARGV[4])
+  redrive = cmsgpack.unpack(record)
   redrive.state = redrive.canary > 0 and 'canary' or 'running'
   redrive.at, redrive.until_at = now, math.min(redrive.until_at or now, now)
   redrive.score, redrive.last, redrive.due_at, redrive.moved, redrive.died, redrive.first = '', '', 0, 0, 0, {}

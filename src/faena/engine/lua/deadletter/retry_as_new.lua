@@ -1,28 +1,28 @@
 --- Retry dead jobs as new ones that are linked to them.
 -- states   retry_as_new  none -> ready | blocked : a new job made of a dead one, which stays dead
 -- keys     desk, specs, marks hashes · desk: zsets · ready zset
--- args     now · caller (of this call only) · call · epoch of the shards ('' for the first) · action · reason ·
---          by · priority (at most) · (id · new id) …
+--@args     caller, id_of_call, epoch?, action, reason, by, priority, id fresh...
+--          caller of this call only; epoch of the shards, '' for the first; priority at most
 -- returns  for each: OK | retried, discarded or resolved (no longer pending) | the state of a job that
 --          is not dead | unknown | taken (the new id)
 -- refuses  UNCONFIGURED · MOVED (the shards are of another epoch)
 --@arrivals
 --@include now, conf, replay, tally, retry_as_new, dead_index
-local now, conf = now_us(), conf_now()
-local answered = replayed(ARGV[2], ARGV[3])
+local conf = conf_now()
+local answered = replayed(caller, id_of_call)
 if answered then
   return cmsgpack.unpack(answered)
-elseif (conf.epoch or 0) ~= (tonumber(ARGV[4]) or 0) then
+elseif (conf.epoch or 0) ~= (tonumber(epoch) or 0) then
   return { 'MOVED' }
 elseif not conf.version then
   return { 'UNCONFIGURED' }
 end
-local why = { action = ARGV[5], reason = ARGV[6], by = ARGV[7], priority = tonumber(ARGV[8]) }
+local why = { action = action, reason = reason, by = by, priority = tonumber(priority) }
 local ids, fresh = {}, {}
 context.by = why.by
-for i = 9, #ARGV, 2 do
+for i = first_id, #ARGV, 2 do
   ids[#ids + 1], fresh[#fresh + 1] = ARGV[i], ARGV[i + 1]
 end
 local answers = retry_as_new(ids, fresh, records_of(ids), why, conf, now)
-remember(ARGV[2], ARGV[3], cmsgpack.pack(answers), ONCE_TTL_S)
+remember(caller, id_of_call, cmsgpack.pack(answers), ONCE_TTL_S)
 return answers

@@ -1,34 +1,33 @@
 --- Write a flow, begin it, call it off, end a node of it, or take a finished one up again.
 -- states   none
 -- keys     flow hashes · flows, flows_done, pending_sends zsets · messages streams
--- args     now · this shard · flow · verb …
---          open · run · name · its name · plan · digest · (field · value) …   write the first part of it; what is
---          left of another plan, whose maker has died, makes room. One that is not begun is gone after an hour
---          put · the same, or run · (field · value) …   write further parts
---          start · run · nodes · left · digest (or none)   begin it
---          cancel · by (or empty)   send nothing more, and cancel what is out
---          end · node · job · state · words   its job could not be sent, or is not there any more
---          rerun · by (or empty)   let it be written again, when it has ended and not well
+--@args     shard, id, verb, run?, by?, digest?, nodes?, left?, node?, job?, state?, words?, field value...
+--          open, run, digest, fields   write the first part of it; what is left of another plan, whose maker has died,
+--          makes room. One that is not begun is gone after an hour
+--          put, run, fields, or the same with a digest   write further parts
+--          start, run, nodes, left, digest (or none)   begin it
+--          cancel, by   send nothing more, and cancel what is out
+--          end, node, job, state, words   its job could not be sent, or is not there any more
+--          rerun, by   let it be written again, when it has ended and not well
 -- returns  OK, or of `rerun` the new run; its state where that forbids the verb; unknown · another (plan is
 --          being written under its id)
 --@include now, tally, flow_graph, key
 local BUILDING_TTL_S = 3600
-local now, shard, id, verb = now_us(), ARGV[2], ARGV[3], ARGV[4]
 local flow = open_flow(id)
 
 local function is_being_written()
-  return (flow.state == 'building' or flow.state == 'reopened') and flow.run == tonumber(ARGV[5])
+  return (flow.state == 'building' or flow.state == 'reopened') and flow.run == tonumber(run)
 end
 
 --- Whether what was written so far is of another plan than this call's.
-local function is_another(digest)
-  return digest and flow.state and call('HGET', flow_key(id), 'plan') ~= digest
+local function is_another()
+  return digest ~= '' and flow.state and call('HGET', flow_key(id), 'plan') ~= digest
 end
 
 local verbs
 verbs = {
   open = function()
-    if flow.state == 'building' and is_another(ARGV[9]) then
+    if flow.state == 'building' and is_another() then
       call('DEL', flow_key(id))
       flow.state = nil
     end
@@ -37,10 +36,10 @@ verbs = {
   put = function()
     if flow.state and not is_being_written() then
       return flow.state
-    elseif ARGV[8] == 'plan' and is_another(ARGV[9]) then
+    elseif is_another() then
       return 'another'
     end
-    call('HSET', flow_key(id), 'state', flow.state or 'building', unpack(ARGV, 6))
+    call('HSET', flow_key(id), 'state', flow.state or 'building', unpack(ARGV, first_field))
     if not flow.state then
       call('HSET', flow_key(id), 'created', whole(now))
       call('EXPIRE', flow_key(id), BUILDING_TTL_S)
@@ -50,10 +49,10 @@ verbs = {
   start = function()
     if not is_being_written() then
       return flow.state or 'unknown'
-    elseif is_another(ARGV[8]) then
+    elseif is_another() then
       return 'another'
     end
-    flow.state, flow.nodes, flow.left, flow.bad = 'running', tonumber(ARGV[6]), tonumber(ARGV[7]), 0
+    flow.state, flow.nodes, flow.left, flow.bad = 'running', tonumber(nodes), tonumber(left), 0
     call('PERSIST', flow_key(id))
     call('HSET', flow_key(id), 'nodes', flow.nodes)
     call('ZADD', key('flows'), now, id)
@@ -77,7 +76,7 @@ verbs = {
     if not flow.state then
       return 'unknown'
     end
-    end_node(flow, tonumber(ARGV[5]), ARGV[7], ARGV[6], ARGV[8])
+    end_node(flow, tonumber(node), state, job, words)
     close_flow(flow, shard, now)
     return 'OK'
   end,
@@ -96,5 +95,5 @@ verbs = {
     return whole(flow.run + 1)
   end,
 }
-context.by = (verb == 'cancel' or verb == 'rerun') and ARGV[5] or ''
+context.by = by
 return verbs[verb]()

@@ -1,7 +1,8 @@
 --- What is to be done in other queues for flows and groups of this one.
 -- states   none
 -- keys     pending_sends zset · flow, group hashes
--- args     now · from the so-manieth (0: the first) · at most so many
+--@args     start, most
+--          start is a place in the list, 0 for the first
 -- returns  now, then for each: its name · queue · job · what it is made of (packed; '' when it is to be
 --          cancelled) · numbers of its parents, or (what · number) … of its group
 -- One whose flow is gone has neither queue nor job. One that is not yet due has no queue: a job is not
@@ -10,7 +11,7 @@
 --@include now, key, read, flow_graph, group
 local COUNTS = { 'total', 'completed', 'dead', 'cancelled' }
 local LARGEST = 1048576   -- bytes, after which the rest waits for the next call
-local now, GONE = now_us(), { '', '', '', {} }
+local GONE = { '', '', '', {} }
 
 --- What is packed begins with its queue.
 local function queue_in(packed)
@@ -49,7 +50,7 @@ local function send_of_node(pending_send, what, flow, number, job)
 end
 
 local list, size = { whole(now) }, 0
-for _, pending_send in ipairs(call('ZRANGE', key('pending_sends'), ARGV[2], ARGV[2] + ARGV[3] - 1)) do
+for _, pending_send in ipairs(call('ZRANGE', key('pending_sends'), start, start + most - 1)) do
   local what, which, name, job = string.match(pending_send, '^(%w):([^:]+):([^:]+):(.+)$')
   local found = GONE   -- also one that nobody can read
   if what then

@@ -1,12 +1,12 @@
 --- Read messages from another shard, or from this one, each once.
 -- states   none
 -- keys     received hash · flow, group hashes · pending_sends, flows, flows_done zsets · messages streams
--- args     now · this shard · the shard they come from · (message id · message) …
+--@args     shard, source, id message...
+--          shard is this one, source the one they come from
 -- returns  1 when there is something to be carried now, else 0
 -- A message is one of: ended, counted, pass, launch, call_off; the libraries tell what is in each.
 --@flags allow-oom
 --@include now, message, flow_graph, group, key
-local now, shard, source = now_us(), ARGV[2], ARGV[3]
 
 --- Ids of messages are `milliseconds-number`.
 local function is_after(id, other)
@@ -52,7 +52,7 @@ local function read_of_flow(message)
 end
 
 local last = call('HGET', key('received'), source)
-for i = 4, #ARGV, 2 do
+for i = first_id, #ARGV, 2 do
   if not last or is_after(ARGV[i], last) then
     last = ARGV[i]
     local message = cmsgpack.unpack(ARGV[i + 1])

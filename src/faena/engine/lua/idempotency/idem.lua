@@ -1,14 +1,15 @@
 --- Idempotency records: make a handler safe to repeat.
 -- states   none
 -- keys     idem hash, with a TTL
--- args     hash · begin | extend | complete | fail | clear · owner · ttl_ms · blob · token, if any
+--@args     hash, verb, owner, ttl_ms, blob, token?
+--          verb begin | extend | complete | fail | clear
 -- returns  begin: {began} or {status, owner, blob} of the record there is; others: {OK} | {NOT_OWNER}
 -- A `failed` record may be begun again; a `pending` one only by its owner (the same job, run again).
 -- The token is that of whoever began last: an attempt that was succeeded by another of its owner can
 -- neither extend nor fail, but what it completes is done. The first result stands.
 --@flags allow-oom
 --@include key
-local record, verb, owner, ttl, blob, token = key('idem:' .. ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6] or ''
+local record = key('idem:' .. hash)
 local known = call('HMGET', record, 'status', 'owner', 'blob', 'token')
 local status, holder = known[1], known[2]
 if verb == 'begin' and (status == 'completed' or (status == 'pending' and holder ~= owner)) then
@@ -21,7 +22,7 @@ if (verb == 'extend' or verb == 'fail') and token ~= '' and (known[4] ~= token o
   return { 'NOT_OWNER' }
 end
 if verb == 'extend' then
-  call('PEXPIRE', record, ttl)
+  call('PEXPIRE', record, ttl_ms)
   return { 'OK' }
 elseif verb == 'clear' then
   call('DEL', record)
@@ -31,5 +32,5 @@ elseif verb == 'complete' and status == 'completed' then
 end
 local becomes = { begin = 'pending', complete = 'completed', fail = 'failed' }
 call('HSET', record, 'status', becomes[verb], 'owner', owner, 'blob', blob, 'token', token)
-call('PEXPIRE', record, ttl)
+call('PEXPIRE', record, ttl_ms)
 return { verb == 'begin' and 'began' or 'OK' }

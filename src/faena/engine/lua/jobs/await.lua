@@ -1,12 +1,11 @@
 --- Ask to be told when a job is finished; one that is finished already is answered at once.
 -- states   none
 -- keys     waiters hash · the zsets
--- args     id
+--@args     id
 -- returns  the state (the caller looks when it is a finished one) or unknown
 --@flags allow-oom
 --@arrivals
 --@include state, key
-local id = ARGV[1]
 local state = state_of(id)
 if is_waiting(state) or state == 'running' then
   call('HSET', key('waiters'), id, 1)

@@ -3,19 +3,19 @@
 --          unblock   blocked -> ready : what it waited for is over
 --          prune     cancelled -> none : none are kept
 -- keys     ready, delayed, blocked, cancelled zsets · marks hash
--- args     now · by (or empty) · id …
+--@args     by?, id...
 -- returns  for each: cancelled | asked | the finished state it is in | unknown
 -- refuses  UNCONFIGURED
 --@flags allow-oom
 --@arrivals
 --@include now, conf, state, tally, mark, finish, prune, waiting, key
-local now, conf = now_us(), conf_now()
+local conf = conf_now()
 if not conf.version then
   return { 'UNCONFIGURED' }
 end
-context.by = ARGV[2]
+context.by = by
 local answers, cancelled, asked, gone = {}, {}, {}, {}
-for i = 3, #ARGV do
+for i = first_id, #ARGV do
   local id = ARGV[i]
   local state = gone[id] and 'cancelled' or state_of(id)
   if is_waiting(state) then

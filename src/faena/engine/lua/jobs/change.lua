@@ -3,16 +3,16 @@
 --          promote   delayed -> ready | blocked : its delay was taken away
 --          unblock   blocked -> ready : what it waited for is over
 -- keys     ready, delayed zsets · marks hash · wake zset
--- args     now · caller (of this call only) · call · id · delay_us ('' keeps) · priority ('' keeps) ·
---          by (or empty)
+--@args     caller, id_of_call, id, delay_us?, priority?, by?
+--          caller of this call only; '' keeps the delay or the priority
 -- returns  the state the job is in afterwards
 -- refuses  UNCONFIGURED · unknown · running … (a state that does not wait)
 --@flags allow-oom
 --@arrivals
 --@include now, conf, replay, state, score, mark, wake, tally, waiting, enqueued, fact, key, lane
-local now, id, delay, priority = now_us(), ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
+local delay, priority = tonumber(delay_us), tonumber(priority)
 local conf = conf_now()
-local answered = replayed(ARGV[2], ARGV[3])
+local answered = replayed(caller, id_of_call)
 if answered then
   return answered
 elseif not conf.version then
@@ -63,7 +63,7 @@ elseif state == 'ready' and not chain then
   end
 end
 arm_wake()
-context.by = ARGV[7]
+context.by = by
 tell('changed', { id })
-remember(ARGV[2], ARGV[3], state, ONCE_TTL_S)
+remember(caller, id_of_call, state, ONCE_TTL_S)
 return state

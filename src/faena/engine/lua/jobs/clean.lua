@@ -2,13 +2,13 @@
 -- states   remove    ready | delayed | blocked | completed | dead | cancelled -> none : an operator cleans by state and age
 --          unblock   blocked -> ready : what it waited for is over
 -- keys     the state's zset · specs, results, marks hashes · info hashes
--- args     now · state · age_us · slice · by (or empty)
+--@args     state, age_us, slice, by?
 -- returns  how many were removed (less than `slice` when none are left)
 -- refuses  FORBIDDEN (a state that cannot be cleaned: running jobs have owners)
 --@flags allow-oom
 --@arrivals
 --@include now, conf, state, tally, mark, pass_claims, prune, waiting, key
-local now, state, age, slice = now_us(), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local age, slice = tonumber(age_us), tonumber(slice)
 local conf, ids = conf_now(), nil
 if not conf.version then
   return 0   -- no queue, no jobs
@@ -25,7 +25,7 @@ elseif is_finished(state) then
 else
   return 'FORBIDDEN'
 end
-context.by = ARGV[5]
+context.by = by
 if #ids > 0 then
   drop(state, ids, conf)
   count('cleaned', #ids)

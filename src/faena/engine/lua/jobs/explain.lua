@@ -1,7 +1,7 @@
 --- Why a job waits: every gate in front of it, and how many jobs come first.
 -- states   none
 -- keys     all zsets · specs, marks, holds, tenants, lanes, heads, conf hashes · window lists · stats
--- args     now · id
+--@args     id
 -- returns  now · state ('' when unknown) · (gate · detail · until_us, 0 when nobody knows) … · jobs that
 --          come first · claims of the last full minute · claims of this one
 -- gates    delayed (why it was snoozed) · parked (how often, why) · behind (a job, its state) · unserved (the shard) · held (reason) · max_running · limit
@@ -9,7 +9,7 @@
 --          (lanes that come first)
 --@flags no-writes
 --@include now, conf, state, mark, fact, closed_windows, gates, unique, key, read
-local now, id, conf = now_us(), ARGV[2], conf_now()
+local conf = conf_now()
 
 local function explain_queue(lane)
   if call('ZCOUNT', key('workers'), now, '+inf') == 0 then

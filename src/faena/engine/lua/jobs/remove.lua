@@ -2,14 +2,15 @@
 -- states   remove    ready | delayed | blocked | completed | dead | cancelled -> none : an operator removes it
 --          unblock   blocked -> ready : what it waited for is over
 -- keys     all zsets but running · specs, results, marks hashes · info hashes
--- args     now · caller (of this call only) · call · by (or empty) · id …
+--@args     caller, id_of_call, by?, id...
+--          caller of this call only
 -- returns  for each: removed | running | member (of a flow or a group that waits for its end) | unknown
 -- refuses  UNCONFIGURED
 --@flags allow-oom
 --@arrivals
 --@include now, conf, replay, state, tally, mark, pass_claims, prune, waiting, key
-local now, conf = now_us(), conf_now()
-local answered = replayed(ARGV[2], ARGV[3])
+local conf = conf_now()
+local answered = replayed(caller, id_of_call)
 if answered then
   return cmsgpack.unpack(answered)
 elseif not conf.version then
@@ -25,9 +26,9 @@ local function refusal(state, mark)
   return is_waiting(state) and mark and mark.w and 'member' or nil
 end
 
-context.by = ARGV[4]
+context.by = by
 local asked, answers, by_state, removed, seen = {}, {}, {}, {}, {}
-for i = 5, #ARGV do
+for i = first_id, #ARGV do
   asked[#asked + 1] = ARGV[i]
 end
 local marks = marks_of(asked)
@@ -55,6 +56,6 @@ for state, ids in pairs(by_state) do
 end
 if #removed > 0 then
   tell('removed', removed)
-  remember(ARGV[2], ARGV[3], cmsgpack.pack(answers), ONCE_TTL_S)
+  remember(caller, id_of_call, cmsgpack.pack(answers), ONCE_TTL_S)
 end
 return answers

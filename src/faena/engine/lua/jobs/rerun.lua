@@ -1,20 +1,21 @@
 --- Run finished jobs again, with fresh attempts and at their own priority.
 -- states   rerun     completed | dead | cancelled -> ready | blocked : the same job runs again
 -- keys     dead, cancelled, completed, ready zsets · results, marks, desk hashes
--- args     now · caller (of this call only) · call · by (or empty) · id …
+--@args     caller, id_of_call, by?, id...
+--          caller of this call only
 -- returns  for each: ready (also when it was before) | blocked (in its chain) | the state that forbids
 --          it | resolved, discarded or `retried <new id>` (decided at the dead-letter desk) | unknown
 -- refuses  UNCONFIGURED
 --@arrivals
 --@include now, conf, replay, state, score, mark, wake, tally, weigh, waiting, dead_index, fact, key, lane
-local now, conf = now_us(), conf_now()
-local answered = replayed(ARGV[2], ARGV[3])
+local conf = conf_now()
+local answered = replayed(caller, id_of_call)
 if answered then
   return cmsgpack.unpack(answered)
 elseif not conf.version then
   return { 'UNCONFIGURED' }
 end
-context.by = ARGV[4]
+context.by = by
 local answers, rerun = {}, {}
 
 --- What stays with a job: errors and log, changed priority, where it comes from, whom it tells.
@@ -61,7 +62,7 @@ local function start_over(id, state)
   start_waiting({ { id = id, score = score, lane = lane, chain = chain } })
 end
 
-for i = 5, #ARGV do
+for i = first_id, #ARGV do
   local id = ARGV[i]
   local state = state_of(id)
   local forbids = state == 'dead' and decided(id)
@@ -74,7 +75,7 @@ for i = 5, #ARGV do
 end
 if #rerun > 0 then
   arm_wake()
-  remember(ARGV[2], ARGV[3], cmsgpack.pack(answers), ONCE_TTL_S)
+  remember(caller, id_of_call, cmsgpack.pack(answers), ONCE_TTL_S)
 end
 tell('rerun', rerun)
 return answers

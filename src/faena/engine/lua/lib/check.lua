@@ -10,21 +10,19 @@ local function check(is_right, what)
   end
 end
 
-local function number_of(at, most)
-  local number = number_in(ARGV[at])
-  if not (number and number >= 0 and number <= most and number % 1 == 0) then
-    check(false, 'number ' .. at)   -- to join the two costs more than to judge
-  end
+local function number_of(text, most, what)
+  local number = number_in(text)
+  check(number and number >= 0 and number <= most and number % 1 == 0, what)
   return number
 end
 
 --- An argument that says how many, and one that is a time in microseconds.
-local function size_of(at)
-  return number_of(at, 10000)
+local function size_of(text, what)
+  return number_of(text, 10000, what)
 end
 
-local function instant_of(at)
-  return number_of(at, LATEST)
+local function instant_of(text, what)
+  return number_of(text, LATEST, what)
 end
 
 --- Whether it is a text that may stand between spaces.

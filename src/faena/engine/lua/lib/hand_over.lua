@@ -40,11 +40,8 @@ local function hand_over_one(entry, caller, lease, worker, now, least_us)
   return { now, ends_at, '', 0, {}, { id, score }, { spec }, {} }
 end
 
---- The same for an exchange that does nothing but claim; and whether nothing lies in the stream.
+--- The same, for an exchange that does nothing but claim; and whether nothing lies in the stream.
 local function hand_over(caller, lease, worker, now, least_us)
-  if #ARGV > 10 or ARGV[5] == '0' or ARGV[6] ~= '' or ARGV[7] ~= '' then
-    return nil, false
-  end
   local entries = call('XRANGE', key('arrivals'), '-', '+', 'COUNT', 2)
   return #entries == 1 and hand_over_one(entries[1], caller, lease, worker, now, least_us), #entries == 0
 end

@@ -3,7 +3,7 @@
 -- claim, an id seen before) first writes the pile, so that it looks at the truth. The loop over a
 -- batch is hot: lengths are counted, because `#` searches, and scores' offsets are kept by priority.
 --@include read, check, key, tally, mark, score, wake, fact, waiting, tenant, expiry, lane
---@exports judge_specs, judge_all, new_intake, answer, write_pile, close_intake, admit, delay_of, expiry_of, add
+--@exports judge_all, new_intake, answer, write_pile, close_intake, admit, delay_of, expiry_of, add
 --@exports refused
 local MAX_DELAY_US = 5000000   -- for a queue whose bounds were set at run time without a delay
 
@@ -16,9 +16,9 @@ local function is_time(text)
   return text == nil or number and number >= 0 and number <= 2 ^ 53
 end
 
---- Judge what a call brings, ARGV from the fifth on, before anything of it is written.
-local function judge_specs()
-  for i = 6, #ARGV, 2 do
+--- Judge what a call brings, id and spec from argument `first` on, before anything of it is written.
+local function judge_specs(first)
+  for i = first + 1, #ARGV, 2 do
     local facts = facts_in(ARGV[i])
     check(string.find(ARGV[i], '^%d%d%d[ \n]'), 'a priority')
     for _, name in ipairs(TIMES) do
@@ -31,9 +31,9 @@ end
 
 --- The first item of a call that writes before the others are looked at has all of them judged.
 local function judge_all(intake)
-  if intake.judge then
-    intake.judge()
-    intake.judge = nil
+  if intake.first then
+    judge_specs(intake.first)
+    intake.first = nil
   end
 end
 

@@ -1,6 +1,6 @@
 --- The instant of a call in microseconds: the server's clock, or in tests the call's first argument.
 --@include read
---@exports now_us
+--@exports now_us, is_now
 --@state now = false
 local function now_us()
   local now, given = context.now, ARGV[1]
@@ -17,4 +17,9 @@ local function now_us()
   end
   context.now = now
   return now
+end
+
+--- Whether that is the present.
+local function is_now()
+  return ARGV[1] == ''
 end

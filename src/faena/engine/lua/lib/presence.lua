@@ -4,10 +4,10 @@
 --@exports sweep_of, sign_in
 local GONE_OF_CALL = 100
 
---- In how many microseconds the worker sweeps again, of an argument that says it; nil where it is empty.
-local function sweep_of(at)
-  local sweep_us = ARGV[at] ~= '' and number_in(string.match(ARGV[at], '^%d+'))
-  check(ARGV[at] == '' or sweep_us and sweep_us <= LATEST, 'a sweep')
+--- In how many microseconds the worker sweeps again, of what it says with its call; nil where that is empty.
+local function sweep_of(sweep)
+  local sweep_us = sweep ~= '' and number_in(string.match(sweep, '^%d+'))
+  check(sweep == '' or sweep_us and sweep_us <= LATEST, 'a sweep')
   return sweep_us or nil
 end
 

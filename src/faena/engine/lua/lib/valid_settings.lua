@@ -49,10 +49,10 @@ local function contradiction(edits)
   end
 end
 
---- The answer to settings, ARGV from the third on, that must not be written; nil when they may.
-local function refused_settings(mode)
+--- The answer to settings, arguments from `first` on, that must not be written; nil when they may.
+local function refused_settings(mode, first)
   local given = {}
-  for i = 3, mode == 'reset' and 0 or #ARGV, 2 do
+  for i = first, mode == 'reset' and 0 or #ARGV, 2 do
     if not is_valid(ARGV[i], ARGV[i + 1]) then
       return { 'INVALID', ARGV[i] }
     end

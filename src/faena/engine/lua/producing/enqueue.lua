@@ -3,7 +3,8 @@
 --          replace   ready | delayed | blocked -> none : a job with the same unique claim takes its place
 --          unblock   blocked -> ready : what it waited for is over
 -- keys     specs hash · ready, delayed, blocked zsets · unique strings · wake zset · events stream
--- args     now · caller · call · epoch of the shards ('' for the first) · (id · spec) …
+--@args     caller, id_of_call, epoch?, id spec...
+--          epoch of the shards, '' for the first
 -- returns  now, then for each item that is not plainly created: number, code, detail, detail
 --          DUPLICATE id state · CONFLICT id state · OVERLOADED retry_us depth · SLOWED delay_us depth
 --          · the same two of its tenant, TENANT_… · REPLACED id state · LATE now
@@ -14,12 +15,12 @@
 --@sure
 --@arrivals
 --@include now, check, conf, replay, intake, answer_known, take_in_unique, pending_send, lone, arrivals_stream, wake, fact, key
-local now, caller, id_of_call = now_us(), ARGV[2], ARGV[3]
-if #ARGV == 6 and string.byte(ARGV[6], 4) == 10 then
-  local answers, conf = take_in_lone(ARGV[5], ARGV[6], caller, id_of_call, ARGV[4], now)
+local first_spec = first_id + 1
+if #ARGV == first_spec and string.byte(ARGV[first_spec], 4) == 10 then
+  local answers, conf = take_in_lone(ARGV[first_id], ARGV[first_spec], caller, id_of_call, epoch, now)
   if answers then
     arm_wake()
-    if ARGV[1] == '' then
+    if is_now() then
       open_arrivals(conf)   -- by the server's clock alone: what is left there has no other
     end
     return answers
@@ -32,22 +33,22 @@ elseif overtaken then
   return { 'OVERTAKEN' }
 end
 local conf = conf_now()
-if conf.epoch and conf.epoch > (tonumber(ARGV[4]) or 0) then
+if conf.epoch and conf.epoch > (tonumber(epoch) or 0) then
   return { 'MOVED' }   -- also where this shard was retired: it must not be declared anew
 elseif not conf.version then
   return { 'UNCONFIGURED' }
 end
 
-local number, ids, is_bounded = (#ARGV - 4) / 2, {}, conf.soft or conf.hard
+local number, ids, is_bounded = (#ARGV - first_id + 1) / 2, {}, conf.soft or conf.hard
 check(caller and id_of_call and number % 1 == 0 and number >= 1 and number <= 5000, 'jobs')
 for i = 1, number do
-  ids[i] = ARGV[2 * i + 3]
+  ids[i] = ARGV[first_id + 2 * i - 2]
 end
 local known = call('HMGET', key('specs'), unpack(ids))
 local intake, NONE = new_intake(conf, now), {}
-intake.judge = judge_specs
+intake.first = first_id
 for i = 1, number do
-  local id, spec = ids[i], ARGV[2 * i + 4]
+  local id, spec = ids[i], ARGV[first_id + 2 * i - 1]
   local before = known[i] or intake.seen[id]
   if before then
     answer_known(intake, i, id, spec, before)
@@ -68,7 +69,7 @@ for i = 1, number do
 end
 close_intake(intake)
 remember(caller, id_of_call, cmsgpack.pack(intake.answers))
-if number == 1 and ARGV[1] == '' then
+if number == 1 and is_now() then
   open_arrivals(conf)
 end
 return intake.answers

@@ -1,7 +1,8 @@
 --- What an audit compares: jobs with every place that names them, lanes, keys, or the totals.
 -- states   none
 -- keys     all
--- args     jobs · id …  |  lanes · lane …  |  flows · flow …  |  keys · name …  |  totals
+--@args     what, name...
+--          what jobs | lanes | flows | keys, with their names | totals
 -- returns  jobs: for each (state …) · mark or '' · leader or '' · (place …) that knows the id · lane or
 --          '' · chain or '' · status at the desk or '' · (index …) it stands in · (index …) it should
 --          lanes: for each live jobs · running ones · ready ones · (set …) it stands in
@@ -107,11 +108,11 @@ local function totals()
   return { numbers, clock, windows }
 end
 
-if ARGV[1] == 'totals' then
+if what == 'totals' then
   return totals()
 end
 local readers, answers = { jobs = job, lanes = lane_facts, flows = flow_facts, keys = describe }, {}
-for i = 2, #ARGV do
-  answers[i - 1] = readers[ARGV[1]](ARGV[i])
+for i = first_name, #ARGV do
+  answers[#answers + 1] = readers[what](ARGV[i])
 end
 return answers

@@ -1,8 +1,8 @@
 --- Declare a queue's settings from code, or edit them at run time.
 -- states   none
 -- keys     conf, clock hashes · parked, aside, wake zsets · events stream
--- args     now · mode declare|edit|reset, the last two perhaps with a space and who asks for it ·
---          name, value … (an empty value removes the setting)
+--@args     mode, by?, name value...
+--          mode declare|edit|reset; an empty value removes the setting
 -- returns  the whole conf as name, value …
 -- refuses  INVALID name · CONTRADICTS name value name value (an edit that would leave the first bound
 --          not below the second); nothing is changed
@@ -14,8 +14,7 @@
 --@flags allow-oom
 --@arrivals
 --@include now, wake, valid_settings, retired, tally, arrivals_stream, key
-local now, edited, changed = now_us(), {}, {}
-local mode, by = string.match(ARGV[2], '^(%l+) ?(.*)$')
+local edited, changed = {}, {}
 local BOUNDS = { tenant_limits = true, tenant_costs = true, tenant_max_running = true }
 local STANDING = { epoch = true, shards = true, shard = true }
 
@@ -62,7 +61,7 @@ local function sealed()
   return conf
 end
 
-local refusal = refused_settings(mode)
+local refusal = refused_settings(mode, first_name)
 if refusal then
   return refusal
 elseif mode == 'edit' and is_retired() then
@@ -72,12 +71,12 @@ for name in string.gmatch(call('HGET', key('conf'), 'edited') or '', '%S+') do
   edited[name] = true
 end
 local epoch = nil
-for i = 3, #ARGV, 2 do
+for i = first_name, #ARGV, 2 do
   epoch = ARGV[i] == 'epoch' and tonumber(ARGV[i + 1]) or epoch
 end
 local is_declared = call('HEXISTS', key('conf'), 'version') == 1
 local is_behind = (epoch or -1) < tonumber(call('HGET', key('conf'), 'epoch') or 0)
-for i = 3, #ARGV, 2 do
+for i = first_name, #ARGV, 2 do
   local name = ARGV[i]
   if mode == 'reset' then
     changed[#changed + 1] = edited[name] and name

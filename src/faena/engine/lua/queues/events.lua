@@ -1,7 +1,8 @@
 --- Events of this shard behind a place in its stream, and how many there ever were.
 -- states   none
 -- keys     events stream
--- args     now · after id ('' for none at all) · how many at most
+--@args     after?, most
+--          after is an id, '' for none at all
 -- returns  entries ever added · entries kept · id of the first kept · id of the last one ever · whether the place
 --          is taken 1|0 · (id · (field · value) …) …
 --@flags no-writes
@@ -15,7 +16,7 @@ for i = 1, #flat, 2 do
   info[flat[i]] = flat[i + 1]
 end
 local first = info['first-entry']
-local after = ARGV[2] ~= '' and ARGV[2] or nil
+local after = after ~= '' and after or nil
 return { info['entries-added'], info['length'], first and first[1] or '0-0', info['last-generated-id'],
   after and #call('XRANGE', stream, after, after) or 0,
-  after and call('XRANGE', stream, '(' .. after, '+', 'COUNT', ARGV[3]) or {} }
+  after and call('XRANGE', stream, '(' .. after, '+', 'COUNT', most) or {} }

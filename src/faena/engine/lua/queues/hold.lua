@@ -1,13 +1,13 @@
 --- Hold a queue for a reason, or release a hold.
 -- states   none
 -- keys     holds hash · wake zset · events stream
--- args     now · reason · duration_us ('' until released, 'release' to end it) · by · 1 where a hold of
---          this reason that lasts longer stays
+--@args     reason, duration?, by?, stays?
+--          duration in us, '' until released, 'release' to end it; stays 1 where a hold of this reason that lasts
+--          longer does
 -- returns  1 when something changed, else 0; a shard that was retired keeps no hold
 --@flags allow-oom
 --@arrivals
 --@include now, retired, hold, wake, tally, key
-local now, reason, duration, by = now_us(), ARGV[2], ARGV[3], ARGV[4]
 context.by = by
 local was_held = is_held(reason, now)
 
@@ -25,7 +25,7 @@ if is_retired() then
   return 0
 end
 local until_at = duration == '' and 0 or now + tonumber(duration)
-if ARGV[5] == '1' and until_at > 0 then
+if stays == '1' and until_at > 0 then
   extend_hold(reason, until_at, now)
 else
   hold(reason, until_at, by, now)

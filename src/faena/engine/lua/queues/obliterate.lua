@@ -3,14 +3,15 @@
 --          remove    running -> none : the same, by force
 --          unblock   blocked -> ready : what it waited for is over
 -- keys     all
--- args     now · slice · force 1|'' (also while jobs run) · drop 1|'' (messages to others too)
+--@args     slice, force?, drop?
+--          force 1: also while jobs run; drop 1: messages to others too
 -- returns  DONE, MORE, MAIL (messages wait to be carried), or the refusal
 -- refuses  RUNNING
 --@flags allow-oom
 --@arrivals
 --@include state, forget, waiting, delete_all, dead_index, key
-local slice = tonumber(ARGV[2])
-if ARGV[3] ~= '1' and call('ZCARD', key('running')) > 0 then
+local slice = tonumber(slice)
+if force ~= '1' and call('ZCARD', key('running')) > 0 then
   return 'RUNNING'
 end
 for _, state in ipairs(STATES) do
@@ -27,7 +28,7 @@ for _, state in ipairs(STATES) do
     return 'MORE'
   end
 end
-if ARGV[4] ~= '1' and call('SCARD', key('recipients')) > 0 then
+if drop ~= '1' and call('SCARD', key('recipients')) > 0 then
   return 'MAIL'   -- flows elsewhere must hear that their jobs are gone
 end
 for set, family in pairs({ flows = 'flow:', flows_done = 'flow:', groups = 'group:' }) do

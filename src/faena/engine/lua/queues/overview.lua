@@ -1,14 +1,14 @@
 --- A queue at one instant: how many jobs per state, its holds, its settings, its workers, its clock.
 -- states   none
 -- keys     all zsets · desk: zsets · holds, conf, clock, about hashes · workers zset
--- args     now
+--@args     none
 -- returns  now · (state · number) … · holds · conf · clock · worker … ·
 --          (status · number) … of dead jobs that somebody has dealt with; `dead` counts only the others ·
 --          (worker · what it says of itself) …
 --@flags no-writes
 --@include now, state, desk_key, key
 local DEALT_WITH = { 'retried', 'discarded', 'resolved' }
-local now, numbers, dealt, done = now_us(), {}, {}, 0
+local numbers, dealt, done = {}, {}, 0
 for _, status in ipairs(DEALT_WITH) do
   local number = call('ZCARD', index_key('status:' .. status))
   dealt[#dealt + 1], dealt[#dealt + 2], done = status, number, done + number

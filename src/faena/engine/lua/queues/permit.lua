@@ -1,11 +1,13 @@
 --- What would let scripts fail here: commands that the user may not run, and keys of another type.
 -- states   none
 -- keys     those it is asked about
--- args     now · number of commands · command, its words divided by spaces, * for a key of the queue … · (key · type) …
+--@args     number, line...
+--          number of commands, then each in a line, * for a key of the queue, then (key · type) …
 -- returns  {command} … that are not permitted · {key · type} … that are of another type
 --@flags no-writes
 --@include key, check
-local number, denied, strange = size_of(2), {}, {}
+local denied, strange = {}, {}
+local first_key = first_line + size_of(number, 'number')
 
 local function may_run(line)
   local words = {}
@@ -16,11 +18,11 @@ local function may_run(line)
   return is_known and may, words[1]
 end
 
-for i = 3, redis.acl_check_cmd and number + 2 or 2 do   -- which servers before 7.0 have not
+for i = first_line, redis.acl_check_cmd and first_key - 1 or 0 do   -- which servers before 7.0 have not
   local may, verb = may_run(ARGV[i])
   denied[#denied + 1] = not may and verb or nil
 end
-for i = number + 3, #ARGV, 2 do
+for i = first_key, #ARGV, 2 do
   local found = call('TYPE', key(ARGV[i]))['ok']
   if found ~= 'none' and found ~= ARGV[i + 1] then
     strange[#strange + 1], strange[#strange + 2] = ARGV[i], found

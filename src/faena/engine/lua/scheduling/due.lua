@@ -1,17 +1,18 @@
 --- Read schedules: those that are due, or some by their names.
 -- states   none
 -- keys     schedules hash · schedule_due zset
--- args     now · due · skip · most · name … (that must be there)  |  now · read · name …
+--@args     verb, skip?, most?, name...
+--          verb due (skip the first, at most so many; names that must be there) | read (names)
 -- returns  due: now · when the next one after these is due ('' for never) · (name · due · record) … ·
 --          names that are missing
 --          read: now · for each record ('' for none) · due ('' for never)
 --@flags no-writes
 --@include now, key
-local now, schedules, due = now_us(), key('schedules'), key('schedule_due')
+local schedules, due = key('schedules'), key('schedule_due')
 
 local function read()
   local answers = { now }
-  for i = 3, #ARGV do
+  for i = first_name, #ARGV do
     answers[#answers + 1] = call('HGET', schedules, ARGV[i]) or ''
     answers[#answers + 1] = call('ZSCORE', due, ARGV[i]) or ''
   end
@@ -30,7 +31,7 @@ local function look(skip, most)
     found[#found + 1], found[#found + 2] = first[i], first[i + 1]
     found[#found + 1] = call('HGET', schedules, first[i]) or ''
   end
-  for i = 5, #ARGV do
+  for i = first_name, #ARGV do
     if call('HEXISTS', schedules, ARGV[i]) == 0 then
       missing[#missing + 1] = ARGV[i]
     end
@@ -38,7 +39,7 @@ local function look(skip, most)
   return { now, next_at, found, missing }
 end
 
-if ARGV[2] == 'read' then
+if verb == 'read' then
   return read()
 end
-return look(tonumber(ARGV[3]), tonumber(ARGV[4]))
+return look(tonumber(skip), tonumber(most))

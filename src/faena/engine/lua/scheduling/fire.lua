@@ -2,9 +2,9 @@
 -- states   enqueue   none -> ready | delayed | blocked : an instant of a schedule has come
 --          replace   blocked -> none : the next instant takes the place of one that waits for the job before it
 -- keys     schedules, fired hashes · schedule_due zset · those of enqueue
--- args     now · caller (of this call only) · call · epoch of the shards · name · instant · id · spec ('' for no
---          job) · ids of missed ones · how many were missed · version that was read ('' where the record is
---          at another shard) · new version · record · due
+--@args     caller, id_of_call, epoch?, name, instant, id, spec?, missed?, number, expected?, version?, record?, due?
+--          caller of this call only; epoch of the shards; spec '' for no job; missed are ids, number how many there
+--          were; expected is the version that was read, '' where the record is at another shard
 -- returns  CREATED · DUPLICATE (the id is here) · SKIPPED (another of its jobs lives) · NOTHING (no job)
 --          · OVERLOADED retry_us (nothing has changed)
 -- refuses  STALE (somebody else has fired or changed it) · TAKEN (this shard has had the instant) ·
@@ -13,8 +13,6 @@
 -- only grow, so whoever wakes up late is refused for ever.
 --@arrivals
 --@include now, conf, replay, tally, intake, take_in_unique, schedule, fact, key
-local now, caller, id_of_call, name, instant = now_us(), ARGV[2], ARGV[3], ARGV[5], ARGV[6]
-local id, spec, expected = ARGV[7], ARGV[8], ARGV[11]
 local answered = replayed(caller, id_of_call)
 if answered then
   return cmsgpack.unpack(answered)
@@ -24,7 +22,7 @@ elseif expected == '' and tonumber(call('HGET', key('fired'), name) or 0) >= ton
   return { 'TAKEN' }
 end
 local conf = conf_now()
-if spec ~= '' and conf.epoch and conf.epoch > (tonumber(ARGV[4]) or 0) then
+if spec ~= '' and conf.epoch and conf.epoch > (tonumber(epoch) or 0) then
   return { 'MOVED' }
 elseif not conf.version then
   return { 'UNCONFIGURED' }
@@ -61,15 +59,15 @@ if outcome == 'OVERLOADED' then
 end
 close_intake(intake)
 if expected ~= '' then
-  save_schedule(name, ARGV[12], ARGV[13], ARGV[14])
+  save_schedule(name, version, record, due)
 else
   call('HSET', key('fired'), name, instant)
   call('PERSIST', key('fired'))   -- of a shard that was retired it is kept for a day: see retire.lua
 end
 tell(outcome == 'CREATED' and 'schedule_fired' or 'schedule_skipped', spec ~= '' and { id } or {})
-if ARGV[9] ~= '' then
-  tell('schedule_missed', { ARGV[9] })
-  count('schedule_missed', tonumber(ARGV[10]) - 1)
+if missed ~= '' then
+  tell('schedule_missed', { missed })
+  count('schedule_missed', tonumber(number) - 1)
 end
 remember(caller, id_of_call, cmsgpack.pack({ outcome }), ONCE_TTL_S)
 return { outcome }

@@ -2,13 +2,13 @@
 -- here until `admit`.
 -- states   none
 -- keys     moves, tenants, learned hashes · ring, parked, debts zsets · claims strings
--- args     now · epoch · stamp (no job that comes has a later one) · (lane · packed snapshot or '') …
+--@args     epoch, stamp, lane snapshot...
+--          no job that comes has a later stamp; a snapshot is packed, or ''
 -- returns  OK
 -- refuses  STALE (the change is published)
 --@flags allow-oom
 --@arrivals
 --@include moves, key
-local epoch, stamp = ARGV[2], tonumber(ARGV[3])
 if is_sealed(epoch) then
   return 'STALE'
 end
@@ -28,13 +28,13 @@ local function unload(lane, snapshot)
   end
 end
 
-for i = 4, #ARGV, 2 do
+for i = first_lane, #ARGV, 2 do
   bar(ARGV[i], 'in ' .. epoch)
   if ARGV[i + 1] ~= '' then
     unload(ARGV[i], cmsgpack.unpack(ARGV[i + 1]))
   end
 end
-if stamp > tonumber(call('HGET', key('clock'), 'stamp') or 0) then
-  call('HSET', key('clock'), 'stamp', ARGV[3])
+if tonumber(stamp) > tonumber(call('HGET', key('clock'), 'stamp') or 0) then
+  call('HSET', key('clock'), 'stamp', stamp)
 end
 return 'OK'

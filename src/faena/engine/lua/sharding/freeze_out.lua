@@ -1,13 +1,14 @@
 --- Lanes leave this shard: they are served here no more, and what was decided for them is told.
 -- states   none
 -- keys     moves, tenants, learned hashes · ring, parked, debts zsets · claims strings
--- args     now · epoch (that the change will have) · lane …
+--@args     epoch, lane...
+--          epoch that the change will have
 -- returns  the last stamp · for each lane a packed {override, (window · claims · ttl_ms · learned) …}
 -- refuses  STALE (the change is published)
 --@flags allow-oom
 --@arrivals
 --@include now, conf, tenant, moves, lane_snapshot, key
-local now, epoch, conf, answers = now_us(), ARGV[2], conf_now(), {}
+local conf, answers = conf_now(), {}
 if is_sealed(epoch) then
   return { 'STALE' }
 end
@@ -26,7 +27,7 @@ local function snapshot_of(lane, control)
 end
 
 answers[1] = call('HGET', key('clock'), 'stamp') or '0'
-for i = 3, #ARGV do
+for i = first_lane, #ARGV do
   local lane = ARGV[i]
   bar(lane, 'out ' .. epoch)
   local snapshot = snapshot_of(lane, controls_of({ lane }, now)[lane])

@@ -2,12 +2,13 @@
 -- and what was here before counts.
 -- states   none
 -- keys     specs, transfer_out hashes · unique strings · all zsets
--- args     now · the other shard · (id · mode or '' · unique hash or '') …
+--@args     to, id mode hash...
+--          to is the other shard; mode and hash of a unique claim, or ''
 -- returns  for each: job · state · spec ('' for another job, which holds the claim), or '' · '' · ''
 --@flags no-writes
 --@include now, key, state, job_snapshot
-local now, travelling = now_us(), {}
-local batch = call('HGET', key('transfer_out'), ARGV[2])
+local travelling = {}
+local batch = call('HGET', key('transfer_out'), to)
 if batch then
   travelling = cmsgpack.unpack(string.match(batch, '^%d+ (.*)$'))
 end
@@ -39,7 +40,7 @@ local function by_claim(mode, hash)
 end
 
 local answers = {}
-for i = 3, #ARGV, 3 do
+for i = first_id, #ARGV, 3 do
   local found = by_id(ARGV[i]) or ARGV[i + 1] ~= '' and by_claim(ARGV[i + 1], ARGV[i + 2]) or { '', '', '' }
   for _, part in ipairs(found) do
     answers[#answers + 1] = part

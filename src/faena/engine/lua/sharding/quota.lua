@@ -2,13 +2,13 @@
 -- the queue's limit.
 -- states   none
 -- keys     window list · clock hash
--- args     now · epoch · window_us · (instant · number) …, oldest first
+--@args     epoch, per, instant number...
+--          per is the window in us; claims are oldest first
 -- returns  OK (also when it was done before)
 -- refuses  STALE (the change is published)
 --@flags allow-oom
 --@arrivals
 --@include now, key, window, moves
-local now, epoch, per = now_us(), ARGV[2], ARGV[3]
 local name, done = 'window:' .. per, 'burdened:' .. per
 if is_sealed(epoch) then
   return 'STALE'
@@ -27,7 +27,7 @@ end
 for _, entry in ipairs(call('LRANGE', key(name), 0, -1)) do
   add(entry_of(entry))
 end
-for i = 4, #ARGV, 2 do
+for i = first_instant, #ARGV, 2 do
   add(tonumber(ARGV[i]), tonumber(ARGV[i + 1]))
 end
 table.sort(entries, function(a, b)

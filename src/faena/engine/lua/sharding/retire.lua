@@ -1,7 +1,8 @@
 --- Give up a shard that no lane lives in any more.
 -- states   none
 -- keys     all
--- args     now · epoch (of the change that left it)
+--@args     epoch
+--          of the change that left it
 -- returns  OK
 -- refuses  STALE (it is needed again) · LIVE (a job is here all the same)
 -- Its epoch stays for a day, with what schedules have fired here: whoever has not heard that it is gone
@@ -11,15 +12,15 @@
 --@include key, delete_all
 local EPOCH_TTL_S = 86400
 local conf = key('conf')
-if call('HGET', conf, 'epoch') ~= ARGV[2] then
+if call('HGET', conf, 'epoch') ~= epoch then
   return 'STALE'
 elseif call('EXISTS', key('specs'), key('transfer_out'), key('recipients')) > 0 then
   return 'LIVE'
 end
 delete_all()
 -- whoever helped with the change and has slept must not begin it anew
-local lines = 'epoch=' .. ARGV[2] .. '\nretired=' .. ARGV[2]
-call('HSET', conf, 'epoch', ARGV[2], 'retired', ARGV[2])
+local lines = 'epoch=' .. epoch .. '\nretired=' .. epoch
+call('HSET', conf, 'epoch', epoch, 'retired', epoch)
 call('HSET', key('clock'), 'digest', redis.sha1hex(lines))
 call('EXPIRE', conf, EPOCH_TTL_S)
 call('EXPIRE', key('clock'), EPOCH_TTL_S)

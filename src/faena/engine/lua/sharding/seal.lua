@@ -1,12 +1,12 @@
 --- All lanes that move for an epoch are known at this shard: none may be added any more.
 -- states   none
 -- keys     clock hash
--- args     now · epoch
+--@args     epoch
 -- returns  OK
 --@flags allow-oom
 --@arrivals
 --@include key, moves
-if not is_sealed(ARGV[2]) then
-  call('HSET', key('clock'), 'sealed', ARGV[2])
+if not is_sealed(epoch) then
+  call('HSET', key('clock'), 'sealed', epoch)
 end
 return 'OK'

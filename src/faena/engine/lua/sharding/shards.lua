@@ -1,8 +1,9 @@
 --- Decide in which shards a queue lives, at its first one.
 -- states   none
 -- keys     shards hash · retired zset
--- args     now · begin · epoch · change · by  |  now · publish · epoch  |  now · finish · epoch · shard that is
---          retired …  |  now · restore · epoch · shards · lane …
+--@args     verb, epoch, change?, by?, number?, name...
+--          begin, epoch, change, by | publish, epoch | finish, epoch, names of shards that are retired | restore,
+--          epoch, number of shards, names of lanes
 -- returns  the whole of `shards` as name, value …
 -- refuses  STALE (somebody was faster: the answer tells how it stands)
 -- A change is `shards <n>`, `own <lane>` or `shared <lane>`. It is announced, then published under
@@ -12,7 +13,7 @@
 --@flags allow-oom
 --@arrivals
 --@include now, key
-local now, verb, epoch, shards = now_us(), ARGV[2], ARGV[3], key('shards')
+local shards = key('shards')
 local phase = call('HGET', shards, 'phase')
 local is_current = (call('HGET', shards, 'epoch') or '0') == epoch
 
@@ -32,7 +33,7 @@ local RETIRED_TTL_S = 3600   -- as long as shares are kept
 
 local function note_retired()
   call('ZREMRANGEBYSCORE', key('retired'), '-inf', now - RETIRED_TTL_S * 1000000)
-  for i = 4, #ARGV do
+  for i = first_name, #ARGV do
     call('ZADD', key('retired'), now, ARGV[i])
     call('EXPIRE', key('retired'), RETIRED_TTL_S)
   end
@@ -40,8 +41,8 @@ end
 
 local function restore()
   call('DEL', shards)
-  call('HSET', shards, 'epoch', epoch, 'shards', ARGV[4])
-  for i = 5, #ARGV do
+  call('HSET', shards, 'epoch', epoch, 'shards', number)
+  for i = first_name, #ARGV do
     call('HSET', shards, ARGV[i], '1')
   end
 end
@@ -50,7 +51,7 @@ if verb == 'restore' and tonumber(epoch) > tonumber(call('HGET', shards, 'epoch'
   restore()
   publish('shards', '')
 elseif is_current and verb == 'begin' and not phase then
-  call('HSET', shards, 'epoch', epoch, 'phase', 'announced', 'change', ARGV[4], 'by', ARGV[5], 'at', whole(now))
+  call('HSET', shards, 'epoch', epoch, 'phase', 'announced', 'change', change, 'by', by, 'at', whole(now))
   call('PERSIST', shards)   -- of a queue that was obliterated only the epoch is left, for a day
   publish('shards', '')
 elseif is_current and verb == 'publish' and phase == 'announced' then

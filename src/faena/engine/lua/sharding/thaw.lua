@@ -2,7 +2,8 @@
 -- states   none
 -- keys     moves, lanes, transfer_out, late, tenants, learned hashes · ring, parked zsets · claims
 --          strings · wake zset
--- args     now · why (in, early, out, or look, which changes nothing) · epoch · lane …
+--@args     verb, epoch, lane...
+--          verb in | early | out | look, which changes nothing
 -- returns  the lanes that have not gone: live jobs of theirs are here, or some job is under way. None
 --          has gone `out` before the last late job: it may have finished, and is to be taken away yet
 -- A lane comes `early` when jobs of it still run where it was. What bounds how many of them run at once
@@ -10,7 +11,7 @@
 --@flags allow-oom
 --@arrivals
 --@include now, conf, tenant, moves, wake, lane_snapshot, key
-local now, verb, epoch, still = now_us(), ARGV[2], ARGV[3], {}
+local still = {}
 local conf, is_coming = conf_now(), verb == 'in' or verb == 'early'
 local is_under_way = call('EXISTS', key('transfer_out')) == 1 or (verb == 'out' and call('EXISTS', key('late')) == 1)
 
@@ -30,7 +31,7 @@ local function is_bounded(lane)
   return conf.fifo or conf.tenant_max_running or control.max_running
 end
 
-for i = 4, #ARGV do
+for i = first_lane, #ARGV do
   local lane = ARGV[i]
   if not is_coming and (is_under_way or call('HEXISTS', key('lanes'), lane) == 1) then
     still[#still + 1] = lane

@@ -2,12 +2,13 @@
 -- states   move_in   none -> ready | delayed | blocked | completed | dead | cancelled : from another shard
 --          wait      ready -> blocked : an earlier job of its order has moved in
 -- keys     all of a job · transfer_in hash
--- args     now · shard · number of the batch · packed jobs
+--@args     shard, number, jobs
+--          number of the batch; jobs are packed
 -- returns  how many came (0 when the batch was here before)
 -- refuses  UNCONFIGURED
 --@arrivals
 --@include now, conf, state, weigh, wake, tally, job_snapshot, dead_snapshot, transfer_in, fact, key
-local now, shard, number, conf = now_us(), ARGV[2], tonumber(ARGV[3]), conf_now()
+local number, conf = tonumber(number), conf_now()
 if number < (conf.epoch or 0) * EPOCH then
   return { 0 }   -- it was sent for an earlier change, which is over: it has been here
 elseif not conf.version then
@@ -17,7 +18,7 @@ elseif tonumber(call('HGET', key('transfer_in'), shard) or 0) >= number then
 end
 
 local ids = {}
-for _, job in ipairs(cmsgpack.unpack(ARGV[4])) do
+for _, job in ipairs(cmsgpack.unpack(jobs)) do
   local lane, chain = lane_in(job[SPEC])
   if call('HEXISTS', key('specs'), job[ID]) == 0 then
     unpack_job(job)
@@ -38,7 +39,7 @@ for _, job in ipairs(cmsgpack.unpack(ARGV[4])) do
     end
   end
 end
-call('HSET', key('transfer_in'), shard, ARGV[3])
+call('HSET', key('transfer_in'), shard, number)
 call('HINCRBY', key('clock'), 'moved_in', #ids)
 arm_wake()
 tell('moved_in', ids)

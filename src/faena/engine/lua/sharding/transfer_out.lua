@@ -2,8 +2,8 @@
 -- states   move_out  ready | delayed | blocked | completed | dead | cancelled -> none : to another shard
 --          unblock   blocked -> ready : what it waited for is over
 -- keys     all of a job · transfer_out, late, moves hashes
--- args     now · shard · number of the last batch that has arrived there · epoch of the change (0 for
---          any) · id …
+--@args     shard, arrived, epoch, id...
+--          arrived is the number of the last batch that has arrived there; epoch of the change, 0 for any
 -- returns  number · packed jobs of the batch that must be taken there, 0 and '' for none · how many of
 --          the ids were looked at (none while an earlier batch is under way)
 -- refuses  STALE (the change is over)
@@ -12,7 +12,7 @@
 --@arrivals
 --@include now, conf, state, tally, fact, job_snapshot, transfer_out, key
 local MOST_BYTES = 4 * 1024 * 1024
-local now, shard, arrived, epoch = now_us(), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local arrived, epoch = tonumber(arrived), tonumber(epoch)
 local conf = conf_now()
 if epoch > 0 and epoch ~= conf.epoch then
   return { 'STALE', '', 0 }
@@ -27,7 +27,7 @@ elseif number then
 end
 
 local batch, ids, bytes, looked = {}, {}, 0, 0
-for i = 5, #ARGV do
+for i = first_id, #ARGV do
   local id, spec = ARGV[i], call('HGET', key('specs'), ARGV[i])
   local state, score = state_of(id)
   local lane = spec and lane_in(spec)

@@ -1,7 +1,8 @@
 --- Jobs that have left this shard and may not have come to another yet: those in `transfer_out`.
 -- states   none
 -- keys     transfer_out hash
--- args     now · id … (of those that more is wanted of)
+--@args     id...
+--          of those that more is wanted of
 -- returns  for each: id · state · score · packed record of the desk or '' · {} or, if it is wanted, what `look` says
 -- A batch stays in `transfer_out` until somebody knows that it has come: what another shard says of a job counts more.
 --@flags no-writes
@@ -15,7 +16,7 @@ local function look_at(job)
            told_enqueued(job[SPEC], mark, job[STATE], job[SCORE], conf) }
 end
 
-for i = 2, #ARGV do
+for i = first_id, #ARGV do
   wanted[ARGV[i]] = true
 end
 local batches = call('HGETALL', key('transfer_out'))

@@ -2,9 +2,9 @@
 -- states   none
 -- keys     tenants, lanes, throttled, moves, specs hashes · parked, ring, lane: zsets · shares hashes · wake zset ·
 --          events stream · windows
--- args     now · lane · epoch of the shards ('' for the first) · by · duration_us ('' for good) ·
---          name, value … (an empty value removes; none: only read). Names: limits · max_running ·
---          weight · size · held_until · held_for · reason
+--@args     lane, epoch?, by?, duration_us?, name value...
+--          epoch of the shards, '' for the first; duration_us '' for good; an empty value removes; none: only read.
+--          Names: limits · max_running · weight · size · held_until · held_for · reason
 -- returns  the lane's override as name, value … · its live jobs · those that run · when it is looked
 --          at again ('' unless it is parked) · the gates in front of its ready jobs, as explain.lua tells them
 -- refuses  MOVED (the shards have changed since that epoch, or a change of a lane that leaves this shard:
@@ -14,7 +14,6 @@
 --@flags allow-oom
 --@arrivals
 --@include now, conf, lane, tenant, wake, tally, gates, arrivals_stream, key
-local now, lane, epoch, by, duration = now_us(), ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 if (conf_now().epoch or 0) > (tonumber(epoch) or 0) then
   return { 'MOVED' }
 end
@@ -29,12 +28,12 @@ local function change(name, value)
     control[name] = read
   end
   if SETTINGS[name] then
-    control.ends_at = duration ~= '' and now + tonumber(duration) or nil
+    control.ends_at = duration_us ~= '' and now + tonumber(duration_us) or nil
   end
 end
 
 local function write()
-  for i = 6, #ARGV, 2 do
+  for i = first_name, #ARGV, 2 do
     change(ARGV[i], ARGV[i + 1])
   end
   control.by, control.at = by, now
@@ -54,7 +53,7 @@ local function write()
   context.by = by
 end
 
-if #ARGV > 5 then
+if #ARGV >= first_name then
   if string.match(call('HGET', key('moves'), lane) or '', '^out') then
     return { 'MOVED' }
   end

@@ -13,10 +13,11 @@
 --          prune     completed | dead | cancelled -> none : retention has ended
 -- keys     leases, specs, marks, results hashes · ready, delayed, running, completed, dead, cancelled
 --          zsets · holds hash · window lists · wake, workers zsets · about hash · events stream
--- args     now · caller · call (becomes the lease id) · worker · want · sweep (us until the next, and what
---          the worker says of itself; '' when this is none) · samples (packed counter -> number) · lease_us at least ·
---          plain, then so many id · lease completed without a result · kept, then so many id · lease ·
---          result · id · lease · kind · number · blob …
+--@args     caller, lease, worker, want, sweep?, samples?, least_us, plain, kept, settled...
+--          lease is the id of the call; sweep the us until the next, and what the worker says of itself, '' when this
+--          is none; samples are packed, counter -> number; leases last least_us at least. Settled are so many
+--          id · lease as are plain (completed without a result), so many id · lease · result as are kept, and then
+--          id · lease · kind · number · blob …
 -- returns  now · next_at (0: nothing to wait for) · gate · more 1|0, and 2 for mail · lost ids · (id · score) … ·
 --          specs · (id · attempts · losses · changed priority) … of marked jobs · {id · task · tenant ·
 --          losses} … where jobs of others died of lost deliveries · {id · attempts} … where jobs had expired
@@ -30,11 +31,17 @@ local PRESENCE_US = 30000000   -- a worker signs in at every sweep, whatever its
 local PRUNED = 50               -- beyond as many as end, so that a backlog of finished jobs shrinks
 local CLAIMED_WHEN_BUSY = 50    -- when the call has brought many jobs back as well
 
-local now, caller, lease, worker = now_us(), ARGV[2], ARGV[3], ARGV[4]
-local want, sweep_us, plain = size_of(5), sweep_of(6), size_of(9)
-local kept, least_us, samples = size_of(10 + 2 * plain), instant_of(8), ARGV[7] ~= '' and unpacked(ARGV[7]) or {}
-check(caller and is_word(lease) and is_word(worker), 'caller, call and worker')
-local handed, is_empty = hand_over(caller, lease, worker, now, least_us)
+local is_claim = want ~= '0' and sweep == '' and samples == '' and #ARGV < first_settled
+local want, sweep_us, least_us = size_of(want, 'want'), sweep_of(sweep), instant_of(least_us, 'least_us')
+local plain, kept = size_of(plain, 'plain'), size_of(kept, 'kept')
+local samples = samples ~= '' and unpacked(samples) or {}
+local first_item = first_settled + 2 * plain + 3 * kept
+check(caller and is_word(lease) and is_word(worker), 'caller, lease and worker')
+check(first_item <= #ARGV + 1 and (#ARGV + 1 - first_item) % 5 == 0, 'settlements')
+local handed, is_empty
+if is_claim then
+  handed, is_empty = hand_over(caller, lease, worker, now, least_us)
+end
 if handed then
   return handed
 elseif not is_empty then
@@ -54,18 +61,18 @@ end
 local lease_us = math.max(conf.lease_us, least_us)
 
 local done, leases, results, items = {}, {}, {}, {}
+local number, at = plain + kept, first_settled
 for i = 1, plain do
-  done[i], leases[i] = ARGV[8 + 2 * i], ARGV[9 + 2 * i]
+  done[i], leases[i] = ARGV[at], ARGV[at + 1]
+  at = at + 2
 end
-local number, at = plain + kept, 8 + 2 * plain
-check(at + 3 * kept + 2 <= #ARGV and (#ARGV - at - 3 * kept - 2) % 5 == 0, 'settlements')
 for i = plain + 1, number do
-  at = at + 3
   done[i], leases[i], results[i] = ARGV[at], ARGV[at + 1], ARGV[at + 2]
+  at = at + 3
 end
-for i = at + 3, #ARGV, 5 do
+for i = first_item, #ARGV, 5 do
   items[#items + 1] = { id = ARGV[i], lease = ARGV[i + 1], kind = ARGV[i + 2],
-                        number = instant_of(i + 3), blob = ARGV[i + 4] }
+                        number = instant_of(ARGV[i + 3], 'a number'), blob = ARGV[i + 4] }
   check(is_kind(ARGV[i + 2]), 'a kind of ending')
 end
 local lost = settle(done, leases, results, items, conf, now)
@@ -120,7 +127,7 @@ for name, number in pairs(samples) do
   count(tostring(name), count_in(number, 0))
 end
 if sweep_us then
-  sign_in(worker, now + math.max(2 * lease_us, 2 * sweep_us, PRESENCE_US), ARGV[6], now)
+  sign_in(worker, now + math.max(2 * lease_us, 2 * sweep_us, PRESENCE_US), sweep, now)
 end
 context.worker = worker
 remember(caller, lease, cmsgpack.pack({ lost, ids, next_at, gate, more }))

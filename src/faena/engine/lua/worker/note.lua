@@ -1,12 +1,11 @@
 --- Write progress or log lines of a running job, under its lease.
 -- states   none
 -- keys     leases, marks, info hashes
--- args     id · lease · progress ('' for none) · line …
+--@args     id, lease, progress?, line...
 -- returns  OK
 -- refuses  LEASE_LOST
 --@flags allow-oom
 --@include key, mark, record, info
-local id, lease, progress = ARGV[1], ARGV[2], ARGV[3]
 if not holds_lease(call('HGET', key('leases'), id), lease) then
   return 'LEASE_LOST'
 end
@@ -18,7 +17,7 @@ end
 if progress ~= '' then
   call('HSET', key('info:' .. id), 'progress', progress)
 end
-for i = 4, #ARGV do
+for i = first_line, #ARGV do
   append_info(id, 'log', ARGV[i])
 end
 return 'OK'

@@ -1,14 +1,15 @@
 --- Say what a running job has used: what its claim reserved in the windows of limits by cost is put right.
 -- states   none
 -- keys     leases, specs, marks hashes · costs, claims strings · parked, wake zsets
--- args     now · id · lease · (unit · number used so far) …
+--@args     id, lease, unit used...
+--          used so far, by unit
 -- returns  OK (also when it was said before)
 -- refuses  LEASE_LOST · UNCONFIGURED
 -- Less than was reserved is given back where the claim stands; more is charged now, and may leave the
 -- window above its limit, which then grants nothing until there is room again.
 --@flags allow-oom
 --@include now, conf, mark, record, ending, lane, wake, cost, key, lane_window
-local now, id, lease, conf = now_us(), ARGV[2], ARGV[3], conf_now()
+local conf = conf_now()
 local record = call('HGET', key('leases'), id)
 if not conf.version then
   return 'UNCONFIGURED'
@@ -23,7 +24,7 @@ local given, used = 0, {}
 for _, window in ipairs(lane and look_into_costs(cost_windows(conf.tenant_costs, lane), now) or {}) do
   windows[#windows + 1] = window
 end
-for i = 4, #ARGV, 2 do
+for i = first_unit, #ARGV, 2 do
   used[ARGV[i]] = tonumber(ARGV[i + 1])
 end
 
