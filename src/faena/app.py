@@ -29,6 +29,7 @@ from faena.registry import Registry
 from faena.runtime.connections import Connection, Runtime
 from faena.scheduling.decorators import MISSING, Recurring, RecurringFields, TimedFields, check_task
 from faena.scheduling.schedules import Schedules
+from faena.sharding.reading import in_sight
 from faena.sharding.router import Routers
 from faena.task import Draft, Task
 from faena.telemetry.events import Event, follow, read_kinds, read_since
@@ -194,6 +195,7 @@ class Faena(Registry):
         options: WorkerOptions | None = None,
     ) -> Worker:
         """A worker for some queues, or for all; `run()` it."""
+        from faena.worker.libraries import OldLibraries  # noqa: PLC0415 - see above
         from faena.worker.worker import Worker  # noqa: PLC0415 - see above
 
         own = [name for name, queue in self.queues.items() if not queue.is_remote]
@@ -218,11 +220,18 @@ class Faena(Registry):
                     Upkeep(self._desk_queues, dead_letters, names).run,
                     takeover.run,
                     scheduler.run,
+                    OldLibraries(runtime.engine, self._shards).run,
                 ],
                 on_outbox=runtime.relay.tell,
                 hears={"schedules": scheduler.tell, "redrives": takeover.tell},
             ),
         )
+
+    async def _shards(self) -> list[str]:
+        """Of all queues."""
+        runtime = await self.runtime()
+        seen = [await in_sight(runtime.routers.of(queue)) for queue in self.queues]
+        return [shard for one in seen for shard in one.shards]
 
     async def run_worker(self, queues: Iterable[Queue | str] | None = None, **options: Any) -> None:
         """Run a worker in this event loop until it is cancelled or its work is done.

@@ -31,7 +31,7 @@ GIVEN = {*_OF_LUA, *_OF_SERVER, *_OF_LOADER}
 """Names that every file has."""
 
 _FIELD = re.compile(r"\bcontext\.(\w+)")
-_NUMBERED = re.compile(r"ARGV\[\d|unpack\(ARGV, \d|= \d+, #ARGV|#ARGV [<>=~]=? \d")
+_NUMBERED = re.compile(r"ARGV\[\d|\(ARGV, ?\d|= ?\d+, ?#ARGV|#ARGV ?[<>=~]=? ?\d")
 
 
 def problems(root: Path) -> list[str]:

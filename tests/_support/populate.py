@@ -30,7 +30,7 @@ async def populate(rig: Rig) -> None:
     await rig.add("throttled", unique="t", mode="throttle", ttl=60 * SECOND)
     await rig.engine.await_job(rig.queue, "follower")
     await rig.engine.idem(rig.queue, hash="k", verb="begin", owner="job", ttl_ms=60_000, blob=b"")
-    await rig.turn(is_sweep=True, about="17 0.1.0 box")
+    await rig.turn(is_sweep=True, about="17 0.1.0 faena_0 box")
     await rig.engine.hold(rig.queue, "pause", None, "ops")
     desk = DeskCalls(rig.engine)
     await desk.alert(rig.queue, {"dead_many": "1"})

@@ -233,7 +233,7 @@ def test_workers_are_shown_with_their_queues_and_what_they_run(cli: Cli) -> None
 
     async def claim() -> None:
         async with app:
-            turn = Turn("call00000001", 1, is_sweep=True, about="17 0.1.0 box")
+            turn = Turn("call00000001", 1, is_sweep=True, about="17 0.1.0 faena_0 box")
             engine = (await app.runtime()).engine
             assert (await engine.exchange("mail.out", "w", "worker-1", turn)).claimed
 

@@ -280,15 +280,13 @@ class EngineMachine(RuleBasedStateMachine):
         self.driver.ask("clean", desk.clean, fault, state, age, size)
 
     def idem(self, data: st.DataObject, fault: Fault) -> None:
-        driver, owner = self.driver, data.draw(st.sampled_from("ab"))
-        verb = data.draw(st.sampled_from(["begin", "extend", "complete", "fail", "clear"]))
-        token, blob = data.draw(st.sampled_from(["", "s", "t"])), data.draw(st.sampled_from(BLOBS))
+        driver, verbs = self.driver, ["begin", "extend", "complete", "fail", "clear"]
+        drawn = {"verb": verbs, "owner": "ab", "token": ["", "s", "t"], "blob": BLOBS}
+        said = {name: data.draw(st.sampled_from(some)) for name, some in drawn.items()}
         step = Step(
             "idem",
-            lambda: driver.engine.idem(
-                QUEUE, hash="key", verb=verb, owner=owner, ttl_ms=600_000, blob=blob, token=token
-            ),
-            lambda: desk.idem(driver.world, verb, owner, blob, token),
+            lambda: driver.engine.idem(QUEUE, **said, hash="key", ttl_ms=600_000),
+            lambda: desk.idem(driver.world, **said),
         )
         driver.do(step, fault)
 

@@ -94,15 +94,15 @@ async def test_what_a_worker_says_of_itself_is_known_as_long_as_it_is(rig: Rig) 
         turn = Turn(rig.next_call(), 0, is_sweep=True, about=about)
         await rig.engine.exchange("q", worker, worker, turn)
 
-    await sweep("old", "17 0.1.0 box")
+    await sweep("old", "17 0.1.0 faena_0 box")
     rig.clock.go(1)
-    await sweep("old", "17 0.1.0 box")
-    assert (await rig.dump())["about"] == {"old": f"{T0} 17 0.1.0 box"}
-    await sweep("old", "18 0.1.0 box")
-    assert (await rig.dump())["about"] == {"old": f"{T0 + SECOND} 18 0.1.0 box"}
+    await sweep("old", "17 0.1.0 faena_0 box")
+    assert (await rig.dump())["about"] == {"old": f"{T0} 17 0.1.0 faena_0 box"}
+    await sweep("old", "18 0.1.0 faena_0 box")
+    assert (await rig.dump())["about"] == {"old": f"{T0 + SECOND} 18 0.1.0 faena_0 box"}
     rig.clock.go(2 * LEASE / SECOND)
-    await sweep("new", "19 0.1.0 other box")
-    assert (await rig.dump())["about"] == {"new": f"{rig.clock.now} 19 0.1.0 other box"}
+    await sweep("new", "19 0.1.0 faena_0 other box")
+    assert (await rig.dump())["about"] == {"new": f"{rig.clock.now} 19 0.1.0 faena_0 other box"}
 
 
 async def test_a_worker_with_short_leases_is_known_for_half_a_minute(rig: Rig) -> None:

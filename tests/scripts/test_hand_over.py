@@ -165,7 +165,7 @@ async def test_nobody_can_tell_it_from_a_claim(rig: Rig, twin: Rig, before: str,
 
 
 CALLS: dict[str, Step] = {
-    "a sweep": lambda rig: rig.turn(5, is_sweep=True, about="1 0.1 host"),
+    "a sweep": lambda rig: rig.turn(5, is_sweep=True, about="1 0.1 faena_0 host"),
     "samples": lambda rig: rig.turn(5, samples={"waited": 7}),
     "a lost settlement": lambda rig: rig.turn(5, ("gone", "call0000", Completed())),
 }

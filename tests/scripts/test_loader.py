@@ -300,9 +300,6 @@ WRONG = {
     "a.lua has first_id in its --@args, and does not use it": {
         "a": "--- A.\n--@args id...\nreturn 1\n"
     },
-    "a.lua reads an argument by its number: name it in its --@args": {
-        "a": "--- A.\nreturn ARGV[2]\n"
-    },
     "a.lua assigns key, which belongs to lib/key.lua": {
         "a": "--- A.\n--@include key\nkey = key('x')\nreturn key\n"
     },
@@ -328,6 +325,18 @@ WRONG = {
 @pytest.mark.parametrize("said", WRONG)
 def test_what_is_wrong_is_named_with_its_file(tmp_path: Path, said: str) -> None:
     assert problems(files(tmp_path, **USED, **WRONG[said])) == [said]
+
+
+NUMBERED = (
+    *("return ARGV[2]", "for i = 2, #ARGV do\n  call('DEL', ARGV[i])\nend"),
+    *("return { unpack(ARGV, 3) }", "return #ARGV > 5", "return #ARGV == 6"),
+)
+
+
+@pytest.mark.parametrize("body", NUMBERED)
+def test_an_argument_may_not_be_read_by_its_number(tmp_path: Path, body: str) -> None:
+    said = "a.lua reads an argument by its number: name it in its --@args"
+    assert problems(files(tmp_path, **USED, a=f"--- A.\n{body}\n")) == [said]
 
 
 def test_names_of_inner_scopes_are_no_ones_else(tmp_path: Path) -> None:

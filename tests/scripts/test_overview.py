@@ -15,7 +15,7 @@ async def test_a_queue_at_one_instant(rig: Rig) -> None:
     await rig.claim()
     await rig.add("delayed", delay=SECOND)
     await rig.engine.hold("q", "pause", None, "ops")
-    await rig.turn(is_sweep=True, about="17 0.1.0 box")
+    await rig.turn(is_sweep=True, about="17 0.1.0 faena_0 box")
     seen = await rig.engine.overview("q")
     assert (seen.queue, seen.at, seen.enqueued, seen.removed) == ("q", T0, 5, 0)
     assert seen.counts == {

@@ -94,7 +94,7 @@ CATALOGUE = (
     Key("call:", "string", "a caller's last call and its answer", "TTL 1 h"),
     Key("waiters", "hash", "ids whose end a caller waits for", "live jobs"),
     Key("workers", "zset", "workers by the instant they are presumed gone", "live workers"),
-    Key("about", "hash", "worker → since when, pid, version, host", "live workers"),
+    Key("about", "hash", "worker → since when, pid, version, library, host", "live workers"),
     Key("schedules", "hash", "name → version and record of a schedule", "one per schedule"),
     Key("schedule_due", "zset", "schedules by the instant they are due", "one per schedule"),
     Key("fired", "hash", "schedule → last instant whose job was stored here", "one per schedule"),

@@ -67,6 +67,11 @@ def load(name: str) -> Script:
     return Script(name, args, f"{library}_{name}", source, plain, sha)
 
 
+def library_name() -> str:
+    """What servers call the library of this version."""
+    return _library()[0]
+
+
 def names() -> list[str]:
     """Every script there is."""
     return sorted(_sources().scripts)

@@ -79,5 +79,5 @@ def _worker(name: str, said: bytes | None) -> WorkerView:
     """What a worker has said of itself, if it has."""
     if not said:
         return WorkerView(name)
-    since, pid, version, host = said.decode().split(" ", 3)
+    since, pid, version, _, host = said.decode().split(" ", 4)
     return WorkerView(name, since=int(since), host=host, pid=int(pid), version=version)

@@ -62,7 +62,7 @@ class Turn(NamedTuple):
     next_sweep_us: int = 0
     """How long until the next sweep, with one: the worker is known at least twice as long."""
     about: str = ""
-    """What the worker says of itself with a sweep: pid, version and host."""
+    """What the worker says of itself with a sweep: pid, version, library and host."""
     asked_at: float = math.inf
     """When this process first asked, by its own clock: no claim is older. Not sent."""
 

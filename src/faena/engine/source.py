@@ -34,6 +34,7 @@ _FIELD = re.compile(r"(\w+) = (\S+)(?:\s+--.*)?$")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _COMMENT = re.compile(r"\s*--[^'\"]*$")
 """To the end of a line, without a quote behind it: so it does not stand in a text."""
+_SPACED = re.compile(r" ?(==|~=|<=|>=|[=,<>+*/(){}]) ?")
 
 _NAMES = re.compile(r"[a-z]\w*\??|[a-z]\w*(?: [a-z]\w*)*\.\.\.")
 
@@ -225,7 +226,8 @@ def _declared(text: str) -> set[str]:
 
 
 def _code(lines: Iterable[str]) -> Iterator[str]:
-    """Without comments and indentation: they cost the server nothing but memory in every node."""
+    """Without comments and needless spaces: they would cost memory in every node."""
     for line in lines:
         if (code := line.strip()) and not code.startswith("--"):
-            yield _COMMENT.sub("", code)
+            code = _COMMENT.sub("", code)
+            yield code if "'" in code or '"' in code else _SPACED.sub(r"\1", code)

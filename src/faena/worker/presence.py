@@ -9,20 +9,21 @@ import socket
 from collections.abc import Iterable
 
 from faena.engine import Engine
+from faena.engine.loader import library_name
 
 _LONGEST_S = 1.0
 """No stop waits longer than this for a broker that is away."""
 
 
 def about_this_process() -> str:
-    """Pid, version and host, as `sign_in` in lua/lib/presence.lua keeps them."""
+    """Pid, version, library and host, as `sign_in` in lua/lib/presence.lua keeps them."""
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - slow to load
 
     try:
         release = version("faena")
     except PackageNotFoundError:  # run from its source
         release = "?"
-    return f"{os.getpid()} {release} {socket.gethostname() or '?'}"
+    return f"{os.getpid()} {release} {library_name()} {socket.gethostname() or '?'}"
 
 
 async def sign_out(engine: Engine, worker: str, shards: Iterable[str]) -> None:
