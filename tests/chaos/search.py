@@ -35,7 +35,8 @@ class Search:
         command = [sys.executable, "-u", "-m", "pytest", *_TESTS, "-vv", "-n", "2", "--timeout=0"]
         self._process = await asyncio.create_subprocess_exec(
             *command,
-            *("-p", "no:cacheprovider", f"--randomly-seed={self._seed}"),
+            *("-p", "tests.chaos.telling", "-p", "no:cacheprovider"),
+            f"--randomly-seed={self._seed}",
             cwd=ROOT,
             env=os.environ | self._depth(seconds),
             stdout=asyncio.subprocess.PIPE,
