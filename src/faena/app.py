@@ -19,7 +19,7 @@ from faena.declaring.hooks import ENDS
 from faena.engine import Engine
 from faena.engine.engine import Clock
 from faena.engine.settings import declaration
-from faena.errors import ConfigError
+from faena.errors import ConfigError, shown
 from faena.flows import Flow, Group, Plan, chain, chord
 from faena.middleware import Middleware
 from faena.options import DeadLetters, build
@@ -72,7 +72,7 @@ class Faena(Registry):
             name=check_name("app", name),
             url=url,
             namespace=name if namespace is None else check_name("namespace", namespace),
-            directory=Path(directory),
+            directory=_directory(directory),
             allow_eviction=allow_eviction,
             patience_s=to_s("patience", patience),
             clock=clock,
@@ -248,6 +248,16 @@ class Faena(Registry):
         return f"<Faena {self.name}: {len(self.queues)} queues>"
 
 
+def _directory(given: Any) -> Path:
+    if not isinstance(given, str | Path):
+        raise ConfigError(
+            f"directory must be a text or a Path, got {shown(given)}",
+            field="directory",
+            value=given,
+        )
+    return Path(given)
+
+
 def _checked(given: DeadLetters) -> DeadLetters:
     check_is("dead_letters", given, DeadLetters)
     return given
@@ -257,7 +267,7 @@ def _layers(given: Any) -> tuple[Middleware, ...]:
     if isinstance(given, list | tuple) and all(isinstance(one, Middleware) for one in given):
         return tuple(given)
     raise ConfigError(
-        f"middleware must be a list of Middleware objects, got {given!r}",
+        f"middleware must be a list of Middleware objects, got {shown(given)}",
         field="middleware",
         value=given,
     )

@@ -32,7 +32,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from typing import Any, Final
+
+_LONGEST_SHOWN: Final = 200
 
 
 class FaenaError(Exception):
@@ -187,7 +189,22 @@ class InternalError(FaenaError):
     """An invariant of Faena itself is broken; please report it."""
 
 
-def nearest(name: str, valid: Iterable[str], *, never: Collection[str] = ()) -> str:
+def shown(value: Any) -> str:
+    """Any value as a message quotes it: briefly, and however large or broken it is."""
+    try:
+        is_text = isinstance(value, str | bytes)
+        text = repr(value[: _LONGEST_SHOWN + 1] if is_text else value)
+    except Exception:  # noqa: BLE001 - a class of the program's own, or an int of too many digits
+        return f"<{type(value).__name__} that cannot be shown>"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+
+
+def as_text(value: Any) -> str:
+    """A text as it is, to be looked up among names, and of anything else what is shown of it."""
+    return value if isinstance(value, str) else shown(value)
+
+
+def nearest(name: Any, valid: Iterable[str], *, never: Collection[str] = ()) -> str:
     """A hint that ends an error message: the closest valid name, and the whole choice.
 
     Those of `never` are listed and not suggested.
@@ -196,6 +213,6 @@ def nearest(name: str, valid: Iterable[str], *, never: Collection[str] = ()) -> 
     if not choices:
         return "there is none"
     harmless = [one for one in choices if one not in never]
-    close = difflib.get_close_matches(name, harmless, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(as_text(name), harmless, n=1, cutoff=0.6)
     hint = f"did you mean {close[0]!r}? " if close else ""
     return f"{hint}valid: {', '.join(choices)}"

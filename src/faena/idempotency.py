@@ -27,12 +27,13 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeAlias,
 import msgspec
 
 from faena.codec import Codec, codec_for
-from faena.errors import FaenaError, InvalidTransition
+from faena.errors import FaenaError, InvalidTransition, PayloadError
 from faena.job import Job
 from faena.options.fields import check_is
 from faena.outcomes import Snooze
 from faena.values.duration import Duration, to_ms, to_us
 from faena.values.ids import BuiltKey, IdempotencyKey, WebhookKey, check_key
+from faena.values.names import check_words
 
 if TYPE_CHECKING:
     from faena.runtime.connections import Runtime
@@ -104,6 +105,7 @@ class Steps:
     async def _take(
         self, key: str, verb: str, owner: str, ttl: Duration, blob: bytes, token: str
     ) -> list[bytes]:
+        check_words("owner", owner)
         digest = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
         ttl_ms = max(1, to_ms("ttl", ttl))
         runtime = await self._runtime()
@@ -164,11 +166,11 @@ class Idempotency:
         self, key: Key, result: Any, *, owner: str, ttl: Duration = COMPLETED_TTL
     ) -> None:
         """Keep the result: whoever begins later is answered with it. The first one stands."""
-        await self._steps.end(_text(key), "complete", owner, ttl, msgspec.json.encode(result))
+        await self._steps.end(_text(key), "complete", owner, ttl, _blob("result", result))
 
     async def fail(self, key: Key, reason: str, *, owner: str, ttl: Duration = FAILED_TTL) -> None:
         """Give the work up; anybody may begin it again."""
-        await self._steps.end(_text(key), "fail", owner, ttl, msgspec.json.encode(reason))
+        await self._steps.end(_text(key), "fail", owner, ttl, _blob("reason", reason))
 
     async def clear(self, key: Key, *, owner: str) -> None:
         """Forget the record."""
@@ -285,6 +287,13 @@ class Once(Generic[T]):
             async with asyncio.timeout(_LAST_WORDS_S):
                 blob = msgspec.json.encode(reason)
                 await self._steps.end(self._key, "fail", self._owner, FAILED_TTL, blob, self._token)
+
+
+def _blob(what: str, value: Any) -> bytes:
+    try:
+        return msgspec.json.encode(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise PayloadError(f"{what} must be what JSON can carry: {error}", op="encode") from None
 
 
 def _text(key: Key) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Final, overload
 
-from faena.errors import ConfigError
+from faena.errors import ConfigError, shown
 from faena.values.duration import Duration, describe, to_us
 from faena.values.numbers import check_whole
 
@@ -63,7 +63,7 @@ class Limit:
         if rate is not None:
             if max is not None or per is not None:
                 raise ConfigError(
-                    f"limit must be a text or max and per, got {rate!r} beside them",
+                    f"limit must be a text or max and per, got {shown(rate)} beside them",
                     field="limit",
                     value=rate,
                 )
@@ -92,7 +92,7 @@ def check_unit(value: Any) -> str:
         return value
     raise ConfigError(
         f"cost must be named with 1 to 32 of a-z, 0-9 and '_' and start with a letter, "
-        f"got {value!r}",
+        f"got {shown(value)}",
         field="cost",
         value=value,
     )
@@ -132,7 +132,7 @@ def _read(rate: Any) -> tuple[int, str]:
     if found is None or not (found[2] in _WINDOWS or found[2][0].isdigit()):
         raise ConfigError(
             f"limit must be a count per window such as '10/min', '50/s' or '100/30s', "
-            f"got {rate!r}; windows: {', '.join(_UNITS.values())}, or a duration",
+            f"got {shown(rate)}; windows: {', '.join(_UNITS.values())}, or a duration",
             field="limit",
             value=rate,
         )

@@ -19,7 +19,7 @@ from typing import ClassVar, Final, Literal
 
 import msgspec
 
-from faena.errors import ConfigError, nearest
+from faena.errors import ConfigError, nearest, shown
 from faena.values import duration
 from faena.values.names import check_words
 from faena.values.numbers import check_whole
@@ -44,9 +44,9 @@ class Snooze(Signal):
     def __init__(
         self, delay: timedelta | str, *, reason: str = "", most: int | None = None
     ) -> None:
-        super().__init__(f"snoozed for {delay}{f': {reason}' if reason else ''}")
         self.delay_us = duration.to_us("delay", delay)
         self.reason = _text("reason", reason)
+        super().__init__(f"snoozed for {delay}{f': {reason}' if reason else ''}")
         self.most = None if most is None else check_whole("most", most, least=1, most=_MOST_SNOOZES)
 
 
@@ -74,27 +74,29 @@ class RateLimited(Signal):
     """
 
     def __init__(self, retry_after: float | timedelta | str, scope: Scope = "queue") -> None:
-        super().__init__(f"rate limited for {retry_after}")
         if scope not in _SCOPES:
             raise ConfigError(
-                f"scope must be a known one, got {scope!r}; {nearest(str(scope), _SCOPES)}",
+                f"scope must be a known one, got {shown(scope)}; {nearest(scope, _SCOPES)}",
                 field="scope",
                 value=scope,
             )
         self.retry_after_us = _promise_us(retry_after)
         self.scope: Scope = scope
+        super().__init__(f"rate limited for {duration.describe(self.retry_after_us)}")
 
 
 def _text(what: str, value: object) -> str:
     if isinstance(value, str):
         return value
-    raise ConfigError(f"{what} must be a text, got {value!r}", field=what, value=value)
+    raise ConfigError(f"{what} must be a text, got {shown(value)}", field=what, value=value)
 
 
 def _promise_us(retry_after: float | timedelta | str) -> int:
     """A provider's instant that is past already, a negative number, is no wait."""
     if not isinstance(retry_after, int | float):
         return duration.to_us("retry_after", retry_after)
+    if isinstance(retry_after, int):
+        retry_after = max(0, min(retry_after, duration.LONGEST_US))
     if not math.isfinite(retry_after):
         raise ConfigError(
             f"retry_after must be a finite number of seconds, got {retry_after}",

@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from faena.errors import ConfigError
+from faena.errors import ConfigError, shown
 from faena.options.fields import check_choice
 from faena.values.names import check_name
-from faena.values.numbers import check_whole
+from faena.values.numbers import keep_whole
 
 SERVES = ("all", "shared", "dedicated")
 """What workers may serve of a queue that lives in several shards."""
@@ -57,9 +57,9 @@ class Pool:
         check_name("pool", self.name)
         if not self.queues:
             raise ConfigError(f"pool {self.name} must have at least one queue, got none")
-        check_whole("instances", self.instances, least=1, most=100)
+        keep_whole(self, "instances", least=1, most=100)
         if self.concurrency is not None:
-            check_whole("concurrency", self.concurrency, least=1, most=10_000)
+            keep_whole(self, "concurrency", least=1, most=10_000)
         check_choice("serves", self.serves, SERVES)
         size = None if self.memory is None else read_size("memory", self.memory)
         object.__setattr__(self, "memory_bytes", size)
@@ -72,7 +72,7 @@ def read_size(what: str, value: Any) -> int:
     if size < _LEAST:
         raise ConfigError(
             f'{what} must be a size with its unit, at least "16Mi", such as "512Mi" or "1Gi", '
-            f"got {value!r}",
+            f"got {shown(value)}",
             field=what,
             value=value,
         )

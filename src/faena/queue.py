@@ -15,7 +15,7 @@ from faena.engine.behalf import on_behalf
 from faena.engine.calls.transfer import TransferCalls
 from faena.engine.overview import Overview
 from faena.engine.settings import WRITTEN, read_settings, written
-from faena.errors import ConfigError
+from faena.errors import ConfigError, shown
 from faena.idempotency import Idempotency
 from faena.inspection.inspector import Page
 from faena.limits import Limit
@@ -29,6 +29,7 @@ from faena.options import (
     build,
 )
 from faena.options.costs import check_units
+from faena.options.fields import check_is
 from faena.options.queue import MOST_SHARDS, check_parts
 from faena.options.settings import (
     CHANGEABLE,
@@ -174,7 +175,7 @@ class Queue:
     ) -> Task[Any, Any]:
         """Register what runs whenever a job of a task is dead, or has failed an attempt."""
         if task in self.options.hooks.values():
-            raise ConfigError(f"a hook must be of a task that is none itself, got {task!r}")
+            raise ConfigError(f"a hook must be of a task that is none itself, got {shown(task)}")
         if self.options.hooks.get((end, task)):
             raise ConfigError(f"task {task!r} already has an {word_of(end)} hook")
         check_hook(end, task, function, names)
@@ -207,7 +208,8 @@ class Queue:
         is_newest_first: bool = False,
     ) -> Page:
         """A page of jobs of a state."""
-        check_whole("limit", limit, least=1, most=1000)
+        limit = check_whole("limit", limit, least=1, most=1000)
+        check_is("is_newest_first", is_newest_first, bool)
         state = state_of(state, State)
         inspector = (await self._app.runtime()).inspector
         return await inspector.page(
@@ -228,13 +230,13 @@ class Queue:
     async def tenants(self, *, limit: int = 50) -> list[TenantView]:
         """The tenants with the most live jobs, then those that something is decided for."""
         check_lanes(self.name, self.options)
-        check_whole("limit", limit, least=1, most=1000)
+        limit = check_whole("limit", limit, least=1, most=1000)
         return await busiest(await self._app.runtime(), self.name, limit)
 
     async def shares(self, *, minutes: int = 1) -> list[Shares]:
         """What each tenant was given in the last full minutes, oldest first, and in this one."""
         check_lanes(self.name, self.options)
-        check_whole("minutes", minutes, least=0, most=59)
+        minutes = check_whole("minutes", minutes, least=0, most=59)
         runtime = await self._app.runtime()
         router = await runtime.routers.of(self.name).names()
         gone = await TransferCalls(runtime.engine).retired(self.name)
@@ -258,6 +260,7 @@ class Queue:
 
     async def resume(self, *, reason: str = "pause", by: str = "operator") -> bool:
         """End a hold; others with other reasons stay."""
+        check_reason(reason)
         with on_behalf(by):
             return any(await self._everywhere(lambda engine, shard: engine.release(shard, reason)))
 
@@ -329,7 +332,7 @@ class Queue:
         Answers when all jobs have moved, or after `wait`: what is left goes on in the background,
         here and in every worker.
         """
-        check_whole("shards", shards, least=1, most=MOST_SHARDS)
+        shards = check_whole("shards", shards, least=1, most=MOST_SHARDS)
         check_lanes(self.name, self.options, is_of_all=True)
         check_parts(self.options, shards)
         runtime = await self._app.runtime()
@@ -352,7 +355,7 @@ class Queue:
         """
         word = state_of(state, FINISHED).value
         if most is not None:
-            check_whole("most", most, least=0, most=1_000_000_000)
+            most = check_whole("most", most, least=0, most=1_000_000_000)
         client = (await self._app.runtime()).client
         with on_behalf(by):
             return await client.sweep_out(self.name, word, to_us("age", age), most, report)
@@ -361,12 +364,10 @@ class Queue:
         self, *, is_delayed_too: bool = True, report: Report | None = None, by: str = "operator"
     ) -> int:
         """Remove every job that waits; running and finished ones stay. Returns how many."""
-        client = (await self._app.runtime()).client
+        sweep_out = (await self._app.runtime()).client.sweep_out
         states = _WAITING if is_delayed_too else (State.READY,)
         with on_behalf(by):
-            return sum(
-                [await client.sweep_out(self.name, one.value, 0, None, report) for one in states]
-            )
+            return sum([await sweep_out(self.name, one.value, 0, None, report) for one in states])
 
     async def promote_all(self, *, report: Report | None = None, by: str = "operator") -> int:
         """Run every job now that is delayed when this begins; returns how many."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, Unpack, cast
 
-from faena.errors import ConfigError, UnknownQueue, nearest
+from faena.errors import ConfigError, UnknownQueue, as_text, nearest, shown
 from faena.options import QueueOptions, build
 from faena.pool import Pool
 from faena.queue import Queue, QueueFields
 from faena.remote import RemoteQueue
 from faena.runtime.connected import Connected
 from faena.runtime.connections import Connection
+from faena.values.names import check_name
 
 if TYPE_CHECKING:
     from faena.app import Faena
@@ -25,9 +26,9 @@ class _Queues(dict[str, Queue]):
         self._app = app
 
     def __missing__(self, name: str) -> NoReturn:
-        hint = nearest(str(name), self)
+        hint = nearest(name, self)
         raise UnknownQueue(
-            f"no queue {name!r} in app {self._app}; {hint}", field="queue", value=name
+            f"no queue {shown(name)} in app {self._app}; {hint}", field="queue", value=name
         )
 
 
@@ -54,7 +55,7 @@ class Registry(Connected):
         Nothing of its settings is written: `app.queue` would declare those that it is given. Asked
         for again, it is the same queue.
         """
-        known = self.queues.get(name)
+        known = self.queues.get(check_name("queue", name))
         if isinstance(known, RemoteQueue):
             return known
         self._refuse_second(name)
@@ -63,7 +64,7 @@ class Registry(Connected):
         return queue
 
     def _refuse_second(self, name: str) -> None:
-        if name in self.queues:
+        if check_name("queue", name) in self.queues:
             raise ConfigError(
                 f"queue {name!r} is declared twice; app.queues[{name!r}] is the one there is",
                 field="queue",
@@ -88,7 +89,7 @@ class Registry(Connected):
         all shards of the queues, the "shared" ones, or those "dedicated" to one tenant.
         """
         names = tuple(queue.name for queue in self.served_here(queues))
-        if name in self.pools:
+        if check_name("pool", name) in self.pools:
             raise ConfigError(f"pool {name!r} is declared twice", field="pool", value=name)
         self.pools[name] = Pool(
             name=name,
@@ -102,11 +103,11 @@ class Registry(Connected):
 
     def known(self, queue: Queue | str) -> Queue:
         """A queue of this app, by itself or by its name."""
-        name = queue.name if isinstance(queue, Queue) else str(queue)
+        name = queue.name if isinstance(queue, Queue) else as_text(queue)
         known = self.queues[name]
         if isinstance(queue, Queue) and queue is not known:
             raise ConfigError(
-                f"no queue {name!r} in app {self.name}; {nearest(name, self.queues)}",
+                f"no queue {shown(name)} in app {self.name}; {nearest(name, self.queues)}",
                 field="queue",
                 value=name,
             )
@@ -116,7 +117,7 @@ class Registry(Connected):
         """Queues of this app that a worker of it may serve."""
         if isinstance(queues, str) or not isinstance(queues, Iterable):
             raise ConfigError(
-                f"queues must be a list of queues or their names, got {queues!r}",
+                f"queues must be a list of queues or their names, got {shown(queues)}",
                 field="queues",
                 value=queues,
             )

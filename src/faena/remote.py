@@ -172,14 +172,14 @@ class RemoteQueue(Queue):
         value without one, nothing at all with None. `result` is what `handle.result()` returns.
         `priority` is that of jobs which name none, by default the queue's; `version` the task's.
         """
-        if name in self.tasks:
+        if check_name("task", name) in self.tasks:
             raise ConfigError(
                 f"stub {name!r} is made twice on queue {self.name}: use the one there is",
                 field="name",
                 value=name,
             )
         own = None if priority is None else priority_of(priority)
-        handler = self._handler(check_name("task", name), payload, result)
+        handler = self._handler(name, payload, result)
         version = check_whole("version", version, least=1, most=_MOST_VERSION)
         stub: Stub[Any, Any] = Stub(self, replace(handler, version=version), own)
         self.tasks[name] = stub

@@ -14,9 +14,9 @@ from typing import Any, Final, NamedTuple, Never, Protocol, TypeAlias, TypedDict
 
 import msgspec
 
-from faena.errors import ConfigError, nearest
+from faena.errors import ConfigError, nearest, shown
 from faena.values.duration import LONGEST_US, Duration, to_us
-from faena.values.numbers import check_real, check_whole
+from faena.values.numbers import check_real, keep_whole
 
 MOST_ATTEMPTS: Final = 1_000
 
@@ -127,7 +127,7 @@ class Retry:
 
     def __post_init__(self) -> None:
         _check_curve(self.curve)
-        check_whole("retry attempts", self.attempts, least=1, most=MOST_ATTEMPTS)
+        keep_whole(self, "attempts", least=1, most=MOST_ATTEMPTS, what="retry attempts")
         check_real("retry jitter", self.jitter, least=0, most=1)
         object.__setattr__(self, "give_up_on", _exceptions(self.give_up_on))
         object.__setattr__(self, "floor_us", to_us("retry floor", self.floor))
@@ -146,7 +146,7 @@ class Retry:
         base_us, cap_us = to_us("retry base", base), to_us("retry cap", cap)
         if base_us > cap_us:
             raise ConfigError(
-                f"retry base must be at most the cap of {cap!r}, got {base!r}",
+                f"retry base must be at most the cap of {cap!r}, got {shown(base)}",
                 field="retry base",
                 value=base,
             )
@@ -171,7 +171,7 @@ class Retry:
         """Ask `function(attempt, error)`; when it fails, 1s, 2s, 4s, … is used in its place."""
         if not callable(function):
             raise ConfigError(
-                f"retry function must be callable with (attempt, error), got {function!r}",
+                f"retry function must be callable with (attempt, error), got {shown(function)}",
                 field="function",
                 value=function,
             )
@@ -182,8 +182,8 @@ class Retry:
         """One attempt: a failure buries the job. It has no options."""
         for name, value in rules.items():
             raise ConfigError(
-                f"Retry.never must be given no options, got {name!r}: there is one attempt and no "
-                f"wait; Retry.fixed, Retry.steps and Retry.exponential take some",
+                f"Retry.never must be given no options, got {shown(name)}: there is one attempt "
+                f"and no wait; Retry.fixed, Retry.steps and Retry.exponential take some",
                 field=name,
                 value=value,
             )
@@ -195,7 +195,7 @@ class Retry:
         for name in rules:
             if name not in known:
                 raise ConfigError(
-                    f"retry option must be a known name, got {name!r}; {nearest(name, known)}",
+                    f"retry option must be a known name, got {shown(name)}; {nearest(name, known)}",
                     field=name,
                 )
         given: dict[str, Any] = {**rules, "give_up_on": _exceptions(rules.get("give_up_on", ()))}
@@ -249,7 +249,7 @@ def _check_curve(given: Any) -> None:
     if not callable(getattr(given, "delay_us", None)):
         raise ConfigError(
             f"retry curve must have a delay_us method (or use Retry.fixed, Retry.steps, "
-            f"Retry.custom), got {given!r}",
+            f"Retry.custom), got {shown(given)}",
             field="curve",
             value=given,
         )
@@ -260,7 +260,7 @@ def _exceptions(given: Any) -> tuple[type[BaseException], ...]:
     if isinstance(kinds, tuple) and all(_is_exception(kind) for kind in kinds):
         return kinds
     raise ConfigError(
-        f"retry give_up_on must be an exception class or a tuple of them, got {given!r}",
+        f"retry give_up_on must be an exception class or a tuple of them, got {shown(given)}",
         field="give_up_on",
         value=given,
     )

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from enum import StrEnum
 from typing import Final
 
-from faena.errors import ConfigError, nearest
+from faena.errors import ConfigError, as_text, nearest, shown
 
 
 class State(StrEnum):
@@ -43,11 +43,12 @@ LIVE: Final = frozenset(State) - FINISHED
 def state_of(value: State | str, valid: Collection[State]) -> State:
     """The state that a caller names, when it is one of the valid ones."""
     words = {state.value: state for state in valid}
-    word = value.value if isinstance(value, State) else str(value)
+    word = value.value if isinstance(value, State) else as_text(value)
     if word not in words:
         meant = words if word in {state.value for state in State} else ()  # and so no slip
         raise ConfigError(
-            f"state must be one that fits here, got {word!r}; {nearest(word, words, never=meant)}",
+            f"state must be one that fits here, got {shown(word)}; "
+            f"{nearest(word, words, never=meant)}",
             field="state",
             value=value,
         )

@@ -9,7 +9,7 @@ import pytest
 
 from faena.engine.wire.address import Address
 from faena.engine.wire.wire import Wire
-from faena.errors import ScriptError, StoreRejected, StoreUnavailable
+from faena.errors import ArgumentError, ScriptError, StoreRejected, StoreUnavailable
 from tests._support.eventually import eventually
 from tests._support.lua import COUNT, ECHO, READ, Lua
 from tests._support.valkey import Server, free_port
@@ -44,6 +44,16 @@ async def test_a_flushed_script_is_loaded_again(wire: Wire) -> None:
     await wire.run(COUNT, ["k"], [], patience_s=60)
     await wire.call("FUNCTION", "FLUSH")
     assert await wire.run(COUNT, ["k"], [], patience_s=60) == 2
+
+
+async def test_what_the_packer_would_not_survive_is_refused_before_it(wire: Wire) -> None:
+    for value in (10**5000, 2**63, -(2**63) - 1, True, "\ud800", None, [1]):
+        with pytest.raises(ArgumentError, match="an argument must be a text of UTF-8, bytes or a"):
+            await wire.call("SET", "packed", value, key="packed")
+        with pytest.raises(ArgumentError, match="an argument must be a text of UTF-8, bytes or a"):
+            await wire.run(ECHO, ["packed"], [value], patience_s=0)
+    for value in (2**63 - 1, -(2**63), "ñ", b"\xff", 1.5):
+        await wire.call("SET", "packed", value, "PX", 1, key="packed")
 
 
 async def test_many_callers_share_few_connections(wire: Wire) -> None:

@@ -26,7 +26,7 @@ from starlette.routing import Route, Router
 
 from faena.app import Faena
 from faena.contrib.problem import problem, problem_of
-from faena.errors import ConfigError, FaenaError
+from faena.errors import ConfigError, FaenaError, shown
 from faena.job import JobView
 from faena.states import State
 from faena.task import Task
@@ -56,7 +56,7 @@ def router(
     if authorize is None or not callable(authorize):
         raise ConfigError(
             "authorize must be a function that is given each request and says whether it may "
-            f"enter, got {authorize!r}",
+            f"enter, got {shown(authorize)}",
             field="authorize",
         )
     routes = _Routes(_allowed(app, tasks), app, authorize, tenant)
@@ -73,7 +73,7 @@ def _allowed(app: Faena, tasks: Any) -> dict[tuple[str, str], Task[Any, Any]]:
     given = list(tasks) if isinstance(tasks, list | tuple | set | frozenset) else []
     if not given or not all(isinstance(one, Task) and one.app is app for one in given):
         raise ConfigError(
-            f"tasks must be a list of the app's tasks that may be reached, got {tasks!r}",
+            f"tasks must be a list of the app's tasks that may be reached, got {shown(tasks)}",
             field="tasks",
         )
     return {(task.queue, task.name): task for task in given}

@@ -61,7 +61,7 @@ class Desk(Redrives):
         **wanted: Unpack[DeadFilter],
     ) -> DeadPage:
         """A page of dead jobs of all queues, or of some, in order of death."""
-        check_whole("limit", limit, least=1, most=200)
+        limit = check_whole("limit", limit, least=1, most=200)
         names = self._queues.chosen(queues)
         calls, routers = await self._queues.open()
         about, after = await self._wanted(calls, names, wanted, is_newest_first, cursor)
@@ -117,7 +117,7 @@ class Desk(Redrives):
         self, *, queues: str | Sequence[str] | None = None, limit: int = 50
     ) -> list[DeadGroup]:
         """Dead jobs by kind of error and queue, those with the most pending ones first."""
-        check_whole("limit", limit, least=1, most=200)
+        limit = check_whole("limit", limit, least=1, most=200)
         calls, routers = await self._queues.open()
         found: dict[tuple[str, str], DeadGroup] = {}
         for queue in self._queues.chosen(queues):

@@ -7,10 +7,11 @@ from typing import Any, Final, TypedDict
 
 from faena.deadletter.views import Dealt, Status
 from faena.engine.calls.deadletter import Decision, Filter
-from faena.errors import ConfigError, InvalidTransition, JobNotFound, nearest
+from faena.errors import ConfigError, InvalidTransition, JobNotFound, as_text, nearest, shown
 from faena.limits import Limit
 from faena.values.duration import Duration, to_us
-from faena.values.names import check_label, check_words
+from faena.values.ids import as_label
+from faena.values.names import check_label, check_words, is_utf8
 
 _LONGEST_REASON: Final = 500
 _RETRIES: Final = ("retry", "redrive", "auto")
@@ -40,18 +41,17 @@ def read_filter(given: Mapping[str, Any]) -> tuple[Filter, tuple[int | None, int
     if unknown:
         name = min(unknown)
         raise ConfigError(
-            f"filter must be a known name, got {name!r}; {nearest(name, _NAMES)}",
+            f"filter must be a known name, got {shown(name)}; {nearest(name, _NAMES)}",
             field=name,
             value=given[name],
         )
-    if "status" in words and str(words["status"]) not in set(Status):
-        word = str(words["status"])
+    if "status" in words and (word := as_text(words["status"])) not in set(Status):
         raise ConfigError(
-            f"status must be a known one, got {word!r}; {nearest(word, list(Status))}",
+            f"status must be a known one, got {shown(word)}; {nearest(word, list(Status))}",
             field="status",
             value=words["status"],
         )
-    checked = {name: _word(name, str(value)) for name, value in words.items()}
+    checked = {name: _word(name, value) for name, value in words.items()}
     return Filter()._replace(**checked), (ages[0], ages[1])
 
 
@@ -59,8 +59,8 @@ _WORDS: Final = ("status", "task", "tenant", "error", "fingerprint")
 _NAMES: Final = (*_WORDS, "older_than", "newer_than")
 
 
-def _word(name: str, value: str) -> str:
-    return check_words(name, value) if name == "error" else check_label(name, value)
+def _word(name: str, value: Any) -> str:
+    return check_words(name, value) if name == "error" else as_label(name, value)
 
 
 def _age(name: str, value: Any) -> int | None:
@@ -79,9 +79,10 @@ def bounded(checked: Filter, ages: tuple[int | None, int | None], now: int) -> F
 def read_decision(action: str, reason: Any, by: Any) -> Decision:
     """What is decided, by whom and why."""
     check_label("by", by)
-    if not isinstance(reason, str) or len(reason) > _LONGEST_REASON:
+    if not isinstance(reason, str) or len(reason) > _LONGEST_REASON or not is_utf8(reason):
         raise ConfigError(
-            f"reason must be a text of at most {_LONGEST_REASON} characters, got {reason!r}",
+            f"reason must be a text of at most {_LONGEST_REASON} characters of UTF-8, "
+            f"got {shown(reason)}",
             field="reason",
             value=reason,
         )
@@ -92,7 +93,7 @@ def read_retry(action: Any, reason: Any, by: Any) -> Decision:
     """The same of a retry, which may be one of many or nobody's."""
     if action not in _RETRIES:
         raise ConfigError(
-            f"action must be a known one, got {action!r}; {nearest(str(action), _RETRIES)}",
+            f"action must be a known one, got {shown(action)}; {nearest(action, _RETRIES)}",
             field="action",
             value=action,
         )
@@ -103,7 +104,7 @@ def read_ids(given: Any) -> list[str]:
     """The ids of jobs, each once; a text is one id and not a list of letters."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise ConfigError(
-            f"job_ids must be a list of ids, got {given!r}; write [id] for a single one",
+            f"job_ids must be a list of ids, got {shown(given)}; write [id] for a single one",
             field="job_ids",
             value=given,
         )
@@ -116,10 +117,10 @@ def read_rate(given: Any) -> Limit | None:
     if given is None or isinstance(given, Limit):
         return given
     try:
-        return Limit(str(given))
+        return Limit(given)
     except ConfigError as error:
         raise ConfigError(
-            f"rate must be one or more in a window such as '50/s' or '1000/h', got {given!r}",
+            f"rate must be one or more in a window such as '50/s' or '1000/h', got {shown(given)}",
             field="rate",
             value=given,
         ) from error

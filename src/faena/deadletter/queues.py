@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 from faena.engine import Engine
 from faena.engine.calls.deadletter import DeskCalls
-from faena.errors import ConfigError, ShardsChanged, StoreUnavailable, nearest
+from faena.errors import ConfigError, ShardsChanged, StoreUnavailable, nearest, shown
 from faena.sharding.router import Routers
 
 HOUR_US: Final = 3_600_000_000
@@ -92,8 +92,8 @@ class DeskQueues:
         if isinstance(queue, str) and queue in known:
             return queue
         raise ConfigError(
-            f"queue must be the name of one of the app's, got {queue!r}; "
-            f"{nearest(str(queue), known)}",
+            f"queue must be the name of one of the app's, got {shown(queue)}; "
+            f"{nearest(queue, known)}",
             field="queue",
             value=queue,
         )

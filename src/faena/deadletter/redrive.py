@@ -29,7 +29,7 @@ from faena.deadletter.redrive_view import UNDER_WAY, RedriveView, Report, known,
 from faena.deadletter.views import Status
 from faena.engine.calls.deadletter import DeskCalls, Filter, RedriveFilter, RedriveRecord
 from faena.engine.calls.lock import Lock
-from faena.errors import ConfigError
+from faena.errors import ConfigError, shown
 from faena.limits import Limit
 from faena.values.names import check_label
 from faena.values.numbers import check_whole
@@ -51,15 +51,16 @@ class Plan(NamedTuple):
 
     def record(self, wanted: Filter) -> RedriveRecord:
         """What the server is to know of it, but for which deaths count."""
-        check_whole("canary", self.canary, least=0, most=MOST_CANARIES)
-        if self.failures is not None:
-            check_whole("failures", self.failures, least=0, most=_MANY)
+        canary = check_whole("canary", self.canary, least=0, most=MOST_CANARIES)
+        failures = self.failures
+        if failures is not None:
+            failures = check_whole("failures", failures, least=0, most=_MANY)
         _, reason, by = read_decision("redrive", self.reason, self.by)
         pace = read_rate(self.rate)
         return RedriveRecord(
             filter=RedriveFilter(wanted.task, wanted.tenant, wanted.error, wanted.fingerprint),
-            canary=self.canary,
-            failures=self.failures,
+            canary=canary,
+            failures=failures,
             by=by,
             reason=reason,
             carried=True,
@@ -191,7 +192,7 @@ class Redrives:
         checked, ages = read_filter(given)
         if checked.status not in {"", Status.PENDING}:
             raise ConfigError(
-                f"status must be pending in a redrive, got {checked.status!r}",
+                f"status must be pending in a redrive, got {shown(checked.status)}",
                 field="status",
                 value=checked.status,
             )

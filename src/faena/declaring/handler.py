@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from faena.codec import Codec, codec_for, of_result
 from faena.declaring.signature import read_batch, read_plain
-from faena.errors import ConfigError, PayloadError
+from faena.errors import ConfigError, PayloadError, shown
 from faena.job import Job
 from faena.options import BatchOptions, QueueOptions, Run, TaskOptions, default_timeout_us
 from faena.options.costs import cost_fact
@@ -103,7 +103,7 @@ def name_of(function: Any) -> str:
     """What a task is called unless it is given a name; whatever cannot be a handler is refused."""
     name = getattr(function, "__name__", None)
     if name is None or not callable(function) or isinstance(function, type):
-        raise ConfigError(f"a task must be a function, got {function!r}", field="task")
+        raise ConfigError(f"a task must be a function, got {shown(function)}", field="task")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise ConfigError(
             f"handler {name} must return its result, got a generator function", field="task"
@@ -115,7 +115,7 @@ def refuse_bare(example: str, given: Any) -> None:
     """Refuse a function where a decorator wants its options first."""
     if callable(given):
         raise ConfigError(
-            f"this decorator must be given its options first, such as {example}, got {given!r}"
+            f"this decorator must be given its options first, such as {example}, got {shown(given)}"
         )
 
 
@@ -171,7 +171,7 @@ def _where(function: Callable[..., Any], task: TaskOptions) -> Run:
     if is_async != (task.run == "async"):
         kind = "an async def" if is_async else "a def"
         raise ConfigError(
-            f"run must fit the handler of task {task.name}, which is {kind}, got {task.run!r}",
+            f"run must fit the handler of task {task.name}, which is {kind}, got {shown(task.run)}",
             field="run",
             value=task.run,
         )

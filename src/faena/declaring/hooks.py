@@ -16,7 +16,7 @@ import msgspec
 from faena.codec import Codec, codec_for
 from faena.declaring.handler import Handler
 from faena.declaring.signature import choices, read_plain
-from faena.errors import ConfigError, InternalError, JobNotFound
+from faena.errors import ConfigError, InternalError, JobNotFound, shown
 from faena.outcomes import ErrorRecord
 from faena.producing.handle import Handle
 
@@ -107,8 +107,8 @@ def check_hook(end: str, task: str, function: Callable[..., Any], names: Mapping
     word = word_of(end)
     if not inspect.isroutine(function):
         raise ConfigError(
-            f"a hook must be a function, got {function!r}; write @{task}.{word} alone above it: "
-            f"it makes a task of the function itself, so leave @queue.task out",
+            f"a hook must be a function, got {shown(function)}; write @{task}.{word} alone above "
+            f"it: it makes a task of the function itself, so leave @queue.task out",
             field="task",
             value=function,
         )
@@ -117,7 +117,7 @@ def check_hook(end: str, task: str, function: Callable[..., Any], names: Mapping
     if hint is not None and not takes:
         raise ConfigError(
             f"hook {function.__name__} must take a {kind.__name__}, a Job, both or none, "
-            f"got {hint!r}",
+            f"got {shown(hint)}",
             field="task",
             value=hint,
         )

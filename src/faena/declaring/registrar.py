@@ -12,7 +12,7 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
-from faena.errors import ConfigError
+from faena.errors import ConfigError, shown
 from faena.job import Job
 from faena.options import Run
 from faena.outcomes import Discard, RateLimited, Snooze
@@ -56,7 +56,7 @@ def refuse_task(target: Any) -> None:
     """Refuse what another decorator has made a task already."""
     if isinstance(target, Task):
         raise ConfigError(
-            f"a task must be a function, got {target!r}, which is a task already; "
+            f"a task must be a function, got {shown(target)}, which is a task already; "
             f"write @app.cron(…) or @app.every(…) above @queue.task, not below, and hooks such as "
             f"@task.on_dead without it",
             field="task",

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from faena.engine.scripts import texts
-from faena.errors import ConfigError, NotDeclared
+from faena.errors import ConfigError, NotDeclared, shown
 from faena.limits import Limit
 from faena.options import Backpressure, Order, QueueOptions, Retain
 from faena.options.costs import estimates_text, read_costs
@@ -215,13 +215,13 @@ def check_accepted(reply: Sequence[bytes], settings: Mapping[str, str]) -> None:
         if name == "key_limits":
             raise ConfigError(
                 f"key_limits must be limits on claims, and none where the queue has shards, "
-                f"got {settings[name]!r}",
+                f"got {shown(settings[name])}",
                 field="key_limits",
                 value=settings[name],
             )
         raise ConfigError(
             f"{_SAID.get(name, name)} must be a valid setting, and where the queue has shards "
-            f"leave each of them at least one, got {settings[name]!r}",
+            f"leave each of them at least one, got {shown(settings[name])}",
             field=_SAID.get(name, name),
             value=settings[name],
         )

@@ -23,7 +23,9 @@ from faena.errors import (
     JobFailed,
     JobNotFound,
     ResultTimeout,
+    as_text,
     nearest,
+    shown,
 )
 from faena.outcomes import ErrorRecord
 from faena.producing.handle import Handle
@@ -54,7 +56,7 @@ def check_id(flow: str) -> str:
     if len(check_label("id", flow)) > _LONGEST_ID or set(flow) & set(":/."):
         raise ConfigError(
             f"id of a flow or a group must be at most {_LONGEST_ID} characters without colon, "
-            f"slash and dot, got {flow!r}",
+            f"slash and dot, got {shown(flow)}",
             field="id",
             value=flow,
         )
@@ -124,10 +126,10 @@ class Flow:
     def __init__(self, app: Faena, flow_id: str) -> None:
         self._app = app
         self.id = flow_id
-        queue, slash, flow = str(flow_id).partition("/")
+        queue, slash, flow = as_text(flow_id).partition("/")
         if not slash:
             raise ConfigError(
-                f"flow must be given as queue/id, got {flow_id!r}", field="flow", value=flow_id
+                f"flow must be given as queue/id, got {shown(flow_id)}", field="flow", value=flow_id
             )
         self._queue, self._flow = check_name("flow's queue", queue), check_id(flow)
 
@@ -366,9 +368,11 @@ def _unknown(flow: str) -> JobNotFound:
 
 def _find(view: FlowView, name: str) -> NodeView:
     found = {node.name: node for node in view.nodes}
-    if name not in found:
+    if as_text(name) not in found:
         raise ConfigError(
-            f"no node {name!r} in flow {view.id}; {nearest(name, found)}", field="node", value=name
+            f"no node {shown(name)} in flow {view.id}; {nearest(name, found)}",
+            field="node",
+            value=name,
         )
     return found[name]
 

@@ -24,6 +24,8 @@ from faena.errors import (
     JobNotFound,
     ResultTimeout,
     StoreError,
+    as_text,
+    shown,
 )
 from faena.flows.flow import check_id, job_of
 from faena.flows.plan import check_draft, make
@@ -253,13 +255,13 @@ class Group:
 
 def group_id(app: Faena, given: str) -> tuple[str | None, str]:
     """The queue of a group that has begun, if it is named, and the rest of its id."""
-    named, slash, name = str(given).rpartition("/")
+    named, slash, name = as_text(given).rpartition("/")
     if not slash:
         return None, check_id(given)
     if named not in app.queues:
         raise ConfigError(
             f"id of a group must be without a slash, or queue/id of one that has begun, got "
-            f"{given!r}: no queue {named!r} in app {app.name}",
+            f"{shown(given)}: no queue {shown(named)} in app {app.name}",
             field="id",
             value=given,
         )

@@ -24,7 +24,7 @@ import msgspec
 
 from faena.engine.calls.flows import FlowCalls, Made
 from faena.engine.envelope import Facts
-from faena.errors import ConfigError, JobConflict, JobNotFound, nearest
+from faena.errors import ConfigError, JobConflict, JobNotFound, nearest, shown
 from faena.flows.flow import SLICE, Flow, check_id, job_of
 from faena.job import Spec
 from faena.middleware import wrap_enqueue
@@ -91,7 +91,7 @@ class Plan:
         chosen = self._name_for(draft) if name is None else check_label("node", name)
         if chosen in self.nodes:
             raise ConfigError(
-                f"a flow must have one node of a name, got two of {chosen!r}", field="name"
+                f"a flow must have one node of a name, got two of {shown(chosen)}", field="name"
             )
         check_choice("on_failure", on_failure, RULES)
         node = Node(chosen, draft, self._rules(after, on_failure))

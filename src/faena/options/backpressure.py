@@ -8,7 +8,7 @@ from typing import Final
 from faena.errors import ConfigError
 from faena.options.fields import derive
 from faena.values.duration import Duration, to_us
-from faena.values.numbers import check_whole
+from faena.values.numbers import keep_whole
 
 _MANY: Final = 1_000_000_000
 _BOUNDS: Final = ("soft", "hard", "tenant_soft", "tenant_hard")
@@ -44,7 +44,7 @@ class Backpressure:
         for name, bound in bounds.items():
             if bound is not None:
                 least = 0 if name.endswith("soft") else 1
-                check_whole(f"backpressure {name}", bound, least=least, most=_MANY)
+                keep_whole(self, name, least=least, most=_MANY, what=f"backpressure {name}")
         if not any(bound is not None for bound in bounds.values()):
             raise ConfigError(
                 "backpressure must be given a bound, such as hard=500 or tenant_hard=50, got none",

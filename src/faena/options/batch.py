@@ -8,7 +8,7 @@ from typing import Final
 from faena.options.fields import between_us, check_is, derive
 from faena.options.task import TaskOptions
 from faena.values.duration import Duration
-from faena.values.numbers import check_whole
+from faena.values.numbers import keep_whole
 
 _MOST: Final = 1_000
 _LONGEST_WAIT_US: Final = 600_000_000
@@ -33,6 +33,6 @@ class BatchOptions(TaskOptions):
         TaskOptions.__post_init__(
             self
         )  # no super(): a class with slots is not the one written here
-        check_whole("size", self.size, least=1, most=_MOST)
+        keep_whole(self, "size", least=1, most=_MOST)
         derive(self, "wait_us", between_us("wait", self.wait, 0, _LONGEST_WAIT_US))
         check_is("per_tenant", self.per_tenant, bool)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from faena.errors import ConfigError
+from faena.errors import ConfigError, shown
 from faena.limits import check_unit
 from faena.values.numbers import check_whole
 
@@ -17,7 +17,7 @@ def estimates(given: Any) -> Mapping[str, int]:
     """The estimates, checked: 1 to 1,000,000,000 of each unit."""
     if not isinstance(given, Mapping):
         raise ConfigError(
-            f'cost must be given by unit, such as {{"tokens": 1200}}, got {given!r}',
+            f'cost must be given by unit, such as {{"tokens": 1200}}, got {shown(given)}',
             field="cost",
             value=given,
         )

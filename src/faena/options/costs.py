@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from faena.errors import ConfigError, nearest
+from faena.errors import ConfigError, nearest, shown
 from faena.limits import check_unit
 from faena.options import QueueOptions
 from faena.options.cost import MOST_COST, NO_COSTS
@@ -21,7 +21,7 @@ def cost_fact(queue: str, options: QueueOptions, costs: Mapping[str, int]) -> st
         bounds = [one for one in (*options.limits, *options.tenant_limits) if one.cost == unit]
         if not bounds:
             raise ConfigError(
-                f"cost must name what a limit of queue {queue} counts, got {unit!r}; "
+                f"cost must name what a limit of queue {queue} counts, got {shown(unit)}; "
                 f"{nearest(unit, options.units)}",
                 field="cost",
                 value=costs,

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
-from faena.errors import ConfigError
+from faena.errors import ConfigError, shown
 from faena.options.fields import derive
 from faena.values.duration import Duration, to_us
-from faena.values.numbers import check_whole
+from faena.values.numbers import keep_whole
 
 CODES: Final = ("ECONNREFUSED", "ETIMEDOUT", "RATE_LIMIT", "SERVICE_UNAVAILABLE")
 """Errors that mostly pass: a provider that was down, slow or busy."""
@@ -59,11 +59,10 @@ class DeadLetters:
         _check_flag(self.auto_retry)
         _check_all("codes", self.codes, str)
         _check_classes(self.errors)
-        check_whole("most_retries", self.most_retries, least=0, most=1000)
+        keep_whole(self, "most_retries", least=0, most=1000)
         for name in ("alert_new", "alert_waiting"):
-            number = getattr(self, name)
-            if number is not None:
-                check_whole(name, number, least=0, most=_MANY)
+            if getattr(self, name) is not None:
+                keep_whole(self, name, least=0, most=_MANY)
         derive(self, "codes", tuple(self.codes))
         derive(self, "errors", tuple(self.errors))
         derive(self, "retry_after_us", to_us("retry_after", self.retry_after, least_us=1_000))
@@ -85,7 +84,7 @@ class DeadLetters:
             return replace(self, auto_retry=self.auto_retry is not False)
         if word not in _WORDS:
             raise ConfigError(
-                f"{VARIABLE} must be true or false, got {word!r}", field=VARIABLE, value=word
+                f"{VARIABLE} must be true or false, got {shown(word)}", field=VARIABLE, value=word
             )
         return replace(self, auto_retry=_WORDS[word])
 
@@ -93,7 +92,7 @@ class DeadLetters:
 def _check_flag(value: object) -> None:
     if value is not None and not isinstance(value, bool):
         raise ConfigError(
-            f"auto_retry must be True, False or None, got {value!r}",
+            f"auto_retry must be True, False or None, got {shown(value)}",
             field="auto_retry",
             value=value,
         )
@@ -103,7 +102,9 @@ def _check_all(name: str, values: object, kind: type) -> None:
     is_list = isinstance(values, list | tuple)
     if not is_list or not all(isinstance(one, kind) for one in values):
         raise ConfigError(
-            f"{name} must be a tuple of {kind.__name__}, got {values!r}", field=name, value=values
+            f"{name} must be a tuple of {kind.__name__}, got {shown(values)}",
+            field=name,
+            value=values,
         )
 
 
@@ -112,5 +113,5 @@ def _check_classes(values: object) -> None:
     for one in values:  # pyright: ignore[reportGeneralTypeIssues] - a list or a tuple, as checked
         if not issubclass(one, BaseException):
             raise ConfigError(
-                f"errors must be exception classes, got {one!r}", field="errors", value=one
+                f"errors must be exception classes, got {shown(one)}", field="errors", value=one
             )

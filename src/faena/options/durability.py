@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from faena.errors import ConfigError, nearest
-from faena.values.numbers import check_whole
+from faena.errors import ConfigError, nearest, shown
+from faena.values.numbers import keep_whole
 
 _TEXT: Final = re.compile(r"([a-z]+)(?:\(([0-9]{1,3})\))?")
 _MOST_REPLICAS: Final = 16
@@ -41,13 +41,15 @@ class Durability:
     def __post_init__(self) -> None:
         if not isinstance(self.level, DurabilityLevel):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's
             raise ConfigError(
-                f"level must be a DurabilityLevel, got {self.level!r}: read a text with "
+                f"level must be a DurabilityLevel, got {shown(self.level)}: read a text with "
                 f'Durability.of("fsynced"), or give it as durability="fsynced"',
                 field="level",
                 value=self.level,
             )
         least, most = (1, _MOST_REPLICAS) if self.level is DurabilityLevel.REPLICATED else (0, 0)
-        check_whole(f"replicas of {self.level} durability", self.replicas, least=least, most=most)
+        keep_whole(
+            self, "replicas", least=least, most=most, what=f"replicas of {self.level} durability"
+        )
 
     def __hash__(self) -> int:
         return self.replicas  # there are few of them, and it is asked for at every call
@@ -66,10 +68,10 @@ class Durability:
         if isinstance(value, Durability):
             return value
         found = _TEXT.fullmatch(value) if isinstance(value, str) else None
-        name, count = found.groups() if found else (str(value), None)
+        name, count = found.groups() if found else ("", None)
         if name not in set(DurabilityLevel):
             raise ConfigError(
-                f"durability must be a known level, got {value!r}; {nearest(name, _KNOWN)}",
+                f"durability must be a known level, got {shown(value)}; {nearest(value, _KNOWN)}",
                 field="durability",
                 value=value,
             )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal
 
-from faena.errors import ArgumentError, ConfigError, as_argument
+from faena.errors import ArgumentError, ConfigError, as_argument, shown
 from faena.options.cost import estimates
 from faena.options.durability import Durability
 from faena.options.fields import (
@@ -24,8 +24,8 @@ from faena.options.unique import Unique, UniqueMode
 from faena.retry import MOST_ATTEMPTS, Retry, Terms
 from faena.values.duration import Duration, to_us
 from faena.values.ids import as_label
-from faena.values.names import check_label
-from faena.values.numbers import check_whole
+from faena.values.names import check_label, is_utf8
+from faena.values.numbers import keep_whole
 
 OnConflict = Literal["raise", "keep"]
 
@@ -157,14 +157,14 @@ class EnqueueOptions:
             )
         if 0 < self.lasts_us <= self.delay_us or 0 < self.expires_us <= self.at_us:
             raise ConfigError(
-                f"expires must be later than the job is ready, got {self.expires!r}",
+                f"expires must be later than the job is ready, got {shown(self.expires)}",
                 field="expires",
                 value=self.expires,
             )
 
     def _set_retry(self) -> None:
         if self.attempts is not None:
-            check_whole("attempts", self.attempts, least=1, most=MOST_ATTEMPTS)
+            keep_whole(self, "attempts", least=1, most=MOST_ATTEMPTS)
         if self.retry is not None:
             check_is("retry", self.retry, Retry)
         derive(self, "terms", None if self.retry is None else self.retry.terms())
@@ -178,14 +178,15 @@ def _instant(what: str, value: Any) -> int:
     """Microseconds of an aware datetime; one before 1970 is as past as 1970 itself."""
     if not isinstance(value, datetime) or value.utcoffset() is None:
         raise ConfigError(
-            f"{what} must be a datetime with a time zone, such as datetime.now(UTC), got {value!r}",
+            f"{what} must be a datetime with a time zone, such as datetime.now(UTC), "
+            f"got {shown(value)}",
             field=what,
             value=value,
         )
     us = max(1, (value - _EPOCH) // timedelta(microseconds=1))
     if us > _LAST_US:
         raise ConfigError(
-            f"{what} must be before the year 2112, got {value!r}", field=what, value=value
+            f"{what} must be before the year 2112, got {shown(value)}", field=what, value=value
         )
     return us
 
@@ -196,7 +197,7 @@ def check_conflict(options: EnqueueOptions) -> None:
         return
     raise ArgumentError(
         f"on_conflict must come with id=, which is what jobs conflict over, "
-        f"got {options.on_conflict!r} without",
+        f"got {shown(options.on_conflict)} without",
         field="on_conflict",
         value=options.on_conflict,
     )
@@ -213,7 +214,7 @@ def check_tells(tells: str) -> str:
     """Return what names a flow's node or a group, `kind:queue:id:name`; the name may be empty."""
     if not _TELLS.fullmatch(tells):
         raise ConfigError(
-            f"id of a flow or a group must be 'id' or 'queue/id', got {tells!r}",
+            f"id of a flow or a group must be 'id' or 'queue/id', got {shown(tells)}",
             field="id",
             value=tells,
         )
@@ -243,7 +244,7 @@ def _headers(given: Any) -> dict[str, str]:
 def _is_header(text: Any) -> bool:
     if not isinstance(text, str) or len(text) > _LONGEST_HEADER:
         return False
-    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+    return is_utf8(text)
 
 
 _PLAIN: Final = EnqueueOptions()
@@ -262,7 +263,7 @@ def of_many(given: Mapping[str, Any]) -> EnqueueOptions:
     """The options that many jobs have in common: anything but an id."""
     if given.get("id") is not None:
         raise ConfigError(
-            f"id must be that of one job, got {given['id']!r} for a list of them: "
+            f"id must be that of one job, got {shown(given['id'])} for a list of them: "
             f"write task.draft(payload, id=…) for each item",
             field="id",
             value=given["id"],

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Any, Final, TypeVar
 
-from faena.errors import ConfigError, nearest
+from faena.errors import ConfigError, nearest, shown
 from faena.values.duration import to_us
 from faena.values.numbers import check_whole
 
@@ -23,7 +23,7 @@ def build(cls: type[T], what: str, given: Mapping[str, Any]) -> T:
     for name in given:
         if name not in names:
             raise ConfigError(
-                f"{what} option must be a known name, got {name!r}; {nearest(str(name), names)}",
+                f"{what} option must be a known name, got {shown(name)}; {nearest(name, names)}",
                 field=name,
                 value=given[name],
             )
@@ -63,12 +63,12 @@ def check_choice(what: str, value: Any, known: Sequence[str]) -> None:
     """Refuse a word that is none of the known ones."""
     if value not in known:
         words = " or ".join(repr(word) for word in known)
-        raise ConfigError(f"{what} must be {words}, got {value!r}", field=what, value=value)
+        raise ConfigError(f"{what} must be {words}, got {shown(value)}", field=what, value=value)
 
 
 def check_is(what: str, value: Any, kind: type) -> None:
     """Refuse a value of another class, such as a plain dict for a `Retry`."""
     if not isinstance(value, kind):
         raise ConfigError(
-            f"{what} must be a {kind.__name__}, got {value!r}", field=what, value=value
+            f"{what} must be a {kind.__name__}, got {shown(value)}", field=what, value=value
         )

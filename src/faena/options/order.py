@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Final
 
-from faena.errors import ConfigError, nearest
+from faena.errors import ConfigError, nearest, shown
 
 
 class Order(StrEnum):
@@ -31,7 +31,7 @@ class Order(StrEnum):
         if found is not None:
             return found
         raise ConfigError(
-            f"order must be a known order, got {value!r}; {nearest(str(value), map(str, Order))}",
+            f"order must be a known order, got {shown(value)}; {nearest(value, map(str, Order))}",
             field="order",
             value=value,
         )

@@ -12,7 +12,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
 
-from faena.errors import ConfigError, nearest
+from faena.errors import ConfigError, nearest, shown
 from faena.values.numbers import check_whole
 
 HIGHEST: Final = 1
@@ -70,7 +70,7 @@ def _named(what: str, name: str) -> int:
         return int(level)
     names = [level.name.lower() for level in Priority]
     raise ConfigError(
-        f"{what} must be {HIGHEST} to {LOWEST} or a level's name, got {name!r}; "
+        f"{what} must be {HIGHEST} to {LOWEST} or a level's name, got {shown(name)}; "
         f"{nearest(name.lower(), names)}",
         field=what,
         value=name,

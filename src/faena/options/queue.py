@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from faena.errors import ConfigError
+from faena.errors import ConfigError, shown
 from faena.limits import Limit, check_stack
 from faena.options.backpressure import Backpressure
 from faena.options.fields import (
@@ -22,7 +22,7 @@ from faena.options.priority import Priority, priority_of
 from faena.options.retain import Retain
 from faena.retry import Retry
 from faena.values.duration import Duration
-from faena.values.numbers import check_whole
+from faena.values.numbers import keep_whole
 
 _SHORTEST_LEASE_US: Final = 100_000
 _LONGEST_LEASE_US: Final = 3_600_000_000
@@ -136,15 +136,15 @@ class QueueOptions:
         check_is("learning", self.learning, bool)
         self._check_costs()
         self._check_key_limits()
-        check_whole("concurrency", self.concurrency, least=1, most=10_000)
-        optional_whole("max_running", self.max_running, least=1)
-        optional_whole("tenant_max_running", self.tenant_max_running, least=1)
-        check_whole("max_deliveries", self.max_deliveries, least=1, most=100)
+        keep_whole(self, "concurrency", least=1, most=10_000)
+        for name in ("max_running", "tenant_max_running"):
+            derive(self, name, optional_whole(name, getattr(self, name), least=1))
+        keep_whole(self, "max_deliveries", least=1, most=100)
         # With 1000 attempts, a boost of 10 and a step of a day a score still is exact in a double.
-        check_whole("retry_boost", self.retry_boost, least=0, most=10)
-        check_whole("payload_limit", self.payload_limit, least=1, most=_LARGEST_PAYLOAD)
-        check_whole("events_kept", self.events_kept, least=0, most=_MOST_EVENTS)
-        check_whole("shards", self.shards, least=1, most=MOST_SHARDS)
+        keep_whole(self, "retry_boost", least=0, most=10)
+        keep_whole(self, "payload_limit", least=1, most=_LARGEST_PAYLOAD)
+        keep_whole(self, "events_kept", least=0, most=_MOST_EVENTS)
+        keep_whole(self, "shards", least=1, most=MOST_SHARDS)
         derive(self, "is_laned", self._is_laned())
         is_one_order = self.order is Order.QUEUE and self.fair is None
         derive(self, "is_fair", self.is_laned or not (self.fair is False or is_one_order))
@@ -255,7 +255,7 @@ def _limits(what: str, given: Any) -> tuple[Limit, ...]:
     if isinstance(given, list | tuple) and all(isinstance(one, Limit) for one in given):
         return check_stack(given, what=what)
     raise ConfigError(
-        f"{what} must be a list of limits such as [Limit('10/min')], got {given!r}",
+        f"{what} must be a list of limits such as [Limit('10/min')], got {shown(given)}",
         field=what,
         value=given,
     )

@@ -56,6 +56,7 @@ class Retain:
             for unit in ("count", "bytes"):
                 name = f"{state}_{unit}"
                 bounds.append(optional_whole(f"retain {name}", getattr(self, name), least=0))
+                derive(self, name, bounds[-1])
             if bounds == [None, None, None]:
                 raise ConfigError(
                     f"retain must bound {state} jobs by age, count or bytes, got none",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, Final, TypedDict
 
-from faena.errors import ConfigError, nearest
+from faena.errors import ConfigError, as_text, nearest, shown
 from faena.limits import Limit
 from faena.options.backpressure import Backpressure
 from faena.options.fields import build
@@ -76,13 +76,13 @@ _FIXED: Final[Mapping[str, str]] = {
 def check_changeable(names: Sequence[str]) -> tuple[str, ...]:
     """Names of options that can be changed while a queue runs; refused with the reason if not."""
     for name in names:
-        if name in _FIXED:
+        if as_text(name) in _FIXED:
             raise ConfigError(
                 f"{name} cannot be changed while the queue runs: {_FIXED[name]}", field=name
             )
         if name not in CHANGEABLE:
             raise ConfigError(
-                f"setting must be a known name, got {name!r}; {nearest(name, CHANGEABLE)}",
+                f"setting must be a known name, got {shown(name)}; {nearest(name, CHANGEABLE)}",
                 field=name,
             )
     return tuple(names)
@@ -91,9 +91,9 @@ def check_changeable(names: Sequence[str]) -> tuple[str, ...]:
 def changed(options: QueueOptions, changes: Mapping[str, Any]) -> QueueOptions:
     """A queue's options with some changed, checked as if code had said so."""
     check_changeable(tuple(changes))
-    if "fair" in changes and changes["fair"] in {None, False}:
+    if changes.get("fair", "jobs") is None or changes.get("fair") is False:
         raise ConfigError(
-            f"fair must be 'jobs' or 'time' while the queue runs, got {changes['fair']!r}: "
+            f"fair must be 'jobs' or 'time' while the queue runs, got {shown(changes['fair'])}: "
             f"whether tenants have lanes is code's to say",
             field="fair",
             value=changes["fair"],

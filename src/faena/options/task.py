@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from faena.errors import ConfigError, nearest
+from faena.errors import ConfigError, nearest, shown
 from faena.options.cost import estimates
 from faena.options.fields import attempt_us, check_is, derive
 from faena.options.priority import priority_of
 from faena.retry import Retry
 from faena.values.duration import Duration
 from faena.values.names import check_name
-from faena.values.numbers import check_whole
+from faena.values.numbers import keep_whole
 
 Run: TypeAlias = Literal["async", "thread", "process"]
 
@@ -49,12 +49,12 @@ class TaskOptions:
 
     def __post_init__(self) -> None:
         check_name("task name", self.name)
-        check_whole("version", self.version, least=1, most=1_000_000)
+        keep_whole(self, "version", least=1, most=1_000_000)
         if self.retry is not None:
             check_is("retry", self.retry, Retry)
         if self.run is not None and self.run not in _RUNS:
             raise ConfigError(
-                f"run must be a known place, got {self.run!r}; {nearest(str(self.run), _RUNS)}",
+                f"run must be a known place, got {shown(self.run)}; {nearest(self.run, _RUNS)}",
                 field="run",
                 value=self.run,
             )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from faena.errors import ConfigError
+from faena.errors import ConfigError, shown
 from faena.values.duration import Duration, to_us
 from faena.values.ids import Label, as_label
 from faena.values.names import check_label
@@ -68,7 +68,7 @@ class Unique:
         delay_us = ttl_us if delay is None else to_us("unique delay", delay, least_us=1_000)
         if delay_us > ttl_us:
             raise ConfigError(
-                f"unique delay must be at most the ttl of {ttl!r}, got {delay!r}",
+                f"unique delay must be at most the ttl of {ttl!r}, got {shown(delay)}",
                 field="unique delay",
                 value=delay,
             )
@@ -94,7 +94,7 @@ class Unique:
             return cls.while_live(value)
         raise ConfigError(
             f"unique must be a key or a Unique such as Unique.throttle('key', '10m'), "
-            f"got {value!r}",
+            f"got {shown(value)}",
             field="unique",
             value=value,
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar, overload
 import msgspec
 
 from faena.declaring.handler import refuse_bare
-from faena.errors import ConfigError
+from faena.errors import ConfigError, shown
 from faena.job import Job
 from faena.task import Task
 from faena.values.duration import Duration
@@ -105,7 +105,7 @@ class Recurring:
             return self._make(target, names)
         if self._queue is not None:
             raise ConfigError(
-                f"queue must be left out for a task, which has one, got {self._queue!r}",
+                f"queue must be left out for a task, which has one, got {shown(self._queue)}",
                 field="queue",
                 value=self._queue,
             )
@@ -136,8 +136,8 @@ def check_task(schedule: str, task: Any) -> None:
     """Refuse to schedule a plain function, or anything else that is no task."""
     if not isinstance(task, Task):
         raise ConfigError(
-            f"task of schedule {schedule!r} must be a task, got {task!r}: write @queue.task above "
-            f"the function, or @app.cron(…) or @app.every(…) in the place of this call",
+            f"task of schedule {schedule!r} must be a task, got {shown(task)}: write @queue.task "
+            f"above the function, or @app.cron(…) or @app.every(…) in the place of this call",
             field="task",
             value=task,
         )

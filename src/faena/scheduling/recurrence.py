@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from faena.errors import ConfigError, nearest
+from faena.errors import ConfigError, nearest, shown
 from faena.values.duration import Duration, describe, to_us
 
 if TYPE_CHECKING:  # slow to load, and for programs with schedules only
@@ -51,9 +51,9 @@ def check_zone(value: Any) -> ZoneInfo:
     """A zone of the IANA database by its name."""
     known = _zones()
     if not isinstance(value, str) or value not in known:
-        close = nearest(str(value), known).partition("valid: ")[0].strip()
+        close = nearest(value, known).partition("valid: ")[0].strip()
         raise ConfigError(
-            f"tz must be a zone such as Europe/Madrid, got {value!r}; "
+            f"tz must be a zone such as Europe/Madrid, got {shown(value)}; "
             f"{close or 'zoneinfo.available_timezones() names them all'}",
             field="tz",
             value=value,
@@ -90,7 +90,7 @@ class Cron:
         fields = given.split() if isinstance(given, str) else []
         if len(fields) not in _FIELDS:
             raise ConfigError(
-                f"cron must have 5 fields, or 6 with seconds first, got {self.text!r}",
+                f"cron must have 5 fields, or 6 with seconds first, got {shown(self.text)}",
                 field="cron",
                 value=self.text,
             )
@@ -102,7 +102,7 @@ class Cron:
                 f"; {_RIGHT[why]}; a range goes up and a step is 1 or more" if why in _RIGHT else ""
             )
             raise ConfigError(
-                f"cron must be an expression that matches some time, got {self.text!r}: "
+                f"cron must be an expression that matches some time, got {shown(self.text)}: "
                 f"{why[:1].lower()}{why[1:]}{right}",
                 field="cron",
                 value=self.text,
@@ -171,9 +171,9 @@ def _to_us(moment: datetime) -> int:
 
 def instant_of(wall: datetime) -> int:
     """When the clock of its zone first shows a time; when it skips it, when it has done so."""
-    shown = _to_us(wall)
-    if _at(shown).astimezone(wall.tzinfo).replace(tzinfo=None) == wall.replace(tzinfo=None):
-        return shown
+    instant = _to_us(wall)
+    if _at(instant).astimezone(wall.tzinfo).replace(tzinfo=None) == wall.replace(tzinfo=None):
+        return instant
     return _end_of_gap(wall)
 
 

@@ -22,7 +22,7 @@ from faena.codec import codec_for
 from faena.engine.behalf import on_behalf
 from faena.engine.calls.scheduling import forget
 from faena.engine.scripts import CREATED
-from faena.errors import ConfigError, FaenaError, InvalidTransition, Overloaded, nearest
+from faena.errors import ConfigError, FaenaError, InvalidTransition, Overloaded, nearest, shown
 from faena.job import Spec
 from faena.middleware import wrap_enqueue
 from faena.options import Durability
@@ -117,7 +117,7 @@ class Schedules:
 
     async def next(self, name: str, number: int = 5) -> list[datetime]:
         """Its next instants, in UTC; none while it is paused."""
-        check_whole("number", number, least=1, most=1000)
+        number = check_whole("number", number, least=1, most=1000)
         _, schedule = await self._see(name)
         return coming(schedule, number)
 
@@ -193,7 +193,7 @@ class Schedules:
         for term in terms:
             if term not in (*NAMES, "payload"):
                 raise ConfigError(
-                    f"term must be a known name, got {term!r}; {nearest(term, NAMES)}",
+                    f"term must be a known name, got {shown(term)}; {nearest(term, NAMES)}",
                     field="term",
                     value=term,
                 )
@@ -233,7 +233,7 @@ class Schedules:
 
     async def remove(self, name: str, *, by: str = "operator") -> None:
         """Remove a schedule; its jobs stay. One that code declares would come back: refused."""
-        if name in self.declared:
+        if name in tuple(self.declared):  # what is no name may have no hash either
             raise InvalidTransition(
                 f"schedule {name} is declared by code: pause it, or remove it there first",
                 op="remove",
@@ -309,7 +309,7 @@ class Schedules:
     async def _unknown(self, name: str, reader: ScheduleReader) -> ConfigError:
         names = [view.name for view in await reader.all()]
         return ConfigError(
-            f"no schedule {name!r} in app {self._app.name}; {nearest(str(name), names)}",
+            f"no schedule {shown(name)} in app {self._app.name}; {nearest(name, names)}",
             field="schedule",
             value=name,
         )
@@ -344,7 +344,7 @@ def _task_named(app: Faena, text: str) -> Task[Any, Any]:
     }
     if text not in known:
         raise ConfigError(
-            f"task must be one of this app's, such as queue/task, got {text!r}; "
+            f"task must be one of this app's, such as queue/task, got {shown(text)}; "
             f"{nearest(str(text), known)}",
             field="task",
             value=text,
@@ -371,8 +371,8 @@ def _check_left(record: Record, now: int, given: Iterable[str]) -> None:
 def _refuse_stub(app: Faena, task: Task[Any, Any]) -> None:
     if app.queues[task.queue].is_remote:
         raise ConfigError(
-            f"a schedule must be of a task that this program has, got {task!r}: declare it where "
-            f"the handler is",
+            f"a schedule must be of a task that this program has, got {shown(task)}: declare it "
+            f"where the handler is",
             field="task",
             value=task,
         )

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from faena.errors import ConfigError, nearest
+from faena.errors import ConfigError, nearest, shown
 from faena.options.fields import check_choice
 from faena.options.priority import priority_of
 from faena.scheduling.recurrence import Cron, Every, Once, Recurrence, check_zone, instant_of
@@ -128,7 +128,7 @@ def read_terms(given: Mapping[str, Any], tz: str = "UTC") -> dict[str, Any]:
     for name in given:
         if name not in NAMES:
             raise ConfigError(
-                f"schedule option must be a known name, got {name!r}; {nearest(str(name), NAMES)}",
+                f"schedule option must be a known name, got {shown(name)}; {nearest(name, NAMES)}",
                 field=name,
                 value=given[name],
             )
@@ -182,18 +182,20 @@ def read_instant(what: str, value: Any, zone: str) -> int:
             moment = None
     if not isinstance(moment, datetime):
         raise ConfigError(
-            f"{what} must be a datetime or a text such as 2026-12-24T18:00, got {value!r}",
+            f"{what} must be a datetime or a text such as 2026-12-24T18:00, got {shown(value)}",
             field=what,
             value=value,
         )
     aware = moment if moment.tzinfo else moment.replace(tzinfo=check_zone(zone))
     try:
         us = instant_of(aware)
-    except OverflowError:
+    except (OverflowError, ValueError):  # the latter of a zone of somebody's own
         us = -1
     if us < 0:
         raise ConfigError(
-            f"{what} must be after 1970 and before 10000, got {value!r}", field=what, value=value
+            f"{what} must be after 1970 and before 10000, got {shown(value)}",
+            field=what,
+            value=value,
         )
     return us
 
@@ -225,7 +227,7 @@ def _missed(value: Any, _: str) -> str:
         return f"all({number})"
     if value not in _MISSED:
         raise ConfigError(
-            f"missed must be 'skip', 'latest', 'all' or such as 'all(10)', got {value!r}",
+            f"missed must be 'skip', 'latest', 'all' or such as 'all(10)', got {shown(value)}",
             field="missed",
             value=value,
         )

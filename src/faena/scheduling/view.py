@@ -14,6 +14,7 @@ from faena.engine.calls.scheduling import Stored, names_at, read
 from faena.errors import PayloadError
 from faena.scheduling.declare import Declared
 from faena.scheduling.due import Mark, Schedule, job_id
+from faena.values.names import is_name
 from faena.values.view import View
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -84,6 +85,8 @@ class ScheduleReader:
 
     async def find(self, name: str) -> tuple[str, Schedule] | None:
         """One of them and its queue."""
+        if not is_name(name):
+            return None
         stored, known = await self.find_stored(name), self._declared.get(name)
         if stored is not None:
             return stored[0], Schedule.of(stored[1])
@@ -91,6 +94,8 @@ class ScheduleReader:
 
     async def find_stored(self, name: str) -> tuple[str, Stored] | None:
         """One that is written down; first where code has it, then where it may have been."""
+        if not is_name(name):
+            return None
         known = self._declared.get(name)
         for queue in [*([known.queue] if known else []), *self._queues]:
             _, found = await read(self._engine, queue, [name])

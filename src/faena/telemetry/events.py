@@ -35,7 +35,7 @@ from faena.engine import Engine
 from faena.engine.keys import Keys
 from faena.engine.scripts import texts
 from faena.engine.wire.tail import Tail
-from faena.errors import ConfigError, StoreError, nearest
+from faena.errors import ConfigError, StoreError, as_text, nearest, shown
 from faena.sharding.reading import in_sight
 from faena.sharding.router import Routers
 from faena.telemetry.cursor import CHUNK, START, Cursor, Mark, mark_at
@@ -97,8 +97,11 @@ def read_since(since: Any) -> Cursor | str | datetime:
     if isinstance(since, datetime):
         if since.tzinfo is None:
             raise _no_since(since, "a datetime must have a time zone")
-        return since
-    if since in {"now", "start"}:
+        try:
+            return since.astimezone(UTC)
+        except (OverflowError, ValueError):
+            raise _no_since(since, "a datetime must be one of UTC, too") from None
+    if as_text(since) in {"now", "start"}:
         return str(since)
     try:
         padding = "=" * (-len(since) % 4)
@@ -109,7 +112,8 @@ def read_since(since: Any) -> Cursor | str | datetime:
 
 def _no_since(since: Any, why: str) -> ConfigError:
     return ConfigError(
-        f"since must be 'now', 'start', a datetime or the cursor of an event, got {since!r}: {why}",
+        f"since must be 'now', 'start', a datetime or the cursor of an event, "
+        f"got {shown(since)}: {why}",
         field="since",
         value=since,
     )
@@ -123,7 +127,7 @@ def read_kinds(kinds: Any) -> frozenset[str]:
     for name in given:
         if name not in NAMES:
             raise ConfigError(
-                f"kind must be a known name of events, got {name!r}; {_hint(str(name))}",
+                f"kind must be a known name of events, got {shown(name)}; {_hint(name)}",
                 field="kinds",
                 value=name,
             )

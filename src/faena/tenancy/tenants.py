@@ -23,7 +23,7 @@ import msgspec
 from faena.engine.calls.survey import Survey
 from faena.engine.scripts import text_pairs
 from faena.engine.settings import limits_text
-from faena.errors import ConfigError, ShardsChanged, nearest
+from faena.errors import ConfigError, ShardsChanged, nearest, shown
 from faena.inspection.explanation import Gate, read_gates
 from faena.limits import Limit, check_stack
 from faena.options import QueueOptions
@@ -330,7 +330,7 @@ def _text(name: str, value: Any) -> str:
     """A setting as the scripts read it; nothing where the queue is to decide."""
     if name not in _TEXTS:
         raise ConfigError(
-            f"setting of a tenant must be a known one, got {name!r}; {nearest(name, _TEXTS)}",
+            f"setting of a tenant must be a known one, got {shown(name)}; {nearest(name, _TEXTS)}",
             field=name,
             value=value,
         )
@@ -349,7 +349,7 @@ def _limits(value: Any) -> str:
                 )
         return limits_text(check_stack(value)) or _NO_LIMIT
     raise ConfigError(
-        f"limits must be a list of limits such as [Limit('10/min')], got {value!r}",
+        f"limits must be a list of limits such as [Limit('10/min')], got {shown(value)}",
         field="limits",
         value=value,
     )

@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 import msgspec
 
-from faena.errors import ConfigError, nearest
+from faena.errors import ConfigError, nearest, shown
 from faena.job import JobView
 from faena.options import priority_of
 from faena.states import State
@@ -77,7 +77,7 @@ def _plain(task: Task[Any, Any], filters: Filters, clock: Clock) -> dict[str, An
 def _refuse_unknown(what: str, name: str, valid: Iterable[str]) -> None:
     if name not in valid:
         raise ConfigError(
-            f"{what} must be a known name, got {name!r}; {nearest(name, valid)}",
+            f"{what} must be a known name, got {shown(name)}; {nearest(name, valid)}",
             field=what,
             value=name,
         )

@@ -124,7 +124,7 @@ class Harness:
         is how many handlers run side by side; one that waits for another job's result needs more
         than 1. `most` attempts without an end fail the test.
         """
-        check_whole("at_once", at_once, least=1, most=_PAGE)
+        at_once = check_whole("at_once", at_once, least=1, most=_PAGE)
         runtime = await self.app.runtime()
         start_us = self.clock()
         until_us = start_us + (0 if through is None else to_us("through", through))

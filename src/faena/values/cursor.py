@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from faena.errors import ConfigError
+from faena.errors import ConfigError, shown
 
 
 class Reached(msgspec.Struct, array_like=True, frozen=True):
@@ -45,7 +45,7 @@ def read_cursor(cursor: Any, about: object, what: str) -> Reached:
         read, is_place = None, False
     if read is None or not is_place or read.digest != _digest(about):
         raise ConfigError(
-            f"cursor must come from {what}, got {cursor!r}; leave it out for the first page",
+            f"cursor must come from {what}, got {shown(cursor)}; leave it out for the first page",
             field="cursor",
             value=cursor,
         )

@@ -12,7 +12,7 @@ import re
 from datetime import timedelta
 from typing import Any, Final, TypeAlias
 
-from faena.errors import ConfigError
+from faena.errors import ConfigError, shown
 
 Duration: TypeAlias = timedelta | str
 
@@ -43,7 +43,9 @@ def to_us(
     if least_us <= us <= most_us:
         return us
     bounds = f"from {describe(least_us)} to {describe(most_us)}"
-    raise ConfigError(f"{what} must be a duration {bounds}, got {value!r}", field=what, value=value)
+    raise ConfigError(
+        f"{what} must be a duration {bounds}, got {shown(value)}", field=what, value=value
+    )
 
 
 def to_ms(what: str, value: Any) -> int:
@@ -73,7 +75,9 @@ def _parse(what: str, value: Any, other: str) -> int:
         return value // timedelta(microseconds=1)
     found = _TEXT.fullmatch(value) if isinstance(value, str) and value else None
     if found is None:
-        raise ConfigError(f"{what} must be {_VALID}{other}, got {value!r}", field=what, value=value)
+        raise ConfigError(
+            f"{what} must be {_VALID}{other}, got {shown(value)}", field=what, value=value
+        )
     return sum(
         int(digits) * size
         for digits, (_, size) in zip(found.groups(default="0"), _UNITS, strict=True)

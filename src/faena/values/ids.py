@@ -26,8 +26,8 @@ from threading import Lock
 from typing import Any, Final, Self, TypeAlias, TypeVar
 from uuid import UUID
 
-from faena.errors import ConfigError
-from faena.values.names import check_label
+from faena.errors import ConfigError, shown
+from faena.values.names import LABEL_MAX, check_label
 from faena.values.numbers import check_whole
 
 ID_ALPHABET: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~"
@@ -46,6 +46,8 @@ K = TypeVar("K")
 
 _SHORTEST_KEY: Final = 16
 _STAMP_MOST: Final = 10**15
+_TOO_LONG: Final = 10**LABEL_MAX
+"""An int of more digits than a label may have."""
 
 
 class IdFactory:
@@ -139,7 +141,7 @@ class IdempotencyKey:
         for what, part in parts.items():
             object.__setattr__(self, what, _as_part(f"idempotency {what}", part))
         if stamp is not None:
-            check_whole("idempotency stamp", stamp, least=0, most=_STAMP_MOST)
+            stamp = check_whole("idempotency stamp", stamp, least=0, most=_STAMP_MOST)
         object.__setattr__(self, "stamp", stamp)
         check_label("idempotency key", str(self))
 
@@ -189,8 +191,13 @@ def as_label(what: str, value: Any) -> str:
 
 
 def _as_part(what: str, value: Any) -> str:
-    is_plain = isinstance(value, int | UUID) and not isinstance(value, bool)
-    return str(value) if is_plain else check_label(what, value)
+    """An int, such as that of an enum, is its digits; what they were made of decides nothing."""
+    if isinstance(value, UUID):
+        return check_label(what, str(value))
+    if isinstance(value, int) and not isinstance(value, bool):
+        number = int.__int__(value)
+        return check_label(what, str(number) if abs(number) < _TOO_LONG else value)
+    return check_label(what, value)
 
 
 def parse_key(text: str) -> BuiltKey | None:
@@ -208,7 +215,8 @@ def check_key(what: str, value: Any) -> str:
     if len(text) >= _SHORTEST_KEY or parse_key(text) is not None:
         return text
     raise ConfigError(
-        f"{what} must be a built key or have at least {_SHORTEST_KEY} characters, got {value!r}",
+        f"{what} must be a built key or have at least {_SHORTEST_KEY} characters, "
+        f"got {shown(value)}",
         field=what,
         value=value,
     )
@@ -229,7 +237,9 @@ def _parse(text: str) -> BuiltKey | None:
 def _parsed(kind: type[K], text: str, form: str) -> K:
     key = parse_key(text)
     if not isinstance(key, kind):
-        raise ConfigError(f"key must have the form {form}, got {text!r}", field="key", value=text)
+        raise ConfigError(
+            f"key must have the form {form}, got {shown(text)}", field="key", value=text
+        )
     return key
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from faena.errors import ArgumentError, ConfigError
+from faena.errors import ArgumentError, ConfigError, shown
 
 NAME = "[a-z0-9][a-z0-9._-]{0,63}"
 LABEL_MAX = 128
@@ -15,13 +15,18 @@ REASON_MAX = 200
 _NAME = re.compile(NAME)
 
 
+def is_name(value: Any) -> bool:
+    """Whether a queue, a task, a pool or a schedule may have this name."""
+    return _NAME.fullmatch(_plain(value)) is not None
+
+
 def check_name(what: str, value: Any) -> str:
-    """Return `value` when it is a valid queue, task or pool name."""
-    if isinstance(value, str) and _NAME.fullmatch(value):
-        return value
+    """Return `value` when it is a valid name."""
+    if is_name(value):
+        return _plain(value)
     raise ConfigError(
         f"{what} must be 1 to 64 of a-z, 0-9, '.', '_', '-' and start with a letter or digit, "
-        f"got {value!r}",
+        f"got {shown(value)}",
         field=what,
         value=value,
     )
@@ -29,10 +34,11 @@ def check_name(what: str, value: Any) -> str:
 
 def check_label(what: str, value: Any) -> str:
     """Return `value` when it may stand as a tenant, key or job id: short, printable, not blank."""
-    if isinstance(value, str) and 0 < len(value) <= LABEL_MAX and _is_clean(value):
-        return value
+    text = _plain(value)
+    if 0 < len(text) <= LABEL_MAX and _is_clean(text):
+        return text
     raise ArgumentError(
-        f"{what} must be 1 to {LABEL_MAX} printable characters without spaces, got {value!r}",
+        f"{what} must be 1 to {LABEL_MAX} printable characters without spaces, got {shown(value)}",
         field=what,
         value=value,
     )
@@ -40,10 +46,11 @@ def check_label(what: str, value: Any) -> str:
 
 def check_words(what: str, value: Any) -> str:
     """Return `value` when it may stand as an error's name or code: a label that may have spaces."""
-    if isinstance(value, str) and 0 < len(value) <= WORDS_MAX and value.isprintable():
-        return value
+    text = _plain(value)
+    if 0 < len(text) <= WORDS_MAX and text.isprintable():
+        return text
     raise ConfigError(
-        f"{what} must be 1 to {WORDS_MAX} printable characters, got {value!r}",
+        f"{what} must be 1 to {WORDS_MAX} printable characters, got {shown(value)}",
         field=what,
         value=value,
     )
@@ -51,11 +58,11 @@ def check_words(what: str, value: Any) -> str:
 
 def check_reason(value: Any) -> str:
     """Return `value` when it may stand as the reason of a hold: a line, not blank."""
-    is_text = isinstance(value, str) and value.isprintable() and bool(value.strip())
-    if is_text and len(value) <= REASON_MAX:
-        return value
+    text = _plain(value)
+    if text.isprintable() and text.strip() and len(text) <= REASON_MAX:
+        return text
     raise ConfigError(
-        f"reason must be 1 to {REASON_MAX} printable characters, got {value!r}",
+        f"reason must be 1 to {REASON_MAX} printable characters, got {shown(value)}",
         field="reason",
         value=value,
     )
@@ -68,6 +75,16 @@ def as_words(text: str) -> str:
         for sign in text[:WORDS_MAX]
     ]
     return "".join(signs)[:WORDS_MAX]
+
+
+def is_utf8(text: str) -> bool:
+    """Whether a text can be written: one with an unpaired surrogate cannot."""
+    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def _plain(value: Any) -> str:
+    """The text itself of a text, such as that of an enum; empty for anything else."""
+    return str.__str__(value) if isinstance(value, str) else ""
 
 
 def _is_clean(text: str) -> bool:

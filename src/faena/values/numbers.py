@@ -8,27 +8,35 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from faena.errors import ConfigError
+from faena.errors import ConfigError, shown
 
 
 def check_whole(what: str, value: Any, *, least: int, most: int) -> int:
     """Return `value` when it is an int from `least` to `most`, both included."""
-    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
-        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        number = int.__int__(value)  # of an enum, and of whatever else is an int and more
+        if least <= number <= most:
+            return number
     raise ConfigError(
-        f"{what} must be a whole number from {least} to {most}, got {value!r}",
+        f"{what} must be a whole number from {least} to {most}, got {shown(value)}",
         field=what,
         value=value,
     )
 
 
+def keep_whole(options: object, name: str, *, least: int, most: int, what: str = "") -> None:
+    """Check a field of frozen options that are being made, and have them keep a plain int."""
+    value = check_whole(what or name, getattr(options, name), least=least, most=most)
+    object.__setattr__(options, name, value)
+
+
 def check_real(what: str, value: Any, *, least: float, most: float) -> float:
     """Return `value` as a float when it is a finite number from `least` to `most`."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if is_number and math.isfinite(value) and least <= value <= most:
+    if is_number and least <= value <= most and math.isfinite(value):
         return float(value)
     raise ConfigError(
-        f"{what} must be a number from {least:g} to {most:g}, got {value!r}",
+        f"{what} must be a number from {least:g} to {most:g}, got {shown(value)}",
         field=what,
         value=value,
     )

@@ -13,7 +13,7 @@ from faena.options.fields import check_choice
 from faena.pool import SERVES
 from faena.sharding.table import Shard
 from faena.values.names import check_label
-from faena.values.numbers import check_real, check_whole
+from faena.values.numbers import check_real, keep_whole
 
 _LONGEST_S = 86_400.0
 
@@ -68,8 +68,7 @@ class WorkerOptions:
         check_choice("serves", self.serves, SERVES)
         bounds = {"concurrency": 10_000, "memory_limit": 10**15, "rate_max": 10**9}
         for what, most in bounds.items():
-            value = getattr(self, what)
-            if value is not None:
-                check_whole(what, value, least=1, most=most)
+            if getattr(self, what) is not None:
+                keep_whole(self, what, least=1, most=most)
         for what in ("grace_s", "rate_s", "stuck_s"):
             check_real(what, getattr(self, what), least=0, most=_LONGEST_S)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import hiredis
 
@@ -12,11 +12,35 @@ from faena.engine.wire import faults
 from faena.engine.wire.address import Node
 from faena.engine.wire.faults import Verdict
 from faena.engine.wire.link import Link, pack
+from faena.errors import ArgumentError, shown
+from faena.values.names import is_utf8
 
 ASKING = pack(("ASKING",))
 
 Argument = str | bytes | int | float
 Key = str | bytes
+
+_INT64: Final = 2**63
+
+
+def check_arguments(args: Iterable[Argument]) -> None:
+    """Refuse what the packer cannot take: it ends the process over an int of too many digits.
+
+    Callers check what they are given and say what is valid; this is the last wall.
+    """
+    for one in args:
+        if isinstance(one, str):
+            is_fit = is_utf8(one)
+        elif type(one) is int:
+            is_fit = -_INT64 <= one < _INT64
+        else:
+            is_fit = isinstance(one, bytes | bytearray | memoryview | float)
+        if not is_fit:
+            raise ArgumentError(
+                f"an argument must be a text of UTF-8, bytes or a number of 64 bits, "
+                f"got {shown(one)}",
+                value=one,
+            )
 
 
 class Script(Protocol):

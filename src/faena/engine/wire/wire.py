@@ -26,13 +26,15 @@ from faena.engine.wire.address import Address, Node
 from faena.engine.wire.blocker import Blocker
 from faena.engine.wire.dialer import Dialer
 from faena.engine.wire.link import Link, pack
-from faena.engine.wire.request import Argument, Dialect, Key, Request, Script
+from faena.engine.wire.request import Argument, Dialect, Key, Request, Script, check_arguments
 from faena.engine.wire.resend import Resender
 from faena.engine.wire.subscription import Subscription
 from faena.engine.wire.tail import Tail
 from faena.engine.wire.topology import open_topology, slot_of
 
 _FENCE_MS = 1000
+_SURE = frozenset({"enqueue", "exchange"})
+"""Hot scripts, whose arguments were made or checked here, each of them."""
 
 
 class Wire:
@@ -78,6 +80,7 @@ class Wire:
         It is not repeated after a failure unless `patience_s` says so: only for commands that may
         safely run twice.
         """
+        check_arguments(command)
         request = Request(
             op=str(command[0]).lower(),
             data=pack(command),
@@ -103,6 +106,8 @@ class Wire:
         under way may end later, since only silence is timed. A script without keys may be meant
         for one `node`.
         """
+        if script.name not in _SURE:
+            check_arguments(args)
         request = Request(
             op=script.name,
             data=pack((*self._dialect.call(script), len(keys), *keys, *args)),

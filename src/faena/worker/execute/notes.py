@@ -17,7 +17,7 @@ import msgspec
 
 from faena.engine import Engine
 from faena.engine.calls.costs import spend
-from faena.errors import ConfigError, FaenaError, LeaseLost, PayloadError, nearest
+from faena.errors import ConfigError, FaenaError, LeaseLost, PayloadError, nearest, shown
 from faena.options.costs import check_used
 from faena.worker.leases import Leases
 
@@ -80,7 +80,7 @@ class QueueNotes:
         for unit in checked:
             if unit not in self._units:
                 raise ConfigError(
-                    f"spend must be given what a limit of the queue counts, got {unit!r}; "
+                    f"spend must be given what a limit of the queue counts, got {shown(unit)}; "
                     f"{nearest(unit, self._units)}",
                     field=unit,
                 )
