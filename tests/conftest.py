@@ -12,8 +12,11 @@ import asyncio
 import inspect
 import itertools
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 import redis
@@ -99,6 +102,32 @@ def server(_server: Server) -> Server:
     with _server.client() as client:
         client.flushall()
     return _server
+
+
+@pytest.fixture(scope="session")
+def _tcp_server() -> Iterator[Server]:
+    with Server() as server:
+        yield server
+
+
+@pytest.fixture
+def tcp_server(_tcp_server: Server) -> Iterator[Server]:
+    """The same with a port and an AOF: for proxies, users and durability."""
+    yield _tcp_server
+    with _tcp_server.client() as client:
+        client.flushall()
+        client.function_flush()
+        for user in set(client.acl_users()) - {"default"}:
+            client.acl_deluser(user)
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where sockets fit, those of the worker's notes among them."""
+    directory = Path(tempfile.mkdtemp(prefix="fae-"))
+    monkeypatch.setattr(tempfile, "tempdir", str(directory))
+    yield directory
+    shutil.rmtree(directory, ignore_errors=True)
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """An app for workers that are started by the command line: what its jobs do, the payload says.
 
-The broker is in FAENA_URL, the ledger of what really ran in CLI_LEDGER.
+The broker is in FAENA_URL, the ledger of what really ran in LEDGER.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from faena import Faena, Job, Retain, Retry
 from tests._support.ledger import Ledger
 
 app = Faena("program")
-ledger = Ledger(os.environ["CLI_LEDGER"])
+ledger = Ledger(os.environ["LEDGER"])
 
 work = app.queue(
     "work",

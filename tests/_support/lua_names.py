@@ -82,13 +82,16 @@ class _Reader:
 
     def read(self) -> Names:
         while self.at < len(self.tokens) - 1:
-            token = self.tokens[self.at]
-            self.at += 1
-            if token.is_name:
-                self._mention(token)
-            else:
-                self._sign(token.text)
+            self._next()
         return Names(self.scopes[0], self.uses)
+
+    def _next(self) -> None:
+        token = self.tokens[self.at]
+        self.at += 1
+        if token.is_name:
+            self._mention(token)
+        else:
+            self._sign(token.text)
 
     def _sign(self, word: str) -> None:
         if word in ("{", "("):
@@ -141,12 +144,7 @@ class _Reader:
         """What a loop goes through is read outside its scope."""
         inner = self.scopes.pop()
         while self.tokens[self.at].text != word:
-            token = self.tokens[self.at]
-            self.at += 1
-            if token.is_name:
-                self._mention(token)
-            else:
-                self._sign(token.text)
+            self._next()
         self.at += 1
         self.scopes.append(inner)
 

@@ -20,7 +20,7 @@ from faena import Faena, Job, Queue, Retry
 from tests._support.ledger import Ledger
 
 app = Faena("program")
-ledger = Ledger(os.environ["POISON_LEDGER"])
+ledger = Ledger(os.environ["LEDGER"])
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 THRICE = Retry.fixed("20ms", attempts=3, floor="0s", jitter=0)

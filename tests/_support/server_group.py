@@ -20,6 +20,18 @@ class ServerGroup:
     def _start(self, *config: str, sentinel: bool = False) -> Server:
         return self._stack.enter_context(Server(*config, sentinel=sentinel))
 
+    def _begin(self) -> None:
+        """Start the servers; when one fails, those before it are ended."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        try:
+            self._begin()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -32,16 +44,11 @@ class ServerGroup:
 class SentinelGroup(ServerGroup):
     """A primary and a replica, with three sentinels that need two to agree."""
 
-    def __enter__(self) -> Self:
-        try:
-            at_once = "repl-diskless-sync-delay 0"
-            self.primary = self._start(at_once)
-            self.replica = self._start(f"replicaof 127.0.0.1 {self.primary.port}", at_once)
-            self.sentinels = [self._start(*self._rules(), sentinel=True) for _ in range(3)]
-        except BaseException:
-            self._stack.close()
-            raise
-        return self
+    def _begin(self) -> None:
+        at_once = "repl-diskless-sync-delay 0"
+        self.primary = self._start(at_once)
+        self.replica = self._start(f"replicaof 127.0.0.1 {self.primary.port}", at_once)
+        self.sentinels = [self._start(*self._rules(), sentinel=True) for _ in range(3)]
 
     @property
     def url(self) -> str:
@@ -71,15 +78,10 @@ class SentinelGroup(ServerGroup):
 class ClusterGroup(ServerGroup):
     """Three primaries with a third of the slots each."""
 
-    def __enter__(self) -> Self:
-        try:
-            rules = ("cluster-enabled yes", "cluster-node-timeout 5000")
-            self.servers = [self._start(*rules) for _ in range(3)]
-            self._introduce()
-        except BaseException:
-            self._stack.close()
-            raise
-        return self
+    def _begin(self) -> None:
+        rules = ("cluster-enabled yes", "cluster-node-timeout 5000")
+        self.servers = [self._start(*rules) for _ in range(3)]
+        self._introduce()
 
     @property
     def url(self) -> str:

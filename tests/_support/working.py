@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from typing import Any
 
 from faena import Faena, Worker
+from faena.errors import StoreUnavailable
 
 Working = Callable[..., AbstractAsyncContextManager[Worker]]
 
@@ -21,3 +23,15 @@ async def serving(app: Faena) -> AsyncGenerator[Worker]:
     finally:
         worker.stop()
         await running
+
+
+@asynccontextmanager
+async def running(app: Faena, **options: Any) -> AsyncGenerator[asyncio.Task[None]]:
+    """`app.run_worker` beside a block, cancelled with it."""
+    task = asyncio.create_task(app.run_worker(**options))
+    try:
+        yield task
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError, StoreUnavailable):
+            await task

@@ -256,6 +256,6 @@ def test_a_job_that_is_not_there_is_named(home: Path, server: Server) -> None:
 
 
 def test_a_reader_that_leaves_early_is_no_error(home: Path) -> None:
-    pipe = f"{sys.executable} -P -m faena.cli worker --help | true"
+    pipe = f"{sys.executable} -P -m faena worker --help | true"
     done = subprocess.run(["/bin/sh", "-c", pipe], capture_output=True, text=True, check=False)
     assert done.stderr == ""

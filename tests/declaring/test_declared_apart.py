@@ -64,32 +64,23 @@ def settings(server: Server) -> dict[bytes, bytes]:
         return client.hgetall(CONF)
 
 
+@pytest.mark.parametrize("loss", ["the data", "the queue"])
 async def test_hooks_and_costs_are_there_again_when_a_producer_is_the_first_after_a_loss(
-    server: Server, worker: Faena, producer: Faena, told: list[str]
+    server: Server, worker: Faena, producer: Faena, told: list[str], loss: str
 ) -> None:
     async with working(worker):
         await send(producer, "before")
         await eventually(lambda: told == ["before"])
         before = settings(server)
-        with server.client() as client:
-            client.flushall()
+        if loss == "the queue":
+            await producer.queues["mail"].obliterate(force=True)
+        else:
+            with server.client() as client:
+                client.flushall()
         await send(producer, "after")
         await eventually(lambda: told == ["before", "after"])
     assert settings(server) == before
     assert before["cost:send"] == "tokens:3"
-
-
-async def test_hooks_and_costs_are_there_again_in_a_queue_that_was_obliterated(
-    server: Server, worker: Faena, producer: Faena, told: list[str]
-) -> None:
-    async with working(worker):
-        await send(producer, "before")
-        await eventually(lambda: told == ["before"])
-        before = settings(server)
-        await producer.queues["mail"].obliterate(force=True)
-        await send(producer, "after")
-        await eventually(lambda: told == ["before", "after"])
-    assert settings(server) == before
 
 
 async def test_a_producer_that_declares_later_takes_nothing_back(

@@ -14,17 +14,9 @@ from faena.inspection.doctor import examine
 from tests._support.valkey import Server
 
 
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Server]:
-    with Server("appendonly no") as server:
-        yield server
-
-
 @pytest.fixture
-def server(shared: Server) -> Iterator[Server]:
-    yield shared
-    with shared.client() as client:
-        client.flushall()
+def server(tcp_server: Server) -> Server:
+    return tcp_server
 
 
 @pytest.fixture

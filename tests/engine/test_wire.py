@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
@@ -15,24 +14,9 @@ from tests._support.lua import COUNT, ECHO, READ, Lua
 from tests._support.valkey import Server, free_port
 
 
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Server]:
-    with Server() as server:
-        yield server
-
-
 @pytest.fixture
-def server(shared: Server) -> Iterator[Server]:
-    yield shared
-    with shared.client() as client:
-        client.flushall()
-
-
-@pytest.fixture
-async def wire(server: Server) -> AsyncIterator[Wire]:
-    wire = Wire(Address.parse(server.url))
-    yield wire
-    await wire.close()
+def server(tcp_server: Server) -> Server:
+    return tcp_server
 
 
 async def test_a_script_is_loaded_on_first_use_and_answers_bytes(wire: Wire) -> None:

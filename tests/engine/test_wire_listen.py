@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-
-import pytest
 
 from faena.engine.wire.address import Address
 from faena.engine.wire.subscription import Subscription
@@ -13,19 +10,6 @@ from faena.engine.wire.wire import Wire
 from tests._support.eventually import eventually
 from tests._support.proxy import Proxy
 from tests._support.valkey import Server
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as server:
-        yield server
-
-
-@pytest.fixture
-async def wire(server: Server) -> AsyncIterator[Wire]:
-    wire = Wire(Address.parse(server.url))
-    yield wire
-    await wire.close()
 
 
 class Inbox:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import random
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -17,19 +17,6 @@ from tests._support.eventually import eventually
 from tests._support.lua import COUNT, ECHO, READ
 from tests._support.proxy import Proxy
 from tests._support.valkey import Server
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as server:
-        yield server
-
-
-@pytest.fixture
-async def wire(server: Server) -> AsyncIterator[Wire]:
-    wire = Wire(Address.parse(server.url))
-    yield wire
-    await wire.close()
 
 
 @pytest.fixture

@@ -50,10 +50,7 @@ async def test_batches_finish_while_workers_are_killed_over_and_over(
     await eventually(processes.are_up)
     accepted = await enqueue(app, [Work(ms=20) for _ in range(600)], name="pack")
     for _ in range(4):
-        before = len(processes.ledger.entries("start"))
-        await eventually(
-            lambda so_far=before: len(processes.ledger.entries("start")) >= so_far + 30
-        )
+        await _more(processes, "start")
         processes.kill(processes.started[-2])
         processes.start()
     await all_completed(app, accepted)
@@ -86,10 +83,7 @@ async def test_rolling_restarts_spend_and_repeat_nothing(
     await eventually(processes.are_up)
     accepted = await enqueue(app, [Work(ms=20) for _ in range(500)], name="pack")
     for _ in range(3):
-        before = len(processes.ledger.entries("finish"))
-        await eventually(
-            lambda so_far=before: len(processes.ledger.entries("finish")) >= so_far + 30
-        )
+        await _more(processes, "finish")
         leaving = processes.started[-2]
         processes.start()
         leaving.terminate()
@@ -102,3 +96,9 @@ async def test_rolling_restarts_spend_and_repeat_nothing(
 async def _results(app: Faena, accepted: set[str]) -> list[bytes | None]:
     views = [await task_of(app, name="pack").handle(job).view() for job in accepted]
     return [view.result for view in views]
+
+
+async def _more(processes: WorkerProcesses, kind: str) -> None:
+    """Thirty more entries of a kind."""
+    before = len(processes.ledger.entries(kind))
+    await eventually(lambda: len(processes.ledger.entries(kind)) >= before + 30)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable
 
-from tests._support.chain_order import deliveries, fewest_us, key_of, overlaps, overtakings
+from tests._support.chain_order import deliveries, key_of
 from tests._support.eventually import eventually
 from tests._support.lane_app import (
     LanePlan,
@@ -16,19 +15,15 @@ from tests._support.lane_app import (
     job_id,
     line_up,
 )
+from tests._support.lane_limits import ended_in_order_of_keys, no_window_is_exceeded
 
 LIMITS = {3: 200_000, 7: 1_000_000}
 TEXTS = ("3/200ms", "7/1s")
 TENANTS = ("acme", "bolt")
 
 
-def no_window_is_exceeded(processes: LaneProcesses) -> None:
-    claims: dict[str, list[int]] = defaultdict(list)
-    for one in processes.ledger.entries("claim"):
-        claims[one.job.rpartition(".")[0]].append(int(one.detail))
-    for key, instants in claims.items():
-        for most, per_us in LIMITS.items():
-            assert fewest_us(instants, most) >= per_us, f"{key} exceeds {most} in {per_us} us"
+def no_keys_window_is_exceeded(processes: LaneProcesses) -> None:
+    no_window_is_exceeded(key_of, LIMITS, processes.ledger)
 
 
 async def test_no_keys_window_is_exceeded_while_workers_are_killed(
@@ -46,26 +41,15 @@ async def test_no_keys_window_is_exceeded_while_workers_are_killed(
         await all_ended(app, completed=len(accepted))
         assert {one.job for one in deliveries(processes.ledger) if one.end == "finish"} == accepted
         assert processes.ledger.unexplained() == []
-        no_window_is_exceeded(processes)
+        no_keys_window_is_exceeded(processes)
 
 
 async def test_order_and_limits_of_keys_hold_together_while_workers_are_killed(
     lane_plan_for: Callable[..., LanePlan],
 ) -> None:
-    async with at_work(lane_plan_for(order="key", key_limits=TEXTS), 3) as (processes, app):
-        works = (
-            (job_id(tenant, key, number), LaneWork(ms=10, fails=int(number % 5 == 2)))
-            for number in range(10)
-            for tenant in TENANTS
-            for key in ("a", "b", "c")
-        )
-        accepted = await line_up(app, works)
-        await processes.lose(20, 40)
-        await all_ended(app, completed=len(accepted))
-        found = deliveries(processes.ledger)
-        assert overlaps(found, key_of) == []
-        assert overtakings(found, key_of) == []
-        no_window_is_exceeded(processes)
+    plan = lane_plan_for(order="key", key_limits=TEXTS)
+    async with ended_in_order_of_keys(plan, TENANTS, ms=10, lost=(20, 40)) as processes:
+        no_keys_window_is_exceeded(processes)
 
 
 async def test_a_flooded_key_keeps_no_other_key_of_its_tenant_waiting(
@@ -80,4 +64,4 @@ async def test_a_flooded_key_keeps_no_other_key_of_its_tenant_waiting(
             lambda: len(processes.ledger.jobs("finish").keys() & dict(quiet).keys()) == 30
         )
         assert len(processes.ledger.jobs("finish")) < 300
-        no_window_is_exceeded(processes)
+        no_keys_window_is_exceeded(processes)

@@ -4,7 +4,6 @@ server's own instants, and nothing is lost.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable
 
 import pytest
@@ -13,7 +12,6 @@ from faena import Faena
 from tests._support.chain_order import (
     Delivery,
     deliveries,
-    fewest_us,
     key_of,
     overlaps,
     overtakings,
@@ -31,6 +29,10 @@ from tests._support.lane_app import (
     job_id,
     line_up,
 )
+from tests._support.lane_limits import (
+    ended_in_order_of_keys,
+    no_window_is_exceeded,
+)
 from tests._support.search import IS_FULL
 
 LIMITS = {5: 300_000, 12: 1_000_000}
@@ -40,18 +42,8 @@ TENANTS = ("acme", "bolt", "corp")
 is_long = pytest.mark.skipif(not IS_FULL, reason="runs with FAENA_SEARCH=full")
 
 
-def claims_by_tenant(processes: LaneProcesses) -> dict[str, list[int]]:
-    """The server's instants of all claims that a worker was told of."""
-    found: dict[str, list[int]] = defaultdict(list)
-    for one in processes.ledger.entries("claim"):
-        found[tenant_of(one.job)].append(int(one.detail))
-    return found
-
-
-def no_window_is_exceeded(processes: LaneProcesses) -> None:
-    for tenant, instants in claims_by_tenant(processes).items():
-        for most, per_us in LIMITS.items():
-            assert fewest_us(instants, most) >= per_us, f"{tenant} exceeds {most} in {per_us} us"
+def no_tenants_window_is_exceeded(processes: LaneProcesses) -> None:
+    no_window_is_exceeded(tenant_of, LIMITS, processes.ledger)
 
 
 async def test_no_tenants_window_is_exceeded_while_workers_are_killed(
@@ -67,7 +59,7 @@ async def test_no_tenants_window_is_exceeded_while_workers_are_killed(
         await processes.lose(20, 50, 80)
         await all_ended(app, completed=len(accepted))
         assert {one.job for one in deliveries(processes.ledger) if one.end == "finish"} == accepted
-        no_window_is_exceeded(processes)
+        no_tenants_window_is_exceeded(processes)
 
 
 async def test_a_tenant_at_its_limit_keeps_nobody_else_waiting(
@@ -83,28 +75,16 @@ async def test_a_tenant_at_its_limit_keeps_nobody_else_waiting(
             lambda: len(processes.ledger.jobs("finish").keys() & dict(quiet).keys()) == 50
         )
         assert (await app.queues[QUEUE].counts())["ready"] > 0  # of the noisy one, which waits
-        no_window_is_exceeded(processes)
+        no_tenants_window_is_exceeded(processes)
 
 
 async def test_order_and_limits_hold_together_while_workers_are_killed(
     lane_plan_for: Callable[..., LanePlan],
 ) -> None:
     plan = lane_plan_for(QueuePlan(retry_wait="100ms"), order="key", tenant_limits=TEXTS)
-    async with at_work(plan, 3) as (processes, app):
-        works = (
-            (job_id(tenant, key, number), LaneWork(ms=30, fails=int(number % 5 == 2)))
-            for number in range(10)
-            for tenant in TENANTS
-            for key in ("a", "b", "c")
-        )
-        accepted = await line_up(app, works)
-        await processes.lose(25, 60)
-        await all_ended(app, completed=len(accepted))
-        found = deliveries(processes.ledger)
-        assert overlaps(found, key_of) == []
-        assert overtakings(found, key_of) == []
+    async with ended_in_order_of_keys(plan, TENANTS, ms=30, lost=(25, 60)) as processes:
         assert processes.ledger.unexplained() == []
-        no_window_is_exceeded(processes)
+        no_tenants_window_is_exceeded(processes)
 
 
 async def test_order_and_limits_hold_with_every_fault_at_once(
@@ -130,7 +110,7 @@ async def test_order_and_limits_hold_with_every_fault_at_once(
             await task_of(app).handle(job).rerun()
         await eventually(lambda: min(processes.ledger.jobs("fail")[job] for job in dead) == 4)
         await all_ended(app, **ended)
-        no_window_is_exceeded(processes)
+        no_tenants_window_is_exceeded(processes)
         assert overtakings(first, tenant_of) == []
         assert overlaps(deliveries(processes.ledger), tenant_of) == []
         assert {one.job for one in first if one.end == "finish"} == left
@@ -220,6 +200,4 @@ def _judge(processes: LaneProcesses, limits: dict[int, int]) -> None:
     found = deliveries(processes.ledger)
     assert overlaps(found, key_of) == []
     assert overtakings(found, key_of) == []
-    for instants in claims_by_tenant(processes).values():
-        for most, per_us in limits.items():
-            assert fewest_us(instants, most) >= per_us
+    no_window_is_exceeded(tenant_of, limits, processes.ledger)

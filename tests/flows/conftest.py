@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Any
 
 import pytest
 
 from faena import Faena
 from tests._support.valkey import Server
+from tests._support.working import running
 
-Working = Callable[..., AbstractAsyncContextManager[None]]
+Working = Callable[..., AbstractAsyncContextManager[object]]
 
 
 @pytest.fixture
@@ -26,15 +24,4 @@ async def app(server: Server, request: pytest.FixtureRequest) -> AsyncIterator[F
 @pytest.fixture
 def working() -> Working:
     """Runs a worker of an app for the length of a block."""
-
-    @contextlib.asynccontextmanager
-    async def work(app: Faena, **options: Any) -> AsyncIterator[None]:
-        task = asyncio.create_task(app.run_worker(**options))
-        try:
-            yield
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-
-    return work
+    return running

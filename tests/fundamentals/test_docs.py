@@ -76,7 +76,7 @@ def typed_in(text: str) -> Iterator[tuple[str, str]]:
 
 
 def program(name: str) -> list[str]:
-    known = {"python": [sys.executable], "faena": [sys.executable, "-m", "faena.cli"]}
+    known = {"python": [sys.executable], "faena": [sys.executable, "-m", "faena"]}
     assert name in known, f"a console block may use {sorted(known)}, got {name!r}"
     return known[name]
 

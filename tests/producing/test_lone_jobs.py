@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -16,17 +16,9 @@ from tests._support.lossy_proxy import LossyProxy
 from tests._support.valkey import Server
 
 
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Server]:
-    with Server("appendonly no") as server:
-        yield server
-
-
 @pytest.fixture
-def server(shared: Server) -> Iterator[Server]:
-    yield shared
-    with shared.client() as client:
-        client.flushall()
+def server(tcp_server: Server) -> Server:
+    return tcp_server
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
-from faena import Faena
+from faena import Faena, Task
 from faena.errors import ResultTimeout, StoreUnavailable
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
@@ -25,6 +25,14 @@ async def app(server: Server) -> AsyncIterator[Faena]:
         yield app
 
 
+def shouting(app: Faena) -> Task[str, str]:
+    @app.queue("mail").task
+    async def shout(word: str) -> str:
+        return word.upper()
+
+    return shout
+
+
 async def lose_patience(app: Faena) -> None:
     """From now on, a call tries for a moment only."""
     (await app.runtime()).engine.patience_s = 0.1
@@ -33,19 +41,14 @@ async def lose_patience(app: Faena) -> None:
 async def test_a_result_is_waited_for_through_an_outage_longer_than_the_patience(
     app: Faena, server: Server
 ) -> None:
-    queue = app.queue("mail")
-
-    @queue.task
-    async def shout(word: str) -> str:
-        return word.upper()
-
+    shout = shouting(app)
     handle = (await shout.enqueue("hola", durability="fsynced")).handle
     waiting = asyncio.create_task(handle.result(timeout="60s"))
     await eventually(_has_asked(app, server))
     await lose_patience(app)
     server.stop()
     with pytest.raises(StoreUnavailable):
-        await queue.counts()
+        await app.queues["mail"].counts()
     assert not waiting.done()
     server.start()
     (await app.runtime()).engine.patience_s = 5
@@ -69,12 +72,7 @@ async def test_a_result_that_an_outage_outlasts_says_why_it_is_unknown(
 async def test_who_waits_for_a_result_hears_that_the_app_is_closed(
     app: Faena, server: Server
 ) -> None:
-    queue = app.queue("mail")
-
-    @queue.task
-    async def shout(word: str) -> str:
-        return word.upper()
-
+    shout = shouting(app)
     handle = (await shout.enqueue("hola")).handle
     waiting = asyncio.create_task(handle.result())
     await eventually(_has_asked(app, server))
@@ -93,18 +91,13 @@ def _has_asked(app: Faena, server: Server) -> Callable[[], bool]:
 
 @pytest.mark.parametrize("spoilt", [b"010\nnot json \xff", b"010\n{}", b"x", b""])
 async def test_a_job_that_nobody_can_read_is_shown_as_unreadable(app: Faena, spoilt: bytes) -> None:
-    queue = app.queue("mail")
-
-    @queue.task
-    async def shout(word: str) -> str:
-        return word.upper()
-
+    shout = shouting(app)
     bad, good = await shout.enqueue_many(["uno", "dos"])
     engine = (await app.runtime()).engine
     await bad.handle.cancel()
     await good.handle.cancel()
     await engine.command("HSET", "mail", "specs", bad.id, spoilt)
-    page = await queue.jobs("cancelled")
+    page = await app.queues["mail"].jobs("cancelled")
     assert [(job.id, job.is_unreadable, job.task) for job in page.jobs] == [
         (bad.id, True, ""),
         (good.id, False, "shout"),

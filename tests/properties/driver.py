@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-import itertools
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 import msgspec
 
-from faena.engine import Address, Engine
 from faena.engine.scripts import Exchanged, Turn
 from faena.errors import InternalError, LeaseLost, StoreUnavailable
 from faena.inspection.audit import audit
-from tests._support.dump import BOOKKEEPING, changes, dump, sound_dump
-from tests._support.faulty_wire import Copy, Fault, FaultyWire
-from tests._support.rig import T0, Clock
-from tests._support.transitions import StateWatch
+from tests._support.dump import BOOKKEEPING, changes, sound_dump
+from tests._support.faulty_wire import Copy, Fault
+from tests._support.rig import T0
 from tests._support.valkey import Server
 from tests.properties import desk, intake, turn
 from tests.properties.model import World
+from tests.properties.queue_driver import QUEUE, QueueDriver
 
-QUEUE = "q"
 UNSAID = (*BOOKKEEPING, "shares:", "throttled")
 """Keys that the model says nothing of."""
 
@@ -37,27 +33,17 @@ class Step(NamedTuple):
     think: Callable[[], Any]
 
 
-class Driver:
+class Driver(QueueDriver):
     """One queue, its model, and the faulty network between."""
 
     def __init__(self, server: Server, namespace: str) -> None:
-        self.loop = asyncio.new_event_loop()
-        self.wire = FaultyWire(Address.parse(server.url))
-        StateWatch(self.wire)
-        self.clock = Clock()
-        self.engine = Engine(self.wire, namespace=namespace, clock=self.clock, patience_s=60)
+        super().__init__(server, namespace)
         self.world = World({}, T0)
         self.settings: dict[str, str] = {}
-        self.leases: list[tuple[str, str]] = []
-        """Those that workers were told of, old ones included; the newest come last."""
         self.unanswered: dict[str, Step] = {}
         """What a caller has not been answered and must ask again."""
         self.late: list[tuple[Copy, Step]] = []
         """Copies of requests that are still on their way."""
-        self._calls = itertools.count(1)
-
-    def wait(self, awaited: Awaitable[Any]) -> Any:
-        return self.loop.run_until_complete(awaited)
 
     def declare(self, settings: dict[str, str]) -> None:
         self.settings = settings
@@ -152,10 +138,6 @@ class Driver:
         self.think(step)
         self.wait(self.wire.deliver(copy, self.clock.now))
 
-    def next_call(self) -> str:
-        """Each begins with the one before, so that half a lease cannot pass for a whole one."""
-        return "c" * next(self._calls)
-
     def _learn(self, answer: Any) -> None:
         claimed = getattr(answer, "claimed", ())
         self.leases += [(claim.id, claim.lease) for claim in claimed]
@@ -193,18 +175,6 @@ class Driver:
         self.wait(self.engine.declare(QUEUE))
         if answer == "DONE":
             desk.declare(self.world, self.settings)
-
-    def close(self) -> None:
-        self.wait(self._close())
-        self.loop.close()
-
-    async def _close(self) -> None:
-        while await self.engine.obliterate(QUEUE, 1000, force=True) != "DONE":
-            pass
-        left = await dump(self.engine, QUEUE)
-        await self.wire.call("FLUSHALL")
-        await self.wire.close()
-        assert set(left) == left.mortal
 
 
 async def _in_words(sent: Awaitable[Any]) -> Any:

@@ -2,60 +2,44 @@
 
 from __future__ import annotations
 
-import asyncio
-import itertools
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from faena.engine import Address, Engine
 from faena.engine.scripts import Exchanged, Settlement, Turn
 from faena.errors import InternalError, StoreUnavailable
 from faena.outcomes import Completed
 from tests._support.dump import dump
-from tests._support.faulty_wire import Copy, Fault, FaultyWire
-from tests._support.rig import SECOND, Clock
-from tests._support.transitions import StateWatch
+from tests._support.faulty_wire import Copy, Fault
+from tests._support.rig import SECOND
 from tests._support.valkey import Server
+from tests.properties.queue_driver import QUEUE, QueueDriver
 from tests.properties.sight import Sight
 from tests.properties.watch import FULL, Watch
 
-QUEUE = "q"
 LEFT_BY_LANES = ("lane:", "tail:", "lanes", "heads", "ring", "parked")
 """Keys that must be gone when no job is left."""
 
 Send = Callable[[], Awaitable[Any]]
 
 
-class LaneDriver:
+class LaneDriver(QueueDriver):
     """One queue and the faulty network to it; knows nothing of what should come out."""
 
     def __init__(self, server: Server, namespace: str) -> None:
-        self.loop = asyncio.new_event_loop()
-        self.wire = FaultyWire(Address.parse(server.url))
-        StateWatch(self.wire)
-        self.clock = Clock()
-        self.engine = Engine(self.wire, namespace=namespace, clock=self.clock, patience_s=60)
+        super().__init__(server, namespace)
         self.watch = Watch()
-        self.leases: list[tuple[str, str]] = []
         self.unanswered: dict[str, Send] = {}
         self.late: list[Copy] = []
         self.is_broken = False
-        self._calls = itertools.count(1)
 
     @property
     def sight(self) -> Sight:
         """The queue as it was after the last step."""
         return self.watch.last
 
-    def wait(self, awaited: Awaitable[Any]) -> Any:
-        return self.loop.run_until_complete(awaited)
-
     def declare(self, settings: Mapping[str, str]) -> None:
         self.engine.know(QUEUE, settings)
         self.wait(self.engine.declare(QUEUE))
-
-    def next_call(self) -> str:
-        return "c" * next(self._calls)
 
     def edges(self) -> list[int]:
         """The instants ahead at which something is due, ends or opens."""
@@ -153,18 +137,6 @@ class LaneDriver:
             self.look()
             if not settled:
                 return len(self.sight.live())
-
-    def close(self) -> None:
-        self.wait(self._close())
-        self.loop.close()
-
-    async def _close(self) -> None:
-        while await self.engine.obliterate(QUEUE, 1000, force=True) != "DONE":
-            pass
-        left = await dump(self.engine, QUEUE)
-        await self.wire.call("FLUSHALL")
-        await self.wire.close()
-        assert set(left) == left.mortal
 
 
 _OVERRIDES = ("limits", "max_running", "weight", "size", "held_until", "reason")

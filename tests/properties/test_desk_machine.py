@@ -24,7 +24,7 @@ from tests._support.faulty_wire import Fault
 from tests._support.rig import SECOND
 from tests._support.search import run_machine, searching
 from tests._support.valkey import Server
-from tests.properties.lane_driver import QUEUE
+from tests.properties.queue_driver import QUEUE
 from tests.properties.strategies import faults
 from tests.properties.test_lanes_machine import LanesMachine
 

@@ -30,7 +30,7 @@ from tests._support.rig import SECOND
 from tests._support.search import run_machine, searching
 from tests._support.valkey import Server
 from tests.properties import desk
-from tests.properties.driver import QUEUE, Driver, Step
+from tests.properties.driver import Driver, Step
 from tests.properties.lane_strategies import (
     bounds,
     lane_changes,
@@ -44,6 +44,7 @@ from tests.properties.lane_strategies import (
     without_lanes,
 )
 from tests.properties.model import FINISHED, WAITING
+from tests.properties.queue_driver import QUEUE
 from tests.properties.strategies import IDS, changes, faults, queue_options
 
 producers = st.sampled_from(["p1", "p2"])

@@ -51,6 +51,18 @@ async def failing(task: asyncio.Task[Any]) -> StoreUnavailable:
     return told.value
 
 
+async def behind_a_patient_call(
+    app: Faena, server: Server
+) -> tuple[Task[None, None], asyncio.Task[Any]]:
+    """A task of a server that does not answer, and a call that is under way and waits for it."""
+    task = task_on(app)
+    await task.enqueue()
+    server.pause()
+    patient = asyncio.create_task(task.enqueue(patience=FAR))
+    await asyncio.sleep(0)
+    return task, patient
+
+
 async def test_a_patient_caller_outlasts_those_it_had_to_wait_for_and_travels_with(
     app: Faena, server: Server
 ) -> None:
@@ -89,11 +101,7 @@ async def test_the_members_of_a_group_are_sent_with_the_patience_of_their_call(
 async def test_whoever_waits_behind_a_patient_caller_is_told_in_its_own_time(
     app: Faena, server: Server
 ) -> None:
-    task = task_on(app)
-    await task.enqueue()
-    server.pause()
-    patient = asyncio.create_task(task.enqueue(patience=FAR))
-    await asyncio.sleep(0)
+    task, patient = await behind_a_patient_call(app, server)
     plain = [asyncio.create_task(task.enqueue()) for _ in range(3)]
     for one in plain:
         error = await failing(one)
@@ -108,11 +116,7 @@ async def test_whoever_waits_behind_a_patient_caller_is_told_in_its_own_time(
 async def test_what_was_given_up_before_it_was_sent_is_never_sent(
     app: Faena, server: Server
 ) -> None:
-    task = task_on(app)
-    await task.enqueue()
-    server.pause()
-    patient = asyncio.create_task(task.enqueue(patience=FAR))
-    await asyncio.sleep(0)
+    task, patient = await behind_a_patient_call(app, server)
     error = await failing(asyncio.create_task(task.enqueue(patience="50ms")))
     assert "nothing was enqueued" in str(error)
     server.resume()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -22,18 +22,9 @@ from tests._support.tls import Authority
 from tests._support.valkey import Server, free_port
 
 
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Server]:
-    with Server("appendonly no") as server:
-        yield server
-
-
 @pytest.fixture
-def server(shared: Server) -> Iterator[Server]:
-    yield shared
-    with shared.client() as client:
-        client.flushall()
-        client.function_flush()
+def server(tcp_server: Server) -> Server:
+    return tcp_server
 
 
 def task_on(app: Faena) -> Task[None, None]:

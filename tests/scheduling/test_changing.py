@@ -102,13 +102,8 @@ async def test_an_overdue_instant_survives_a_declaration(
     assert await ids(h) == ["nightly@20260301T020000Z"]
 
 
-async def test_one_that_code_has_moved_to_another_queue_goes_on_there(
-    app: Faena, h: Harness, nightly: Any, valkey: Server
-) -> None:
-    app.queue("reports")
-    await app.schedules.declare()
-    await app.schedules.edit("nightly", tz="Europe/Madrid")
-    h.clock.advance("25h30m")  # one instant is overdue
+def moved_to_reports(h: Harness, valkey: Server) -> Faena:
+    """A newer version of the program, whose schedule is on another queue."""
     newer = Faena("shop", valkey.url, namespace=h.namespace, clock=h.clock)
     newer.queue("scheduler")
     newer.queue("reports")
@@ -116,7 +111,17 @@ async def test_one_that_code_has_moved_to_another_queue_goes_on_there(
     @newer.cron("0 2 * * *", queue="reports", name="nightly")
     async def nightly_report() -> None: ...
 
-    async with newer:
+    return newer
+
+
+async def test_one_that_code_has_moved_to_another_queue_goes_on_there(
+    app: Faena, h: Harness, nightly: Any, valkey: Server
+) -> None:
+    app.queue("reports")
+    await app.schedules.declare()
+    await app.schedules.edit("nightly", tz="Europe/Madrid")
+    h.clock.advance("25h30m")  # one instant is overdue
+    async with moved_to_reports(h, valkey) as newer:
         await look(newer)
         (view,) = await newer.schedules.list()
         assert (view.queue, view.task, view.when) == (
@@ -133,14 +138,7 @@ async def test_one_that_code_has_moved_to_another_queue_goes_on_there(
 async def test_what_an_old_version_has_left_on_another_queue_is_cleared_away(
     app: Faena, h: Harness, nightly: Any, valkey: Server
 ) -> None:
-    newer = Faena("shop", valkey.url, namespace=h.namespace, clock=h.clock)
-    newer.queue("scheduler")
-    newer.queue("reports")
-
-    @newer.cron("0 2 * * *", queue="reports", name="nightly")
-    async def nightly_report() -> None: ...
-
-    async with newer:
+    async with moved_to_reports(h, valkey) as newer:
         await look(newer)
         await look(app)  # it knows nothing of the other queue
         views = await newer.schedules.list()

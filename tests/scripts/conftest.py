@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from faena.engine.wire.wire import Wire
+from tests._support.faulty_wire import FaultyWire
+from tests._support.restored_queue import RestoredQueue
 from tests._support.rig import Rig
 from tests._support.transfer import Transfer
+from tests._support.valkey import Server
 
 
 @pytest.fixture
@@ -16,3 +20,20 @@ async def transfer(rig: Rig) -> AsyncIterator[Transfer]:
     transfer = Transfer(rig)
     yield transfer
     await transfer.target.obliterate()
+
+
+@pytest.fixture
+async def faulty(rig: Rig, wire: Wire) -> AsyncIterator[FaultyWire]:
+    """What the rig's engine sends through while a test lasts."""
+    faulty = rig.engine.wire = FaultyWire(wire.address)
+    yield faulty
+    rig.engine.wire = wire
+    await faulty.close()
+
+
+@pytest.fixture(scope="module")
+def restored() -> Iterator[RestoredQueue]:
+    with Server("appendonly no", unix=True) as server:
+        restored = RestoredQueue(server)
+        yield restored
+        restored.close()

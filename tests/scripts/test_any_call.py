@@ -6,7 +6,6 @@ something of everything and was spoilt as well. FAENA_SEARCH=full runs many more
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -19,7 +18,6 @@ from faena.engine import loader
 from tests._support.restored_queue import RestoredQueue
 from tests._support.search import searching
 from tests._support.valid_calls import SHAPES
-from tests._support.valkey import Server
 
 bounded = searching(8)
 many = searching(80, full=20_000)
@@ -72,14 +70,6 @@ damages = st.lists(
 wrong_types = st.lists(
     st.tuples(st.integers(0), st.sampled_from(["string", "hash", "zset"])), max_size=2
 )
-
-
-@pytest.fixture(scope="module")
-def restored() -> Iterator[RestoredQueue]:
-    with Server("appendonly no", unix=True) as server:
-        restored = RestoredQueue(server)
-        yield restored
-        restored.close()
 
 
 def test_every_script_has_a_shape_that_is_valid(restored: RestoredQueue) -> None:

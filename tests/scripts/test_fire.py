@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 
 from faena.engine.calls.scheduling import Change, Firing
-from faena.engine.wire.wire import Wire
 from faena.errors import ShardsChanged
 from faena.options import Backpressure
 from faena.outcomes import Completed
@@ -64,14 +62,6 @@ async def test_of_many_at_once_one_fires(rig: Rig) -> None:
     fired = await asyncio.gather(*(shoot(rig, firing(), one) for one in changes))
     assert sorted(one.outcome for one in fired) == ["CREATED"] + ["STALE"] * 19
     assert await rig.states() == {"s@1": "ready"}
-
-
-@pytest.fixture
-async def faulty(rig: Rig, wire: Wire) -> AsyncIterator[FaultyWire]:
-    faulty = rig.engine.wire = FaultyWire(wire.address)
-    yield faulty
-    rig.engine.wire = wire
-    await faulty.close()
 
 
 @pytest.mark.parametrize("change", [CHANGE, None])

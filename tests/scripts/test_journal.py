@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import redis
 
 from faena.engine import loader
 from tests._support.restored_queue import RestoredQueue
 from tests._support.valid_calls import SHAPES
-from tests._support.valkey import Server
 
 GUARD = "return lib.guarded(all)"
 GUARDED = [name for name in SHAPES if loader.load(name).source.endswith(GUARD)]
-
-
-@pytest.fixture(scope="module")
-def restored() -> Iterator[RestoredQueue]:
-    with Server("appendonly no", unix=True) as server:
-        restored = RestoredQueue(server)
-        yield restored
-        restored.close()
 
 
 def test_every_script_that_writes_is_guarded_or_says_that_it_is_sure() -> None:

@@ -5,24 +5,10 @@ Between the two the job may have run: the second must not make it run once more.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
-import pytest
-
-from faena.engine.wire.wire import Wire
 from faena.options import Retain
 from faena.outcomes import Buried, Completed
 from tests._support.faulty_wire import Copy, FaultyWire
 from tests._support.rig import BOOM, SECOND, Rig
-
-
-@pytest.fixture
-async def faulty(rig: Rig, wire: Wire) -> AsyncIterator[FaultyWire]:
-    """What the rig's engine sends through while a test lasts."""
-    faulty = rig.engine.wire = FaultyWire(wire.address)
-    yield faulty
-    rig.engine.wire = wire
-    await faulty.close()
 
 
 async def finish(rig: Rig, job: str) -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import shutil
-import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -30,16 +28,7 @@ def call(word: str) -> None:
 
 
 @pytest.fixture
-def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Where the sockets of the worker's notes fit."""
-    directory = Path(tempfile.mkdtemp(prefix="fae-"))
-    monkeypatch.setattr(tempfile, "tempdir", str(directory))
-    yield
-    shutil.rmtree(directory, ignore_errors=True)
-
-
-@pytest.fixture
-async def _worker(valkey: Server, namespace: str, short: None) -> AsyncIterator[None]:
+async def _worker(valkey: Server, namespace: str, short: Path) -> AsyncIterator[None]:
     with app.override(url=valkey.url, namespace=namespace):
         working = asyncio.create_task(app.run_worker(grace_s=0))
         yield

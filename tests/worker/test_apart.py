@@ -24,6 +24,7 @@ from tests._support.eventually import eventually
 from tests._support.failing_script import make_fail
 from tests._support.rig import LEASE, SECOND, T0, Rig
 from tests._support.valkey import Server
+from tests._support.working import running
 
 JOBS = [f"good{number}" for number in range(19)] + ["bad"]
 FAILS = "for i = 10, #ARGV do if ARGV[i] == 'bad' {} then error('planted') end end"
@@ -57,13 +58,8 @@ class Shop:
     async def working(self) -> AsyncIterator[None]:
         for job in JOBS:
             await self.work.enqueue(id=job)
-        task = asyncio.create_task(self.app.run_worker())
-        try:
+        async with running(self.app):
             yield
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
 
     async def are_settled(self, **wanted: int) -> bool:
         counts = await self.queue.counts()

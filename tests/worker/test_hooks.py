@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -34,15 +30,6 @@ def work(word: str) -> None:
 @work.on_dead
 async def tell(death: Death) -> None:
     told.append(death)
-
-
-@pytest.fixture
-def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Where the sockets of the worker's notes fit."""
-    directory = Path(tempfile.mkdtemp(prefix="fae-"))
-    monkeypatch.setattr(tempfile, "tempdir", str(directory))
-    yield
-    shutil.rmtree(directory, ignore_errors=True)
 
 
 def bell(task: Task[..., object]) -> list[Death]:

@@ -6,9 +6,8 @@ The supervisor survives, and so do the other jobs. Starts are counted outside th
 from __future__ import annotations
 
 import asyncio
-import importlib
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,9 @@ from faena.job import JobView
 from tests._support.command import Service
 from tests._support.eventually import eventually
 from tests._support.ledger import Ledger
-from tests._support.valkey import Server
 
-TARGET = "tests._support.poison_app:app"
+PROGRAM = "tests._support.poison_app"
+TARGET = f"{PROGRAM}:app"
 KINDS = (
     "sys_exit",
     "recursion",
@@ -34,28 +33,6 @@ KINDS = (
 )
 UNFIT = ("unencodable", "too_large")
 FATAL = ("os_exit.async", "kill_self.thread", "segfault.async", "segfault.thread")
-
-
-@pytest.fixture
-def environ(server: Server, tmp_path: Path) -> dict[str, str]:
-    return {"FAENA_URL": server.url, "POISON_LEDGER": str(tmp_path / "ledger")}
-
-
-@pytest.fixture
-def ledger(environ: dict[str, str]) -> Iterator[Ledger]:
-    ledger = Ledger(environ["POISON_LEDGER"])
-    yield ledger
-    ledger.close()
-
-
-@pytest.fixture
-async def program(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Any]:
-    for name, text in environ.items():
-        monkeypatch.setenv(name, text)
-    program = importlib.import_module("tests._support.poison_app")
-    with program.app.override(url=environ["FAENA_URL"]):
-        yield program
-        await program.app.close()
 
 
 @pytest.fixture

@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
 import signal
 import socket
-import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +26,6 @@ from tests._support import process_app
 from tests._support.eventually import eventually
 from tests._support.process_app import Gate
 from tests._support.valkey import Server
-
-
-@pytest.fixture
-def short(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where sockets fit, those of the worker's notes among them."""
-    directory = Path(tempfile.mkdtemp(prefix="fae-"))
-    monkeypatch.setattr(tempfile, "tempdir", str(directory))
-    yield directory
-    shutil.rmtree(directory, ignore_errors=True)
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import asyncio
 import importlib
 import os
 import signal
-from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,29 +17,8 @@ from tests._support.eventually import eventually
 from tests._support.ledger import Ledger
 from tests._support.valkey import Server, free_port
 
-TARGET = "tests._support.cli_app:app"
-
-
-@pytest.fixture
-def environ(server: Server, tmp_path: Path) -> dict[str, str]:
-    return {"FAENA_URL": server.url, "CLI_LEDGER": str(tmp_path / "ledger")}
-
-
-@pytest.fixture
-def ledger(environ: dict[str, str]) -> Iterator[Ledger]:
-    ledger = Ledger(environ["CLI_LEDGER"])
-    yield ledger
-    ledger.close()
-
-
-@pytest.fixture
-async def program(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Any]:
-    for name, text in environ.items():
-        monkeypatch.setenv(name, text)
-    program = importlib.import_module("tests._support.cli_app")
-    with program.app.override(url=environ["FAENA_URL"]):
-        yield program
-        await program.app.close()
+PROGRAM = "tests._support.cli_app"
+TARGET = f"{PROGRAM}:app"
 
 
 async def test_a_worker_killed_with_minus_nine_is_replaced_and_its_job_recovered(
@@ -84,9 +62,7 @@ async def test_a_second_signal_hands_running_jobs_back_at_once(
     program: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
 ) -> None:
     with Service("worker", TARGET, log=tmp_path / "log", **environ) as service:
-        await serves(service, 1)
-        receipt = await program.take.enqueue(60.0)
-        await eventually(lambda: ledger.entries("start"))
+        receipt = await under_way(service, program, ledger, 60.0)
         service.send(signal.SIGINT)
         await eventually(lambda: "stopping: " in service.log())
         service.send(signal.SIGINT)
@@ -100,9 +76,7 @@ async def test_a_worker_signalled_beside_its_supervisor_is_not_hurried(
 ) -> None:
     """An init system sends SIGTERM to every process of a service."""
     with Service("worker", TARGET, log=tmp_path / "log", **environ) as service:
-        await serves(service, 1)
-        receipt = await program.take.enqueue(0.8)
-        await eventually(lambda: ledger.entries("start"))
+        receipt = await under_way(service, program, ledger, 0.8)
         os.kill(service.children()[0], signal.SIGTERM)
         service.send(signal.SIGTERM)
         code, _ = await service.ended()
@@ -114,9 +88,7 @@ async def test_a_worker_alone_hurries_at_the_second_signal(
     program: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
 ) -> None:
     with Service("worker", TARGET, "--no-supervise", log=tmp_path / "log", **environ) as service:
-        await serves(service, 1)
-        receipt = await program.take.enqueue(60.0)
-        await eventually(lambda: ledger.entries("start"))
+        receipt = await under_way(service, program, ledger, 60.0)
         service.send(signal.SIGTERM)
         service.send(signal.SIGINT)
         code, _ = await service.ended()
@@ -182,8 +154,8 @@ async def test_a_worker_replaced_while_the_broker_is_away_waits_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Server(unix=True) as server:
-        environ = {"FAENA_URL": server.url, "CLI_LEDGER": str(tmp_path / "ledger")}
-        monkeypatch.setenv("CLI_LEDGER", environ["CLI_LEDGER"])
+        environ = {"FAENA_URL": server.url, "LEDGER": str(tmp_path / "ledger")}
+        monkeypatch.setenv("LEDGER", environ["LEDGER"])
         program = importlib.import_module("tests._support.cli_app")
         with Service("worker", TARGET, log=tmp_path / "log", **environ) as service:
             await serves(service, 1)
@@ -204,7 +176,7 @@ async def test_a_stop_before_any_worker_serves_promises_running_jobs_nothing(
 ) -> None:
     environ = {
         "FAENA_URL": f"valkey://127.0.0.1:{free_port()}",
-        "CLI_LEDGER": str(tmp_path / "ledger"),
+        "LEDGER": str(tmp_path / "ledger"),
     }
     with Service("worker", TARGET, log=tmp_path / "log", **environ) as service:
         await eventually(lambda: "could not reach the broker" in service.log())
@@ -230,6 +202,14 @@ async def test_a_worker_frozen_for_good_is_killed_and_replaced(
     await running
     assert supervisor.restarts == 1
     assert len(ledger.entries("start")) == 2
+
+
+async def under_way(service: Service, program: Any, ledger: Ledger, seconds: float) -> Any:
+    """The receipt of a job that takes so long, once it runs."""
+    await serves(service, 1)
+    receipt = await program.take.enqueue(seconds)
+    await eventually(lambda: ledger.entries("start"))
+    return receipt
 
 
 async def serves(service: Service, times: int) -> None:

@@ -22,6 +22,7 @@ from faena.worker.execute.attempt import Stop
 from faena.worker.fetch.fetcher import Fetcher
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
+from tests._support.working import running
 
 ONCE = Retry.never()
 HOUR = 3_600_000_000
@@ -34,17 +35,6 @@ async def app(server: Server, request: pytest.FixtureRequest) -> AsyncIterator[F
     await app.close()
 
 
-@contextlib.asynccontextmanager
-async def working(app: Faena, **options: Any) -> AsyncIterator[asyncio.Task[None]]:
-    task = asyncio.create_task(app.run_worker(**options))
-    try:
-        yield task
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError, StoreUnavailable):
-            await task
-
-
 async def test_a_worker_whose_app_is_closed_ends_with_an_error(app: Faena) -> None:
     """It must neither spin nor wait for a connection that nobody will open again."""
     queue = app.queue("q")
@@ -52,7 +42,7 @@ async def test_a_worker_whose_app_is_closed_ends_with_an_error(app: Faena) -> No
     @queue.task
     async def nothing() -> None: ...
 
-    async with working(app) as task:
+    async with running(app) as task:
         receipt = await nothing.enqueue()
         await receipt.handle.result(timeout="60s")
         await app.close()
@@ -90,7 +80,7 @@ async def test_an_end_that_cannot_be_read_is_a_burial_and_costs_no_slot(app: Fae
     async def calm() -> str:
         return "ran"
 
-    async with app, working(app):
+    async with app, running(app):
         bad = [await task.enqueue() for task in (bristle, mumble, misplan)]
         good = await calm.enqueue()
         assert await good.handle.result(timeout="60s") == "ran"
@@ -112,7 +102,7 @@ async def test_a_repeated_cancellation_grants_no_more_time(
             with contextlib.suppress(asyncio.CancelledError):
                 await release.wait()
 
-    async with app, working(app):
+    async with app, running(app):
         receipt = await deaf.enqueue()
         await started.wait()
         assert await receipt.handle.cancel() == "asked"
@@ -249,7 +239,7 @@ async def test_a_lease_shortened_at_run_time_outlives_the_pace_of_the_heartbeat(
 
     async with app:
         await queue.configure(lease="2s")
-        async with working(app):
+        async with running(app):
             receipt = await slow.enqueue()
             await receipt.handle.result(timeout="60s")
     assert starts == [1]

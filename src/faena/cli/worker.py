@@ -185,7 +185,7 @@ def supervise(output: Output, args: tuple[str, ...], options: SupervisorOptions)
 
 def command(*args: str) -> list[str]:
     """What starts one worker; -P keeps the user's files from posing as modules that we import."""
-    return [sys.executable, "-P", "-m", "faena.cli", "worker", "--no-supervise", *args]
+    return [sys.executable, "-P", "-m", "faena", "worker", "--no-supervise", *args]
 
 
 def is_at_terminal() -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -61,6 +61,21 @@ def check_id(flow: str) -> str:
             value=flow,
         )
     return flow
+
+
+async def until_over(
+    is_over: Callable[[], Awaitable[bool]], what: str, timeout: timedelta | str | None
+) -> None:
+    """Ask again and again, less and less often; raises ResultTimeout when it takes too long."""
+    wait_s = None if timeout is None else to_s("timeout", timeout)
+    try:
+        async with asyncio.timeout(wait_s):
+            pause_s = _POLL_S
+            while not await is_over():
+                await asyncio.sleep(pause_s)
+                pause_s = min(2 * pause_s, _POLL_MOST_S)
+    except TimeoutError:
+        raise ResultTimeout(f"{what} has not ended after {wait_s:g} s", op="wait") from None
 
 
 def job_of(queue: str, flow: str, name: int | str, run: int = 1) -> str:
@@ -159,23 +174,14 @@ class Flow:
 
     async def wait(self, timeout: timedelta | str | None = None) -> FlowView:
         """Wait until the flow has ended, well or not, and return how it stands."""
-        wait_s = None if timeout is None else to_s("timeout", timeout)
         calls = await self._calls()
-        try:
-            async with asyncio.timeout(wait_s):
-                pause_s = _POLL_S
-                while not self._is_over(await self._head(calls)):
-                    await asyncio.sleep(pause_s)
-                    pause_s = min(2 * pause_s, _POLL_MOST_S)
-        except TimeoutError:
-            raise ResultTimeout(
-                f"flow {self.id} has not ended after {wait_s:g} s", op="wait"
-            ) from None
-        return await self.view()
 
-    @staticmethod
-    def _is_over(head: _Head) -> bool:
-        return head.state in _FINAL and not head.left
+        async def is_over() -> bool:
+            head = await self._head(calls)
+            return head.state in _FINAL and not head.left
+
+        await until_over(is_over, f"flow {self.id}", timeout)
+        return await self.view()
 
     async def result(
         self,

@@ -15,24 +15,22 @@ import contextlib
 from collections.abc import Generator, Iterable, Sequence
 from datetime import timedelta
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from faena.engine.calls.flows import FlowCalls
 from faena.errors import (
     ConfigError,
     InvalidTransition,
     JobNotFound,
-    ResultTimeout,
     StoreError,
     as_text,
     shown,
 )
-from faena.flows.flow import check_id, job_of
+from faena.flows.flow import check_id, job_of, until_over
 from faena.flows.plan import check_draft, make
 from faena.options import of_many, telling
 from faena.producing.receipt import Receipt
 from faena.task import Draft, EnqueueFields, Task
-from faena.values.duration import to_s
 from faena.values.view import View
 
 if TYPE_CHECKING:
@@ -40,9 +38,6 @@ if TYPE_CHECKING:
 
 P = TypeVar("P")
 R = TypeVar("R")
-
-_POLL_S: Final = 0.02
-_POLL_MOST_S: Final = 0.5
 
 
 class GroupView(View, frozen=True, kw_only=True):
@@ -233,18 +228,12 @@ class Group:
 
     async def wait(self, timeout: timedelta | str | None = None) -> GroupView:
         """Wait until all members have ended, and return how."""
-        wait_s = None if timeout is None else to_s("timeout", timeout)
-        try:
-            async with asyncio.timeout(wait_s):
-                pause_s = _POLL_S
-                while (view := await self.view()).finished_at is None:
-                    await asyncio.sleep(pause_s)
-                    pause_s = min(2 * pause_s, _POLL_MOST_S)
-        except TimeoutError:
-            raise ResultTimeout(
-                f"group {self.id} has not ended after {wait_s:g} s", op="wait"
-            ) from None
-        return view
+
+        async def is_over() -> bool:
+            return (await self.view()).finished_at is not None
+
+        await until_over(is_over, f"group {self.id}", timeout)
+        return await self.view()
 
     async def _calls(self) -> FlowCalls:
         return FlowCalls((await self._app.runtime()).engine)
