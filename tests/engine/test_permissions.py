@@ -50,7 +50,7 @@ async def test_what_a_user_may_not_do_is_told_before_anything_is_written(
     @app.queue("q").task
     async def nothing() -> None: ...
 
-    for call in (nothing.enqueue, nothing.handle("x").cancel, nothing.handle("x").retry):
+    for call in (nothing.enqueue, nothing.handle("x").cancel, nothing.handle("x").rerun):
         with pytest.raises(StoreRejected) as told:
             await call()
         assert words in str(told.value)
