@@ -124,7 +124,7 @@ async def test_a_handler_that_goes_on_after_its_job_is_settled_keeps_its_slot(
             with contextlib.suppress(asyncio.CancelledError):
                 await release.wait()
 
-    async with app, working(app):
+    async with app, running(app):
         try:
             receipt = await deaf.enqueue()
             await eventually(lambda: _is(receipt.handle, State.DEAD))
@@ -145,7 +145,7 @@ async def test_a_job_does_not_see_the_context_variables_of_another(app: Faena) -
         return before
 
     receipts = await paint.enqueue_many(["red", "green", "blue"])
-    async with app, working(app):
+    async with app, running(app):
         seen = [await one.handle.result(timeout="60s") for one in receipts]
     assert seen == ["none"] * 3
 
