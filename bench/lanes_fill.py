@@ -19,7 +19,7 @@ from faena.engine.settings import declaration
 from faena.options import EnqueueOptions
 from faena.producing.batcher import CallIds
 from faena.producing.sealing import Frame
-from faena.tenancy.lanes import place_facts
+from faena.tenancy.lanes import lane_facts
 from faena.tenancy.tenants import Tenant
 
 _CHUNK = 300
@@ -51,9 +51,7 @@ class Producer:
     def _sealed(self, work: Work) -> bytes:
         options = EnqueueOptions(tenant=tenant_name(work.tenant))
         spec = self.task.spec(self.task.draft(work, tenant=options.tenant))
-        place = place_facts(
-            self._queue, self._app.queues[self._queue].options, options.tenant, None
-        )
+        place = lane_facts(self._queue, self._app.queues[self._queue].options, options.tenant, None)
         frame = Frame(spec, options, self.task.handler.priority, place)
         return frame.fill("", msgspec.json.encode(work))[1]
 

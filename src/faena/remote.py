@@ -192,7 +192,7 @@ class RemoteQueue(Queue):
             queue=self.name,
             function=_absent(f"{self.name}/{name}"),
             run="async",
-            place="async",
+            runner="async",
             batch=None,
             payload=None if payload is None else codec_for(payload),
             result=codec_for(result),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict, TypeVar, U
 
 import msgspec
 
-from faena.engine.envelope import NewJob, Place
+from faena.engine.envelope import LaneFacts, NewJob
 from faena.engine.wire.patience import within
 from faena.errors import (
     ArgumentError,
@@ -41,7 +41,7 @@ from faena.producing.handle import Handle
 from faena.producing.receipt import Receipt, accepted, kept, receipt_of
 from faena.producing.sealing import Frame, seal_job
 from faena.retry import Retry
-from faena.tenancy.lanes import place_facts
+from faena.tenancy.lanes import lane_facts
 from faena.values.duration import Duration
 from faena.values.ids import Label, as_label
 
@@ -248,8 +248,8 @@ class Task(Generic[P, R]):
         job_id = options.id or self.app.new_id()
 
         async def send(_queue: str, ready: Spec) -> Receipt[R]:
-            place = self.place(ready.tenant, ready.key, options.cost)
-            job = seal_job(job_id, ready, options, self.priority(options), place)
+            facts = self.lane_facts(ready.tenant, ready.key, options.cost)
+            job = seal_job(job_id, ready, options, self.priority(options), facts)
             (receipt,) = await self._deliver([job], Durability.of(options.durability))
             return kept(receipt, options.on_conflict)
 
@@ -300,13 +300,13 @@ class Task(Generic[P, R]):
         return self._frame(_DEFAULTS)
 
     def _frame(self, options: EnqueueOptions) -> Frame:
-        place = self.place(options.tenant, options.key, options.cost)
-        return Frame(self._spec(b"null", options), options, self.priority(options), place)
+        facts = self.lane_facts(options.tenant, options.key, options.cost)
+        return Frame(self._spec(b"null", options), options, self.priority(options), facts)
 
     def _sealed(self, payload: bytes, options: EnqueueOptions, fresh: str) -> NewJob:
-        place = self.place(options.tenant, options.key, options.cost)
+        facts = self.lane_facts(options.tenant, options.key, options.cost)
         spec = self._spec(payload, options)
-        return seal_job(options.id or fresh, spec, options, self.priority(options), place)
+        return seal_job(options.id or fresh, spec, options, self.priority(options), facts)
 
     def _is_placed(self, pairs: Sequence[tuple[bytes, EnqueueOptions]]) -> bool:
         """Whether jobs cost the server more than ordinary ones: lanes, chains."""
@@ -314,16 +314,16 @@ class Task(Generic[P, R]):
         is_placed = options.is_laned or options.order is not Order.NONE
         return is_placed or (options.is_fair and any(one.tenant for _, one in pairs))
 
-    def place(
+    def lane_facts(
         self, tenant: str | None, key: str | None, cost: Mapping[str, int] | None = None
-    ) -> Place:
+    ) -> LaneFacts:
         """The lane and the chain of a job, and what it is estimated at."""
         options = self.app.queues[self.queue].options
         try:
-            place, default = place_facts(self.queue, options, tenant, key), self.handler.cost
+            facts, default = lane_facts(self.queue, options, tenant, key), self.handler.cost
             if not (cost or default):
-                return place
-            return {**place, "cost": cost_fact(self.queue, options, {**default, **(cost or {})})}
+                return facts
+            return {**facts, "cost": cost_fact(self.queue, options, {**default, **(cost or {})})}
         except ConfigError as error:
             raise as_argument(error) from None
 

@@ -9,7 +9,7 @@ from faena.engine.calls.deadletter import (
     DeskCalls,
     Filter,
     Found,
-    Place,
+    Position,
     RedriveFilter,
     RedriveRecord,
     Step,
@@ -59,17 +59,21 @@ class DeskRig:
         await self.rig.engine.exchange(self.rig.queue, "worker", "worker", turn)
 
     async def page(
-        self, *, after: Place | None = None, newest: bool = False, **wanted: Any
+        self, *, after: Position | None = None, newest: bool = False, **wanted: Any
     ) -> list[str]:
         """The ids that one look finds."""
         found = await self.look(after=after, newest=newest, **wanted)
-        return [one.place.id for one in found]
+        return [one.position.id for one in found]
 
     async def look(
-        self, *, after: Place | None = None, newest: bool = False, **wanted: Any
+        self, *, after: Position | None = None, newest: bool = False, **wanted: Any
     ) -> list[Found]:
         part = await self.calls.page(
-            self.rig.queue, Filter(**wanted), after=after or Place(), is_reverse=newest, limit=200
+            self.rig.queue,
+            Filter(**wanted),
+            after=after or Position(),
+            is_reverse=newest,
+            limit=200,
         )
         return part.found
 

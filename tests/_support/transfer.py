@@ -35,11 +35,11 @@ class Transfer:
         expected = dict(zip(lanes, baggage, strict=True))
         await self.moving.freeze_in(self.target.queue, epoch, stamp, expected)
 
-    async def place(self, epoch: int = EPOCH) -> None:
+    async def know_of_change(self, epoch: int = EPOCH) -> None:
         """Both shards know that a change is under way."""
         for shard in (self.source, self.target):
             await shard.engine.declare(shard.queue)
-            await self.moving.place(shard.queue, {"epoch": str(epoch)})
+            await self.moving.set_standing(shard.queue, {"epoch": str(epoch)})
 
     async def take_out(self, *ids: str, arrived: int | None = None, epoch: int = 0) -> Batch:
         known, shards = self._arrived if arrived is None else arrived, self._shards

@@ -77,8 +77,8 @@ def ways_of(script: str) -> frozenset[tuple[str, str]]:
     A script that says `--@arrivals` takes in first what producers have left.
     """
     (path,) = (path for path in SCRIPTS.rglob(f"{script}.lua") if "lib" not in path.parts)
-    is_door = re.search(r"^--@arrivals", path.read_text("utf-8"), re.MULTILINE)
-    scripts = ["arrive", script] if is_door and script != "arrive" else [script]
+    takes_arrivals = re.search(r"^--@arrivals", path.read_text("utf-8"), re.MULTILINE)
+    scripts = ["arrive", script] if takes_arrivals and script != "arrive" else [script]
     ways: set[tuple[str, str]] = set()
     for one in (one for name in scripts for one in every_transition() if one.script == name):
         ways |= {(way[0], one.target) for way in ways if way[1] == one.source}

@@ -85,11 +85,12 @@ def test_a_change_that_meets_another_says_where_to_see_it(cli: Cli) -> None:
     asyncio.run(begin())
     code, _, err = cli("tenants", "dedicate", "mail", "t4", "--wait", "50ms")
     assert code == 1
-    assert "(own @t3) is under way" in err
+    assert "(own shard for tenant t3) is under way" in err
     assert err.endswith("; `faena shards` shows what is under way\n")
     code, _, err = cli("reshard", "mail", "2", "--wait", "1500ms")
     assert code == 1
-    assert err.startswith("own @t3: mail 1, mail/@t3 0\n")  # it waits, and says for what
+    said = "own shard for tenant t3: mail 1, mail/@t3 0\n"  # it waits, and says for what
+    assert err.startswith(said)
     assert "nothing was begun" in err
 
 
@@ -99,7 +100,7 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(cli: Cli) -> None:
     before = document(cli, "shards", "mail")
     code, out, err = cli("reshard", "mail", "2")
     assert (code, out) == (1, "")
-    assert "must stay 4 while jobs are live" in err
+    assert "must keep its 4 shards while jobs are live" in err
     assert err.endswith("; `faena shards` shows how many there are\n")
     assert cli("reshard", "mail", "many")[0] == 2
     assert cli("reshard", "mail", "0")[0] == 2

@@ -118,7 +118,7 @@ async def test_the_tenant_is_the_credentials_and_never_the_bodys(shop: Shop, web
         assert (await other.get(f"/jobs/mail/{job}")).status_code == 404
 
 
-async def test_a_door_without_tenants_shows_no_job_of_a_tenant(shop: Shop) -> None:
+async def test_a_router_without_tenants_shows_no_job_of_a_tenant(shop: Shop) -> None:
     theirs = await shop.send.enqueue(Mail(to="ana"), tenant="acme")
     own = await shop.send.enqueue(Mail(to="ana"))
     async with client_of(Starlette(routes=[Mount("/jobs", shop.router(tenant=None))])) as client:
@@ -259,7 +259,7 @@ async def test_whoever_authorizes_may_answer_in_words_of_their_own(shop: Shop) -
         ({"tasks": ["send"]}, "tasks must be a list"),
     ],
 )
-def test_a_door_without_a_lock_is_not_made(options: Any, words: str) -> None:
+def test_a_router_without_authorization_is_not_made(options: Any, words: str) -> None:
     shop = Shop("redis://127.0.0.1:1/0")
     with pytest.raises(ConfigError, match=words):
         shop.router(**options)

@@ -60,7 +60,7 @@ def no_list_back(mails: list[Mail]) -> int:
 def test_a_task_is_typed_by_one_job(queue: Queue) -> None:
     task = queue.batch(size=10, wait="1s", per_tenant=True, name="bulk")(send_with_jobs)
     handler = task.handler
-    assert (handler.name, handler.place, handler.run) == ("bulk", "batch", "async")
+    assert (handler.name, handler.runner, handler.run) == ("bulk", "batch", "async")
     assert handler.payload is not None
     assert handler.payload.decode(b'{"to":"ana"}') == Mail("ana")
     assert handler.result.encode(7) == b"7"

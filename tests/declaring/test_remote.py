@@ -160,7 +160,7 @@ async def test_jobs_are_placed_as_the_worker_would_place_them(
     second = await send.enqueue(Mail(to="2"), **place)
     ordered = "order" in options
     assert await second.handle.state() == ("blocked" if ordered else "ready")
-    assert send.place(tenant, key) == worker.send.place(tenant, key)
+    assert send.lane_facts(tenant, key) == worker.send.lane_facts(tenant, key)
     assert await worker.send.handle(second.id).state() is not None  # where it looks for it
     await worker.app.run_worker(until_empty=True)
     assert [mail.to for mail, _ in worker.seen] == ["1", "2"] or not ordered

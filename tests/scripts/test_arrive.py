@@ -223,7 +223,7 @@ async def test_a_queue_that_lost_its_settings_keeps_what_was_left(rig: Rig) -> N
     assert await claimed(rig) == ["a"]
 
 
-async def test_a_lone_job_opens_the_door_by_the_clock_of_the_server_alone(rig: Rig) -> None:
+async def test_a_lone_job_makes_the_stream_by_the_clock_of_the_server_alone(rig: Rig) -> None:
     await rig.declare()
     await rig.add("a")
     assert not await is_open(rig)
@@ -277,7 +277,9 @@ async def test_a_shard_that_has_an_epoch_has_none(rig: Rig) -> None:
     await rig.declare()
     await rig.add("a")
     await leave(rig, "b")
-    await TransferCalls(rig.engine).place(rig.queue, {"epoch": "1", "shards": "1", "shard": "0"})
+    await TransferCalls(rig.engine).set_standing(
+        rig.queue, {"epoch": "1", "shards": "1", "shard": "0"}
+    )
     assert not await is_open(rig)
     jobs = [("c", b"010\n{}")]
     await rig.engine.enqueue(rig.queue, "producer", rig.next_call(), jobs, epoch=1)

@@ -160,7 +160,7 @@ async def test_what_code_says_goes_beside_an_older_edit(rig: Rig) -> None:
 
 
 async def test_a_shard_that_was_retired_is_not_edited(rig: Rig, transfer: Transfer) -> None:
-    await transfer.place(epoch=2)
+    await transfer.know_of_change(epoch=2)
     assert await transfer.moving.retire("q", 2)
     await rig.remember()
     await rig.edit(max_running=3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from faena.engine.calls.deadletter import Filter, Place, Record
+from faena.engine.calls.deadletter import Filter, Position, Record
 from faena.outcomes import Buried, Completed, DeathNote
 from tests._support.desk_rig import DeskRig
 from tests._support.rig import BOOM, KEEP_NONE, LEASE, SECOND, T0, Rig
@@ -143,12 +143,12 @@ async def test_pages_follow_one_another_though_jobs_go_meanwhile(
     rig.clock.go(1)
     await desk_rig.bury(*jobs[20:])
     seen: list[str] = []
-    place = Place()
+    place = Position()
     while True:
         part = await desk_rig.calls.page(
             "q", Filter(status="pending"), after=place, is_reverse=newest, limit=4
         )
-        seen += [one.place.id for one in part.found]
+        seen += [one.position.id for one in part.found]
         if part.is_over:
             break
         assert place != part.reached
@@ -163,10 +163,10 @@ async def test_a_look_is_bounded_and_tells_how_far_it_came(desk_rig: DeskRig) ->
         await desk_rig.bury(*jobs, tenant="x" if start == 20 else "y", name=f"E{start}")
     wanted = Filter(tenant="y", task="send", error="Boom")
     part = await desk_rig.calls.page(
-        "q", Filter(task="send"), after=Place(), is_reverse=False, limit=50, looked=7
+        "q", Filter(task="send"), after=Position(), is_reverse=False, limit=50, looked=7
     )
     assert (part.is_over, part.reached.id, len(part.found)) == (False, "j06", 7)
-    part = await desk_rig.calls.page("q", wanted, after=Place(), is_reverse=False, limit=50)
+    part = await desk_rig.calls.page("q", wanted, after=Position(), is_reverse=False, limit=50)
     assert (part.is_over, part.found) == (True, [])  # nothing died of Boom: nothing is looked at
 
 
@@ -176,12 +176,12 @@ async def test_the_smallest_set_is_gone_through(rig: Rig, desk_rig: DeskRig) -> 
     await desk_rig.bury("needle", tenant="acme")
     part = await desk_rig.calls.page(
         *("q", Filter("pending", "send", "acme", "Boom")),
-        after=Place(),
+        after=Position(),
         is_reverse=False,
         limit=1,
         looked=1,
     )
-    assert [one.place.id for one in part.found] == ["needle"]
+    assert [one.position.id for one in part.found] == ["needle"]
 
 
 async def test_looking_changes_nothing(rig: Rig, desk_rig: DeskRig) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from faena.engine.calls.deadletter import Place
+from faena.engine.calls.deadletter import Position
 from tests._support.desk_rig import DeskRig
 from tests._support.rig import SECOND, T0, Rig
 
@@ -17,7 +17,7 @@ async def test_numbers_of_the_desk(rig: Rig) -> None:
     numbers = await desk_rig.calls.numbers("q", new_us=60 * SECOND, due=10)
     assert numbers.now == T0 + 3600 * SECOND
     assert numbers.statuses == {"pending": 2, "retried": 0, "discarded": 1, "resolved": 0}
-    assert numbers.oldest == Place(str(T0), "b")
+    assert numbers.oldest == Position(str(T0), "b")
     assert (numbers.new, numbers.groups, numbers.due) == (1, 2, 2)
     assert numbers.due_now == ["b"]
     assert await rig.is_untouched()

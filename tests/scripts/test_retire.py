@@ -13,7 +13,7 @@ from tests._support.rig import SECOND, Rig
 async def stand(rig: Rig, epoch: int) -> TransferCalls:
     moving = TransferCalls(rig.engine)
     await rig.declare(tenant_limits=[Limit("5/s")])
-    await moving.place("q", {"epoch": str(epoch)})
+    await moving.set_standing("q", {"epoch": str(epoch)})
     return moving
 
 
@@ -70,7 +70,7 @@ async def test_a_shard_that_is_needed_again_is_there_to_stay(rig: Rig) -> None:
 async def test_who_slept_over_the_end_of_the_change_does_not_begin_it_anew(rig: Rig) -> None:
     moving = await stand(rig, 2)
     await moving.retire("q", 2)
-    await moving.place("q", {"epoch": "2"})
+    await moving.set_standing("q", {"epoch": "2"})
     with pytest.raises(ShardsChanged):
         await moving.freeze_out("q", 2, ["@a"])
     assert "moves" not in await rig.dump()

@@ -34,7 +34,7 @@ async def each_shard(rig: Rig, act: Callable[[], Awaitable[int]], **options: Any
 async def stand(rig: Rig, shard: int, shards: int = SHARDS, epoch: int = 1) -> None:
     """Tell a shard its place."""
     place = {"epoch": str(epoch), "shards": str(shards), "shard": str(shard)}
-    await TransferCalls(rig.engine).place(rig.queue, place)
+    await TransferCalls(rig.engine).set_standing(rig.queue, place)
 
 
 async def fill(rig: Rig, number: int, *, epoch: int = 1) -> list[str]:
@@ -96,7 +96,7 @@ async def test_bounds_of_a_tenant_are_not_divided(rig: Rig) -> None:
 async def test_a_shard_of_its_own_has_the_whole(rig: Rig) -> None:
     await rig.declare(max_running=7)
     await stand(rig, 1)
-    await TransferCalls(rig.engine).place("q", {"epoch": "2", "shards": "", "shard": ""})
+    await TransferCalls(rig.engine).set_standing("q", {"epoch": "2", "shards": "", "shard": ""})
     await fill(rig, 9, epoch=2)
     assert len((await rig.turn(9)).claimed) == 7
 
@@ -155,7 +155,7 @@ async def test_settings_that_come_with_an_older_epoch_are_settings_still(rig: Ri
     await rig.declare()
     await stand(rig, 1, epoch=2)
     place = {"epoch": "1", "shards": "9", "max_running": "12"}
-    await TransferCalls(rig.engine).place("q", place)
+    await TransferCalls(rig.engine).set_standing("q", place)
     conf = (await rig.dump())["conf"]
     assert (conf["epoch"], conf["shards"], conf["max_running"]) == ("2", "3", "12")
 
@@ -186,7 +186,7 @@ async def test_what_was_enqueued_before_is_answered_again_as_it_was(rig: Rig) ->
 
 
 async def test_who_announces_an_earlier_change_bars_nothing(transfer: Transfer) -> None:
-    await transfer.place(epoch=2)
+    await transfer.know_of_change(epoch=2)
     await transfer.target.remember()
     with pytest.raises(ShardsChanged):
         await transfer.moving.freeze_out("q/1", 1, ["@a"])

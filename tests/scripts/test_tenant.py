@@ -34,7 +34,7 @@ async def test_whoever_knows_older_shards_is_refused_and_nothing_changes(
     rig: Rig, transfer: Transfer
 ) -> None:
     await rig.add("a", lane="@a")
-    await transfer.place(epoch=2)
+    await transfer.know_of_change(epoch=2)
     await rig.remember()
     for changes in ({"held_until": "0", "reason": "unpaid"}, None):
         with pytest.raises(ShardsChanged):
@@ -45,7 +45,7 @@ async def test_whoever_knows_older_shards_is_refused_and_nothing_changes(
 
 
 async def test_a_shard_that_was_retired_takes_no_decision(rig: Rig, transfer: Transfer) -> None:
-    await transfer.place(epoch=2)
+    await transfer.know_of_change(epoch=2)
     assert await transfer.moving.retire("q", 2)
     await rig.remember()
     with pytest.raises(ShardsChanged):

@@ -142,11 +142,11 @@ async def test_batches_of_two_shards_are_counted_apart(rig: Rig, transfer: Trans
 
 async def test_a_batch_of_an_earlier_change_has_been_here(rig: Rig, transfer: Transfer) -> None:
     await rig.run("a", Completed(), **A)
-    await transfer.place(epoch=1)
+    await transfer.know_of_change(epoch=1)
     batch = await transfer.take_out("a", epoch=1)
     assert await transfer.take_in(batch) == 1
     await transfer.target.obliterate()  # and is made again
-    await transfer.place(epoch=2)
+    await transfer.know_of_change(epoch=2)
     assert await transfer.take_in(batch) == 0
     assert await transfer.target.states() == {}
 

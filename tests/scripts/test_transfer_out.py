@@ -189,7 +189,7 @@ async def test_a_job_that_was_run_again_after_lanes_were_noted_leaves_too(
 ) -> None:
     for job in ("waits", "runs"):
         await rig.run(job, Buried(BOOM), lane=f"@{job}")
-    await transfer.place()
+    await transfer.know_of_change()
     for job in ("runs", "waits"):
         await rig.engine.rerun("q", [job])
     lease = await rig.claim()
@@ -206,7 +206,7 @@ async def test_a_job_that_was_run_again_after_lanes_were_noted_leaves_too(
 
 async def test_a_change_that_is_over_takes_nothing_out(rig: Rig, transfer: Transfer) -> None:
     await rig.run("a", Completed(), lane="@a")
-    await transfer.place(epoch=3)
+    await transfer.know_of_change(epoch=3)
     await rig.remember()
     for epoch in (2, 4):
         with pytest.raises(ShardsChanged):
@@ -247,7 +247,7 @@ async def test_one_job_beyond_the_bound_travels_alone(rig: Rig, transfer: Transf
 async def test_numbers_go_on_over_a_shard_that_was_retired(rig: Rig, transfer: Transfer) -> None:
     for epoch in (1, 2):
         await rig.declare()
-        await transfer.moving.place("q", {"epoch": str(epoch)})
+        await transfer.moving.set_standing("q", {"epoch": str(epoch)})
         await rig.engine.enqueue(
             "q", "p", f"c{epoch}", [(f"j{epoch}", b"010 lane=@a\n")], epoch=epoch
         )

@@ -28,7 +28,7 @@ async def test_jobs_on_their_way_are_told_until_they_are_known_to_have_come(
     batch = await leaving.take_out("waits", "done", "dead")
     await rig.remember()
     waits, done, dead = await travelling(rig.engine, "q", ["done"])
-    assert (waits.place.id, waits.state, waits.look) == ("waits", "ready", [])
+    assert (waits.position.id, waits.state, waits.look) == ("waits", "ready", [])
     assert (dead.state, dead.record[:1] != b"") == ("dead", True)
     state, at, spec, mark, lease, result, info, enqueued = done.look
     assert (state, at, spec) == (b"completed", str(T0).encode(), b"010 lane=@a\n{}")

@@ -138,7 +138,7 @@ async def test_limits_of_the_queue_are_divided_between_its_shards(
     assert (await queue.counts())["completed"] == 7
 
 
-async def test_a_limit_holds_while_shards_are_added_and_given_up(
+async def test_a_limit_holds_while_shards_are_added_and_retired(
     app: Faena, working: Working
 ) -> None:
     queue = app.queue("mail", fair=True, limits=[Limit("10/h")], concurrency=20)
@@ -269,7 +269,7 @@ async def test_code_gets_no_shards_that_bounds_of_operators_cannot_be_divided_be
     await newer.close()
 
 
-async def test_shards_are_given_up_only_when_no_job_waits_there(app: Faena) -> None:
+async def test_shards_are_retired_only_when_no_job_waits_there(app: Faena) -> None:
     queue = app.queue("mail", shards=4)
 
     @queue.task
@@ -279,7 +279,7 @@ async def test_shards_are_given_up_only_when_no_job_waits_there(app: Faena) -> N
     await send.enqueue_many([send.draft(1, tenant=tenant) for tenant in TENANTS])
     await eventually(lambda: is_still(queue))
     before = await queue.shards()
-    with pytest.raises(InvalidTransition, match="must stay 4 while jobs are live"):
+    with pytest.raises(InvalidTransition, match="must keep its 4 shards while jobs are live"):
         await queue.reshard(2)
     assert await queue.shards() == before
     await queue.drain()

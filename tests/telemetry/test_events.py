@@ -81,14 +81,14 @@ async def test_a_reader_does_not_wait_for_arrivals_that_nobody_can_take_in(app: 
     reader = Reader(runtime.engine, runtime.routers, ["mail"], kinds=kinds, has_details=False)
     await reader.begin("now")
     await reader.read("mail")
-    assert [key.rpartition(":")[2] for key in reader.places()] == ["events", "arrivals"]
+    assert [key.rpartition(":")[2] for key in reader.positions()] == ["events", "arrivals"]
     await runtime.engine.command("HDEL", "mail", "clock", "digest")
     await send.enqueue(1)
     await reader.read("mail")
-    assert [key.rpartition(":")[2] for key in reader.places()] == ["events"]
+    assert [key.rpartition(":")[2] for key in reader.positions()] == ["events"]
 
 
-async def test_a_reader_that_waits_is_woken_by_a_job_that_is_left_at_the_door(
+async def test_a_reader_that_waits_is_woken_by_a_job_that_is_left_in_the_stream(
     app: Faena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("faena.telemetry.events._BLOCK_S", 3600)
@@ -158,7 +158,7 @@ async def test_a_reader_may_begin_in_the_millisecond_of_an_event(app: Faena) -> 
     _, send = sending(app)
     await send.enqueue(1)
     (first,) = await take(app.events("mail", since="start"), 1)
-    within = timedelta(milliseconds=first.place.at_ms, microseconds=500)
+    within = timedelta(milliseconds=first.position.at_ms, microseconds=500)
     (again,) = await take(app.events("mail", since=datetime.fromtimestamp(0, UTC) + within), 1)
     assert said([again]) == said([first])
 
@@ -398,11 +398,11 @@ async def test_a_shard_that_went_unseen_before_is_read_from_its_beginning(app: F
     for number in range(8):
         await send.enqueue(number, tenant=f"t{number}")
     every = await take(app.events("mail", since="start"), 8)
-    known, at_ms = every[-1].place.marks, every[-1].place.at_ms
+    known, at_ms = every[-1].position.marks, every[-1].position.at_ms
     for shard in known:
         others = {one: mark for one, mark in known.items() if one != shard}
         later = Cursor(others, at_ms + 3_600_000)  # the clocks of servers may differ
-        cursor = msgspec.structs.replace(every[-1], place=later).cursor
+        cursor = msgspec.structs.replace(every[-1], position=later).cursor
         number = await (await app.runtime()).engine.command("XLEN", shard, "events")
         assert number > 0
         rest = await take(app.events("mail", since=cursor), number)

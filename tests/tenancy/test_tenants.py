@@ -13,7 +13,7 @@ from faena.engine.envelope import Facts, facts_in, seal
 from faena.errors import ConfigError
 from faena.options import Order, QueueOptions
 from faena.outcomes import Limited, Signal
-from faena.tenancy.lanes import place_facts
+from faena.tenancy.lanes import lane_facts
 from faena.tenancy.shares import Shares
 from faena.tenancy.tenants import Tenant
 from faena.worker.execute.remote_errors import describe, rebuild
@@ -97,8 +97,8 @@ def test_a_job_has_a_lane_where_its_queue_or_its_tenant_says_so() -> None:
         (QueueOptions(fair=False), None, None),
         (QueueOptions(order=Order.QUEUE), None, None),
     ):
-        assert place_facts("q", options, "acme", None).get("lane") == lane
-        assert place_facts("q", options, None, None).get("lane") == common
+        assert lane_facts("q", options, "acme", None).get("lane") == lane
+        assert lane_facts("q", options, None, None).get("lane") == common
 
 
 @pytest.mark.parametrize("minutes", [-1, 60, 1.5, True])

@@ -71,8 +71,8 @@ async def test_what_could_never_start_is_refused_before_anything_is_sent() -> No
         await ask.enqueue("hello", cost={"usd": 10})
     with pytest.raises(ConfigError, match="must be at most 9 usd"):
         await ask.enqueue_many(["hello"], cost={"usd": 10})
-    assert ask.place(None, None) == {"lane": "@", "cost": "tokens:500"}
-    assert ask.place(None, None, {"tokens": 7, "usd": 1})["cost"] == "tokens:7,usd:1"
+    assert ask.lane_facts(None, None) == {"lane": "@", "cost": "tokens:500"}
+    assert ask.lane_facts(None, None, {"tokens": 7, "usd": 1})["cost"] == "tokens:7,usd:1"
     with pytest.raises(ConfigError, match="must be at most 90000 tokens"):
         queue.task(cost={"tokens": 100_000}, name="large")(ask.handler.function)
     assert "large" not in queue.tasks

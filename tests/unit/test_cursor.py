@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from faena.engine.calls.deadletter import Place
+from faena.engine.calls.deadletter import Position
 from faena.errors import ConfigError
 from faena.sharding.reading import is_behind
 from faena.values.cursor import read_cursor, write_cursor
@@ -39,8 +39,8 @@ def test_what_is_no_cursor_is_refused(cursor: Any) -> None:
 
 @pytest.mark.parametrize("is_reverse", [False, True])
 def test_no_place_is_behind_itself_and_every_one_is_behind_none(is_reverse: bool) -> None:
-    here, later = Place("5", "a"), Place("5", "b")
+    here, later = Position("5", "a"), Position("5", "b")
     assert not is_behind(here, here, is_reverse=is_reverse)
     assert is_behind(later, here, is_reverse=is_reverse) is not is_reverse
     assert is_behind(here, later, is_reverse=is_reverse) is is_reverse
-    assert is_behind(here, Place(), is_reverse=is_reverse)
+    assert is_behind(here, Position(), is_reverse=is_reverse)

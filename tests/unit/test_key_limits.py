@@ -11,28 +11,28 @@ from faena.engine.settings import PLACING, declaration, placing_of
 from faena.errors import ConfigError
 from faena.options import QueueOptions
 from faena.sharding.quota import check_divisible, check_stays
-from faena.tenancy.lanes import place_facts
+from faena.tenancy.lanes import lane_facts
 
 ONE = [Limit("1/s")]
 KEYED = QueueOptions(key_limits=ONE)
 
 
 def test_a_job_says_its_key_where_keys_have_limits() -> None:
-    assert place_facts("q", KEYED, "acme", "o7") == {"lane": "@acme", "key": "k/4/acme/o7"}
-    assert place_facts("q", KEYED, None, "o7") == {"lane": "@", "key": "k/0//o7"}
-    assert place_facts("q", KEYED, "acme", None) == {"lane": "@acme"}
-    assert place_facts("q", QueueOptions(), "acme", "o7") == {"lane": "@acme"}
+    assert lane_facts("q", KEYED, "acme", "o7") == {"lane": "@acme", "key": "k/4/acme/o7"}
+    assert lane_facts("q", KEYED, None, "o7") == {"lane": "@", "key": "k/0//o7"}
+    assert lane_facts("q", KEYED, "acme", None) == {"lane": "@acme"}
+    assert lane_facts("q", QueueOptions(), "acme", "o7") == {"lane": "@acme"}
 
 
 def test_in_the_order_of_keys_the_key_is_the_chain() -> None:
-    facts = place_facts("q", QueueOptions(order="key", key_limits=ONE), "acme", "o7")
+    facts = lane_facts("q", QueueOptions(order="key", key_limits=ONE), "acme", "o7")
     assert facts == {"lane": "@acme", "chain": "k/4/acme/o7", "key": "k/4/acme/o7"}
 
 
 def test_a_program_that_only_produces_learns_that_jobs_say_their_keys() -> None:
     told = declaration(KEYED) | {"key_limits": ""}  # as it is edited to none
     fields = [told[name].encode() or None for name in PLACING]
-    facts = place_facts("q", placing_of("q", fields), "acme", "o7")
+    facts = lane_facts("q", placing_of("q", fields), "acme", "o7")
     assert facts == {"lane": "@acme", "key": "k/4/acme/o7"}
 
 

@@ -36,7 +36,7 @@ from faena.deadletter.views import (
     read_letter,
 )
 from faena.engine import Engine
-from faena.engine.calls.deadletter import SLICE, Decision, DeskCalls, Found, Place
+from faena.engine.calls.deadletter import SLICE, Decision, DeskCalls, Found, Position
 from faena.options import Priority
 from faena.sharding.reading import Seen, Sight, look_at, read_steadily
 from faena.values.names import check_label
@@ -86,7 +86,7 @@ class Desk(Redrives):
         given: Mapping[str, Any],
         is_newest_first: bool,
         cursor: str | None,
-    ) -> tuple[Wanted, Place]:
+    ) -> tuple[Wanted, Position]:
         checked, ages = read_filter(given)
         about = Wanted(names, checked, ages, is_newest_first)
         if cursor is not None:
@@ -94,7 +94,7 @@ class Desk(Redrives):
         if any(age is not None for age in ages):
             now = (await calls.numbers(names[0], new_us=HOUR_US)).now
             about = about._replace(filter=bounded(checked, ages, now))
-        return about, Place()
+        return about, Position()
 
     async def get(self, queue: str, job_id: str) -> DeadLetter | None:
         """One dead job with everything known of it; None when the queue has no such dead job."""
@@ -106,7 +106,7 @@ class Desk(Redrives):
             (seen,) = await calls.engine.look(shard, [job_id]) if record else ((),)
             if record is None or not seen or seen[0] != b"dead":
                 return None
-            found = Found(Place(seen[1].decode(), job_id), record)
+            found = Found(Position(seen[1].decode(), job_id), record)
             due = await calls.engine.command("ZSCORE", shard, "desk_due", job_id)
             letter = read_letter(name, found, seen)
             return msgspec.structs.replace(letter, retry_at=int(float(due)) if due else None)
@@ -133,7 +133,7 @@ class Desk(Redrives):
         """How many are dead, by queue and status, and how long the oldest one waits."""
         calls, routers = await self._queues.open()
         by_queue, by_status = dict[str, int](), dict.fromkeys((str(one) for one in Status), 0)
-        new, due, oldest = 0, 0, list[Place]()
+        new, due, oldest = 0, 0, list[Position]()
         for queue in self._queues.chosen(queues):
             by_queue[queue] = 0
             for shard in await routers.of(queue).names():
@@ -143,7 +143,7 @@ class Desk(Redrives):
                     by_queue[queue] += number
                 new, due = new + numbers.new, due + numbers.due
                 oldest += [numbers.oldest] if numbers.oldest else []
-        first = min(oldest, key=Place.key, default=None)
+        first = min(oldest, key=Position.key, default=None)
         return DeadStats(
             total=sum(by_queue.values()),
             by_queue=by_queue,
@@ -275,7 +275,7 @@ async def _read_all(
     looks: dict[Met, Sequence[Any]] = {}
     for queue, sight in sights.items():
         some = [one for one in met if one.walker.queue == queue]
-        seen = [Seen(one.place, one.walker.shard, one.is_travelling) for one in some]
+        seen = [Seen(one.position, one.walker.shard, one.is_travelling) for one in some]
         looks |= zip(some, await look_at(engine, sight, seen, "dead"), strict=True)
     letters = [read_letter(one.walker.queue, one.found, looks[one]) for one in met if looks[one]]
     return list({(one.queue, one.id, one.tenant): one for one in letters}.values())

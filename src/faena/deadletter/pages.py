@@ -1,7 +1,7 @@
 """Pages of the desk over any number of shards, in one order of death, and the cursors between them.
 
-All shards are gone through side by side. A cursor is a place in that order, bound to the filter and
-the direction of its page: shards may come and go between two pages, and so may the jobs.
+All shards are gone through side by side. A cursor is a position in that order, bound to the filter
+and the direction of its page: shards may come and go between two pages, and so may the jobs.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from faena.engine.calls.deadletter import DeskCalls, Filter, Found, Place, read_record
+from faena.engine.calls.deadletter import DeskCalls, Filter, Found, Position, read_record
 from faena.sharding.reading import is_behind, travelling
 from faena.values.cursor import read_cursor, write_cursor
 
@@ -44,10 +44,10 @@ class Walker:
         self.is_moving = is_moving
         self._found: list[Met] = []
         self._is_over = False
-        self._reached = Place()
+        self._reached = Position()
 
-    def start(self, after: Place) -> None:
-        """Begin behind a place."""
+    def start(self, after: Position) -> None:
+        """Begin behind a position."""
         self._reached, self._is_over, self._found = after, False, []
 
     @property
@@ -61,9 +61,9 @@ class Walker:
         return not self._found and not self._is_over
 
     @property
-    def front(self) -> Place:
+    def front(self) -> Position:
         """Nothing is left before this."""
-        return self._found[0].place if self._found else self._reached
+        return self._found[0].position if self._found else self._reached
 
     async def look(self, limit: int) -> None:
         """Read the next slice; while tenants move, also what is on its way from here."""
@@ -75,22 +75,22 @@ class Walker:
         self._found = [Met(one, self) for one in part.found]
         if self.is_moving:
             self._found += await self._on_the_way(after)
-            self._found.sort(key=lambda one: one.place.key(), reverse=is_reverse)
+            self._found.sort(key=lambda one: one.position.key(), reverse=is_reverse)
 
-    async def _on_the_way(self, after: Place) -> list[Met]:
+    async def _on_the_way(self, after: Position) -> list[Met]:
         """Dead jobs that have left this shard, from the slice that was just read."""
         jobs = [one for one in await travelling(self._calls.engine, self.shard) if one.record]
-        found = [Found(one.place, read_record(one.record)) for one in jobs]
+        found = [Found(one.position, read_record(one.record)) for one in jobs]
         return [
             Met(one, self, is_travelling=True)
             for one in found
-            if _fits(self._wanted.filter, one) and self._is_in_slice(one.place, after)
+            if _fits(self._wanted.filter, one) and self._is_in_slice(one.position, after)
         ]
 
-    def _is_in_slice(self, place: Place, after: Place) -> bool:
+    def _is_in_slice(self, position: Position, after: Position) -> bool:
         is_reverse = self._wanted.is_newest_first
-        return is_behind(place, after, is_reverse=is_reverse) and (
-            self._is_over or not is_behind(place, self._reached, is_reverse=is_reverse)
+        return is_behind(position, after, is_reverse=is_reverse) and (
+            self._is_over or not is_behind(position, self._reached, is_reverse=is_reverse)
         )
 
     def take(self) -> Met:
@@ -106,14 +106,14 @@ class Met(NamedTuple):
     is_travelling: bool = False
 
     @property
-    def place(self) -> Place:
+    def position(self) -> Position:
         """Where it stands in the order of death."""
-        return self.found.place
+        return self.found.position
 
 
 def _fits(wanted: Filter, found: Found) -> bool:
     """Whether a filter asks for a job, as the script of a page decides it."""
-    record, at = found.record, float(found.place.score)
+    record, at = found.record, float(found.position.score)
     asked = [
         (wanted.status, (record.s,)),
         (wanted.task, (record.t,)),
@@ -132,15 +132,15 @@ class Gathered(NamedTuple):
     """The jobs of a page, and where the next page begins."""
 
     met: list[Met]
-    reached: Place | None
+    reached: Position | None
     """None when nothing is left."""
 
 
 async def gather(
-    walkers: Sequence[Walker], after: Place, limit: int, *, is_newest_first: bool
+    walkers: Sequence[Walker], after: Position, limit: int, *, is_newest_first: bool
 ) -> Gathered:
-    """The next jobs of all shards together, and those at the place of the last one: another queue
-    may have its id.
+    """The next jobs of all shards together, and those at the position of the last one:
+    another queue may have its id.
     """
     for walker in walkers:
         walker.start(after)
@@ -152,16 +152,16 @@ async def gather(
             return Gathered(met, first.front)
         if first.is_hungry:
             looks -= await _feed(first, walkers, limit)
-        elif len(met) >= limit and first.front.key() != met[-1].place.key():
-            return Gathered(met, met[-1].place)
+        elif len(met) >= limit and first.front.key() != met[-1].position.key():
+            return Gathered(met, met[-1].position)
         else:
             met.append(first.take())
     return Gathered(met, None)
 
 
 async def _feed(hungry: Walker, walkers: Sequence[Walker], limit: int) -> int:
-    """Read on; returns the calls. While tenants move, all shards are read from one place, in order:
-    see `faena.sharding.reading`.
+    """Read on; returns the calls. While tenants move, all shards are read from one position, in
+    order: see `faena.sharding.reading`.
     """
     after = hungry.front
     some = [one for one in walkers if one.queue == hungry.queue] if hungry.is_moving else [hungry]
@@ -173,7 +173,7 @@ async def _feed(hungry: Walker, walkers: Sequence[Walker], limit: int) -> int:
 
 def _first(walkers: Sequence[Walker], *, is_newest_first: bool) -> Walker:
     """Whose next job would be the first; one that has not begun must be asked before, and who has
-    a job at a place comes before who has only reached it.
+    a job at a position comes before who has only reached it.
     """
     fresh = [walker for walker in walkers if not walker.front.id]
     if fresh:
@@ -186,16 +186,16 @@ def _first(walkers: Sequence[Walker], *, is_newest_first: bool) -> Walker:
 # -- cursors ------------------------------------------------------------------------------------
 
 
-def cursor_at(wanted: Wanted, reached: Place) -> str:
-    """A text that continues behind a place."""
+def cursor_at(wanted: Wanted, reached: Position) -> str:
+    """A text that continues behind a position."""
     bounds = wanted.filter.died_from, wanted.filter.died_to
     return write_cursor(wanted.about(), *reached, bounds)
 
 
-def continued(cursor: Any, wanted: Wanted) -> tuple[Wanted, Place]:
-    """The same page at the place a cursor names, with ages counted from its first page on."""
+def continued(cursor: Any, wanted: Wanted) -> tuple[Wanted, Position]:
+    """The same page at the position a cursor names, with ages counted from its first page on."""
     what = "a page of the same filter and direction"
     read = read_cursor(cursor, wanted.about(), what)
     died_from, died_to = read.bounds
     bounds = wanted.filter._replace(died_from=died_from, died_to=died_to)
-    return wanted._replace(filter=bounds), Place(read.score, read.id)
+    return wanted._replace(filter=bounds), Position(read.score, read.id)

@@ -16,7 +16,7 @@ from typing import Final
 
 from faena.deadletter.desk import Dealt, Desk
 from faena.deadletter.queues import HOUR_US, DeskQueues
-from faena.engine.calls.deadletter import SLICE, DeskCalls, Numbers, Place
+from faena.engine.calls.deadletter import SLICE, DeskCalls, Numbers, Position
 from faena.errors import FaenaError, ScriptError
 from faena.options import DeadLetters
 
@@ -128,7 +128,7 @@ async def _try(whose: str, look: Callable[[], Awaitable[object]]) -> None:
         _log.exception("dead jobs of %s could not be looked at", whose)
 
 
-def _oldest(by_queue: Mapping[str, Sequence[Numbers]]) -> tuple[str, Place | None]:
+def _oldest(by_queue: Mapping[str, Sequence[Numbers]]) -> tuple[str, Position | None]:
     """The job that is pending for longest, and its queue."""
     found = [
         (queue, part.oldest) for queue, some in by_queue.items() for part in some if part.oldest

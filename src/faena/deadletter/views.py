@@ -126,11 +126,11 @@ class Dealt(msgspec.Struct, frozen=True):
 
 def read_letter(queue: str, found: Found, look: Sequence[Any]) -> DeadLetter:
     """Put together what the job says and what the desk says of it."""
-    record, died_at = found.record, int(float(found.place.score))
-    view = _view(queue, found.place.id, look)
+    record, died_at = found.record, int(float(found.position.score))
+    view = _view(queue, found.position.id, look)
     last = view.errors[-1] if view and view.errors else None
     return DeadLetter(
-        id=found.place.id,
+        id=found.position.id,
         queue=queue,
         task=view.task if view else record.t,
         tenant=view.tenant if view else record.o or None,
@@ -145,7 +145,7 @@ def read_letter(queue: str, found: Found, look: Sequence[Any]) -> DeadLetter:
         payload=view.payload if view else None,
         key=view.key if view else None,
         headers=view.headers if view else {},
-        origin=view.origin if view else found.place.id,
+        origin=view.origin if view else found.position.id,
         retry_of=view.retry_of if view else None,
         retried_as=record.reached,
         auto_retries=view.auto_retries if view else 0,

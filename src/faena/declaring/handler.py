@@ -15,7 +15,7 @@ from faena.options import BatchOptions, QueueOptions, Run, TaskOptions, default_
 from faena.options.costs import cost_fact
 from faena.retry import Retry, Terms
 
-Place: TypeAlias = Run | Literal["batch"]
+RunnerName: TypeAlias = Run | Literal["batch"]
 
 
 class Unfit(NamedTuple):
@@ -35,7 +35,7 @@ class Handler:
     function: Callable[..., Any]
     run: Run
     """Where the function is called."""
-    place: Place
+    runner: RunnerName
     """Where its jobs go: to the same, or first to wait for others."""
     batch: BatchOptions | None
     """How jobs are gathered; None for a function that is called for each."""
@@ -137,7 +137,7 @@ def make_handler(
         queue=queue,
         function=function,
         run=run,
-        place="batch" if batch else run,
+        runner="batch" if batch else run,
         batch=batch,
         payload=_codec(task.name, "payload", signature.payload) if has_payload else None,
         result=_codec(task.name, "result", signature.result),

@@ -272,7 +272,7 @@ class Engine:  # size: one short method for each operation of the broker
     async def page(
         self, queue: str, state: str, limit: int, *, after: tuple[str, str], is_reverse: bool
     ) -> list[tuple[str, str]]:
-        """(id, score) pairs of a state behind a place, which is such a pair itself."""
+        """(id, score) pairs of a state behind a position, which is such a pair itself."""
         named = {"state": state, "is_reverse": ("", "1")[is_reverse], "limit": limit}
         behind = {"id": after[0], "score": after[1]}
         reply = scripts.texts(await self._read("page", queue, **named, **behind))

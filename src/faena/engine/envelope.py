@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Final, NamedTuple, TypedDict
 
 
-class Place(TypedDict, total=False):
-    """Where a job waits, if not simply in its queue."""
+class LaneFacts(TypedDict, total=False):
+    """Where a job waits and what it costs; an ordinary job has none."""
 
     lane: str
     """Of its tenant."""
@@ -24,7 +24,7 @@ class Place(TypedDict, total=False):
     """What it is estimated at, for limits by cost."""
 
 
-class Facts(Place, total=False):
+class Facts(LaneFacts, total=False):
     """What the line says beyond the priority; an ordinary job has none."""
 
     delay: int

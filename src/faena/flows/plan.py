@@ -249,7 +249,7 @@ async def make(draft: Draft[Any], tells: str, job: str) -> Made:
     if task.app.middleware:
         await wrap_enqueue(task.app.middleware, keep)(task.queue, ready)
     facts: Facts = {
-        **task.place(ready.tenant, ready.key, draft.options.cost),
+        **task.lane_facts(ready.tenant, ready.key, draft.options.cost),
         **time_facts(draft.options),
         "tells": check_tells(tells),
     }

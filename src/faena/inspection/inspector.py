@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from faena.engine import Engine, envelope, scripts
-from faena.engine.calls.deadletter import Place
+from faena.engine.calls.deadletter import Position
 from faena.engine.overview import Overview
 from faena.engine.wire.patience import within
 from faena.engine.wire.subscription import Subscription
@@ -107,7 +107,7 @@ class Inspector:
         A lease's end changes while its job runs, and a page by it would show jobs twice.
         """
         about = (queue, state.value, is_newest_first)
-        after = Place() if cursor is None else _read_cursor(cursor, about)
+        after = Position() if cursor is None else _read_cursor(cursor, about)
 
         async def read(sights: list[Sight]) -> Page:
             (sight,) = sights
@@ -115,41 +115,41 @@ class Inspector:
             page = _first_of(seen, limit, is_newest_first=is_newest_first)
             looks = await look_at(self._engine, sight, page, state.value)
             jobs = [
-                read_job(queue, one.place.id, look)
+                read_job(queue, one.position.id, look)
                 for one, look in zip(page, looks, strict=True)
                 if look
             ]
-            more = write_cursor(about, *page[-1].place) if len(page) >= limit else None
+            more = write_cursor(about, *page[-1].position) if len(page) >= limit else None
             return Page(jobs=tuple(_each_once(jobs)), cursor=more)
 
         return await read_steadily([self._routers.of(queue)], read)
 
     async def _seen(
-        self, sight: Sight, state: State, limit: int, after: Place, *, is_newest_first: bool
+        self, sight: Sight, state: State, limit: int, after: Position, *, is_newest_first: bool
     ) -> list[Seen]:
-        """The first jobs behind a place at each shard, and what is on its way from there."""
+        """The first jobs behind a position at each shard, and what is on its way from there."""
         seen: list[Seen] = []
         for shard in sight.shards:
             if state is State.RUNNING:
-                seen += [Seen(place, shard) for place in await self._running(shard)]
+                seen += [Seen(position, shard) for position in await self._running(shard)]
                 continue
             found = await self._engine.page(
                 shard, state.value, limit, after=(after.id, after.score), is_reverse=is_newest_first
             )
-            seen += [Seen(Place(score, job), shard) for job, score in found]
+            seen += [Seen(Position(score, job), shard) for job, score in found]
             if sight.is_moving:
                 on_the_way = await travelling(self._engine, shard)
                 seen += [
-                    Seen(one.place, shard, is_travelling=True)
+                    Seen(one.position, shard, is_travelling=True)
                     for one in on_the_way
                     if one.state == state.value
                 ]
-        return [one for one in seen if is_behind(one.place, after, is_reverse=is_newest_first)]
+        return [one for one in seen if is_behind(one.position, after, is_reverse=is_newest_first)]
 
-    async def _running(self, shard: str) -> list[Place]:
+    async def _running(self, shard: str) -> list[Position]:
         """All that run at a shard, of which there are no more than workers have slots."""
         ids = scripts.texts(await self._engine.command("ZRANGE", shard, "running", 0, -1))
-        return [Place("0", job) for job in ids]
+        return [Position("0", job) for job in ids]
 
     async def finished(self, queue: str, job_id: str, timeout_s: float | None) -> JobView:
         """Wait until a job is finished and return it; an outage of the broker is waited out."""
@@ -226,19 +226,19 @@ def _too_late(
 _FINISHED_WORDS = frozenset(state.value for state in FINISHED)
 
 
-def _read_cursor(cursor: Any, about: tuple[str, str, bool]) -> Place:
+def _read_cursor(cursor: Any, about: tuple[str, str, bool]) -> Position:
     queue, state, is_newest_first = about
     first = "newest" if is_newest_first else "oldest"
     what = f"a page of {state} jobs of queue {queue}, {first} first"
     read = read_cursor(cursor, about, what)
-    return Place(read.score, read.id)
+    return Position(read.score, read.id)
 
 
 def _first_of(seen: Sequence[Seen], limit: int, *, is_newest_first: bool) -> list[Seen]:
-    """So many of them, and those at the place of the last one: another shard may have its id."""
-    ranked = sorted(seen, key=lambda one: one.place.key(), reverse=is_newest_first)
+    """So many of them, and those at the position of the last one: another shard may have its id."""
+    ranked = sorted(seen, key=lambda one: one.position.key(), reverse=is_newest_first)
     page = ranked[:limit]
-    return page + [one for one in ranked[limit:] if one.place.key() == page[-1].place.key()]
+    return page + [one for one in ranked[limit:] if one.position.key() == page[-1].position.key()]
 
 
 def _each_once(jobs: Iterable[JobView]) -> list[JobView]:

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from faena.engine.envelope import Facts, NewJob, Place, seal
+from faena.engine.envelope import Facts, LaneFacts, NewJob, seal
 from faena.job import Spec
 from faena.options import EnqueueOptions, Unique, UniqueMode
 
@@ -19,7 +19,7 @@ _MODES: Final = {
     UniqueMode.KEEP_LAST: "last",
 }
 
-_NOWHERE: Final = Place()
+_NO_LANE: Final = LaneFacts()
 
 _encode = msgspec.json.Encoder().encode
 
@@ -29,10 +29,10 @@ def seal_job(
     spec: Spec,
     options: EnqueueOptions,
     priority: int,
-    place: Place = _NOWHERE,
+    lane_facts: LaneFacts = _NO_LANE,
 ) -> NewJob:
-    """Write the spec and the line before it; `place` is its lane and chain."""
-    facts: Facts = {**place, **time_facts(options)}
+    """Write the spec and the line before it; `lane_facts` is its lane and chain."""
+    facts: Facts = {**lane_facts, **time_facts(options)}
     if options.id is not None:
         facts["digest"] = digest_of(spec)
     if options.claim is not None:
@@ -50,9 +50,11 @@ class Frame:
 
     __slots__ = ("_facts", "_head", "_tail")
 
-    def __init__(self, spec: Spec, options: EnqueueOptions, priority: int, place: Place) -> None:
+    def __init__(
+        self, spec: Spec, options: EnqueueOptions, priority: int, lane_facts: LaneFacts
+    ) -> None:
         empty = msgspec.structs.replace(spec, payload=msgspec.Raw(b"0"))
-        _, sealed, self._facts = seal_job("", empty, options, priority, place)
+        _, sealed, self._facts = seal_job("", empty, options, priority, lane_facts)
         head, hole, self._tail = sealed.partition(b'"payload":0')
         self._head = head + hole[:-1]
 

@@ -38,7 +38,7 @@ from faena.scheduling.due import (
 from faena.scheduling.terms import Terms, iso
 from faena.sharding.router import Routers
 from faena.sharding.table import MOVING, Table
-from faena.tenancy.lanes import place_facts, task_facts
+from faena.tenancy.lanes import lane_facts, task_facts
 
 Around = Callable[[str, Spec], Awaitable[Spec | None]]
 """What is done to a spec before it is sent; None keeps it from being sent."""
@@ -77,9 +77,9 @@ def seal_job(
     spec: Spec,
     delay_us: int = 0,
 ) -> NewJob:
-    """A schedule's job as it is sent; its line says its place, what it costs, and its claim."""
+    """A schedule's job as it is sent; its line says its lane, its cost and its claim."""
     facts: Facts = {
-        **place_facts(queue, options, spec.tenant, spec.key),
+        **lane_facts(queue, options, spec.tenant, spec.key),
         **task_facts(options, terms.task),
         **claim_facts(name, terms),
     }

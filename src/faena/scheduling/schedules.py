@@ -36,7 +36,7 @@ from faena.scheduling.scheduler import Scheduler
 from faena.scheduling.terms import NAMES, TIMINGS, Terms, check_timing, iso, read_terms
 from faena.scheduling.view import ScheduleReader, ScheduleView, coming, view_of
 from faena.task import Task
-from faena.tenancy.lanes import place_facts
+from faena.tenancy.lanes import lane_facts
 from faena.values.names import check_label
 from faena.values.numbers import check_whole
 
@@ -81,7 +81,7 @@ class Schedules:
         return base
 
     def _check(self, queue: str, terms: Terms) -> None:
-        place_facts(queue, self._app.queues[queue].options, terms.tenant, terms.key)
+        lane_facts(queue, self._app.queues[queue].options, terms.tenant, terms.key)
 
     async def declare(self) -> None:
         """Write down what code declares, as a starting worker does."""

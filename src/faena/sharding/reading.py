@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 from faena.engine import Engine
-from faena.engine.calls.deadletter import Place
+from faena.engine.calls.deadletter import Position
 from faena.engine.envelope import facts_in
 from faena.sharding.router import Router
 from faena.sharding.table import MOVING, Table
@@ -34,7 +34,7 @@ class Sight(NamedTuple):
 class Travelling(NamedTuple):
     """A job that has left a shard, and may have come to another."""
 
-    place: Place
+    position: Position
     state: str
     record: bytes
     """The dead-letter desk's; empty for a job that is not dead."""
@@ -44,7 +44,7 @@ class Travelling(NamedTuple):
 class Seen(NamedTuple):
     """A job that was seen at a shard, or on its way from it."""
 
-    place: Place
+    position: Position
     shard: str
     is_travelling: bool = False
 
@@ -75,18 +75,18 @@ async def read_steadily(shards: Sequence[Router], read: Callable[[list[Sight]], 
     return await read(sights)
 
 
-def is_behind(place: Place, after: Place, *, is_reverse: bool) -> bool:
-    """Whether a place comes after another, which may be the one before all."""
+def is_behind(position: Position, after: Position, *, is_reverse: bool) -> bool:
+    """Whether a position comes after another, which may be the one before all."""
     if not after.id:
         return True
-    return place.key() < after.key() if is_reverse else place.key() > after.key()
+    return position.key() < after.key() if is_reverse else position.key() > after.key()
 
 
 async def travelling(engine: Engine, shard: str, ids: Sequence[str] = ()) -> list[Travelling]:
     """The jobs on their way from a shard; what is known of those whose ids are given."""
     rows = await engine.ask("transit", shard, *ids)
     return [
-        Travelling(Place(score.decode(), job.decode()), state.decode(), record, look)
+        Travelling(Position(score.decode(), job.decode()), state.decode(), record, look)
         for job, state, score, record, look in rows
     ]
 
@@ -97,7 +97,7 @@ async def look_at(
     """What is known of jobs that were seen; nothing of one that is in another state by now."""
     looks: dict[Seen, Sequence[Any]] = {}
     for shard, some in _by_shard(one for one in seen if not one.is_travelling).items():
-        found = await engine.look(shard, [one.place.id for one in some])
+        found = await engine.look(shard, [one.position.id for one in some])
         looks |= {one: look for one, look in zip(some, found, strict=True) if _is(look, state)}
     missing = [one for one in seen if one not in looks]
     if missing and sight.is_moving:
@@ -109,7 +109,7 @@ async def _look_everywhere(
     engine: Engine, sight: Sight, missing: Sequence[Seen], state: str
 ) -> dict[Seen, Sequence[Any]]:
     """The same of jobs that have moved on; where a job is counts more than where it was."""
-    ids = list(dict.fromkeys(one.place.id for one in missing))
+    ids = list(dict.fromkeys(one.position.id for one in missing))
     known: dict[tuple[str, str | None], Sequence[Any]] = {}
     for shard in sight.shards:
         for job, look in zip(ids, await engine.look(shard, ids), strict=True):
@@ -117,12 +117,12 @@ async def _look_everywhere(
                 known[job, facts_in(look[2]).get("lane")] = look
         for one in await travelling(engine, shard, ids):
             if one.look:
-                known.setdefault((one.place.id, facts_in(one.look[2]).get("lane")), one.look)
+                known.setdefault((one.position.id, facts_in(one.look[2]).get("lane")), one.look)
     return {
         one: look
         for one in missing
         for (job, _), look in known.items()
-        if job == one.place.id and _is_at(look, state, one.place)
+        if job == one.position.id and _is_at(look, state, one.position)
     }
 
 
@@ -137,6 +137,6 @@ def _is(look: Sequence[Any], state: str) -> bool:
     return bool(look) and look[0].decode() == state
 
 
-def _is_at(look: Sequence[Any], state: str, place: Place) -> bool:
+def _is_at(look: Sequence[Any], state: str, position: Position) -> bool:
     """Whether it is that job; another tenant may have one of the same id."""
-    return _is(look, state) and float(look[1]) == float(place.score)
+    return _is(look, state) and float(look[1]) == float(position.score)

@@ -122,7 +122,7 @@ class Relocation:
         if coming.shards < table.shards:  # nobody is given more before it counts what was claimed
             await self._divide_quota(table, coming)
         for name in reversed(shards):
-            await self._transfer.place(name, standing(name, coming))
+            await self._transfer.set_standing(name, standing(name, coming))
         if coming.shards > table.shards:  # nor is it counted before the others are given less
             await self._divide_quota(table, coming)
         for name in before:
@@ -133,7 +133,7 @@ class Relocation:
         first = await self._engine.overview(self._queue)
         edited = first.settings.get("edited", "").split()
         kept = {name: text for name, text in first.settings.items() if name not in _NOT_COPIED}
-        await self._transfer.place(shard, kept)
+        await self._transfer.set_standing(shard, kept)
         if edited:
             await self._engine.configure(shard, {name: kept.get(name, "") for name in edited})
         for hold in first.holds:
@@ -349,7 +349,7 @@ def _part(most: int, table: Table, shard: str) -> int:
 
 
 def standing(shard: str, table: Table) -> Mapping[str, str]:
-    """What a shard is told of its place among the others."""
+    """What a shard is told of its standing among the others."""
     index = shard_index(shard)
     if index is None or table.shards == 1:
         return {"epoch": str(table.epoch), "shards": "", "shard": ""}

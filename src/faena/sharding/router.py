@@ -191,7 +191,7 @@ class Router:
 
     def _busy(self, change: Change) -> InvalidTransition:
         return InvalidTransition(
-            f"another change of the shards of queue {self.queue} ({change}) is under way and has "
+            f"another change of queue {self.queue} ({change.words}) is under way and has "
             f"not ended in time; nothing was begun: try again when queue.shards() or "
             f"`faena shards {self.queue}` shows it no more, or with a longer wait",
             op="move",

@@ -64,6 +64,14 @@ class Change(NamedTuple):
         """The lane that it is about; empty when it is about all of them."""
         return self.own or self.shared
 
+    @property
+    def words(self) -> str:
+        """For who reads of it: `4 shards`, `own shard for tenant acme`; empty for none."""
+        if self.shards:
+            return f"{self.shards} shards"
+        kind = "own" if self.own else "shared"
+        return f"{kind} shard for tenant {self.lane[1:]}" if self.lane else ""
+
     def __str__(self) -> str:
         """As the first shard keeps it: `shards 4`, `own @acme`, `shared @acme`; empty for none."""
         return " ".join(f"{name} {value}" for name, value in self._asdict().items() if value)

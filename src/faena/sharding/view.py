@@ -27,7 +27,7 @@ class ShardsView(View, frozen=True, kw_only=True):
     jobs: dict[str, int]
     """Live jobs by shard; the shards that are being left too."""
     change: str | None
-    """What is under way: `shards 4`, `own @acme` or `shared @acme`."""
+    """What is under way: `4 shards`, `own shard for tenant acme` or `shared shard for …`."""
 
     @property
     def is_moving(self) -> bool:
@@ -44,7 +44,7 @@ async def view_shards(runtime: Runtime, queue: str) -> ShardsView:
         shards=table.shards,
         dedicated=table.dedicated,
         jobs={name: (await runtime.engine.overview(name)).live for name in await router.names()},
-        change=str(table.change) or None,
+        change=table.change.words or None,
     )
 
 
@@ -63,13 +63,13 @@ async def reshard(
 
 
 async def _check_empty(runtime: Runtime, queue: str, shards: int) -> None:
-    """Refuse to give up a shard in which jobs wait or run."""
+    """Refuse to retire a shard in which jobs wait or run."""
     table = await runtime.routers.of(queue).look()
     for shard in table.all(queue)[shards : table.shards]:
         live = (await runtime.engine.overview(shard.name)).live
         if live:
             raise InvalidTransition(
-                f"shards of queue {queue} must stay {table.shards} while jobs are live in those "
-                f"to be given up: {shard.name} has {live}; pause producers until they have run",
+                f"queue {queue} must keep its {table.shards} shards while jobs are live in those "
+                f"to be retired: {shard.name} has {live}; pause producers until they have run",
                 op="reshard",
             )

@@ -57,7 +57,7 @@ class Event(View, frozen=True, kw_only=True):
     """Something that has happened."""
 
     also = ("cursor",)
-    apart = ("place",)
+    apart = ("position",)
 
     name: str
     """What: see the table in docs/events.md."""
@@ -78,12 +78,12 @@ class Event(View, frozen=True, kw_only=True):
     """With `details`: the job's tenant."""
     missed: int | None = None
     """Of a gap: how many batches of events are lost; None when that is unknown."""
-    place: Cursor
+    position: Cursor
 
     @property
     def cursor(self) -> str:
         """A text for `since=` that continues behind this event."""
-        return base64.urlsafe_b64encode(_encode(self.place)).decode().rstrip("=")
+        return base64.urlsafe_b64encode(_encode(self.position)).decode().rstrip("=")
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -148,7 +148,7 @@ async def follow(
     kinds: frozenset[str],
     has_details: bool,
 ) -> AsyncGenerator[Event]:
-    """Events from a place on, until the app is closed; trouble with the broker is waited out."""
+    """Events from a position on, until the app is closed; trouble with the broker is waited out."""
     engine, routers = await connect()
     reader = Reader(engine, routers, queues, kinds=kinds, has_details=has_details)
     await reader.begin(since)
@@ -180,7 +180,7 @@ async def _steadily(read: Callable[[], Awaitable[list[Event]]]) -> list[Event]:
 async def _wait(tail: Tail, reader: Reader) -> None:
     """Until something comes, or may have: why a wait has failed the next read will say."""
     try:
-        await tail.wait(reader.places(), _BLOCK_S)
+        await tail.wait(reader.positions(), _BLOCK_S)
     except StoreError as error:
         _log.debug("waiting for events is interrupted: %s", error)
         await asyncio.sleep(_PAUSE_S)
@@ -212,11 +212,11 @@ class Reader:
         """Those that it reads."""
         return list(self._marks)
 
-    def places(self) -> dict[str, str]:
+    def positions(self) -> dict[str, str]:
         """How far each stream was read, by its key; those that jobs arrive in are empty."""
         keys = {shard: Keys(self._engine.namespace, shard) for shard in self._marks}
-        places = {keys[shard]("events"): mark.id for shard, mark in self._marks.items()}
-        return places | {
+        positions = {keys[shard]("events"): mark.id for shard, mark in self._marks.items()}
+        return positions | {
             keys[shard]("arrivals"): START for shard in keys if shard in self._reachable
         }
 
@@ -302,9 +302,9 @@ class Reader:
         for taken, (name, subject) in enumerate(subjects, start=1):
             if taken <= skip or name not in self._kinds:
                 continue
-            place = Cursor(before, at_ms, shard, after.id, taken)
+            position = Cursor(before, at_ms, shard, after.id, taken)
             if taken == len(subjects):
-                place = Cursor({**before, shard: after}, at_ms)
+                position = Cursor({**before, shard: after}, at_ms)
             is_job = name in OF_JOBS
             events.append(
                 Event(
@@ -315,7 +315,7 @@ class Reader:
                     value=None if is_job else subject,
                     worker=who or None if role == "worker" else None,
                     by=who if role == "by" else None,
-                    place=place,
+                    position=position,
                 )
             )
         return events
@@ -337,8 +337,8 @@ def _gap(
     shard: str, marks: Mapping[str, Mark], missed: int | None, entries: Sequence[Any]
 ) -> Event:
     at = int(_fields(entries[0][1])[0][1]) if entries else time.time_ns() // 1000
-    place = Cursor(dict(marks), at // 1000)
-    return Event(name="gap", at=at, queue=queue_of(shard), missed=missed, place=place)
+    position = Cursor(dict(marks), at // 1000)
+    return Event(name="gap", at=at, queue=queue_of(shard), missed=missed, position=position)
 
 
 def _briefed(event: Event, briefs: Mapping[str, tuple[str | None, str | None]]) -> Event:

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from faena.engine.envelope import Place
+from faena.engine.envelope import LaneFacts
 from faena.errors import ConfigError
 from faena.options import Order, QueueOptions
 from faena.options.costs import estimates_text, task_costs
 
-_NOWHERE: Final = Place()
+_NO_LANE: Final = LaneFacts()
 
 
 def lane_of(tenant: str | None) -> str:
@@ -29,7 +29,7 @@ def tenant_of(lane: str) -> str | None:
     return lane[1:] or None
 
 
-def place_facts(queue: str, options: QueueOptions, tenant: str | None, key: str | None) -> Place:
+def lane_facts(queue: str, options: QueueOptions, tenant: str | None, key: str | None) -> LaneFacts:
     """What an envelope says of a job's lane and chain; raises where an order needs more."""
     order = options.order
     if order in {Order.TENANT, Order.KEY} and tenant is None:
@@ -45,8 +45,8 @@ def place_facts(queue: str, options: QueueOptions, tenant: str | None, key: str 
         )
     is_laned = options.is_laned or (options.is_fair and tenant is not None)
     if order is Order.NONE and not is_laned:
-        return _NOWHERE
-    facts = Place(lane=lane_of(tenant)) if is_laned else Place()
+        return _NO_LANE
+    facts = LaneFacts(lane=lane_of(tenant)) if is_laned else LaneFacts()
     match order:
         case Order.TENANT:
             facts["chain"] = f"t/{tenant}"
@@ -66,7 +66,7 @@ def _key_of(tenant: str | None, key: str | None) -> str:
     return f"k/{len(tenant or '')}/{tenant or ''}/{key}"
 
 
-def task_facts(options: QueueOptions, task: str) -> Place:
+def task_facts(options: QueueOptions, task: str) -> LaneFacts:
     """What an envelope says of the cost of a task's job that names none."""
     costs = task_costs(options, task)
-    return Place(cost=estimates_text(costs)) if costs else _NOWHERE
+    return LaneFacts(cost=estimates_text(costs)) if costs else _NO_LANE

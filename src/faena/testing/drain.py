@@ -25,7 +25,7 @@ from faena.queue import Queue
 from faena.scheduling.scheduler import Scheduler
 from faena.sharding.router import Routers
 from faena.testing.clock import Clock
-from faena.testing.inline import WORKER, Places, Witness, result_of
+from faena.testing.inline import WORKER, Runners, Witness, result_of
 from faena.testing.report import Ran, ending_of
 from faena.worker.execute.attempt import Attempt, Stop
 from faena.worker.execute.executor import Executor
@@ -76,15 +76,15 @@ class Drain:
 
     async def run(self, queues: Iterable[Queue], until_us: int) -> None:
         """Drain the queues, letting time pass up to `until_us` whenever nothing is ready."""
-        with Places(self._at_once, lambda _batch: self._news.set()) as places:
-            self._gatherer = places.gatherer
+        with Runners(self._at_once, lambda _batch: self._news.set()) as runners:
+            self._gatherer = runners.gatherer
             for queue in queues:
                 for shard in await self._routers.of(queue.name).names():
                     self._lines[shard] = _Line(
                         self._engine,
                         queue,
                         shard,
-                        places=places,
+                        runners=runners,
                         middleware=self._middleware,
                         dead_letters=self._dead_letters,
                         on_ran=self._ended,
@@ -187,7 +187,7 @@ class _Line:
         queue: Queue,
         shard: str,
         *,
-        places: Places,
+        runners: Runners,
         middleware: Sequence[Middleware],
         dead_letters: DeadLetters,
         on_ran: Callable[[Ran], None],
@@ -207,8 +207,8 @@ class _Line:
         self.executor = Executor(
             queue.name,
             queue.handlers,
-            places=places.by_name,
-            door=lambda executor: places.gatherer.door(executor, queue.name),
+            runners=runners.by_name,
+            batches=lambda executor: runners.gatherer.runner(executor, queue.name),
             notes=self._notes,
             middleware=(self._witness, *middleware),
             worker=WORKER,

@@ -23,7 +23,7 @@ from faena.producing.sealing import seal_job
 from faena.task import EnqueueFields, Task
 from faena.testing.report import Ran, ending_of
 from faena.worker.execute.attempt import Attempt
-from faena.worker.execute.batch import Batch, Place
+from faena.worker.execute.batch import Batch, Runner
 from faena.worker.execute.executor import Executor
 from faena.worker.execute.gatherer import Gatherer
 from faena.worker.execute.processes import Processes
@@ -71,12 +71,12 @@ async def attempt(
             raise InternalError("an attempt without a lease cannot lose it")
         ended.set_result(outcome)
 
-    with Places() as places:
+    with Runners() as runners:
         executor = Executor(
             task.queue,
             {task.name: task.handler},
-            places=places.by_name,
-            door=lambda executor: places.gatherer.door(executor, task.queue),
+            runners=runners.by_name,
+            batches=lambda executor: runners.gatherer.runner(executor, task.queue),
             notes=notes,
             middleware=(witness, *task.app.middleware),
             worker=WORKER,
@@ -100,7 +100,7 @@ async def attempt(
     )
 
 
-class Places:
+class Runners:
     """Threads and processes for handlers that want them, ended with the `with` block.
 
     Real time decides nothing here: a job of a batch waits for no other, or for `on_waiting`.
@@ -109,7 +109,7 @@ class Places:
     def __init__(self, threads: int = 1, on_waiting: Callable[[Batch], None] | None = None) -> None:
         self._threads = Threads(threads)
         self._processes = Processes(asyncio.get_running_loop())
-        self.by_name: dict[str, Place] = {"thread": self._threads, "process": self._processes}
+        self.by_name: dict[str, Runner] = {"thread": self._threads, "process": self._processes}
         self.gatherer = Gatherer(self.by_name, on_waiting or self._wait_for_none)
 
     def _wait_for_none(self, batch: Batch) -> None:

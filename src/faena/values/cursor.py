@@ -1,4 +1,4 @@
-"""Cursors: texts that continue a list behind a place, and belong to the list they came from."""
+"""Cursors: texts that continue a list behind a position, and belong to the list they came from."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Reached(msgspec.Struct, array_like=True, frozen=True):
     digest: bytes
     """Of what the list is about."""
     score: str
-    """As the server wrote it; empty before the first place."""
+    """As the server wrote it; empty before the first position."""
     id: str
     bounds: tuple[int | None, ...] = ()
     """Instants that were decided with the first page."""
@@ -30,13 +30,13 @@ _decode = msgspec.msgpack.Decoder(Reached).decode
 
 
 def write_cursor(about: object, score: str, job: str, bounds: tuple[int | None, ...] = ()) -> str:
-    """A text that continues behind a place; `about` must have a faithful `repr`."""
+    """A text that continues behind a position; `about` must have a faithful `repr`."""
     packed = _encode(Reached(_digest(about), score, job, bounds))
     return base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
 
 def read_cursor(cursor: Any, about: object, what: str) -> Reached:
-    """The place that a cursor names; `what` says in an error which list it must come from."""
+    """The position that a cursor names; `what` says in an error which list it must come from."""
     try:
         padding = "=" * (-len(cursor) % 4)
         read = _decode(base64.b64decode(cursor + padding, altchars=b"-_", validate=True))

@@ -29,7 +29,7 @@ class Blocker(NamedTuple):
 
     task: str | None
     """None when no handler does: a middleware, or a part of the program."""
-    place: str
+    location: str
 
 
 class Stalls:
@@ -85,6 +85,6 @@ class Stalls:
             "in %s: make it a plain def, or await",
             who,
             lasted_s,
-            blocker.place,
+            blocker.location,
             extra={"task": blocker.task, "blocked_s": round(lasted_s, 3)},
         )

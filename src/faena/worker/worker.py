@@ -28,7 +28,7 @@ from faena.sharding.table import Shard
 from faena.values.shards import queue_of
 from faena.worker.beside import Beside
 from faena.worker.execute.attempt import Stop
-from faena.worker.execute.batch import Place
+from faena.worker.execute.batch import Runner
 from faena.worker.execute.executor import Executor
 from faena.worker.execute.gatherer import Gatherer
 from faena.worker.execute.notes import QueueNotes
@@ -87,8 +87,8 @@ class Worker:
         self._leases = Leases()
         self._calls = CallIds()
         self._threads = Threads(1)
-        self._places: dict[str, Place] = {"thread": self._threads}
-        self._gatherer = Gatherer(self._places)
+        self._runners: dict[str, Runner] = {"thread": self._threads}
+        self._gatherer = Gatherer(self._runners)
         self._stop = asyncio.Event()
         self._hurry = asyncio.Event()
         self._thread = 0
@@ -134,7 +134,7 @@ class Worker:
         """Serve until `stop`, then leave nothing behind."""
         loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
-        processes = self._places["process"] = Processes(loop)
+        processes = self._runners["process"] = Processes(loop)
         heartbeat = Heartbeat(
             self._connect,
             self._leases,
@@ -301,8 +301,10 @@ class Worker:
         return Executor(
             queue_of(shard.name),
             served.handlers,
-            places=self._places,
-            door=lambda executor: self._gatherer.door(executor, shard.pool, most, fetcher.keep),
+            runners=self._runners,
+            batches=lambda executor: self._gatherer.runner(
+                executor, shard.pool, most, fetcher.keep
+            ),
             notes=notes,
             middleware=self._middleware,
             worker=self.options.name,

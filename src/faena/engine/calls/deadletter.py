@@ -55,28 +55,28 @@ class Filter(NamedTuple):
     died_to: int | None = None
 
 
-class Place(NamedTuple):
-    """A place in the order of death: before the first with an empty id."""
+class Position(NamedTuple):
+    """A position in the order of death: before the first with an empty id."""
 
     score: str = ""
     id: str = ""
 
     def key(self) -> tuple[float, bytes]:
-        """What places are compared by, as the server does."""
+        """What positions are compared by, as the server does."""
         return float(self.score or 0), self.id.encode()
 
 
 class Found(NamedTuple):
-    """A dead job at its place."""
+    """A dead job at its position."""
 
-    place: Place
+    position: Position
     record: Record
 
 
 class Slice(NamedTuple):
-    """What a look behind a place has found."""
+    """What a look behind a position has found."""
 
-    reached: Place
+    reached: Position
     is_over: bool
     found: list[Found]
 
@@ -86,7 +86,7 @@ class Numbers(NamedTuple):
 
     now: int
     statuses: dict[str, int]
-    oldest: Place | None
+    oldest: Position | None
     """Of the pending ones."""
     new: int
     groups: int
@@ -150,20 +150,20 @@ class DeskCalls:
         shard: str,
         wanted: Filter,
         *,
-        after: Place,
+        after: Position,
         is_reverse: bool,
         limit: int,
         looked: int = LOOKED,
     ) -> Slice:
-        """Dead jobs behind a place, and how far the look came."""
+        """Dead jobs behind a position, and how far the look came."""
         named = {"is_reverse": ("", "1")[is_reverse], "looked": looked, "wanted": limit}
         reply = await self.engine.ask("desk", shard, **named, **after._asdict(), **wanted._asdict())
         score, job, is_over, flat = reply
         found = [
-            Found(Place(flat[i + 1].decode(), flat[i].decode()), read_record(flat[i + 2]))
+            Found(Position(flat[i + 1].decode(), flat[i].decode()), read_record(flat[i + 2]))
             for i in range(0, len(flat), 3)
         ]
-        return Slice(Place(score.decode(), job.decode()), is_over == 1, found)
+        return Slice(Position(score.decode(), job.decode()), is_over == 1, found)
 
     async def records(self, shard: str, ids: Sequence[str]) -> dict[str, Record]:
         """What the desk knows of jobs."""
@@ -199,8 +199,8 @@ class DeskCalls:
         """The desk in numbers; `new_us` says which deaths are new."""
         reply = await self.engine.ask("desk_stats", shard, new_us=new_us, most=due)
         now, statuses, oldest, new, groups, waiting, due_now = reply
-        place = Place(oldest[1].decode(), oldest[0].decode()) if oldest else None
-        return Numbers(now, pairs(statuses), place, new, groups, waiting, texts(due_now))
+        position = Position(oldest[1].decode(), oldest[0].decode()) if oldest else None
+        return Numbers(now, pairs(statuses), position, new, groups, waiting, texts(due_now))
 
     async def groups(self, shard: str, limit: int) -> list[Any]:
         """The groups with the most pending jobs, unparsed."""

@@ -85,7 +85,7 @@ class TransferCalls:
             if await self.server(shard) == server:
                 return found
 
-    async def place(self, shard: str, fields: Mapping[str, str]) -> None:
+    async def set_standing(self, shard: str, fields: Mapping[str, str]) -> None:
         """Tell a shard its epoch and its part of the whole."""
         flat = [part for pair in fields.items() for part in pair]
         await self._engine.ask("configure", shard, *flat, mode="declare")

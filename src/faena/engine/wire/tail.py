@@ -34,14 +34,14 @@ class Tail:
         self._links: dict[Node, list[Link]] = {}
 
     async def wait(self, after: Mapping[str, str], block_s: float) -> None:
-        """Return when a stream has an entry behind its place, or after `block_s`."""
+        """Return when a stream has an entry behind its position, or after `block_s`."""
         groups = self._groups(after)
         for group in [one for one in self._waits if one not in groups]:
             self._waits.pop(group).cancel()
         for group in groups:
             if group not in self._waits:
-                places = {key: after[key] for key in group}
-                self._waits[group] = asyncio.create_task(self._wait(places, block_s))
+                positions = {key: after[key] for key in group}
+                self._waits[group] = asyncio.create_task(self._wait(positions, block_s))
         done, _ = await asyncio.wait(
             self._waits.values(), timeout=block_s, return_when=asyncio.FIRST_COMPLETED
         )
@@ -64,12 +64,12 @@ class Tail:
         self._waits, self._links = {}, {}
         await asyncio.sleep(0)  # the transports tell their links about the end in the next turn
 
-    async def _wait(self, places: Mapping[str, str], block_s: float) -> None:
+    async def _wait(self, positions: Mapping[str, str], block_s: float) -> None:
         """Where the slot has moved is for the next wait to know."""
-        slot = slot_of(next(iter(places))) if self._is_cluster else None
+        slot = slot_of(next(iter(positions))) if self._is_cluster else None
         node = await self._topology.locate(slot)
         command = ("XREAD", "COUNT", 1, "BLOCK", max(1, round(block_s * 1000)))
-        data = pack((*command, "STREAMS", *places, *places.values()))
+        data = pack((*command, "STREAMS", *positions, *positions.values()))
         try:
             link = await self._take(node)
             (reply,) = await link.ask(data, 1, block_s + _GRACE_S)

@@ -19,7 +19,7 @@ from faena.job import Job
 from faena.worker.execute.attempt import Attempt, Call
 
 
-class Place(Protocol):
+class Runner(Protocol):
     """Somewhere that runs plain functions: threads or processes."""
 
     def call(self, call: Call, /) -> tuple[asyncio.Future[Any], Callable[[], object]]:
@@ -132,16 +132,16 @@ class Batch:
             one.host.call_begins(one.attempt, longest_s)
         return bool(members)
 
-    async def run(self, places: Mapping[str, Place]) -> None:
+    async def run(self, runners: Mapping[str, Runner]) -> None:
         """Call the handler, and give each job its ending, whatever happens."""
         try:
-            endings = endings_of(await self._call(places), len(self._members))
+            endings = endings_of(await self._call(runners), len(self._members))
         except BaseException as error:  # noqa: BLE001 - the border: a handler may raise anything
             endings = [error] * len(self._members)
         for member, ending in zip(self._members.values(), endings, strict=True):
             member.end(ending)
 
-    async def _call(self, places: Mapping[str, Place]) -> Any:
+    async def _call(self, runners: Mapping[str, Runner]) -> Any:
         handler = self.handler
         if not self._staying:  # all were told to stop before its first step
             raise asyncio.CancelledError
@@ -149,7 +149,7 @@ class Batch:
             task = asyncio.current_task()
             self._interrupt = task.cancel if task else None
             return await handler.function(*handler.arguments(self.payload, self.job))
-        future, self._interrupt = places[handler.run].call(self)
+        future, self._interrupt = runners[handler.run].call(self)
         value = await future
         if handler.run == "process" and value is not None:  # it came in bytes, as from any child
             return [_decoded(handler, one) for one in value]

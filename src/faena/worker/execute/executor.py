@@ -46,7 +46,7 @@ _spec_decoder = msgspec.json.Decoder(Spec)
 Done = Callable[[Claim, Outcome | None, Attempt | None], None]
 
 
-class Place(Protocol):
+class Runner(Protocol):
     """Somewhere that runs plain functions: threads, processes, or both for many jobs at once."""
 
     def call(self, attempt: Attempt, /) -> tuple[asyncio.Future[Any], Callable[[], object]]:
@@ -62,8 +62,8 @@ class Executor:
         queue: str,
         handlers: Mapping[str, Handler],
         *,
-        places: Mapping[str, Place],
-        door: Callable[[Executor], Place],
+        runners: Mapping[str, Runner],
+        batches: Callable[[Executor], Runner],
         notes: Notes,
         middleware: Sequence[Middleware],
         worker: str,
@@ -71,10 +71,10 @@ class Executor:
         on_free: Callable[[], None],
         dead_letters: DeadLetters | None = None,
     ) -> None:
-        """`door` makes the place where its jobs of batches meet others."""
+        """`batches` makes the runner of jobs that run in batches, with those of other shards."""
         self._queue = queue
         self._handlers = handlers
-        self._places = {**places, "batch": door(self)}
+        self._runners = {**runners, "batch": batches(self)}
         self._notes = notes
         self._middleware = middleware
         self._worker = worker
@@ -181,7 +181,7 @@ class Executor:
             attempt.expires_s = (claim.expires_at - self._judge.now) / 1e6
         if handler.payload is not None:
             attempt.payload = handler.payload.decode(spec.payload)
-        if handler.place == "process":
+        if handler.runner == "process":
             attempt.payload = bytes(spec.payload)
         return attempt
 
@@ -258,14 +258,14 @@ class Executor:
             handler = attempt.handler
             if self._middleware:
                 value = await self._wrapped(attempt)
-            elif handler.place == "async":
+            elif handler.runner == "async":
                 value = await handler.function(*handler.arguments(attempt.payload, attempt.job))
             else:
                 value = await self._call(attempt)
             if value is None and attempt.stop is None:
                 outcome = COMPLETED
             else:
-                is_encoded = handler.place == "process" and not self._middleware
+                is_encoded = handler.runner == "process" and not self._middleware
                 outcome = self._judge.returned(attempt, value, is_encoded=is_encoded)
         except BaseException as error:  # noqa: BLE001 - the border: a handler may raise anything
             outcome = self._judge.raised(attempt, error)
@@ -274,16 +274,16 @@ class Executor:
     def _wrapped(self, attempt: Attempt) -> Awaitable[Any]:
         async def innermost(_job: Job) -> Any:
             value, handler = await self._call(attempt), attempt.handler
-            is_encoded = handler.place == "process" and isinstance(value, bytes)
+            is_encoded = handler.runner == "process" and isinstance(value, bytes)
             return handler.result.decode(value) if is_encoded else value
 
         return wrap_execute(self._middleware, innermost)(attempt.job)
 
     async def _call(self, attempt: Attempt) -> Any:
         handler = attempt.handler
-        if handler.place == "async":
+        if handler.runner == "async":
             return await handler.function(*handler.arguments(attempt.payload, attempt.job))
-        future, attempt.interrupt = self._places[handler.place].call(attempt)
+        future, attempt.interrupt = self._runners[handler.runner].call(attempt)
         if attempt.stop is not None:
             attempt.interrupt()
         return await future

@@ -20,14 +20,14 @@ from typing import Any
 
 from faena.errors import InternalError
 from faena.worker.execute.attempt import Attempt, Stop
-from faena.worker.execute.batch import Batch, Key, Place
+from faena.worker.execute.batch import Batch, Key, Runner
 from faena.worker.execute.executor import Executor
 
 _IN_TIME = 0.8
 """Which part of the time until a job expires it may wait for others: a timer may be late."""
 
 
-class Door:
+class BatchRunner:
     """Between the executor of one shard and the batches of its pool."""
 
     def __init__(
@@ -63,10 +63,10 @@ class Gatherer:
     """The batches of one worker process, those that gather and those under way."""
 
     def __init__(
-        self, places: Mapping[str, Place], on_waiting: Callable[[Batch], None] | None = None
+        self, runners: Mapping[str, Runner], on_waiting: Callable[[Batch], None] | None = None
     ) -> None:
         """`on_waiting` is told of each job that waits for more, instead of setting a timer."""
-        self._places = places
+        self._runners = runners
         self._on_waiting = on_waiting or self._set_timer
         self._gathering: dict[Key, Batch] = {}
         self._waiting: Counter[str] = Counter()
@@ -75,18 +75,18 @@ class Gatherer:
         self._context = copy_context()  # no batch is called in the context of one of its jobs
         self._is_closed = False
 
-    def door(
+    def runner(
         self,
         executor: Executor,
         pool: str,
         most: int = sys.maxsize,
         on_begin: Callable[[Attempt], None] = lambda _: None,
-    ) -> Door:
-        """A place for the attempts of one shard, whose pool has `most` slots.
+    ) -> BatchRunner:
+        """A runner for the attempts of one shard, whose pool has `most` slots.
 
         `on_begin` is told of each attempt when its call begins.
         """
-        return Door(self, executor, pool, most, on_begin)
+        return BatchRunner(self, executor, pool, most, on_begin)
 
     @property
     def calls(self) -> int:
@@ -102,19 +102,21 @@ class Gatherer:
         """Attempts that wait, here or for a handler under way."""
         return sum(map(len, [*self._gathering.values(), *self._under_way.values()]))
 
-    def join(self, attempt: Attempt, door: Door) -> tuple[asyncio.Future[Any], Callable[[], bool]]:
+    def join(
+        self, attempt: Attempt, runner: BatchRunner
+    ) -> tuple[asyncio.Future[Any], Callable[[], bool]]:
         """Have an attempt wait for others; with the last one that fits, the call begins."""
-        batch = self._batch_for(attempt, door.pool)
-        ending, leave = batch.join(attempt, door), partial(self._leave, batch, attempt)
+        batch = self._batch_for(attempt, runner.pool)
+        ending, leave = batch.join(attempt, runner), partial(self._leave, batch, attempt)
         ending.add_done_callback(lambda ended: ended.cancelled() and leave())  # by a middleware
-        self._waiting[door.pool] += 1
+        self._waiting[runner.pool] += 1
         attempt.interrupt = leave
         if self._is_closed:
             attempt.end_early(Stop.SHUTDOWN)
         elif len(batch) >= batch.size:
             self.begin(batch)
-        elif self._waiting[door.pool] >= door.most:
-            self._begin_all(door.pool)
+        elif self._waiting[runner.pool] >= runner.most:
+            self._begin_all(runner.pool)
         else:
             self._on_waiting(batch)
             self._hurry(batch, attempt)
@@ -167,7 +169,7 @@ class Gatherer:
         if batch.close():
             # Made by hand, for an eager task factory would run it inside the job that came last.
             task = asyncio.Task(
-                batch.run(self._places),
+                batch.run(self._runners),
                 loop=asyncio.get_running_loop(),
                 context=self._context.copy(),
             )

@@ -46,7 +46,7 @@ class _Call:
             self._leave()
 
     def _leave(self) -> None:
-        """Close the door before the thread serves another job: a late exception is taken back."""
+        """Take no more interrupts: the thread serves another job next, and a late one is void."""
         while True:
             try:
                 with self._lock:

@@ -1,4 +1,4 @@
---- A page of the dead-letter desk: dead jobs that a filter asks for, behind a place.
+--- A page of the dead-letter desk: dead jobs that a filter asks for, behind a position.
 -- states   none
 -- keys     dead, desk: zsets · desk hash
 --@args     is_reverse?, looked, wanted, score?, id?, status?, task?, tenant?, error?, fingerprint?, died_from?

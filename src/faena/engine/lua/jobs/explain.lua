@@ -35,14 +35,14 @@ local function first_in_line(lane, name)
   if not lane then
     return call('ZRANK', key('ready'), id)
   end
-  local place, turn = call('ZRANK', key('lane:' .. lane), id), call('ZRANK', key('ring'), lane)
-  if not place then
+  local rank, turn = call('ZRANK', key('lane:' .. lane), id), call('ZRANK', key('ring'), lane)
+  if not rank then
     return name and call('ZRANK', key('aside:' .. name), id) or 0
   end
   if turn then
     gate('turn', turn)
   end
-  return math.min(place * math.max(1, call('ZCARD', key('ring'))) + (turn or 0), call('ZCARD', key('ready')))
+  return math.min(rank * math.max(1, call('ZCARD', key('ring'))) + (turn or 0), call('ZCARD', key('ready')))
 end
 
 local function explain_blocked(chain, mark)

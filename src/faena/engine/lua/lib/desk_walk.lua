@@ -1,4 +1,4 @@
---- Going through the desk in order of death, from a place that may not be there any more.
+--- Going through the desk in order of death, from a position that may not be there any more.
 -- A filter: `status`, `task`, `tenant`, `error`, `print`, each '' for any.
 --@include key, dead_index, rank, desk_key
 --@exports walk
@@ -18,7 +18,7 @@ local function smallest(filter)
   return best
 end
 
---- Where to begin when no place is given: at the bound of the deaths that count.
+--- Where to begin when no position is given: at the bound of the deaths that count.
 local function begin_at(from)
   if from.id == '' and from.is_reverse and from.most < math.huge then
     from.score, from.id = whole(from.most), '\255'
@@ -43,9 +43,9 @@ local function every_second(page)
   return ids
 end
 
---- Look at up to `size` jobs behind a place, {score, id, is_reverse, least, most}. Calls `take(id, score,
+--- Look at up to `size` jobs behind a position, {score, id, is_reverse, least, most}. Calls `take(id, score,
 -- record)` for those that fit, until it answers false: whoever wants `wanted` of them reads no more than
--- those, unless many do not fit. Returns the place it has come to, and whether nothing is left behind it.
+-- those, unless many do not fit. Returns the position it has come to, and whether nothing is left behind it.
 local function walk(filter, from, size, wanted, take)
   local score, id = from.score, from.id
   begin_at(from)

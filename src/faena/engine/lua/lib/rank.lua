@@ -1,4 +1,4 @@
---- Places in a sorted set: a score and an id, in the order of the server, taken or not.
+--- Positions in a sorted set: a score and an id, in the order of the server, taken or not.
 --@exports passed_in, page_of
 --- Whether one id stands before another of the same score: by bytes, as the server sorts them.
 local function stands_before(a, b)
@@ -11,7 +11,7 @@ local function stands_before(a, b)
   return #a < #b
 end
 
---- How many of `set` stand before the place (score, id), and whether that place is taken.
+--- How many of `set` stand before the position (score, id), and whether that position is taken.
 local function rank_in(set, score, id)
   local rank = call('ZSCORE', set, id) == score and call('ZRANK', set, id)
   if rank then
@@ -29,7 +29,7 @@ local function rank_in(set, score, id)
   return low, false
 end
 
---- How many jobs of `set` are passed before those behind a place, {score, id, is_reverse}.
+--- How many jobs of `set` are passed before those behind a position, {score, id, is_reverse}.
 local function passed_in(set, from)
   if from.id == '' then
     return 0

@@ -1,9 +1,9 @@
---- Events of this shard behind a place in its stream, and how many there ever were.
+--- Events of this shard behind a position in its stream, and how many there ever were.
 -- states   none
 -- keys     events stream
 --@args     after?, most
 --          after is an id, '' for none at all
--- returns  entries ever added · entries kept · id of the first kept · id of the last one ever · whether the place
+-- returns  entries ever added · entries kept · id of the first kept · id of the last one ever · whether the position
 --          is taken 1|0 · (id · (field · value) …) …
 --@flags no-writes
 --@include key
