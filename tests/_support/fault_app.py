@@ -152,4 +152,4 @@ async def all_completed(
     }
     engine = (await app.runtime()).engine
     found = await engine.look(queue, sorted(accepted))
-    assert {look[0] for look in found} == {b"completed"}
+    assert {look and look.state for look in found} == {"completed"}

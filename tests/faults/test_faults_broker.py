@@ -251,7 +251,8 @@ async def _gone(app: Faena, jobs: Iterable[str]) -> list[str]:
 
 async def _are_completed(app: Faena, jobs: Iterable[str]) -> bool:
     engine = (await app.runtime()).engine
-    return all(look[0] == b"completed" for look in await engine.look("q", sorted(jobs)))
+    looks = await engine.look("q", sorted(jobs))
+    return all(look is not None and look.state == "completed" for look in looks)
 
 
 def _only_the_crash_explains_repeats(processes: WorkerProcesses, killed_ns: int) -> None:

@@ -113,7 +113,7 @@ class Town:
         job = f"{state}-{self._chance.choice(self._busy)}"
         act = self._chance.choice([self.rig.engine.rerun, self.rig.engine.cancel])
         for shard in SHARDS:
-            if await self.rig.engine.look(shard, [job]) != [[]]:
+            if await self.rig.engine.look(shard, [job]) != [None]:
                 await act(shard, [job])
 
     async def read(self, read: Read, *, is_newest_first: bool) -> list[str]:

@@ -120,8 +120,9 @@ async def test_a_job_that_somebody_else_takes_in_meanwhile_is_found(
         return found
 
     monkeypatch.setattr(rig.engine, "_looked", slowly)
-    ((state, *_),) = await rig.engine.look(rig.queue, ["a"])
-    assert state == b"ready"
+    (look,) = await rig.engine.look(rig.queue, ["a"])
+    assert look is not None
+    assert look.state == "ready"
 
 
 async def test_jobs_start_in_the_order_in_which_they_came(rig: Rig) -> None:

@@ -24,7 +24,7 @@ async def test_a_job_that_leaves_its_place_keeps_the_instant_it_was_taken_in(rig
     expected = {"delayed": T0, "retried": T0 + 1, "snoozed": T0 + 2, "chained": T0 + 4}
     assert (await rig.dump()).enqueued == expected
     looks = await rig.engine.look("q", [*expected, "plain"])
-    assert [int(look[7]) for look in looks] == [*expected.values(), T0 + 3]
+    assert [look and look.enqueued_at for look in looks] == [*expected.values(), T0 + 3]
     rig.clock.go(60)
     claims = (await rig.turn(5)).claimed
     assert {one.id: one.enqueued_at for one in claims} == {**expected, "plain": 0}
@@ -82,4 +82,4 @@ async def test_a_finished_job_that_is_run_again_was_taken_in_then(rig: Rig) -> N
 
 
 async def enqueued(rig: Rig, *jobs: str) -> list[int | None]:
-    return [int(look[7]) if look[7] else None for look in await rig.engine.look("q", jobs)]
+    return [look and look.enqueued_at for look in await rig.engine.look("q", jobs)]

@@ -37,6 +37,7 @@ from faena.deadletter.views import (
 )
 from faena.engine import Engine
 from faena.engine.calls.deadletter import SLICE, Decision, DeskCalls, Found, Position
+from faena.engine.scripts import Look
 from faena.options import Priority
 from faena.sharding.reading import Seen, Sight, look_at, read_steadily
 from faena.values.names import check_label
@@ -103,10 +104,10 @@ class Desk(Redrives):
 
         async def look(shard: str) -> DeadLetter | None:
             record = (await calls.records(shard, [check_label("id", job_id)])).get(job_id)
-            (seen,) = await calls.engine.look(shard, [job_id]) if record else ((),)
-            if record is None or not seen or seen[0] != b"dead":
+            (seen,) = await calls.engine.look(shard, [job_id]) if record else (None,)
+            if record is None or seen is None or seen.state != "dead":
                 return None
-            found = Found(Position(seen[1].decode(), job_id), record)
+            found = Found(Position(seen.score, job_id), record)
             due = await calls.engine.command("ZSCORE", shard, "desk_due", job_id)
             letter = read_letter(name, found, seen)
             return msgspec.structs.replace(letter, retry_at=int(float(due)) if due else None)
@@ -272,12 +273,14 @@ async def _read_all(
     engine: Engine, sights: Mapping[str, Sight], met: Sequence[Met]
 ) -> list[DeadLetter]:
     """The jobs of a page with what they say of themselves; one that has gone is left out."""
-    looks: dict[Met, Sequence[Any]] = {}
+    looks: dict[Met, Look | None] = {}
     for queue, sight in sights.items():
         some = [one for one in met if one.walker.queue == queue]
         seen = [Seen(one.position, one.walker.shard, one.is_travelling) for one in some]
         looks |= zip(some, await look_at(engine, sight, seen, "dead"), strict=True)
-    letters = [read_letter(one.walker.queue, one.found, looks[one]) for one in met if looks[one]]
+    letters = [
+        read_letter(one.walker.queue, one.found, look) for one in met if (look := looks[one])
+    ]
     return list({(one.queue, one.id, one.tenant): one for one in letters}.values())
 
 

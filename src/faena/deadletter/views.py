@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any
 
 import msgspec
 
 from faena.engine.calls.deadletter import Found, Record
+from faena.engine.scripts import Look
 from faena.inspection.inspector import read_job
 from faena.job import JobView
 from faena.outcomes import ErrorRecord
@@ -124,7 +123,7 @@ class Dealt(msgspec.Struct, frozen=True):
     """Why nothing was done: its status or state, or unknown."""
 
 
-def read_letter(queue: str, found: Found, look: Sequence[Any]) -> DeadLetter:
+def read_letter(queue: str, found: Found, look: Look) -> DeadLetter:
     """Put together what the job says and what the desk says of it."""
     record, died_at = found.record, int(float(found.position.score))
     view = _view(queue, found.position.id, look)
@@ -153,13 +152,13 @@ def read_letter(queue: str, found: Found, look: Sequence[Any]) -> DeadLetter:
     )
 
 
-def _view(queue: str, job_id: str, look: Sequence[Any]) -> JobView | None:
+def _view(queue: str, job_id: str, look: Look) -> JobView | None:
     """The job itself; None when its spec is such that nobody can read it."""
     try:
-        view = read_job(queue, job_id, look) if look else None
+        view = read_job(queue, job_id, look)
     except (msgspec.MsgspecError, ValueError, IndexError):
         return None
-    is_dead = view is not None and view.state is State.DEAD and not view.is_unreadable
+    is_dead = view.state is State.DEAD and not view.is_unreadable
     return view if is_dead else None
 
 

@@ -20,7 +20,7 @@ from faena.engine.keys import Keys, channel, reader_for
 from faena.engine.loader import load
 from faena.engine.overview import Overview, read_overview
 from faena.engine.permission import check_permitted
-from faena.engine.scripts import Answer, Exchanged, Turn
+from faena.engine.scripts import Answer, Exchanged, Look, Turn
 from faena.engine.settings import SERVED, check_accepted
 from faena.engine.wire.patience import at_most
 from faena.engine.wire.subscription import Subscription
@@ -257,8 +257,8 @@ class Engine:  # size: one short method for each operation of the broker
 
     # -- reading --------------------------------------------------------------------------------
 
-    async def look(self, queue: str, ids: Sequence[str]) -> list[Any]:
-        """Everything stored of some jobs, unparsed."""
+    async def look(self, queue: str, ids: Sequence[str]) -> list[Look | None]:
+        """Everything stored of some jobs; None for those that are not there."""
         found = await self._looked(queue, ids)
         missing = [job for job, facts in zip(ids, found, strict=True) if not facts]
         if missing and await self.take_in(queue):
@@ -266,8 +266,9 @@ class Engine:  # size: one short method for each operation of the broker
             found = [facts or next(late) for facts in found]
         return found
 
-    async def _looked(self, queue: str, ids: Sequence[str]) -> list[Any]:
-        return [found for part in _parts(ids) for found in await self.ask("look", queue, *part)]
+    async def _looked(self, queue: str, ids: Sequence[str]) -> list[Look | None]:
+        rows = [row for part in _parts(ids) for row in await self.ask("look", queue, *part)]
+        return [scripts.read_look(row) for row in rows]
 
     async def page(
         self, queue: str, state: str, limit: int, *, after: tuple[str, str], is_reverse: bool

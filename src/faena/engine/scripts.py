@@ -124,6 +124,23 @@ class Exchanged(NamedTuple):
     """Jobs that this call found too late to be started."""
 
 
+class Look(NamedTuple):
+    """Everything stored of one job."""
+
+    state: str
+    score: str
+    spec: bytes
+    mark: bytes
+    """Packed, as all below empty where there is none."""
+    lease: bytes
+    """The record of its lease."""
+    result: bytes
+    info: Mapping[str, bytes]
+    """Its errors, log lines and progress."""
+    enqueued_at: int | None
+    """When it was taken in, where anything says so."""
+
+
 class Answer(NamedTuple):
     """What became of one enqueued job."""
 
@@ -266,6 +283,15 @@ def is_unconfigured(reply: Any) -> bool:
     if first == OVERTAKEN:
         raise InternalError("the calls of a caller must be made one at a time, under growing ids")
     return bool(first == UNCONFIGURED)
+
+
+def read_look(row: Sequence[Any]) -> Look | None:
+    """None for a job that is not there."""
+    if not row:
+        return None
+    state, score, spec, mark, lease, result, info, since = row
+    at = int(since) if since else None
+    return Look(state.decode(), score.decode(), spec, mark, lease, result, pairs(info), at)
 
 
 def texts(values: Iterable[bytes]) -> list[str]:

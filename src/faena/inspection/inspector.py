@@ -12,6 +12,7 @@ import msgspec
 from faena.engine import Engine, envelope, scripts
 from faena.engine.calls.deadletter import Position
 from faena.engine.overview import Overview
+from faena.engine.scripts import Look
 from faena.engine.wire.patience import within
 from faena.engine.wire.subscription import Subscription
 from faena.errors import JobNotFound, ResultTimeout, StoreUnavailable
@@ -71,14 +72,16 @@ class Inspector:
         _, found = await self._find(queue, job_id)
         return read_job(queue, job_id, found) if found else None
 
-    async def _find(self, queue: str, job_id: str) -> tuple[str, Sequence[Any]]:
+    async def _find(self, queue: str, job_id: str) -> tuple[str, Look | None]:
         """The shard that has a job and what it knows of it, which is nothing where none has."""
 
-        async def look(shard: str) -> tuple[str, Sequence[Any]]:
+        async def look(shard: str) -> tuple[str, Look | None]:
             (found,) = await self._engine.look(shard, [job_id])
             return shard, found
 
-        return await self._routers.of(queue).first(look, is_found=lambda answer: bool(answer[1]))
+        return await self._routers.of(queue).first(
+            look, is_found=lambda answer: answer[1] is not None
+        )
 
     async def explain(self, queue: str, job_id: str) -> Explanation:
         """Why a job waits, or what became of it."""
@@ -277,14 +280,12 @@ def _sums(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
     return {name: sum(part[name] for part in parts) for name in parts[0]}
 
 
-def read_job(queue: str, job_id: str, look: Sequence[Any]) -> JobView:  # size: a line a field
+def read_job(queue: str, job_id: str, look: Look) -> JobView:  # size: a line a field
     """Put together what the columns say of one job."""
-    word, score, sealed, packed, record, result, info_pairs, since = look
-    state, at = State(word.decode()), int(float(score))
-    spec, priority = _producers(sealed)
-    mark: Mapping[str, Any] = msgspec.msgpack.decode(packed) if packed else {}
-    info = scripts.pairs(info_pairs)
-    started_at, worker = _claim(record)
+    state, at, info = State(look.state), int(float(look.score)), look.info
+    spec, priority = _producers(look.spec)
+    mark: Mapping[str, Any] = msgspec.msgpack.decode(look.mark) if look.mark else {}
+    started_at, worker = _claim(look.lease)
     errors = tuple(_error_decoder.decode(text) for text in _numbered(info, "error"))
     parked, parked_reason = mark.get("y") or (0, None)
     return JobView(
@@ -300,15 +301,15 @@ def read_job(queue: str, job_id: str, look: Sequence[Any]) -> JobView:  # size: 
         headers=spec.headers,
         attempts_made=mark.get("a", 0) + (state is State.COMPLETED),
         losses=mark.get("l", 0),
-        created_at=None if envelope.has_own_id(sealed) else made_at_us(job_id),
-        enqueued_at=int(since) if since else None,
+        created_at=None if envelope.has_own_id(look.spec) else made_at_us(job_id),
+        enqueued_at=look.enqueued_at,
         due_at=at if state is State.DELAYED else None,
         lease_until=at if state is State.RUNNING else None,
         started_at=started_at or _last_started(state, errors),
         worker=worker,
         finished_at=at if state in FINISHED else None,
         is_stopping=bool(mark.get("c")) and state is State.RUNNING,
-        result=result or None,
+        result=look.result or None,
         errors=errors,
         progress=msgspec.json.decode(info["progress"]) if "progress" in info else None,
         log=tuple(text.decode() for text in _numbered(info, "log")),

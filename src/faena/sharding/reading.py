@@ -9,11 +9,12 @@ one epoch: when that has changed meanwhile, the reader begins again.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from faena.engine import Engine
 from faena.engine.calls.deadletter import Position
 from faena.engine.envelope import facts_in
+from faena.engine.scripts import Look, read_look
 from faena.sharding.router import Router
 from faena.sharding.table import MOVING, Table
 
@@ -38,7 +39,7 @@ class Travelling(NamedTuple):
     state: str
     record: bytes
     """The dead-letter desk's; empty for a job that is not dead."""
-    look: Sequence[Any]
+    look: Look | None
 
 
 class Seen(NamedTuple):
@@ -86,38 +87,42 @@ async def travelling(engine: Engine, shard: str, ids: Sequence[str] = ()) -> lis
     """The jobs on their way from a shard; what is known of those whose ids are given."""
     rows = await engine.ask("transit", shard, *ids)
     return [
-        Travelling(Position(score.decode(), job.decode()), state.decode(), record, look)
+        Travelling(Position(score.decode(), job.decode()), state.decode(), record, read_look(look))
         for job, state, score, record, look in rows
     ]
 
 
 async def look_at(
     engine: Engine, sight: Sight, seen: Sequence[Seen], state: str
-) -> list[Sequence[Any]]:
+) -> list[Look | None]:
     """What is known of jobs that were seen; nothing of one that is in another state by now."""
-    looks: dict[Seen, Sequence[Any]] = {}
+    looks: dict[Seen, Look] = {}
     for shard, some in _by_shard(one for one in seen if not one.is_travelling).items():
         found = await engine.look(shard, [one.position.id for one in some])
-        looks |= {one: look for one, look in zip(some, found, strict=True) if _is(look, state)}
+        looks |= {
+            one: look
+            for one, look in zip(some, found, strict=True)
+            if look is not None and look.state == state
+        }
     missing = [one for one in seen if one not in looks]
     if missing and sight.is_moving:
         looks |= await _look_everywhere(engine, sight, missing, state)
-    return [looks.get(one, ()) for one in seen]
+    return [looks.get(one) for one in seen]
 
 
 async def _look_everywhere(
     engine: Engine, sight: Sight, missing: Sequence[Seen], state: str
-) -> dict[Seen, Sequence[Any]]:
+) -> dict[Seen, Look]:
     """The same of jobs that have moved on; where a job is counts more than where it was."""
     ids = list(dict.fromkeys(one.position.id for one in missing))
-    known: dict[tuple[str, str | None], Sequence[Any]] = {}
+    known: dict[tuple[str, str | None], Look] = {}
     for shard in sight.shards:
         for job, look in zip(ids, await engine.look(shard, ids), strict=True):
             if look:
-                known[job, facts_in(look[2]).get("lane")] = look
+                known[job, facts_in(look.spec).get("lane")] = look
         for one in await travelling(engine, shard, ids):
             if one.look:
-                known.setdefault((one.position.id, facts_in(one.look[2]).get("lane")), one.look)
+                known.setdefault((one.position.id, facts_in(one.look.spec).get("lane")), one.look)
     return {
         one: look
         for one in missing
@@ -133,10 +138,6 @@ def _by_shard(seen: Iterable[Seen]) -> dict[str, list[Seen]]:
     return by_shard
 
 
-def _is(look: Sequence[Any], state: str) -> bool:
-    return bool(look) and look[0].decode() == state
-
-
-def _is_at(look: Sequence[Any], state: str, position: Position) -> bool:
+def _is_at(look: Look, state: str, position: Position) -> bool:
     """Whether it is that job; another tenant may have one of the same id."""
-    return _is(look, state) and float(look[1]) == float(position.score)
+    return look.state == state and float(look.score) == float(position.score)
