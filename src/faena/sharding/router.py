@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 from faena.engine import Engine
 from faena.engine.settings import UNSERVED, declaration
 from faena.engine.wire.patience import joined
-from faena.errors import ConfigError, FaenaError, InvalidTransition, StoreUnavailable
+from faena.errors import ConfigError, FaenaError, InvalidTransition, ShardsChanged, StoreUnavailable
 from faena.options import QueueOptions
 from faena.sharding.quota import check_divisible
 from faena.sharding.relocation import Relocation, standing
@@ -22,6 +22,7 @@ _POLL_S: Final = 0.02
 _IMPATIENT_S: Final = 0.5
 """After which whoever waits for a change to be published carries on with it."""
 _LONGEST_S: Final = 30.0
+"""For which shards may change again and again before somebody is told so."""
 _FRESH_S: Final = 1.0
 _LOOKS: Final = 50
 """At a job that may be on its way, before it is given up."""
@@ -122,6 +123,17 @@ class Router:
         if self.is_fixed or time.monotonic() - self._seen_at < _FRESH_S:
             return await self.table()
         return await self.look()
+
+    async def by_table(self, do: Callable[[Table], Awaitable[T]]) -> T:
+        """Do something where the table says; again when the shards are others by then."""
+        table, until = await self.fresh(), time.monotonic() + _LONGEST_S
+        while True:
+            try:
+                return await do(table)
+            except ShardsChanged:
+                if time.monotonic() > until:
+                    raise
+                table = await self.refused()  # waits until the new shards are known
 
     async def names(self) -> list[str]:
         """Every shard that may have jobs, the first one first."""

@@ -23,12 +23,11 @@ import msgspec
 from faena.engine.calls.survey import Survey
 from faena.engine.scripts import text_pairs
 from faena.engine.settings import limits_text
-from faena.errors import ConfigError, ShardsChanged, nearest, shown
+from faena.errors import ConfigError, nearest, shown
 from faena.inspection.explanation import Gate, read_gates
 from faena.limits import Limit, check_stack
 from faena.options import QueueOptions
 from faena.sharding.quota import check_stays
-from faena.sharding.router import Router
 from faena.sharding.table import Change, Table
 from faena.tenancy.lanes import lane_of, tenant_of
 from faena.values.duration import Duration, to_s, to_us
@@ -46,8 +45,6 @@ _NO_LIMIT: Final = "none"
 """Read by the scripts as limits, of which it holds not one."""
 _UNTIL_FREED: Final = 1e18
 _LANE_LIVE: Final = 1_000_000
-_LONGEST_S: Final = 30.0
-"""For which shards may change again and again before somebody is told so."""
 
 
 class TenantFields(TypedDict, total=False):
@@ -127,8 +124,8 @@ class Tenant:
     async def view(self) -> TenantView:
         """What is decided for it, and how many jobs it has."""
         runtime = await self._runtime()
-        table = await runtime.routers.of(self._queue).look()
-        return await _view(runtime, self._queue, lane_of(self.name), table)
+        await runtime.routers.of(self._queue).look()  # whether it moves, is asked now
+        return await _view(runtime, self._queue, lane_of(self.name))
 
     async def configure(
         self,
@@ -173,7 +170,6 @@ class Tenant:
     ) -> TenantView:
         check_label("by", by)
         runtime, lane = await self._runtime(), lane_of(self.name)
-        router = runtime.routers.of(self._queue)
 
         async def change(table: Table) -> TenantView:
             reply = await runtime.engine.tenant(
@@ -186,7 +182,7 @@ class Tenant:
             )
             return _read(lane, reply, is_dedicated=lane in table.own)
 
-        return await _by_table(router, await router.fresh(), change)
+        return await runtime.routers.of(self._queue).by_table(change)
 
     async def dedicate(self, *, by: str = "operator", wait: Duration = "30s") -> TenantView:
         """Give the tenant a shard of its own, with a pool of slots of its own in every worker.
@@ -243,21 +239,7 @@ def check_lanes(queue: str, options: QueueOptions, *, is_of_all: bool = False) -
         )
 
 
-async def _by_table(
-    router: Router, table: Table, do: Callable[[Table], Awaitable[TenantView]]
-) -> TenantView:
-    """Do something where the table says; again when the shards are others by then."""
-    until = time.monotonic() + _LONGEST_S
-    while True:
-        try:
-            return await do(table)
-        except ShardsChanged:
-            if time.monotonic() > until:
-                raise
-            table = await router.look()  # waits until the new shards are known
-
-
-async def _view(runtime: Runtime, queue: str, lane: str, table: Table) -> TenantView:
+async def _view(runtime: Runtime, queue: str, lane: str) -> TenantView:
     """What is decided for a lane; while it moves, its jobs at the old shard count too."""
     ask = runtime.engine.tenant
 
@@ -271,7 +253,7 @@ async def _view(runtime: Runtime, queue: str, lane: str, table: Table) -> Tenant
         live, running = found.live + left.live, found.running + left.running
         return msgspec.structs.replace(found, is_moving=True, live=live, running=running)
 
-    return await _by_table(runtime.routers.of(queue), table, view)
+    return await runtime.routers.of(queue).by_table(view)
 
 
 async def busiest(runtime: Runtime, queue: str, number: int) -> list[TenantView]:
@@ -285,7 +267,7 @@ async def busiest(runtime: Runtime, queue: str, number: int) -> list[TenantView]
         async for counts in survey.numbers("lanes"):
             live.update({lane: count // _LANE_LIVE for lane, count in counts.items()})
     first = sorted(live, key=lambda lane: (-live[lane], lane))[:number]
-    views = [await _view(runtime, queue, lane, await router.fresh()) for lane in first]
+    views = [await _view(runtime, queue, lane) for lane in first]
     return [view for view in views if view.live or view.by]  # what was decided may have ended
 
 
