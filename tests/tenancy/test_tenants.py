@@ -154,3 +154,19 @@ def test_fairness_is_one_for_equals_and_a_share_for_a_monopoly() -> None:
     assert shares().fairness is None
     assert shares(a=3.0, b=1.0).of("a") == 0.75
     assert (shares(a=3.0).of("b"), shares().of(None)) == (0, 0)
+
+
+async def test_a_tenant_may_be_called_like_any_part_of_a_job(app: Faena) -> None:
+    tenant = '"payload":0'
+
+    @app.queue("q").task
+    async def keep(number: int) -> None: ...
+
+    receipts = await keep.enqueue_many([1, 2, 3], tenant=tenant)
+    views = [await one.handle.view() for one in receipts]
+    assert [(view.tenant, bytes(view.payload)) for view in views] == [
+        (tenant, b"1"),
+        (tenant, b"2"),
+        (tenant, b"3"),
+    ]
+    assert (await app.queues["q"].tenant(tenant).view()).live == 3

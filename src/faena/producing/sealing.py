@@ -32,13 +32,7 @@ def seal_job(
     lane_facts: LaneFacts = _NO_LANE,
 ) -> NewJob:
     """Write the spec and the line before it; `lane_facts` is its lane and chain."""
-    facts: Facts = {**lane_facts, **time_facts(options)}
-    if options.id is not None:
-        facts["digest"] = digest_of(spec)
-    if options.claim is not None:
-        facts.update(_unique_facts(options.claim))
-    if options.tells is not None:
-        facts["tells"] = options.tells
+    facts = _facts(spec, options, lane_facts)
     return NewJob(job_id, seal(priority, facts, _encode(spec)), facts)
 
 
@@ -53,14 +47,26 @@ class Frame:
     def __init__(
         self, spec: Spec, options: EnqueueOptions, priority: int, lane_facts: LaneFacts
     ) -> None:
-        empty = msgspec.structs.replace(spec, payload=msgspec.Raw(b"0"))
-        _, sealed, self._facts = seal_job("", empty, options, priority, lane_facts)
-        head, hole, self._tail = sealed.partition(b'"payload":0')
-        self._head = head + hole[:-1]
+        self._facts = _facts(spec, options, lane_facts)
+        body = _encode(msgspec.structs.replace(spec, payload=msgspec.Raw(b"0")))
+        # In the body alone: there a name that reads like the hole has its quotes escaped.
+        head, _, self._tail = body.partition(b'"payload":0')
+        self._head = seal(priority, self._facts, head + b'"payload":')
 
     def fill(self, job_id: str, payload: bytes) -> NewJob:
         """The job with this payload."""
         return NewJob(job_id, self._head + payload + self._tail, self._facts)
+
+
+def _facts(spec: Spec, options: EnqueueOptions, lane_facts: LaneFacts) -> Facts:
+    facts: Facts = {**lane_facts, **time_facts(options)}
+    if options.id is not None:
+        facts["digest"] = digest_of(spec)
+    if options.claim is not None:
+        facts.update(_unique_facts(options.claim))
+    if options.tells is not None:
+        facts["tells"] = options.tells
+    return facts
 
 
 def digest_of(spec: Spec) -> str:
