@@ -5,12 +5,13 @@ Times are counted in buckets of powers of two microseconds.
 
 from __future__ import annotations
 
-from faena.engine import envelope
-from faena.engine.scripts import Claim, Exchanged
+from faena.engine.envelope import is_chained
+from faena.engine.scripts import Exchanged
 from faena.options import QueueOptions
 
 _BUCKETS = 64
 _EVERY_S = 1.0
+_NO_SPEC = b"000\n"
 
 
 class Samples:
@@ -27,18 +28,13 @@ class Samples:
     def claimed(self, exchanged: Exchanged) -> None:
         """Count how long each job was ready, until it was claimed: from its score without what
         priority and attempts are worth."""
-        counts, until = self._waits, exchanged.claimed_at
+        counts, until, step_us = self._waits, exchanged.claimed_at, self._step_us
         for claim in exchanged.claimed:
-            us = until - int(claim.score - self._steps(claim) * self._step_us)
-            counts[max(0, us).bit_length()] += 1
-
-    def _steps(self, claim: Claim) -> int:
-        """What a job's score has for its priority and its attempts."""
-        spec = claim.spec or b"000\n"
-        if spec[3] != 10 and envelope.is_chained(spec):
-            return 0
-        priority = claim.priority or envelope.priority_of(spec)
-        return priority - self._boost * claim.attempts
+            spec, steps = claim.spec or _NO_SPEC, 0
+            if spec[3] == 10 or not is_chained(spec):
+                steps = (claim.priority or int(spec[:3])) - self._boost * claim.attempts
+            us = until - int(claim.score - steps * step_us)
+            counts[us.bit_length() if us > 0 else 0] += 1
 
     def ran(self, us: int) -> None:
         """An attempt took so long."""
