@@ -192,11 +192,7 @@ def _duration(us: str) -> str:
 
 
 def _limits(conf: Mapping[str, str], *names: str) -> tuple[Limit, ...]:
-    parts = [part.split("/") for name in names for part in conf.get(name, "").split()]
-    return tuple(
-        Limit(max=int(most), per=timedelta(microseconds=int(us)), cost=unit[0] if unit else None)
-        for most, us, *unit in parts
-    )
+    return tuple(limit for name in names for limit in read_limits(conf.get(name, "")))
 
 
 _SAID: Final = {one: name for name, parts in WRITTEN.items() for one in parts if len(parts) == 1}
@@ -234,6 +230,15 @@ def check_accepted(reply: Sequence[bytes], settings: Mapping[str, str]) -> None:
             field=field,
             value=settings[field],
         )
+
+
+def read_limits(text: str) -> tuple[Limit, ...]:
+    """Limits out of what `limits_text` or `costs_text` has made."""
+    parts = (part.split("/") for part in text.split())
+    return tuple(
+        Limit(max=int(most), per=timedelta(microseconds=int(us)), cost=unit[0] if unit else None)
+        for most, us, *unit in parts
+    )
 
 
 def limits_text(limits: Iterable[Limit]) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
-from faena.limits import Limit
+from faena.engine.settings import read_limits
 from faena.states import FINISHED, State
 from faena.values.duration import describe
 from faena.values.view import View
@@ -177,9 +177,8 @@ def _parked(told: str) -> str:
 
 
 def _bound(told: str) -> str:
-    most, per_us, *unit = told.split("/")
-    per = timedelta(microseconds=int(per_us))
-    return str(Limit(max=int(most), per=per, cost=unit[0] if unit else None))
+    (limit,) = read_limits(told)
+    return str(limit)
 
 
 def _limit(whose: str) -> Callable[[str], str]:

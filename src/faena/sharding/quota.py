@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from faena.engine.calls.transfer import Claims
+from faena.engine.settings import read_limits
 from faena.errors import ConfigError
 
 
@@ -38,11 +39,10 @@ def check_divisible(settings: Mapping[str, str], shards: int) -> None:
         raise ConfigError(
             f"shards must be 1 where keys have limits, got {shards}", field="shards", value=shards
         )
-    bounds = [(name, settings[name]) for name in ("max_running", "hard") if name in settings]
-    limits = settings.get("limits", "").split()
-    bounds += [("limits", limit.partition("/")[0]) for limit in limits]
+    bounds = [(name, int(settings[name])) for name in ("max_running", "hard") if name in settings]
+    bounds += [("limits", limit.max) for limit in read_limits(settings.get("limits", ""))]
     for name, most in bounds:
-        if 0 < float(most) < shards:
+        if 0 < most < shards:
             raise ConfigError(
                 f"{name} must leave each of {shards} shards at least one, got {most}",
                 field="shards",

@@ -30,6 +30,7 @@ from faena.engine import Engine
 from faena.engine.calls.lock import Lock
 from faena.engine.calls.survey import Survey
 from faena.engine.calls.transfer import JOBS, LANES, Claims, TransferCalls
+from faena.engine.settings import read_limits
 from faena.errors import ShardsChanged
 from faena.sharding.quota import beyond, part, share_out
 from faena.sharding.table import ANNOUNCED, MOVING, Change, Table, read_table
@@ -144,8 +145,8 @@ class Relocation:
     async def _divide_quota(self, table: Table, coming: Table) -> None:
         """Let shards with a larger part of the queue's limits count what others have used of it."""
         settings = (await self._engine.overview(self._queue)).settings
-        for limit in settings.get("limits", "").split():
-            most, per = map(int, limit.split("/"))
+        for limit in read_limits(settings.get("limits", "")):
+            most, per = limit.max, limit.per_us
             before = {
                 shard.name: _part(most, table, shard.name) for shard in table.shared(self._queue)
             }

@@ -15,14 +15,13 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
 import msgspec
 
 from faena.engine.calls.survey import Survey
 from faena.engine.scripts import text_pairs
-from faena.engine.settings import limits_text
+from faena.engine.settings import limits_text, read_limits
 from faena.errors import ConfigError, nearest, shown
 from faena.inspection.explanation import Gate, read_gates
 from faena.limits import Limit, check_stack
@@ -301,8 +300,7 @@ def _whole(text: str | bytes | None) -> int | None:
 def _read_limits(text: str | None) -> tuple[Limit, ...] | None:
     if text is None:
         return None
-    parts = [] if text == _NO_LIMIT else [part.split("/") for part in text.split()]
-    return tuple(Limit(max=int(most), per=timedelta(microseconds=int(us))) for most, us in parts)
+    return () if text == _NO_LIMIT else read_limits(text)
 
 
 # -- checking -----------------------------------------------------------------------------------
