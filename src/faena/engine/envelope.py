@@ -10,6 +10,10 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple, TypedDict
 
+import msgspec
+
+from faena.job import Spec
+
 
 class LaneFacts(TypedDict, total=False):
     """Where a job waits and what it costs; an ordinary job has none."""
@@ -50,6 +54,8 @@ class Facts(LaneFacts, total=False):
 
 
 NO_FACTS: Final = Facts()
+
+read_spec: Final = msgspec.json.Decoder(Spec).decode
 
 
 class NewJob(NamedTuple):
@@ -94,6 +100,14 @@ def facts_in(spec: bytes) -> dict[str, str]:
 def body_of(spec: bytes) -> bytes:
     """The producer's bytes."""
     return spec[4:] if spec[3] == 10 else spec[spec.index(b"\n") + 1 :]
+
+
+def spec_in(sealed: bytes | None) -> Spec | None:
+    """What the producer wrote; None where a program of another kind has written something else."""
+    try:
+        return read_spec(opened(sealed or b"")[2])
+    except (msgspec.MsgspecError, ValueError, IndexError):
+        return None
 
 
 def has_own_id(sealed: bytes) -> bool:

@@ -31,7 +31,6 @@ from faena.values.view import View
 _POLL_S: Final = 1.0
 """How often a waiter looks for itself: messages may be lost, jobs are not."""
 
-_spec_decoder = msgspec.json.Decoder(Spec)
 _error_decoder = msgspec.json.Decoder(ErrorRecord)
 _UNREADABLE: Final = Spec(task="")
 
@@ -283,7 +282,8 @@ def _sums(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
 def read_job(queue: str, job_id: str, look: Look) -> JobView:  # size: a line a field
     """Put together what the columns say of one job."""
     state, at, info = State(look.state), int(float(look.score)), look.info
-    spec, priority = _producers(look.spec)
+    told = envelope.spec_in(look.spec)
+    spec, priority = (told, envelope.priority_of(look.spec)) if told else (_UNREADABLE, 0)
     mark: Mapping[str, Any] = msgspec.msgpack.decode(look.mark) if look.mark else {}
     started_at, worker = _claim(look.lease)
     errors = tuple(_error_decoder.decode(text) for text in _numbered(info, "error"))
@@ -293,7 +293,7 @@ def read_job(queue: str, job_id: str, look: Look) -> JobView:  # size: a line a 
         queue=queue,
         state=state,
         task=spec.task,
-        is_unreadable=spec is _UNREADABLE,
+        is_unreadable=told is None,
         payload=spec.payload,
         tenant=spec.tenant,
         key=spec.key,
@@ -322,14 +322,6 @@ def read_job(queue: str, job_id: str, look: Look) -> JobView:  # size: a line a 
         auto_retries=mark.get("x", 0),
         max_attempts=spec.retry.attempts if spec.retry else spec.attempts,
     )
-
-
-def _producers(sealed: bytes) -> tuple[Spec, int]:
-    """What was enqueued, and its priority; programs of another kind may have written anything."""
-    try:
-        return _spec_decoder.decode(envelope.body_of(sealed)), envelope.priority_of(sealed)
-    except (msgspec.MsgspecError, ValueError, IndexError):
-        return _UNREADABLE, 0
 
 
 def _claim(record: bytes) -> tuple[int | None, str | None]:

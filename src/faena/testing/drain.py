@@ -11,12 +11,9 @@ import contextlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-import msgspec
-
 from faena.engine import Engine, envelope
 from faena.engine.scripts import Claim, Exchanged, Late, Settlement, Turn
 from faena.flows.relay import Relay
-from faena.job import Spec
 from faena.middleware import Middleware
 from faena.options import DeadLetters
 from faena.outcomes import ErrorRecord, Expired, Outcome, Snoozed
@@ -38,8 +35,6 @@ _LOOK_AGAIN_S = 0.02
 
 _LEASE_S = 86_400.0
 _END_WITHIN_S = 1.0
-
-_spec_decoder = msgspec.json.Decoder(Spec)
 
 
 class Drain:
@@ -267,7 +262,5 @@ class _Line:
 
 
 def _task_of(spec: bytes | None) -> str:
-    try:
-        return _spec_decoder.decode(envelope.body_of(spec or b"")).task
-    except (msgspec.DecodeError, ValueError, IndexError):
-        return "?"
+    told = envelope.spec_in(spec)
+    return told.task if told else "?"

@@ -19,13 +19,11 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextvars import copy_context
 from typing import Any, Protocol
 
-import msgspec
-
 from faena.declaring.handler import Handler
 from faena.engine import envelope
 from faena.engine.scripts import Claim
 from faena.errors import PayloadError
-from faena.job import Job, Notes, Spec
+from faena.job import Job, Notes
 from faena.middleware import Middleware, wrap_execute
 from faena.options import DeadLetters
 from faena.outcomes import COMPLETED, Completed, Outcome
@@ -41,7 +39,6 @@ _TURN_S = 0.005
 """How long one task may run job after job before the event loop gets a turn."""
 
 _log = logging.getLogger("faena.worker")
-_spec_decoder = msgspec.json.Decoder(Spec)
 
 Done = Callable[[Claim, Outcome | None, Attempt | None], None]
 
@@ -161,7 +158,7 @@ class Executor:
         if claim.spec is None:
             raise PayloadError("the job has lost its spec")
         priority, is_chained, body = envelope.opened(claim.spec)
-        spec = _spec_decoder.decode(body)
+        spec = envelope.read_spec(body)
         handler = self._handlers.get(spec.task)
         if handler is None or spec.version > handler.version:
             return self._parking.park(spec)

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import logging
 
-import msgspec
-
 from faena.engine import envelope
 from faena.engine.scripts import Claim, Exchanged
-from faena.job import Spec
 from faena.outcomes import Buried, ErrorRecord, Outcome, Retried
 from faena.values.duration import describe
 from faena.worker.execute.attempt import Attempt
 
-_spec_decoder = msgspec.json.Decoder(Spec)
 _log = logging.getLogger("faena.worker")
 
 
@@ -52,11 +48,8 @@ def _named(claim: Claim, attempt: Attempt | None) -> tuple[str | None, str | Non
     """Task and tenant, also of a job whose payload cannot be read, if its spec can."""
     if attempt:
         return attempt.job.task, attempt.job.tenant
-    try:
-        spec = _spec_decoder.decode(envelope.body_of(claim.spec or b""))
-    except (msgspec.MsgspecError, ValueError, IndexError):
-        return None, None
-    return spec.task, spec.tenant
+    spec = envelope.spec_in(claim.spec)
+    return (spec.task, spec.tenant) if spec else (None, None)
 
 
 def tell_losses(queue: str, exchanged: Exchanged) -> None:
