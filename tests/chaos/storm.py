@@ -81,8 +81,11 @@ class Storm:
             self._app = await stack.enter_async_context(open_shop(lossy.url, self._written))
             await stack.enter_async_context(self._faults.opened())
             watching = asyncio.create_task(self._watch())
-            stack.callback(watching.cancel)
-            yield
+            try:
+                yield
+            finally:  # before the workers end: it would replace them
+                watching.cancel()
+                await asyncio.wait({watching})
 
     async def round(self, seconds: float) -> None:
         """Produce and disturb for so long, wait for quiet, and judge."""
