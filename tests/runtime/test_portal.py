@@ -325,13 +325,15 @@ def test_ctrl_c_during_a_wait_ends_the_wait_and_the_program(program: Program) ->
 
 
 def test_ctrl_c_at_any_moment_neither_hangs_nor_leaves_anything_behind(program: Program) -> None:
-    # The timer's signal: SIGINT may be inherited as ignored, and is as sudden.
+    # The timer's signal: SIGINT may be inherited as ignored, and is as sudden. It comes again after
+    # a while: Python loses an interrupt that falls into the callback of a weak reference, which the
+    # garbage collector runs wherever it is. That is one of some 40,000, and no part of the program.
     printed = program.run("""
         import asyncio, itertools, signal
 
         signal.signal(signal.SIGALRM, signal.default_int_handler)
         lost = []
-        sys.unraisablehook = lambda each: lost.append(each.exc_value)
+        sys.unraisablehook = lambda each: lost.append(each.object)
         handle = app.sync.enqueue(note, 0).handle
         calls = itertools.cycle((
             lambda: app.sync.result(handle),
@@ -344,11 +346,13 @@ def test_ctrl_c_at_any_moment_neither_hangs_nor_leaves_anything_behind(program: 
             if number % 100 == 0:
                 app.sync.close()
             try:
-                signal.setitimer(signal.ITIMER_REAL, (1 + 7 * number % 1000) / 1e6)
+                signal.setitimer(signal.ITIMER_REAL, (1 + 7 * number % 1000) / 1e6, 15)
                 next(calls)()
                 signal.setitimer(signal.ITIMER_REAL, 0)
             except KeyboardInterrupt:
                 ended += 1
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        lost = [each for each in lost if "Weak" not in repr(each)]
 
         async def left():
             async with asyncio.timeout(60):
