@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from faena.engine.source import NOW, Arguments, Source, Sources, read
+from faena.engine.source import NO_ARGUMENTS, NOW, Arguments, Source, Sources, read
 
 _SLOT = "faena_0"
 """Stands for the library's name until its digest is known."""
@@ -44,7 +44,6 @@ class Script:
     """One atomic operation of the engine."""
 
     name: str
-    args: Arguments
     function: str
     library: str
     """The source that has the function, to be loaded where it is missing."""
@@ -55,6 +54,8 @@ class Script:
     sha: str
     """What EVALSHA calls it."""
 
+    args: Arguments = NO_ARGUMENTS
+
 
 @cache
 def load(name: str) -> Script:
@@ -64,7 +65,7 @@ def load(name: str) -> Script:
     plain = plain_source(sources, sources.scripts[name])
     sha = hashlib.sha1(plain.encode(), usedforsecurity=False).hexdigest()
     args = sources.scripts[name].args
-    return Script(name, args, f"{library}_{name}", source, plain, sha)
+    return Script(name, f"{library}_{name}", source, plain, sha, args)
 
 
 def library_name() -> str:

@@ -85,6 +85,9 @@ class Arguments(NamedTuple):
         return found
 
 
+NO_ARGUMENTS = Arguments()
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """One file, a script or a part."""
@@ -200,7 +203,7 @@ def _listed(said: dict[str, list[str]], word: str) -> tuple[str, ...]:
 
 def _arguments(path: str, words: tuple[str, ...]) -> Arguments:
     if words in {(), ("none",)}:
-        return Arguments()
+        return NO_ARGUMENTS
     for word in words:
         if not _NAMES.fullmatch(word) or (word.endswith("...") and word != words[-1]):
             raise SourceError(f"{path} says --@args {word}, which is no name, name? or name...")
