@@ -14,8 +14,10 @@ worker stops        Released     back to its place, no attempt used
 from __future__ import annotations
 
 import math
-from datetime import timedelta
-from typing import ClassVar, Final, Literal
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Any, ClassVar, Final, Literal
 
 import msgspec
 
@@ -28,6 +30,9 @@ Scope = Literal["queue", "tenant"]
 
 _SCOPES: Final = ("queue", "tenant")
 _MOST_SNOOZES: Final = 1_000_000
+_UNSAID_US: Final = 60_000_000
+"""The wait where a provider has refused and not said for how long."""
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Signal(Exception):
@@ -67,22 +72,34 @@ class Discard(Signal):
 
 
 class RateLimited(Signal):
-    """The provider asked to wait `retry_after` seconds (or a duration); no attempt is used.
+    """The provider asked to wait; no attempt is used.
 
-    `scope` "queue" holds the whole queue for every worker, "tenant" only this tenant's jobs; where
-    the queue has no lanes, "tenant" puts off this job alone.
+    `retry_after` may be what a `Retry-After` header has: seconds as a number or a text, or an HTTP
+    date; or a duration. What is past is no wait. None, and a text that says none of it, waits for a
+    minute: a provider's odd answer costs no attempt. `scope` "queue" holds the whole queue for
+    every worker, "tenant" only this tenant's jobs; where the queue has no lanes, "tenant" puts off
+    this job alone.
     """
 
-    def __init__(self, retry_after: float | timedelta | str, scope: Scope = "queue") -> None:
+    def __init__(
+        self, retry_after: float | timedelta | str | None = None, scope: Scope = "queue"
+    ) -> None:
         if scope not in _SCOPES:
             raise ConfigError(
                 f"scope must be a known one, got {shown(scope)}; {nearest(scope, _SCOPES)}",
                 field="scope",
                 value=scope,
             )
-        self.retry_after_us = _promise_us(retry_after)
+        self.retry_after_us, self.retry_at_us = _promise_us(retry_after)
         self.scope: Scope = scope
-        super().__init__(f"rate limited for {duration.describe(self.retry_after_us)}")
+        asked = retry_after if self.retry_at_us else duration.describe(self.retry_after_us)
+        super().__init__(f"rate limited {'until' if self.retry_at_us else 'for'} {asked}")
+
+    def wait_us(self, now: int) -> int:
+        """How long to wait from an instant on, in the server's microseconds."""
+        if self.retry_at_us is None or not now:
+            return self.retry_after_us
+        return min(max(0, self.retry_at_us - now), duration.LONGEST_US)
 
 
 def _text(what: str, value: object) -> str:
@@ -91,19 +108,48 @@ def _text(what: str, value: object) -> str:
     raise ConfigError(f"{what} must be a text, got {shown(value)}", field=what, value=value)
 
 
-def _promise_us(retry_after: float | timedelta | str) -> int:
-    """A provider's instant that is past already, a negative number, is no wait."""
-    if not isinstance(retry_after, int | float):
-        return duration.to_us("retry_after", retry_after)
-    if isinstance(retry_after, int):
-        retry_after = max(0, min(retry_after, duration.LONGEST_US))
-    if not math.isfinite(retry_after):
+def _promise_us(retry_after: Any) -> tuple[int, int | None]:
+    """How long to wait, and the instant that was named instead; what is past is no wait."""
+    match retry_after:
+        case None:
+            return _UNSAID_US, None
+        case int() | float():
+            return _seconds_us(retry_after), None
+        case timedelta():
+            us = retry_after // timedelta(microseconds=1)
+            return min(max(0, us), duration.LONGEST_US), None
+        case str():
+            return _header_us(retry_after.strip())
+        case _:
+            raise ConfigError(
+                f"retry_after must be seconds, a duration, the text of a Retry-After header or "
+                f"None, got {shown(retry_after)}",
+                field="retry_after",
+                value=retry_after,
+            )
+
+
+def _seconds_us(seconds: float) -> int:
+    if isinstance(seconds, float) and not math.isfinite(seconds):
         raise ConfigError(
-            f"retry_after must be a finite number of seconds, got {retry_after}",
+            f"retry_after must be a finite number of seconds, got {seconds}",
             field="retry_after",
-            value=retry_after,
+            value=seconds,
         )
-    return min(max(0, int(retry_after * 1_000_000)), duration.LONGEST_US)
+    return int(min(max(0, seconds), duration.LONGEST_US // 1_000_000) * 1_000_000)
+
+
+def _header_us(text: str) -> tuple[int, int | None]:
+    """A provider's words; what nobody understands waits as if it had said nothing."""
+    with suppress(ValueError, ConfigError):  # of `inf`, too
+        return _seconds_us(float(text)), None
+    with suppress(ConfigError):
+        return duration.to_us("retry_after", text), None
+    with suppress(ValueError, TypeError, OverflowError):
+        at = parsedate_to_datetime(text)
+        at = at if at.tzinfo else at.replace(tzinfo=UTC)
+        return _UNSAID_US, (at - _EPOCH) // timedelta(microseconds=1)
+    return _UNSAID_US, None
 
 
 class ErrorRecord(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -14,7 +14,7 @@ from faena.engine import Engine
 from faena.engine.behalf import on_behalf
 from faena.engine.calls.transfer import TransferCalls
 from faena.engine.overview import Overview
-from faena.engine.settings import WRITTEN, read_settings, written
+from faena.engine.settings import WRITTEN, declaration, read_settings, written
 from faena.errors import ConfigError, shown
 from faena.idempotency import Idempotency
 from faena.inspection.inspector import Page
@@ -32,16 +32,16 @@ from faena.options.costs import check_units
 from faena.options.fields import check_is
 from faena.options.queue import MOST_SHARDS, check_parts
 from faena.options.settings import (
-    CHANGEABLE,
     OF_TENANTS,
+    RESETTABLE,
     SettingFields,
     Settings,
     changed,
-    check_changeable,
+    check_resettable,
 )
 from faena.producing.handle import Handle
 from faena.retry import Retry
-from faena.sharding.view import ShardsView, reshard, view_shards
+from faena.sharding.view import ShardsView, reset_shards, reshard, view_shards
 from faena.states import FINISHED, State, state_of
 from faena.task import Task
 from faena.tenancy.shares import Shares, shares_of
@@ -268,8 +268,7 @@ class Queue:
         """What is in force, in the words of `app.queue()`, and which of it was changed."""
         conf = (await self.overview()).settings
         if "version" not in conf:  # nobody has used it yet
-            await (await self._app.runtime()).engine.declare(self.name)
-            conf = (await self.overview()).settings
+            conf = {name: text for name, text in declaration(self.options).items() if text}
         return read_settings(conf, is_fair=self.options.is_fair)
 
     async def configure(
@@ -298,10 +297,11 @@ class Queue:
         return await self.settings()
 
     async def reset(self, *names: str, by: str = "operator") -> Settings:
-        """Let code decide these options again; without names, all of them."""
-        chosen = check_changeable(names or CHANGEABLE)
-        settings = [one for name in chosen for one in WRITTEN[name]]
+        """Let code decide these options again, `shards` too; without names, all of them."""
+        chosen = check_resettable(names or RESETTABLE)
+        settings = [one for name in chosen for one in WRITTEN.get(name, ())]
         with on_behalf(by):
+            await reset_shards(await self._app.runtime(), self.name, chosen)
             await self._everywhere(lambda engine, shard: engine.reset(shard, settings))
         return await self.settings()
 
@@ -330,7 +330,7 @@ class Queue:
         """Spread the queue over more shards while it runs, or over fewer when no job waits there.
 
         Answers when all jobs have moved, or after `wait`: what is left goes on in the background,
-        here and in every worker.
+        here and in every worker. The number stays, whatever code asks for, until `reset("shards")`.
         """
         shards = check_whole("shards", shards, least=1, most=MOST_SHARDS)
         check_lanes(self.name, self.options, is_of_all=True)

@@ -213,6 +213,7 @@ SHAPES: dict[str, list[Args]] = {
         said("shards", verb="publish", epoch=1),
         said("shards", "q/@g", verb="finish", epoch=1),
         said("shards", "@a", verb="restore", epoch=7, number=2),
+        said("shards", verb="reset", epoch=0),
     ],
     "idem": [
         said("idem", hash="k", verb=verb, owner="job", ttl_ms=60_000, blob=b"1")

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+
 from faena import Discard, Faena, Job, RateLimited, Retry, Snooze
-from faena.testing import Harness
+from faena.testing import Harness, attempt
 
 
 async def test_a_failed_attempt_is_tried_again_with_growing_waits(app: Faena, h: Harness) -> None:
@@ -117,3 +123,44 @@ async def test_a_providers_not_before_holds_the_whole_queue(app: Faena, h: Harne
     assert hold.reason == "rate_limited"
     h.clock.advance("60s")
     assert [ran.result for ran in await h.drain()] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("120", 120),
+        (" 1.5 ", 1.5),
+        ("90s", 90),
+        (2.5, 2.5),
+        (timedelta(minutes=2), 120),
+        ("-5", 0),
+        (-5, 0),
+        (timedelta(seconds=-5), 0),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 0),
+        (None, 60),
+        ("", 60),
+        ("soon", 60),
+        ("nan", 60),
+    ],
+)
+async def test_a_retry_after_header_is_taken_as_it_comes(
+    app: Faena, header: Any, seconds: float
+) -> None:
+    policy = Retry.exponential(attempts=1, jitter=0, floor="0s")
+
+    @app.queue("calls", retry=policy).task
+    async def call() -> None:
+        raise RateLimited(header)
+
+    outcome = (await attempt(call)).outcome
+    assert (outcome.kind, outcome.delay_us) == ("limited", seconds * 1_000_000)
+
+
+async def test_a_providers_date_is_compared_with_the_servers_time(app: Faena, h: Harness) -> None:
+    @app.queue("calls", retry=Retry.exponential(attempts=1, jitter=0)).task
+    async def call() -> None:
+        raise RateLimited(format_datetime(h.clock.now + timedelta(hours=1), usegmt=True))
+
+    await call.enqueue()
+    (ran,) = await h.drain()
+    assert 3598 < ran.outcome.delay_us / 1e6 <= 3600

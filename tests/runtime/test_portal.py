@@ -12,6 +12,7 @@ import textwrap
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -109,6 +110,15 @@ async def test_inside_an_event_loop_the_portal_refuses_instead_of_blocking_it(ap
 
     with pytest.raises(ConfigError, match="must be used outside an event loop"):
         app.sync.enqueue(note)
+
+
+def test_what_is_no_coroutine_is_refused_at_once(app: Faena) -> None:
+    counts: Any = app.queue("mail").counts
+    with pytest.raises(ConfigError, match=r"must be given a coroutine.*: write Queue.counts\(\)"):
+        app.sync.run(counts)
+    with pytest.raises(ConfigError, match=r"such as queue.counts\(\), got NoneType$"):
+        app.sync.run(cast("Any", None))
+    assert app.sync.run(counts())["ready"] == 0
 
 
 async def test_a_handler_in_a_thread_may_use_the_portal(app: Faena) -> None:

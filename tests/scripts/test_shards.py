@@ -34,6 +34,7 @@ async def test_a_change_is_announced_under_the_epoch_that_was(rig: Rig) -> None:
         "change": "shards 4",
         "by": "ops",
         "at": str(T0),
+        "edited": "1",
     }
     assert (await table(rig)).shards == 1
 
@@ -49,7 +50,26 @@ async def test_it_is_published_under_the_next_one_and_tells_what_was(rig: Rig) -
 
 async def test_nothing_is_left_of_a_finished_change_but_what_it_came_to(rig: Rig) -> None:
     await change(rig, 0, "shards 4")
-    assert (await rig.dump())["shards"] == {"epoch": "1", "shards": "4"}
+    assert (await rig.dump())["shards"] == {"epoch": "1", "shards": "4", "edited": "1"}
+
+
+async def test_a_number_that_somebody_has_set_is_kept_apart_from_what_code_asks_for(
+    rig: Rig,
+) -> None:
+    assert await decide(rig, "begin", 0, change="shards 4", by="code")
+    assert await decide(rig, "publish", 0)
+    assert await decide(rig, "finish", 1)
+    assert not (await table(rig)).is_edited
+    await change(rig, 1, "own @acme")
+    assert not (await table(rig)).is_edited
+    await change(rig, 2, "shards 2")
+    await change(rig, 3, "shared @acme")
+    assert await table(rig) == Table(epoch=4, shards=2, is_edited=True)
+    assert await decide(rig, "restore", 9, "edited", number=2)
+    assert await table(rig) == Table(epoch=9, shards=2, is_edited=True)
+    assert await decide(rig, "reset", 0)
+    assert await decide(rig, "reset", 0)
+    assert (await rig.dump())["shards"] == {"epoch": "9", "shards": "2"}
 
 
 async def test_a_lane_gets_a_shard_and_gives_it_back(rig: Rig) -> None:
@@ -61,10 +81,11 @@ async def test_a_lane_gets_a_shard_and_gives_it_back(rig: Rig) -> None:
 
 
 async def test_tenants_named_like_what_the_table_says_are_tenants(rig: Rig) -> None:
-    for epoch, name in enumerate(("epoch", "shards", "phase", "change", "before", "by", "at")):
+    words = ("epoch", "shards", "phase", "change", "before", "by", "at", "edited")
+    for epoch, name in enumerate(words):
         await change(rig, epoch, f"own @{name}")
     now = await table(rig)
-    assert (now.epoch, now.shards, now.phase, len(now.own)) == (7, 1, "", 7)
+    assert (now.epoch, now.shards, now.phase, len(now.own)) == (8, 1, "", 8)
 
 
 @pytest.mark.parametrize("verb", ["begin", "publish", "finish"])
@@ -98,7 +119,11 @@ async def test_a_refusal_tells_how_it_stands(rig: Rig) -> None:
     await change(rig, 0, "shards 2")
     answer = await rig.engine.ask("shards", "q", verb="publish", epoch=0)
     assert answer[0] == b"STALE"
-    assert dict(zip(answer[1::2], answer[2::2], strict=True)) == {b"epoch": b"1", b"shards": b"2"}
+    assert dict(zip(answer[1::2], answer[2::2], strict=True)) == {
+        b"epoch": b"1",
+        b"shards": b"2",
+        b"edited": b"1",
+    }
 
 
 async def test_of_two_at_once_one_begins(rig: Rig) -> None:

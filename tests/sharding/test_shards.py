@@ -264,6 +264,12 @@ async def test_code_gets_no_shards_that_bounds_of_operators_cannot_be_divided_be
         await queue.reshard(3)
     newer = Faena("shop", valkey.url, namespace=namespace)
     later = newer.queue("mail", shards=3)
+
+    @later.task(name="send")
+    async def send_later(number: int) -> int:
+        return number
+
+    await send_later.enqueue(1, tenant="acme")
     assert (await later.shards()).shards == 1
     assert "keeps 1 shards: max_running must leave" in caplog.text
     await newer.close()

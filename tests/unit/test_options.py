@@ -96,6 +96,14 @@ def test_a_change_made_with_replace_is_checked_and_derived_again() -> None:
         ({"retry": 3}, "retry must be a Retry, got 3"),
         ({"retain": {"dead": "1d"}}, "retain must be a Retain, got"),
         ({"backpressure": 500}, "backpressure must be a Backpressure, got 500"),
+        (
+            {"fair": False, "backpressure": Backpressure(tenant_hard=1)},
+            "backpressure tenant_hard must not be given where tenants have no lanes, got 1: fair",
+        ),
+        (
+            {"order": "queue", "backpressure": Backpressure(tenant_soft=1)},
+            "backpressure tenant_soft must not be given where tenants have no lanes, got 1",
+        ),
         ({"lease": "99ms"}, "lease must be a duration from 100ms to 1h, got '99ms'"),
         ({"lease": "61m"}, "lease must be a duration from 100ms to 1h, got '61m'"),
         ({"max_deliveries": 0}, "max_deliveries must be a whole number from 1 to 100"),
@@ -262,6 +270,10 @@ def test_the_headers_are_a_copy() -> None:
         (
             {"at": datetime(2030, 1, 1, tzinfo=UTC), "unique": Unique.debounce("k", "5s")},
             "at must not be given with Unique.debounce",
+        ),
+        (
+            {"delay": "1h", "unique": Unique.debounce("k", "3s")},
+            "delay must not be given with Unique.debounce",
         ),
         ({"expires": 5}, "expires must be a timedelta, or a text .*, or a datetime with a time"),
         ({"expires": "2027-01-01T00:00Z"}, "or a datetime with a time zone, got '2027"),

@@ -15,7 +15,7 @@ from faena.cli.document import document
 from faena.cli.output import Output, facts
 from faena.cli.target import find_app, find_queue
 from faena.options import Backpressure, Retain
-from faena.options.settings import CHANGEABLE, Settings, check_changeable, parse_setting
+from faena.options.settings import CHANGEABLE, Settings, check_resettable, parse_setting
 from faena.queue import Queue
 from faena.values.duration import to_s
 
@@ -59,9 +59,9 @@ def configure(output: Output, words: tuple[str, ...], by: str) -> None:
 @common
 @click.pass_obj
 def reset(output: Output, words: tuple[str, ...], by: str) -> None:
-    """Let code decide some settings of a queue again, or all of them."""
+    """Let code decide some settings of a queue again, or all of them; `shards` too."""
     target, (name, *names) = split(words, "QUEUE", rest="NAME")
-    check_changeable(names)
+    check_resettable(names)
     app = find_app(target)
     queue = find_queue(app, name)
     _show(output, queue, session.run(app, lambda: queue.reset(*names, by=by)))

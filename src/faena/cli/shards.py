@@ -7,10 +7,12 @@ from datetime import timedelta
 from typing import Final
 
 import click
+from rich.console import Console
+from rich.text import Text
 
 from faena.cli import session
 from faena.cli.argument import DURATION, by, common, example, split, words
-from faena.cli.output import Output, table
+from faena.cli.output import Output, counted, table
 from faena.cli.target import find_app, find_queue
 from faena.queue import Queue
 from faena.sharding.view import ShardsView
@@ -33,7 +35,22 @@ def shards(output: Output, words: tuple[str, ...]) -> None:
         return [await queue.shards() for queue in chosen]
 
     found = session.run(app, look)
-    output.list(found, lambda console: console.print(_table(found)))
+
+    def view(console: Console) -> None:
+        console.print(_table(found))
+        for queue, one in zip(chosen, found, strict=True):
+            if one.is_edited and one.shards < queue.options.shards:
+                console.print(Text(_edited(queue, one)))
+
+    output.list(found, view)
+
+
+def _edited(queue: Queue, view: ShardsView) -> str:
+    """What keeps a queue from having the shards that its code asks for."""
+    return (
+        f"{queue.name} has {counted(view.shards, 'shard')}, set with `faena reshard`; code asks "
+        f"for {queue.options.shards}: `faena reset {queue.name} shards` lets code decide"
+    )
 
 
 def _table(found: list[ShardsView]) -> object:
@@ -58,25 +75,43 @@ def _table(found: list[ShardsView]) -> object:
 @common
 @click.pass_obj
 def reshard(output: Output, words: tuple[str, ...], by: str, wait: str) -> None:
-    """Spread a queue over more shards while it runs; over fewer when no job waits in those."""
+    """Spread a queue over more shards while it runs; over fewer when no job waits in those.
+
+    The number stays, whatever code asks for, until `faena reset QUEUE shards`.
+    """
     target, (name, number) = split(words, "QUEUE", "SHARDS")
     if not number.isdigit():
         raise click.UsageError(f"SHARDS must be a whole number, got {number!r}")
     app = find_app(target)
     queue = find_queue(app, name)
-    view = session.run(app, lambda: _reshard(queue, int(number), by, to_s("wait", wait)))
+    before, view = session.run(app, lambda: _reshard(queue, int(number), by, to_s("wait", wait)))
+    output.say(view, _told(queue, before, view))
+
+
+def _told(queue: Queue, before: ShardsView, view: ShardsView) -> str:
+    shards = counted(view.shards, "shard")
+    if not before.is_moving and before.shards == view.shards:
+        return f"{view.queue} already had {shards}: nothing has moved"
     state = "is still moving; workers go on" if view.is_moving else "has moved"
-    output.say(view, f"{name} has {view.shards} shards and {state}")
+    is_fewer = view.is_edited and view.shards < queue.options.shards
+    return f"{view.queue} has {shards} and {state}" + (
+        f"; code asks for {queue.options.shards}: `faena reset {view.queue} shards` lets it decide"
+        if is_fewer
+        else ""
+    )
 
 
-async def _reshard(queue: Queue, shards: int, by: str, wait_s: float) -> ShardsView:
-    """Tell on standard error how many jobs each shard has while they move."""
+async def _reshard(
+    queue: Queue, shards: int, by: str, wait_s: float
+) -> tuple[ShardsView, ShardsView]:
+    """How it was and is; tells on standard error how many jobs each shard has while they move."""
+    before = await queue.shards()
     moving = asyncio.create_task(queue.reshard(shards, by=by, wait=timedelta(seconds=wait_s)))
     try:
         while not (await asyncio.wait({moving}, timeout=_STEP_S))[0]:
             view = await queue.shards()
             counts = ", ".join(f"{shard} {live}" for shard, live in view.jobs.items())
             click.echo(f"{view.change or 'moving'}: {counts}", err=True)
-        return moving.result()
+        return before, moving.result()
     finally:
         moving.cancel()

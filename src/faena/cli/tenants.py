@@ -122,6 +122,27 @@ def _end(
     output.show({**_document(after), "ended": list(ended)}, view)
 
 
+def _move(
+    output: Output, given: Sequence[str], work: Callable[[Tenant], Awaitable[TenantView]]
+) -> None:
+    """The same for what gives a tenant another shard: say when it had that before."""
+    app, tenant = _find(given)
+
+    async def both() -> tuple[TenantView, TenantView]:
+        return await tenant.view(), await work(tenant)
+
+    before, after = session.run(app, both)
+    is_same = before.is_dedicated == after.is_dedicated and not before.is_moving
+
+    def view(console: Console) -> None:
+        if is_same:
+            where = "has a shard of its own" if after.is_dedicated else "shares the queue"
+            console.print(Text(plain(f"{after.tenant or _NOBODY} already {where}: nothing moved")))
+        _draw(console, after)
+
+    output.show({**_document(after), "moved": not is_same}, view)
+
+
 def _find(given: Sequence[str]) -> tuple[Faena, Tenant]:
     target, (name, tenant) = split(given, "QUEUE", "TENANT")
     app = find_app(target)
@@ -145,7 +166,7 @@ _wait = click.option(
 @click.pass_obj
 def dedicate(output: Output, words: tuple[str, ...], by: str, wait: str) -> None:
     """Give a tenant a shard of its own; its waiting jobs move there in order."""
-    _decide(output, words, lambda tenant: tenant.dedicate(by=by, wait=wait))
+    _move(output, words, lambda tenant: tenant.dedicate(by=by, wait=wait))
 
 
 @tenants.command(epilog=example("faena tenants rejoin shop.tasks:app mail acme"))
@@ -156,7 +177,7 @@ def dedicate(output: Output, words: tuple[str, ...], by: str, wait: str) -> None
 @click.pass_obj
 def rejoin(output: Output, words: tuple[str, ...], by: str, wait: str) -> None:
     """Let a tenant share the queue with the others again."""
-    _decide(output, words, lambda tenant: tenant.rejoin(by=by, wait=wait))
+    _move(output, words, lambda tenant: tenant.rejoin(by=by, wait=wait))
 
 
 @tenants.command(
@@ -304,7 +325,7 @@ def _decided(view: TenantView) -> list[tuple[str, str | None]]:
         ("weight", _number(view.weight)),
         ("size", _number(view.size)),
         ("held", held and plain(f"until {held}: {view.reason}")),
-        ("queue", _shard(view)),
+        ("shard", _shard(view)),
     ]
 
 

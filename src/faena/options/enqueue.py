@@ -20,7 +20,7 @@ from faena.options.fields import (
     optional_us,
 )
 from faena.options.priority import priority_of
-from faena.options.unique import Unique, UniqueMode
+from faena.options.unique import Unique
 from faena.retry import MOST_ATTEMPTS, Retry, Terms
 from faena.values.duration import Duration, to_us
 from faena.values.ids import as_label
@@ -148,19 +148,26 @@ class EnqueueOptions:
         lasts = None if is_instant else self.expires
         derive(self, "lasts_us", 0 if lasts is None else _lasts_us(lasts))
         derive(self, "expires_us", _instant("expires", self.expires) if is_instant else 0)
-        is_debounce = self.claim is not None and self.claim.mode is UniqueMode.DEBOUNCE
-        if self.at is not None and is_debounce and self.replace is None:
-            raise ConfigError(
-                "at must not be given with Unique.debounce, which puts its job off itself: "
-                "use replace=",
-                field="at",
-            )
+        self._check_debounce()
         if 0 < self.lasts_us <= self.delay_us or 0 < self.expires_us <= self.at_us:
             raise ConfigError(
                 f"expires must be later than the job is ready, got {shown(self.expires)}",
                 field="expires",
                 value=self.expires,
             )
+
+    def _check_debounce(self) -> None:
+        """A wait of the job's own would be ignored, where the claim has one."""
+        if self.claim is None or not self.claim.delay_us:
+            return
+        for name in ("at", "delay"):
+            if getattr(self, name) is not None:
+                raise ConfigError(
+                    f"{name} must not be given with Unique.debounce, which puts its job off "
+                    f"itself: use replace=, or the delay of Unique.debounce",
+                    field=name,
+                    value=getattr(self, name),
+                )
 
     def _set_retry(self) -> None:
         if self.attempts is not None:

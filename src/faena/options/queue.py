@@ -104,7 +104,7 @@ class QueueOptions:
 
     shards: int = 1
     """Shards that share the queue's lanes, each in its own hash slot: 1 to 64. The number grows at
-    run time, also when code that asks for more connects; see `Queue.reshard`."""
+    run time, also when code that asks for more enqueues or serves; see `Queue.reshard`."""
 
     is_fair: bool = field(init=False, repr=False, compare=False)
     """Whether jobs that carry a tenant stand in its lane."""
@@ -148,6 +148,7 @@ class QueueOptions:
         derive(self, "is_laned", self._is_laned())
         is_one_order = self.order is Order.QUEUE and self.fair is None
         derive(self, "is_fair", self.is_laned or not (self.fair is False or is_one_order))
+        self._check_tenant_bounds()
         check_parts(self, self.shards)
         derive(self, "timeout_us", attempt_us(self.timeout))
         lease_us = between_us("lease", self.lease, _SHORTEST_LEASE_US, _LONGEST_LEASE_US)
@@ -165,6 +166,17 @@ class QueueOptions:
         check_is("retain", self.retain, Retain)
         if self.backpressure is not None:
             check_is("backpressure", self.backpressure, Backpressure)
+
+    def _check_tenant_bounds(self) -> None:
+        for name in ("tenant_soft", "tenant_hard"):
+            bound = getattr(self.backpressure, name, None)
+            if bound is not None and not self.is_fair:
+                raise ConfigError(
+                    f"backpressure {name} must not be given where tenants have no lanes, got "
+                    f"{bound}: {'fair is off' if self.fair is False else 'fair=True gives them'}",
+                    field=name,
+                    value=bound,
+                )
 
     def _check_costs(self) -> None:
         limits = (*self.limits, *self.tenant_limits)

@@ -62,6 +62,9 @@ class Settings(View, frozen=True, kw_only=True):
 
 CHANGEABLE: Final = tuple(name for name in Settings.__struct_fields__ if name != "edited")
 
+RESETTABLE: Final = (*CHANGEABLE, "shards")
+"""What `reset` leaves to code again: the number that `reshard` has set as well."""
+
 _FIXED: Final[Mapping[str, str]] = {
     "order": "jobs that wait are in their order already; declare it in code",
     "shards": "use queue.reshard() or `faena reshard`",
@@ -85,6 +88,12 @@ def check_changeable(names: Sequence[str]) -> tuple[str, ...]:
                 f"setting must be a known name, got {shown(name)}; {nearest(name, CHANGEABLE)}",
                 field=name,
             )
+    return tuple(names)
+
+
+def check_resettable(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of options that code may decide again."""
+    check_changeable([name for name in names if name not in RESETTABLE])
     return tuple(names)
 
 

@@ -42,7 +42,7 @@ class Sender:
         """Send up to 300 jobs."""
         router = self._routers.of(queue)
         while True:
-            table = router.known or await router.table()
+            table = router.route or await router.grown()
             if not table.is_single or table.phase:
                 return await self._spread(router, jobs, durability)
             known = self._batchers.get((queue, durability))

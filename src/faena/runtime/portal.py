@@ -89,14 +89,14 @@ class _Call(Generic[T]):
         """Made here, where nobody can be interrupted between making it and running it."""
         try:
             coroutine = self._make()
+            if self._is_given_up:
+                coroutine.close()
+                return
+            self._task = loop.create_task(coroutine, context=self._context)
         except Exception as error:  # noqa: BLE001 - it is the caller's
             self.end(error)
         else:
-            if self._is_given_up:
-                coroutine.close()
-            else:
-                self._task = loop.create_task(coroutine, context=self._context)
-                self._task.add_done_callback(self._finish)
+            self._task.add_done_callback(self._finish)
 
     def cancel(self) -> None:
         """End the coroutine of a call that was given up, if it has begun."""
@@ -214,6 +214,7 @@ class Portal:
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run any coroutine of the app and wait for it; an interrupted wait cancels it."""
+        _check_coroutine(coroutine)
         try:
             _refuse_event_loop()
         except ConfigError:
@@ -343,6 +344,19 @@ class Portal:
 def _tell(loop: asyncio.AbstractEventLoop, do: Callable[..., None], *args: Any) -> None:
     with contextlib.suppress(RuntimeError):  # it has been closed
         loop.call_soon_threadsafe(do, *args)
+
+
+def _check_coroutine(given: Any) -> None:
+    if asyncio.iscoroutine(given):
+        return
+    name = getattr(given, "__qualname__", None)
+    hint = f": write {name}()" if callable(given) and name else ""
+    raise ConfigError(
+        f"app.sync.run must be given a coroutine, such as queue.counts(), got "
+        f"{type(given).__name__}{hint}",
+        field="coroutine",
+        value=given,
+    )
 
 
 def _refuse_event_loop() -> None:

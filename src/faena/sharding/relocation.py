@@ -33,7 +33,7 @@ from faena.engine.calls.transfer import JOBS, LANES, Claims, TransferCalls
 from faena.engine.settings import read_limits
 from faena.errors import ShardsChanged
 from faena.sharding.quota import beyond, part, share_out
-from faena.sharding.table import ANNOUNCED, MOVING, Change, Table, read_table
+from faena.sharding.table import ANNOUNCED, EDITED, MOVING, Change, Table, read_table
 from faena.values.shards import shard_index
 
 _PAUSE_S: Final = 0.2
@@ -41,6 +41,9 @@ _PAUSE_S: Final = 0.2
 
 _LEASE_S: Final = 10.0
 _SAY_EVERY_S: Final = 2.0
+
+CODE: Final = "code"
+"""Who begins a change that options in code ask for; a number that anybody else asks for stays."""
 
 _NOT_COPIED: Final = frozenset({"edited", "epoch", "shards", "shard"})
 
@@ -73,9 +76,13 @@ class Relocation:
 
     async def restore(self, table: Table) -> None:
         """Tell a server that has lost its data where the queue lived."""
-        lanes = sorted(table.own)
+        kept = [*sorted(table.own), *([EDITED] if table.is_edited else ())]
         number = table.shards
-        await self._transfer.decide(self._queue, "restore", table.epoch, *lanes, number=number)
+        await self._transfer.decide(self._queue, "restore", table.epoch, *kept, number=number)
+
+    async def reset(self) -> None:
+        """Let code decide how many shards there are."""
+        await self._transfer.decide(self._queue, "reset", 0)
 
     async def work(self, *, until_published: bool = False) -> bool:
         """Carry on with the change that is under way; False while another program does."""

@@ -15,7 +15,7 @@ from faena.engine.wire.patience import joined
 from faena.errors import ConfigError, FaenaError, InvalidTransition, ShardsChanged, StoreUnavailable
 from faena.options import QueueOptions
 from faena.sharding.quota import check_divisible
-from faena.sharding.relocation import Relocation, standing
+from faena.sharding.relocation import CODE, Relocation, standing
 from faena.sharding.table import ANNOUNCED, Change, Shard, Table
 
 _POLL_S: Final = 0.02
@@ -45,8 +45,13 @@ class Router:
         self.relocation = Relocation(engine, queue)
         self.known: Table | None = self._expected()
         """The table as it was last seen, or is expected to be: a shard knows better and says so."""
+        self.route: Table | None = self.known
+        """The same for who enqueues; None while the queue has yet to grow to what code asks for."""
+        self._has_asked = False
+        """Whether this program has asked for the shards that its code wants: once is enough."""
         self._seen_at = 0.0
         self._looking: asyncio.Task[Table] | None = None
+        self._growing: asyncio.Task[Table] | None = None
         self._working: asyncio.Task[None] | None = None
         self._is_closed = False
 
@@ -55,10 +60,20 @@ class Router:
         return self.known or await self.look()
 
     async def look(self) -> Table:
-        """The table as it is now; the first look also grows the queue to what code asks for."""
+        """The table as it is now; whoever only looks begins no change."""
         if self.is_fixed:
             return Table()
         return await joined(self._looking, self._begin_look, self._engine.patience_s)
+
+    async def grown(self) -> Table:
+        """The table for who enqueues or serves: the first one has the queue grow to what code asks
+        for.
+        """
+        if self.is_fixed:
+            return Table()
+        if self.route is not None:
+            return self.route
+        return await joined(self._growing, self._begin_growing, self._engine.patience_s)
 
     def _begin_look(self) -> asyncio.Task[Table]:
         if self._looking is None:
@@ -71,35 +86,61 @@ class Router:
         if not task.cancelled():
             task.exception()  # told to those who wait for it
 
+    def _begin_growing(self) -> asyncio.Task[Table]:
+        if self._growing is None:
+            self._growing = asyncio.create_task(self._look_and_grow())
+            self._growing.add_done_callback(self._grew)
+        return self._growing
+
+    def _grew(self, task: asyncio.Task[Table]) -> None:
+        self._growing = None
+        if not task.cancelled():
+            task.exception()  # as above
+
     async def _look(self) -> Table:
         known, table = self.known, await self.relocation.table()
-        is_first = known is None
-        options = self._options
-        if known is not None and table.epoch < known.epoch and options is not None:
+        if known is not None and table.epoch < known.epoch and self._options is not None:
             await self.relocation.restore(known)
             table = await self.relocation.table()
-        if is_first and options and table.shards < options.shards and not table.phase:
-            table = await self._grow(table, options.shards)
         if table.phase == ANNOUNCED:
             table = await self._published(table)
         self._learn(table)
         return table
 
-    async def _grow(self, table: Table, shards: int) -> Table:
-        """Have as many shards as code asks for, unless operators have set bounds too small.
+    async def _look_and_grow(self) -> Table:
+        table = await self._look()
+        if (shards := self._lacks(table)) and not table.phase:
+            await self._grow(table, shards)
+        self._has_asked = True
+        return await self._look() if shards else table
+
+    def _lacks(self, table: Table) -> int:
+        """How many shards code asks for, where there are fewer; 0 where there are enough."""
+        wanted = 1 if self._options is None else self._options.shards
+        return wanted if table.shards < wanted else 0
+
+    async def _grow(self, table: Table, shards: int) -> None:
+        """Have as many shards as code asks for, unless operators have set a number, or bounds too
+        small.
 
         Before that the first shard has its settings, which new ones are given.
         """
+        if table.is_edited:
+            _log.warning(
+                "queue %s keeps %d shards, which somebody has set, although code asks for %d; "
+                "`faena reset %s shards` lets code decide",
+                *(self.queue, table.shards, shards, self.queue),
+            )
+            return
         await self._engine.declare(self.queue)
         settings = (await self._engine.overview(self.queue)).settings
         try:
             check_divisible(settings, shards)
         except ConfigError as error:
             _log.warning("queue %s keeps %d shards: %s", self.queue, table.shards, error)
-            return table
-        if await self.relocation.begin(Change(shards=shards), table, "code"):
+            return
+        if await self.relocation.begin(Change(shards=shards), table, CODE):
             self.carry_on()
-        return await self.relocation.table()
 
     def _learn(self, table: Table) -> None:
         """Know how each shard is declared, should its settings be gone one day."""
@@ -110,6 +151,7 @@ class Router:
                 if not table.is_single or shard.name != self.queue:
                     self._engine.know(shard.name, {**settings, **standing(shard.name, table)})
         self.known, self._seen_at = table, time.monotonic()
+        self.route = table if self._has_asked or not self._lacks(table) else None
 
     async def refused(self) -> Table:
         """Look after a shard has said that others are there, whatever this program's code says:
@@ -141,7 +183,7 @@ class Router:
 
     async def serving(self) -> list[Shard]:
         """The shards a worker serves; a change that is under way is carried on with."""
-        table = await self.look()
+        table = await (self.grown() if self.route is None else self.look())
         if table.phase:
             self.carry_on()
         return _all_shards(self.queue, table)
@@ -176,7 +218,8 @@ class Router:
 
     def forget(self) -> None:
         """Know nothing any more, because the queue is gone."""
-        self.known = self._expected()
+        self.known = self.route = self._expected()
+        self._has_asked = False
 
     def _expected(self) -> Table | None:
         """Few queues ever move: no look before the first shard says so, or code asks for it."""
@@ -255,7 +298,8 @@ class Router:
     async def close(self) -> None:
         """Leave what is under way to others."""
         self._is_closed = True
-        tasks = [task for task in (self._working, self._looking) if task is not None]
+        running = (self._working, self._looking, self._growing)
+        tasks = [task for task in running if task is not None]
         for task in tasks:
             task.cancel()
         for task in tasks:

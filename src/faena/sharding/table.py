@@ -17,7 +17,8 @@ import msgspec
 
 from faena.values.shards import own_shard, shard_name
 
-_WORDS: Final = frozenset({"epoch", "shards", "phase", "change", "before", "by", "at"})
+EDITED: Final = "edited"
+_WORDS: Final = frozenset({"epoch", "shards", "phase", "change", "before", "by", "at", EDITED})
 
 ANNOUNCED: Final = "announced"
 MOVING: Final = "moving"
@@ -90,6 +91,8 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     """What is under way."""
     before: int = 1
     """The shards before a change that is moving."""
+    is_edited: bool = False
+    """Whether somebody has set the number of shards, which then is not code's to change."""
 
     @property
     def is_single(self) -> bool:
@@ -147,6 +150,7 @@ def read_table(fields: Mapping[str, str]) -> Table:
         phase=fields.get("phase", ""),
         change=_read_change(fields.get("change", "")),
         before=int(fields.get("before", 1)),
+        is_edited=EDITED in fields,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from faena.errors import InvalidTransition
@@ -28,6 +29,8 @@ class ShardsView(View, frozen=True, kw_only=True):
     """Live jobs by shard; the shards that are being left too."""
     change: str | None
     """What is under way: `4 shards`, `own shard for tenant acme` or `shared shard for …`."""
+    is_edited: bool = False
+    """Whether the number was set by `reshard`: code decides it again after `reset("shards")`."""
 
     @property
     def is_moving(self) -> bool:
@@ -45,6 +48,7 @@ async def view_shards(runtime: Runtime, queue: str) -> ShardsView:
         dedicated=table.dedicated,
         jobs={name: (await runtime.engine.overview(name)).live for name in await router.names()},
         change=table.change.words or None,
+        is_edited=table.is_edited,
     )
 
 
@@ -60,6 +64,15 @@ async def reshard(
     await router.change(Change(shards=shards), by, until - time.monotonic())
     await router.settled(until - time.monotonic())
     return await view_shards(runtime, queue)
+
+
+async def reset_shards(runtime: Runtime, queue: str, names: Sequence[str]) -> None:
+    """Let code decide the number of shards again, if that is among what is reset.
+
+    The queue has them when the next program has begun to enqueue or to serve.
+    """
+    if "shards" in names:
+        await runtime.routers.of(queue).relocation.reset()
 
 
 async def _check_empty(runtime: Runtime, queue: str, shards: int) -> None:

@@ -122,7 +122,7 @@ class Judge:
             case _, Discard():
                 return self._bury(claim, error, attempt.job)
             case _, RateLimited():
-                delay_us = retry.promised_us(error.retry_after_us, random=random.random)
+                delay_us = retry.promised_us(error.wait_us(self.now), random=random.random)
                 return Limited(delay_us, error.scope)
             case _:
                 return self._fail(attempt, error)

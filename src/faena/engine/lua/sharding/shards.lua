@@ -3,13 +3,14 @@
 -- keys     shards hash · retired zset
 --@args     verb, epoch, change?, by?, number?, name...
 --          begin, epoch, change, by | publish, epoch | finish, epoch, names of shards that are retired | restore,
---          epoch, number of shards, names of lanes
+--          epoch, number of shards, names of lanes, or `edited` | reset, 0
 -- returns  the whole of `shards` as name, value …
 -- refuses  STALE (somebody was faster: the answer tells how it stands)
 -- A change is `shards <n>`, `own <lane>` or `shared <lane>`. It is announced, then published under
 -- the next epoch, then jobs move, then it is finished; `before` keeps what the shards were. A table
 -- of a later epoch than the server's is restored by whoever knows it: the server has lost data. What a
--- shard that is retired has written of its minutes outlives it: `retired` names it for as long.
+-- shard that is retired has written of its minutes outlives it: `retired` names it for as long. A number
+-- that anybody but code has asked for is `edited`: code does not change it until it is reset.
 --@flags allow-oom
 --@arrivals
 --@include now, key
@@ -47,11 +48,16 @@ local function restore()
   end
 end
 
-if verb == 'restore' and tonumber(epoch) > tonumber(call('HGET', shards, 'epoch') or 0) then
+if verb == 'reset' then
+  call('HDEL', shards, 'edited')
+elseif verb == 'restore' and tonumber(epoch) > tonumber(call('HGET', shards, 'epoch') or 0) then
   restore()
   publish('shards', '')
 elseif is_current and verb == 'begin' and not phase then
   call('HSET', shards, 'epoch', epoch, 'phase', 'announced', 'change', change, 'by', by, 'at', whole(now))
+  if by ~= 'code' and string.find(change, '^shards ') then
+    call('HSET', shards, 'edited', '1')
+  end
   call('PERSIST', shards)   -- of a queue that was obliterated only the epoch is left, for a day
   publish('shards', '')
 elseif is_current and verb == 'publish' and phase == 'announced' then
