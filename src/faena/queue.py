@@ -14,7 +14,7 @@ from faena.engine import Engine
 from faena.engine.behalf import on_behalf
 from faena.engine.calls.transfer import TransferCalls
 from faena.engine.overview import Overview
-from faena.engine.settings import WRITTEN, declaration, read_settings, written
+from faena.engine.settings import WRITTEN, as_declared, read_settings, written
 from faena.errors import ConfigError, shown
 from faena.idempotency import Idempotency
 from faena.inspection.inspector import Page
@@ -268,7 +268,7 @@ class Queue:
         """What is in force, in the words of `app.queue()`, and which of it was changed."""
         conf = (await self.overview()).settings
         if "version" not in conf:  # nobody has used it yet
-            conf = {name: text for name, text in declaration(self.options).items() if text}
+            conf = as_declared(self.options, conf)
         return read_settings(conf, is_fair=self.options.is_fair)
 
     async def configure(

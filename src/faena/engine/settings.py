@@ -89,6 +89,13 @@ def declaration(options: QueueOptions) -> dict[str, str]:
     return texts | _of_tasks(options) | {"version": digest.hexdigest()}
 
 
+def as_declared(options: QueueOptions, edits: Mapping[str, str]) -> dict[str, str]:
+    """What `conf` will say once somebody has declared the queue: what was edited stays."""
+    edited = edits.get("edited", "").split()
+    declared = declaration(options).items()
+    return {name: text for name, text in declared if text and name not in edited} | dict(edits)
+
+
 def _of_tasks(options: QueueOptions) -> dict[str, str]:
     """What only a program with the tasks knows; what is not named here is left as it is."""
     hooks = {f"hook_{end}:{task}": hook for (end, task), hook in options.hooks.items()}
