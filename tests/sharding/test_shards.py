@@ -45,8 +45,8 @@ def spread(shards: int) -> int:
 
 
 async def test_what_holds_one_shard_is_told_of_the_queue(app: Faena) -> None:
-    queue = app.queue("mail", shards=2)
-    await queue.overview()
+    queue = app.queue("mail", fair=True)
+    await queue.reshard(2)
     engine = (await app.runtime()).engine
     await engine.hold("mail/1", "rate_limited", 3_600_000_000, "handler")
     assert [hold.reason for hold in (await queue.overview()).holds] == ["rate_limited"]
