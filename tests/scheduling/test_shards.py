@@ -54,7 +54,9 @@ async def queue(app: Faena, h: Harness) -> Any:
     async def work() -> None: ...
 
     app.schedule("s", work, every="1h", tenant=AWAY, overlap="skip")
-    assert await (await app.runtime()).routers.of("q").settled(10)
+    router = (await app.runtime()).routers.of("q")
+    await router.grown()
+    assert await router.settled(10)
     return made
 
 

@@ -295,7 +295,7 @@ async def test_what_is_done_by_hand_says_who_asked_for_it(app: Faena) -> None:
 
 async def test_a_reason_is_told_as_it_was_given(app: Faena) -> None:
     queue, _ = sending(app)
-    await queue.settings()  # a queue that nobody has used yet tells nothing
+    await (await app.runtime()).engine.declare(queue.name)  # one that nobody uses tells nothing
     await queue.pause(reason="AFIP  is down", lasting="1h", by="ana")
     await queue.resume(reason="AFIP  is down", by="ana")
     await queue.configure(max_running=5, events_kept=600)
