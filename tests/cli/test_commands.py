@@ -311,7 +311,7 @@ def test_audit_exits_with_1_where_a_promise_is_broken(cli: Cli, server: Server) 
     problem = "must be in the catalogue"
     found = {"queue": "mail", "kind": "key", "name": "strange", "problem": problem}
     assert (code, json.loads(out)["items"]) == (1, [found])
-    assert "1 promises are broken" in err
+    assert "1 promise broken" in err
 
 
 def test_doctor_examines_a_url_an_app_or_the_environment(
@@ -323,7 +323,8 @@ def test_doctor_examines_a_url_an_app_or_the_environment(
         levels = {one["name"]: one["level"] for one in json.loads(out)["items"]}
         assert (levels["eviction"], levels["persistence"]) == ("ok", "fail")
         assert code == 1
-        assert json.loads(err)["message"] == f"1 of {len(levels)} points must be mended, see above"
+        said = f"1 of {len(levels)} points needs to be fixed, as the findings say"
+        assert json.loads(err)["message"] == said
     _, out, _ = cli("doctor", "--url", server.url)
     assert "run CONFIG SET appendonly yes" in out
 
@@ -373,6 +374,18 @@ def test_explain_names_what_a_job_waits_for(cli: Cli) -> None:
         1,
         "faena: no job nobody in queue mail; `faena jobs` lists those there are\n",
     )
+
+
+def test_an_id_that_looks_like_an_option_stands_behind_two_dashes(cli: Cli) -> None:
+    code, _, err = cli("job", TARGET, "mail", "--", "--json")
+    assert (code, err.startswith("faena: no job --json in queue mail;")) == (1, True)
+
+
+def test_a_turn_is_told_in_words(cli: Cli) -> None:
+    (job,) = enqueue(send, tenant="acme")
+    shown = cli("explain", TARGET, "mail", job)[1].splitlines()
+    (turn,) = [line.split(maxsplit=1) for line in shown if line.startswith("turn")]
+    assert turn[1].strip() == "its tenant is next"
 
 
 def test_explain_says_what_became_of_a_job_that_is_finished(cli: Cli) -> None:

@@ -142,7 +142,9 @@ def test_retry_discard_and_resolve_decide_once(cli: Cli) -> None:
     refused = [one["refused"] for one in json.loads(out)["items"]]
     assert (code, refused) == (1, ["retried", "discarded", "resolved"])
     told = json.loads(err)
-    assert told["message"].startswith(f"dead job {a} is retried (and 2 others)")
+    new = document(cli, "show", "mail", a)["retried_as"]
+    assert told["message"].startswith(f"dead job {a} is retried as {new} (and 2 others)")
+    assert f"refused: retried as {new}" in cli("dlq", "retry", "mail", a)[1]
     assert (told["code"], told["exit_code"]) == ("invalid_transition", 1)
     told = document(cli, "show", "mail", a)
     assert told["resolution"]["by"] == "ana"

@@ -68,7 +68,12 @@ USAGE: dict[tuple[str, ...], str] = {
     ),
     ("worker", "shop:app", "--memory", "512"): "such as 512Mi or 1Gi, got '512'",
     ("worker", "shop:app", "--memory", "15Mi"): "such as 512Mi or 1Gi, got '15Mi'",
-    ("worker", "shop:app", "--rate", "fast"): "must be jobs per time such as 10/s",
+    ("worker", "shop:app", "--rate", "fast"): "100/min or 500/30s, got 'fast'",
+    ("enqueue", "shop:app", "mail/send", "--retry", "3"): "; did you mean '--attempts'?",
+    ("enqueue", "shop:app", "mail/send", "--tenent", "a"): "'--tenant'?",
+    ("events", "shop:app", "--since", "yore"): "it must be now, start, a time ago such as 10m",
+    ("events", "shop:app", "--since", "2026-05-01T09:00"): "an instant with its zone",
+    ("health", "shop:app", "--timeout", "soon"): "must be a duration such as 90s",
     ("worker", "shop:app", "--concurrency", "0"): "--concurrency",
     ("worker", "shop:app", "--instances", "many"): "--instances",
     ("worker", "shop:app", "--name", "a b"): "name must be letters, digits, . _ or -, got 'a b'",
@@ -99,6 +104,11 @@ WRONG: dict[tuple[str, ...], str] = {
     ("worker", "shop:app", "--pool", "hihg"): "no pool 'hihg' in app shop; did you mean 'high'?",
     ("worker", "shop:app", "--queues", "mail,invoices"): "no queue 'invoices'",
     ("doctor", "--url", "http://x"): "--url must have a known scheme",
+    ("events", "shop:app", "mial"): "no queue 'mial' in app shop; did you mean 'mail'?",
+    ("events", "shop:app", "--kind", "failed"): "a failed attempt is 'retried'",
+    (
+        *("dlq", "list", "shop:app", "--older-than", "1d", "--newer-than", "1h"),
+    ): "older_than must be less than newer_than (1h)",
 }
 
 
@@ -132,6 +142,23 @@ def test_a_wrong_app_queue_or_pool_is_named_in_one_line(
     args: tuple[str, ...], home: Path, server: Server
 ) -> None:
     check(run(*args, cwd=home, FAENA_URL=server.url), 2, WRONG[args])
+
+
+def test_what_is_given_is_not_blamed_on_a_variable_that_says_the_same(home: Path) -> None:
+    given = run("queues", "raises:app", cwd=home, FAENA_APP="raises:app")
+    assert given.err.startswith("faena: cannot import raises:")
+    inherited = run("queues", cwd=home, FAENA_APP="raises:app")
+    assert inherited.err.startswith("faena: FAENA_APP is wrong: cannot import raises:")
+
+
+def test_an_unknown_queue_has_a_code_of_its_own(home: Path) -> None:
+    ran = run("jobs", "shop:app", "mial", "--json", cwd=home)
+    assert (ran.code, json.loads(ran.err)["code"]) == (2, "unknown_queue")
+
+
+def test_an_empty_address_starts_no_server(home: Path) -> None:
+    ran = run("queues", "shop:app", cwd=home, FAENA_URL="")
+    check(ran, 2, "FAENA_URL must be an address such as valkey://localhost:6379/0, got an empty")
 
 
 def test_a_bad_duration_is_refused_by_the_real_command(home: Path) -> None:

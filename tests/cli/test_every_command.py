@@ -114,6 +114,8 @@ WORDS: dict[str, tuple[str, ...]] = {
     "explain": ("mail", "{late}"),
     "audit": (),
     "doctor": (),
+    "events": ("--since", "start", "--limit", "1"),
+    "health": (),
 }
 """A command line for every command that ends by itself."""
 

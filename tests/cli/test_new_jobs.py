@@ -245,6 +245,26 @@ def test_workers_are_shown_with_their_queues_and_what_they_run(cli: Cli) -> None
     assert seen["busy_since"] == seen["since"] == running["started_at"]
     assert (seen["host"], seen["pid"], seen["version"], seen["running"]) == ("box", 17, "0.1.0", 1)
     assert f"mail.out/send {made}" in cli("workers", "mail.out")[1]
+    assert seen["listed_until"] > seen["since"]
+    assert "listed until" in cli("workers")[1]
+
+
+def test_a_worker_that_runs_more_than_was_looked_at_says_so(cli: Cli) -> None:
+    for _ in range(3):
+        document(cli, *CARD)
+
+    async def claim() -> None:
+        async with app:
+            engine = (await app.runtime()).engine
+            turn = Turn("call00000001", 3, is_sweep=True)
+            assert len((await engine.exchange("mail.out", "w", "worker-1", turn)).claimed) == 3
+
+    asyncio.run(claim())
+    (seen,) = document(cli, "workers", "--limit", "2")
+    assert (seen["running"], seen["is_cut"]) == (2, True)
+    assert " 2+ " in cli("workers", "--limit", "2")[1]
+    (seen,) = document(cli, "workers")
+    assert (seen["running"], seen["is_cut"]) == (3, False)
 
 
 def test_groups_under_way_are_listed_and_one_is_shown(cli: Cli) -> None:

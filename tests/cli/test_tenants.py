@@ -133,7 +133,7 @@ WRONG: dict[tuple[str, ...], tuple[int, str]] = {
     ("set", "mail", "acme", "--weight", "0"): (2, "weight must be a number from 0.01 to 1000"),
     ("set", "mail", "acme", "--limit", "often"): (2, "must be jobs per time such as 10/s"),
     ("set", "mail", "acme", "--limit", "none"): (2, "; --no-limits sets none, got 'none'"),
-    ("set", "mail", "acme", "--limit", "9/s", "--no-limits"): (2, "and not both"),
+    ("set", "mail", "acme", "--limit", "9/s", "--no-limits"): (2, "must not both"),
     ("set", "mail", "acme", "--size", "1", "--drop", "size"): (2, "size must be set or dropped"),
     ("set", "mail", "acme", "--limit", "9/s", "--limit", "5/min"): (2, "9/s can never bind"),
     ("hold", "mail", "acme", "--for", "5x"): (2, "must be a duration such as 90s, 5m"),

@@ -316,6 +316,8 @@ async def test_automatic_retries_can_be_switched_off_and_on_again(
         ({"limit": 0}, "limit must be a whole number"),
         ({"limit": 10_000}, "limit must be a whole number"),
         ({"older_than": "soon"}, "older_than must be"),
+        ({"older_than": "1d", "newer_than": "1h"}, "older_than must be less than newer_than"),
+        ({"older_than": "1h", "newer_than": "1h"}, "older_than must be less than newer_than"),
         ({"cursor": "nonsense"}, "cursor must come from"),
         ({"cursor": "%%%"}, "cursor must come from"),
         ({"cursor": ""}, "cursor must come from"),

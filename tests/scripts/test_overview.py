@@ -30,7 +30,9 @@ async def test_a_queue_at_one_instant(rig: Rig) -> None:
     assert seen.holds == (Hold("pause", None, "ops", T0),)
     assert seen.settings["max_running"] == "7"
     assert seen.dealt_with == {"retried": 0, "discarded": 0, "resolved": 0}
-    assert seen.workers == (WorkerView("worker", T0, "box", 17, "0.1.0"),)
+    until = int((await rig.dump())["workers"][0][1])
+    assert until > T0
+    assert seen.workers == (WorkerView("worker", T0, "box", 17, "0.1.0", listed_until=until),)
 
 
 async def test_dead_jobs_that_somebody_has_dealt_with_are_counted_apart(rig: Rig) -> None:

@@ -64,7 +64,7 @@ async def test_a_broker_that_is_not_there_is_an_answer(app: Faena) -> None:
     health = await lost.health(timeout="1s")
     assert not health.is_reachable
     assert not health.is_ok
-    assert health.problem
+    assert "Connect call failed" in (health.problem or "")
     await lost.close()
 
 
@@ -74,7 +74,7 @@ async def test_a_broker_that_says_nothing_costs_no_more_than_the_timeout() -> No
     port = silent.sockets[0].getsockname()[1]
     app = Faena("shop", f"redis://127.0.0.1:{port}")
     health = await app.health(timeout="200ms")
-    assert health.problem == "the broker has not answered within 0.2 s"
+    assert "no connection came about" in (health.problem or "")
     await app.close()
     for writer in held:
         writer.close()

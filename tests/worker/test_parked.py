@@ -78,6 +78,20 @@ async def test_what_a_job_was_parked_for_goes_when_a_handler_puts_it_off() -> No
         assert "it was snoozed (closed), for another 1m" in str(await handle.explain())
 
 
+async def test_a_parked_job_that_is_put_off_by_hand_waits_for_that_alone() -> None:
+    app, client = Faena("server", URL), Faena("client", URL)
+    app.queue("q")
+    stub = client.remote_queue("q").stub("sned", payload=None)
+    async with harness(app) as h, deployed(client, h):
+        await h.drain()  # declares the queue
+        handle = (await stub.enqueue()).handle
+        await h.drain()
+        await handle.change(delay="1h")
+        told = await handle.explain()
+        assert [gate.name for gate in told.gates if gate.until] == ["delayed"]
+        assert "it is not due yet, for another 1h" in str(told)
+
+
 async def test_a_real_worker_tells_of_an_unknown_task_once(
     valkey: Server, namespace: str, caplog: pytest.LogCaptureFixture
 ) -> None:

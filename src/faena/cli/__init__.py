@@ -13,6 +13,7 @@ progress    how far long work is
 enqueue, jobs, change      single jobs
 queues, settings, workers, tasks, tenants, shares, shards, schedules    queues and what serves them
 dlq, redrive, flow, groups, explain, checkup                           what went wrong, and why
+events, health                                                         what happens
 """
 
 from faena.cli.root import main

@@ -30,6 +30,12 @@ _DESTRUCTIVE = frozenset({"clean", "discard", "drain", "obliterate", "remove"})
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+class FromVariable(str):
+    """MODULE:APP that nobody has given: it is blamed on FAENA_APP."""
+
+    __slots__ = ()
+
+
 class _Read(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - generic only of late
     """An option read by one of the library's own readers."""
 
@@ -99,8 +105,9 @@ def _size(text: str) -> int:
 
 SIZE = _Read("size", _SIZES, _size)
 NUMBER = _Read("number", "a number such as 2 or 0.5", float)
-_RATES = "jobs per time such as 10/s, 100/min or 500/30s; --no-limits sets none"
+_RATES = "jobs per time such as 10/s, 100/min or 500/30s"
 RATE = _Read("rate", _RATES, Limit)
+TENANT_RATE = _Read("rate", f"{_RATES}; --no-limits sets none", Limit)
 
 
 class Commands(click.Group):
@@ -190,7 +197,8 @@ def _set(name: str) -> Callable[[click.Context, click.Parameter, bool], None]:
 def split(given: Sequence[str], *names: str, rest: str | None = None) -> tuple[str, list[str]]:
     """MODULE:APP, and the words behind it: one for each of `names`, then any number of `rest`."""
     words = list(given)
-    target = words.pop(0) if words and ":" in words[0] else os.environ.get("FAENA_APP", "")
+    is_given = bool(words) and ":" in words[0]
+    target = words.pop(0) if is_given else FromVariable(os.environ.get("FAENA_APP", ""))
     if not target:
         got = f", got {words[0]!r}" if words else ""
         raise click.UsageError(

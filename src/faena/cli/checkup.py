@@ -40,8 +40,13 @@ def doctor(output: Output, words: tuple[str, ...], url: str | None) -> int:
     output.list(findings, lambda console: _draw_findings(console, findings))
     failed = sum(finding.level == "fail" for finding in findings)
     if failed:
-        raise click.ClickException(f"{failed} of {len(findings)} points must be mended, see above")
+        raise click.ClickException(_broken(failed, len(findings)))
     return 0
+
+
+def _broken(failed: int, points: int) -> str:
+    verb = "needs" if failed == 1 else "need"
+    return f"{failed} of {counted(points, 'point')} {verb} to be fixed, as the findings say"
 
 
 def _environment(words: Sequence[str]) -> Address | None:
@@ -86,14 +91,15 @@ def audit(output: Output, words: tuple[str, ...]) -> int:
 
     def view(console: Console) -> None:
         if rows:
-            console.print(table(("queue", "kind", "name", "problem"), rows))
+            console.print(table(("queue", "kind", "name", "problem"), rows, spare=("kind",)))
         else:
             console.print(Text(f"{counted(len(chosen), 'queue')}: as promised"))
 
     heads = ("queue", "kind", "name", "problem")
     output.list((dict(zip(heads, row, strict=True)) for row in rows), view)
     if rows:
-        raise click.ClickException(f"{len(rows)} promises are broken, see above; please report it")
+        broken = f"{counted(len(rows), 'promise')} broken"
+        raise click.ClickException(f"{broken}, as the findings say; please report it")
     return 0
 
 

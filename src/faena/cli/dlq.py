@@ -23,6 +23,9 @@ from faena.queue import Queue
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_LOOKED_AT = 50
+"""Refused jobs of which it is told what has become of them."""
+
 
 @click.group(
     cls=Commands,
@@ -71,7 +74,11 @@ def chosen(given: Sequence[str]) -> tuple[Faena, list[str] | None]:
 
 @dlq.command("list", epilog=example("faena dlq list shop.tasks:app mail --tenant acme --limit 20"))
 @words("[MODULE:APP] [QUEUE]...")
-@click.option("--status", type=click.Choice([str(one) for one in Status]))
+@click.option(
+    "--status",
+    type=click.Choice([str(one) for one in Status]),
+    help="Only jobs with this one; those that were dealt with are listed too without.",
+)
 @filters
 @click.option("--limit", type=Whole(1, 200), default=50, show_default=True)
 @click.option("--cursor", help="Where the page before this one ended.")
@@ -87,7 +94,11 @@ def list_(
     oldest_first: bool,
     **wanted: Any,
 ) -> None:
-    """List dead jobs of all queues, or of some, the newest first, a page at a time."""
+    """List dead jobs of all queues, or of some, the newest first, a page at a time.
+
+    Those that were retried, discarded or resolved stay in the list until retention ends;
+    --status pending lists the others.
+    """
     app, queues = chosen(words)
     page = session.run(
         app,
@@ -98,7 +109,8 @@ def list_(
 
     def view(console: Console) -> None:
         heads = ("queue", "id", "task", "tenant", "status", "died", "error")
-        console.print(table(heads, map(_row, page.items)))
+        spare = ("tenant", "task", "died")
+        console.print(table(heads, map(_row, page.items), spare=spare, text="error"))
         if page.cursor:
             console.print(Text(plain(f"more: --cursor {page.cursor}")))
 
@@ -188,7 +200,12 @@ def groups(output: Output, words: tuple[str, ...], limit: int) -> None:
         last = instant(group.last_at) or ""
         return group.fingerprint, group.queue, group.pending, group.total, last, said
 
-    output.list(found, lambda console: console.print(table(heads, map(row, found))))
+    output.list(
+        found,
+        lambda console: console.print(
+            table(heads, map(row, found), spare=("total", "last"), text="error")
+        ),
+    )
 
 
 @dlq.command(epilog=example("faena dlq stats shop.tasks:app", "faena dlq stats mail --json"))
@@ -228,15 +245,16 @@ def _deal(
     app = find_app(target)
     queue = find_queue(app, name)
 
-    async def deal() -> Sequence[Dealt]:
+    async def deal() -> tuple[Sequence[Dealt], dict[str, str]]:
         try:
-            return await work(app.dead_letters, queue.name, ids)
+            dealt = await work(app.dead_letters, queue.name, ids)
         except JobError:  # the desk raises for a single job
-            return [await _refused(app, queue, ids[0])]
+            dealt = [await _refused(app, queue, ids[0])]
+        return dealt, await _retried(app, queue, dealt)
 
-    dealt = session.run(app, deal)
+    dealt, why = session.run(app, deal)
     rows = [
-        (one.id, f"refused: {one.refused}" if one.refused else done, one.new_id or "")
+        (one.id, f"refused: {why[one.id]}" if one.refused else done, one.new_id or "")
         for one in dealt
     ]
     output.list(dealt, lambda console: console.print(table(("id", "outcome", "new job"), rows)))
@@ -245,7 +263,18 @@ def _deal(
         more = f" (and {len(refused) - 1} others)" if len(refused) > 1 else ""
         if refused[0].refused == "unknown":
             raise JobNotFound(f"no dead job {refused[0].id} in queue {name}{more}", op="dlq")
-        raise InvalidTransition(f"dead job {refused[0].id} is {refused[0].refused}{more}", op="dlq")
+        first = refused[0].id
+        raise InvalidTransition(f"dead job {first} is {why[first]}{more}", op="dlq")
+
+
+async def _retried(app: Faena, queue: Queue, dealt: Sequence[Dealt]) -> dict[str, str]:
+    """Why each job was refused: of some that were retried before, as which jobs."""
+    why = {one.id: one.refused for one in dealt if one.refused}
+    for job in [job for job, refused in why.items() if refused == Status.RETRIED][:_LOOKED_AT]:
+        letter = await app.dead_letters.get(queue.name, job)
+        if letter and letter.retried_as:
+            why[job] = f"retried as {letter.retried_as}"
+    return why
 
 
 async def _refused(app: Faena, queue: Queue, job_id: str) -> Dealt:

@@ -16,7 +16,7 @@ from faena.cli.output import Output, facts, instant, plain
 from faena.cli.target import find_app, find_queue
 from faena.deadletter.views import DeadLetter
 from faena.errors import JobNotFound
-from faena.inspection.explanation import Explanation
+from faena.inspection.explanation import Explanation, Gate
 from faena.queue import Queue
 from faena.states import State
 
@@ -58,15 +58,15 @@ def _draw(console: Console, found: Explanation, letter: DeadLetter | None) -> No
     if not found.is_waiting:
         console.print(facts(_desk(letter) if letter else ()))
         return
-    rows: list[tuple[str, object]] = [
-        (
-            gate.name,
-            f"{plain(gate.detail)} until {instant(gate.until)}" if gate.until else gate.detail,
-        )
-        for gate in found.gates
-    ]
+    rows: list[tuple[str, object]] = [(gate.name, _detail(gate, found.at)) for gate in found.gates]
     rows.append(("expected start", instant(found.expected_at) or "unknown"))
     console.print(facts(rows))
+
+
+def _detail(gate: Gate, now: int) -> str:
+    """A turn is told in words: what counts lanes says nothing by itself."""
+    detail = gate.words(now) if gate.name == "turn" else plain(gate.detail)
+    return f"{detail} until {instant(gate.until)}".lstrip() if gate.until else detail
 
 
 def retried_at(letter: DeadLetter) -> str | None:

@@ -60,7 +60,11 @@ def list_(output: Output, words: tuple[str, ...], *, ended: bool, limit: int) ->
         for view in found
     ]
     heads = ("flow", "name", "state", "ended", "since")
-    output.list(map(_summary, found), lambda one: one.print(table(heads, rows)))
+    none = "no flow has ended of late" if ended else "no flow is under way; see --ended"
+    output.list(
+        map(_summary, found),
+        lambda one: one.print(table(heads, rows, spare=("name", "since"), none=none)),
+    )
 
 
 @flow.command(epilog=example("faena flow show shop.tasks:app mail/0Q7Xez7i3lQmA8w7fYOA"))
@@ -91,7 +95,8 @@ def show(output: Output, words: tuple[str, ...], *, payload: bool) -> None:
             for node in view.nodes
             for said in [_short(_said(node, is_open=payload))]
         ]
-        console.print(table(("node", "state", "queue", "task", "job", "after", "said"), rows))
+        heads = ("node", "state", "queue", "task", "job", "after", "said")
+        console.print(table(heads, rows, spare=("queue", "after", "task"), text="said"))
 
     nodes = [{**_plain(node), "words": _words(node, is_open=payload)} for node in view.nodes]
     numbers = {"progress": view.progress, "counts": view.counts}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 from rich.console import Console
 
@@ -37,8 +39,10 @@ def groups(output: Output, words: tuple[str, ...], limit: int) -> None:
     if any("/" in name for name in names):
         raise click.UsageError(f"one QUEUE/ID must stand alone, got {' '.join(names)!r}")
     found = session.run(app, lambda: _look(app, names or list(app.queues), limit))
+    none = "no group is under way; one that has ended is shown by its QUEUE/ID"
     rows = [_row(view) for view in found]
-    output.list(found, lambda console: console.print(table(_HEADS, rows)))
+    drawn = partial(table, _HEADS, rows, spare=("cancelled", "dead", "since"), none=none)
+    output.list(found, lambda console: console.print(drawn()))
 
 
 async def _look(app: Faena, queues: list[str], limit: int) -> list[GroupView]:

@@ -129,7 +129,8 @@ def jobs(
     def view(console: Console) -> None:
         heads = ("id", "task", "tenant", "attempts made", "when", "last error")
         console.print(Text(f"{state} jobs of {name}:", style="bold"))
-        console.print(table(heads, map(_row, page.jobs)))
+        spare = ("attempts made", "tenant", "when", "task")
+        console.print(table(heads, map(_row, page.jobs), spare=spare, text="last error"))
         if page.cursor:
             console.print(Text(plain(f"more: --cursor {page.cursor}")))
 

@@ -6,8 +6,9 @@ operator's terminal.
 
 from __future__ import annotations
 
+import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:  # help and JSON do without
 _WIDE = 10_000
 """Columns of an output that is no terminal: nothing is cut, grep sees whole lines."""
 
+_LEAST_TEXT = 24
+"""Letters of a column of free text, where a terminal is narrow."""
+
 
 class Output:
     """Says what a command found, in the form that was asked for."""
@@ -40,7 +44,8 @@ class Output:
         else:
             from rich.console import Console  # noqa: PLC0415
 
-            view(Console(width=None if sys.stdout.isatty() else _WIDE, highlight=False))
+            width = None if sys.stdout.isatty() else _WIDE
+            view(Console(width=width, highlight=False, soft_wrap=True))
         sys.stdout.flush()
 
     def list(
@@ -54,21 +59,63 @@ class Output:
         self.show(document, lambda console: console.out(plain(line), highlight=False))
 
 
-def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> Table | Text:
-    """A plain table; numbers stand to the right. Without rows it says so in a word."""
-    from rich import box  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
+def table(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    spare: Sequence[str] = (),
+    text: str | None = None,
+    none: str = "none",
+) -> Table | Text:
+    """A plain table, a line for each row; numbers stand to the right. Without rows it says `none`.
+
+    No name or id is ever cut or folded: a table that is too wide for the terminal goes without the
+    columns that are `spare`, in this order, and the column of free `text` is cut.
+    """
     from rich.text import Text  # noqa: PLC0415
 
     lines = [list(row) for row in rows]
     if not lines:
-        return Text("none")
+        return Text(none)
+    columns = {name: [row[at] for row in lines] for at, name in enumerate(headings)}
+    left, room = [*spare], terminal_width()
+    while (made := _drawn(columns, {text: _LEAST_TEXT})).width > room and left:
+        columns.pop(left.pop(0))
+    made = _drawn(columns, {})
+    if made.width > room and text in columns:
+        longest = max(len(str(cell)) for cell in columns[text])
+        made = _drawn(columns, {text: max(_LEAST_TEXT, longest - (made.width - room))})
+    gone = [name for name in spare if name not in columns]
+    if gone:
+        made.caption = Text(f"no room for: {', '.join(gone)}", style="dim")
+        made.caption_justify = "left"
+    return made
+
+
+def terminal_width() -> int:
+    """How many columns there is room for."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDE
+
+
+def _drawn(columns: Mapping[str, Sequence[object]], most: Mapping[str | None, int]) -> Any:
+    """A table as wide as it must be, where some columns have at most so many letters."""
+    from rich import box  # noqa: PLC0415
+    from rich.cells import cell_len  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for number, heading in enumerate(headings):
-        is_number = bool(lines) and all(isinstance(row[number], int) for row in lines)
-        made.add_column(heading, justify="right" if is_number else "left", overflow="fold")
-    for row in lines:
+    width = 0
+    for name, cells in columns.items():
+        texts = [plain(str(cell)) for cell in cells]
+        lines = [name, *(line for text in texts for line in text.split("\n"))]
+        wide = min(max(map(cell_len, lines)), most.get(name, _WIDE))
+        justify = "right" if all(isinstance(cell, int) for cell in cells) else "left"
+        made.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis", width=wide)
+        width += wide
+    for row in zip(*columns.values(), strict=True):
         made.add_row(*(Text(plain(str(cell))) for cell in row))
+    made.width = width + 3 * (len(columns) - 1)
     return made
 
 

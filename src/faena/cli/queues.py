@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import click
@@ -32,6 +33,8 @@ _COUNTED = (
     State.DEAD,
     State.CANCELLED,
 )
+_SPARE = ("dealt with", "cancelled", "blocked", "completed", "holds")
+"""What a narrow terminal goes without, in this order."""
 
 
 @click.command(
@@ -49,7 +52,8 @@ def queues(output: Output, words: tuple[str, ...]) -> None:
     found = session.run(app, lambda: _each(app.queues.values(), Queue.overview))
     heads = ["queue", *(state.value for state in _COUNTED), "dealt with", "workers", "holds"]
     told = [_document(app, one) for one in found]
-    output.list(told, lambda console: console.print(table(heads, map(_row, found))))
+    drawn = partial(table, heads, map(_row, found), spare=_SPARE)
+    output.list(told, lambda console: console.print(drawn()))
 
 
 def _document(app: Faena, seen: Overview) -> dict[str, Any]:

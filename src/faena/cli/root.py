@@ -6,12 +6,13 @@ app), 130 an interruption.
 
 from __future__ import annotations
 
+import difflib
 import logging
 import os
 import re
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import click
@@ -60,6 +61,17 @@ _NEXT: Final[tuple[tuple[type[FaenaError], str | None, str], ...]] = (
 kind and operation, None for any other."""
 
 
+_MEANT: Final[Mapping[str, Sequence[str]]] = {
+    "--retry": ("--attempts",),
+    "--retries": ("--attempts",),
+    "--queue": ("--queues",),
+    "--force": ("--yes",),
+}
+"""Options that some try, and what they are called here, where a command has that."""
+
+_CLOSE: Final = 0.75
+
+
 @click.group(cls=Roof, invoke_without_command=True)
 @click.version_option(package_name="faena", prog_name="faena")
 @click.pass_context
@@ -76,7 +88,8 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     output = Output()
     words = sys.argv[1:] if args is None else list(args)
-    output.is_json = "--json" in words  # also where the command line is too wrong to be read
+    options = words[: words.index("--")] if "--" in words else words
+    output.is_json = "--json" in options  # also where the command line is too wrong to be read
     if output.is_json and not logging.getLogger().handlers:
         # What nobody configured would be printed between the objects; `faena worker` configures.
         logging.getLogger().addHandler(logging.NullHandler())
@@ -138,8 +151,10 @@ def _line(error: BaseException) -> tuple[str, int]:
 
 def _usage(error: click.UsageError) -> tuple[str, int]:
     _name_variable(error)
+    is_unknown = isinstance(error, click.NoSuchOption)
+    told = _no_option(error) if is_unknown else error.format_message()
     path = error.ctx.command_path if error.ctx else "faena"
-    return f"{_lower(error.format_message())}; see `{path} --help`", 2
+    return f"{_lower(told)}; see `{path} --help`", 2
 
 
 def _said(error: click.ClickException) -> tuple[str, int]:
@@ -160,6 +175,15 @@ def _advice(error: FaenaError) -> str | None:
         words for kind, op, words in _NEXT if isinstance(error, kind) and op in {error.op, None}
     )
     return next(fitting, None)
+
+
+def _no_option(error: click.NoSuchOption) -> str:
+    """Suggest only what is nearly the same, or is known to be meant."""
+    given = error.option_name
+    known = {name for one in error.ctx.command.params for name in one.opts} if error.ctx else set()
+    close = difflib.get_close_matches(given, error.possibilities or (), n=1, cutoff=_CLOSE)
+    meant = [one for one in _MEANT.get(given, ()) if one in known] or close
+    return f"no such option {given!r}" + (f"; did you mean {meant[0]!r}?" if meant else "")
 
 
 def _name_variable(error: click.UsageError) -> None:

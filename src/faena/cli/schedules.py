@@ -68,9 +68,12 @@ def list_(output: Output, words: tuple[str, ...]) -> None:
     target, _ = split(words)
     app = find_app(target)
     found = session.run(app, app.schedules.list)
-    output.list(
-        map(_document, found), lambda console: console.print(table(_HEADS, map(_row, found)))
-    )
+
+    def view(console: Console) -> None:
+        spare = ("fired", "last", "queue")
+        console.print(table(_HEADS, map(_row, found), spare=spare, none="no schedule"))
+
+    output.list(map(_document, found), view)
 
 
 @schedules.command(epilog=example("faena schedules show shop.tasks:app nightly"))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from typing import TypeVar
 
 import click
@@ -18,12 +20,28 @@ _CONNECT_S = 2.0
 T = TypeVar("T")
 
 
+@contextmanager
+def _one_line(*, is_told: bool) -> Generator[None]:
+    """Where the broker is told anyway, say nothing else of it."""
+    log = logging.getLogger("faena")
+    if is_told:
+        log.addFilter(_is_other)
+    try:
+        yield
+    finally:
+        log.removeFilter(_is_other)
+
+
+def _is_other(record: logging.LogRecord) -> bool:
+    return not record.getMessage().startswith("no FAENA_URL")
+
+
 def run(app: Faena, work: Callable[[], Awaitable[T]]) -> T:
     """Connect, do the work, leave; a broker that cannot be reached is an error within seconds."""
 
     async def session() -> T:
         try:
-            with within(_CONNECT_S):
+            with _one_line(is_told=sys.stderr.isatty()), within(_CONNECT_S):
                 await app.connect()
             if sys.stderr.isatty():  # for people: which of their brokers this is
                 click.secho(await app.broker(), dim=True, err=True)

@@ -68,7 +68,8 @@ def _told(minute: Shares, tenant: str) -> dict[str, Any]:
 
 
 def _draw(console: Console, found: Sequence[Shares]) -> None:
-    console.print(table(_HEADS, [row for minute in found for row in _rows(minute)]))
+    rows = [row for minute in found for row in _rows(minute)]
+    console.print(table(_HEADS, rows, spare=("kept back", "given"), none="nobody was served"))
     for minute in found:
         fairness = "-" if minute.fairness is None else f"{minute.fairness:.3f}"
         running = "" if minute.is_over else ", still running"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import re
 import sys
 import traceback
@@ -11,7 +10,8 @@ from pathlib import Path
 from types import ModuleType
 
 from faena.app import Faena
-from faena.errors import ConfigError, nearest
+from faena.cli.argument import FromVariable
+from faena.errors import ConfigError, UnknownQueue, nearest
 from faena.queue import Queue
 
 _WORD = "MODULE:APP"
@@ -40,7 +40,9 @@ def find_queue(app: Faena, name: str) -> Queue:
     """A queue of the app by its name."""
     if name not in app.queues:
         hint = nearest(name, app.queues) if app.queues else "it declares none"
-        raise ConfigError(f"no queue {name!r} in app {app.name}; {hint}", field="queue", value=name)
+        raise UnknownQueue(
+            f"no queue {name!r} in app {app.name}; {hint}", field="queue", value=name
+        )
     return app.queues[name]
 
 
@@ -101,4 +103,4 @@ def _wrong(target: str, message: str) -> ConfigError:
 
 def _source(target: str) -> str:
     """Where it was said."""
-    return _VARIABLE if os.environ.get(_VARIABLE) == target else _WORD
+    return _VARIABLE if isinstance(target, FromVariable) else _WORD

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import partial
 from typing import Any
 
 import click
@@ -27,7 +28,8 @@ def tasks(output: Output, words: tuple[str, ...]) -> None:
     target, names = split(words, rest="QUEUE")
     found = _handlers(find_app(target), names)
     rows = [tuple(_shown(one).values()) for one in found]
-    output.list(map(_document, found), lambda console: console.print(table(_HEADS, rows)))
+    drawn = partial(table, _HEADS, rows, spare=("version", "run", "batch", "priority", "payload"))
+    output.list(map(_document, found), lambda console: console.print(drawn()))
 
 
 def _handlers(app: Faena, names: list[str]) -> list[Handler]:

@@ -11,7 +11,17 @@ from rich.text import Text
 
 from faena.app import Faena
 from faena.cli import session
-from faena.cli.argument import DURATION, NUMBER, RATE, Whole, by, common, example, split, words
+from faena.cli.argument import (
+    DURATION,
+    NUMBER,
+    TENANT_RATE,
+    Whole,
+    by,
+    common,
+    example,
+    split,
+    words,
+)
 from faena.cli.document import document
 from faena.cli.output import Output, facts, instant, plain, table
 from faena.cli.target import find_app, find_queue
@@ -22,6 +32,7 @@ from faena.tenancy.shares import Shares, Waits
 from faena.tenancy.tenants import SETTINGS, Tenant, TenantView
 
 _NOBODY = "(no tenant)"
+_NO_TENANT = "no tenant has jobs, or anything decided for it"
 _HEADS = (
     "tenant",
     "live",
@@ -188,7 +199,9 @@ def rejoin(output: Output, words: tuple[str, ...], by: str, wait: str) -> None:
     ),
 )
 @words("[MODULE:APP] QUEUE TENANT")
-@click.option("--limit", "limits", type=RATE, multiple=True, help="Jobs per time; several stack.")
+@click.option(
+    "--limit", "limits", type=TENANT_RATE, multiple=True, help="Jobs per time; several stack."
+)
 @click.option("--no-limits", is_flag=True, help="None, whatever the queue says.")
 @click.option("--max-running", type=Whole(), help="Its jobs running at a time.")
 @click.option("--weight", type=NUMBER, help="Its share beside the others, who have 1.")
@@ -212,7 +225,7 @@ def _settings(
     limits: Sequence[Limit], drop: Sequence[str], *, no_limits: bool, **numbers: float | None
 ) -> Any:
     if limits and no_limits:
-        raise click.UsageError("--limit or --no-limits must be given, and not both")
+        raise click.UsageError("--limit and --no-limits must not both be given")
     settings: dict[str, Any] = {name: value for name, value in numbers.items() if value is not None}
     if limits or no_limits:
         settings["limits"] = list(limits)
@@ -276,7 +289,8 @@ def _list(console: Console, found: Sequence[TenantView], shares: Sequence[Shares
         )
         for view in found
     ]
-    console.print(table(_HEADS, rows))
+    spare = ("kept back", "waited", "last minute")
+    console.print(table(_HEADS, rows, spare=spare, text="decided", none=_NO_TENANT))
     last = shares[0].fairness
     console.print(Text(f"fairness of the last minute: {'-' if last is None else f'{last:.3f}'}"))
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import click
-from rich.text import Text
 
 from faena.cli import session
 from faena.cli.argument import Whole, common, example, split, words
@@ -23,8 +22,9 @@ _PAGE: Final = 200
 _SHOWN: Final = 5
 _HEADS: Final = (
     *("worker", "host", "pid", "version", "since", "queues"),
-    *("running", "busy since", "what it does"),
+    *("listed until", "running", "busy since", "what it does"),
 )
+_SPARE: Final = ("version", "since", "host", "listed until", "busy since", "pid", "queues")
 
 
 @click.command(epilog=example("faena workers shop.tasks:app", "faena workers mail --json"))
@@ -34,7 +34,7 @@ _HEADS: Final = (
     type=Whole(1, 10_000),
     default=1000,
     show_default=True,
-    help="How many running jobs of a queue to look at.",
+    help="How many running jobs of a queue to look at; a number that may be larger has a +.",
 )
 @common
 @click.pass_obj
@@ -47,7 +47,7 @@ def workers(output: Output, words: tuple[str, ...], limit: int) -> None:
     rows = [_row(one) for one in found.values()]
 
     def view(console: Any) -> None:
-        console.print(table(_HEADS, rows) if rows else Text("no worker runs"))
+        console.print(table(_HEADS, rows, spare=_SPARE, none="no worker runs"))
 
     output.list(map(_document, found.values()), view)
 
@@ -59,6 +59,8 @@ class _Seen:
         self.about = WorkerView(name)
         self.queues: list[str] = []
         self.jobs: list[JobView] = []
+        self.is_cut = False
+        """Whether it may run more than these: not all running jobs were looked at."""
 
     def serves(self, queue: str, about: WorkerView) -> None:
         """One of its queues knows this of it."""
@@ -76,20 +78,24 @@ async def _look(queues: Sequence[Queue], limit: int) -> dict[str, _Seen]:
     for queue in queues:
         for about in (await queue.overview()).workers:
             found.setdefault(about.name, _Seen(about.name)).serves(queue.name, about)
-        for job in await _running(queue, limit):
+        jobs, is_cut = await _running(queue, limit)
+        for job in jobs:
             if job.worker is not None:
                 found.setdefault(job.worker, _Seen(job.worker)).jobs.append(job)
+        for seen in found.values():
+            seen.is_cut |= is_cut
     return found
 
 
-async def _running(queue: Queue, limit: int) -> list[JobView]:
+async def _running(queue: Queue, limit: int) -> tuple[list[JobView], bool]:
+    """Some of the jobs that run, and whether there are more."""
     jobs: list[JobView] = []
     cursor: str | None = ""
     while cursor is not None and len(jobs) < limit:
         size = min(_PAGE, limit - len(jobs))
         page = await queue.jobs(State.RUNNING, limit=size, cursor=cursor or None)
         jobs, cursor = [*jobs, *page.jobs], page.cursor
-    return jobs
+    return jobs, cursor is not None
 
 
 def _document(seen: _Seen) -> dict[str, Any]:
@@ -100,7 +106,9 @@ def _document(seen: _Seen) -> dict[str, Any]:
         "version": seen.about.version,
         "since": iso(seen.about.since),
         "queues": seen.queues,
+        "listed_until": iso(seen.about.listed_until),
         "running": len(seen.jobs),
+        "is_cut": seen.is_cut,
         "busy_since": iso(seen.busy_since),
         "jobs": [
             {
@@ -122,4 +130,6 @@ def _row(seen: _Seen) -> tuple[object, ...]:
     about, busy = seen.about, instant(seen.busy_since) or "-"
     said = (about.host or "-", about.pid or "-", about.version or "-", instant(about.since) or "-")
     jobs = plain("\n".join([*shown, *more]))
-    return about.name, *said, queues, len(seen.jobs), busy, jobs
+    until, number = instant(about.listed_until) or "-", len(seen.jobs)
+    running = f"{number}+" if seen.is_cut else number
+    return about.name, *said, queues, until, running, busy, jobs

@@ -28,6 +28,7 @@ from faena.app import Faena
 from faena.contrib.problem import problem, problem_of
 from faena.errors import ConfigError, FaenaError, shown
 from faena.job import JobView
+from faena.options import Order
 from faena.states import State
 from faena.task import Task
 from faena.values.names import check_label
@@ -76,6 +77,14 @@ def _allowed(app: Faena, tasks: Any) -> dict[tuple[str, str], Task[Any, Any]]:
             f"tasks must be a list of the app's tasks that may be reached, got {shown(tasks)}",
             field="tasks",
         )
+    for task in given:
+        if app.queues[task.queue].options.order is Order.KEY:
+            raise ConfigError(
+                f"tasks must be those whose jobs need no key, got {task.queue}/{task.name}: its "
+                f"queue has order 'key', and a request has no way to give one",
+                field="tasks",
+                value=f"{task.queue}/{task.name}",
+            )
     return {(task.queue, task.name): task for task in given}
 
 

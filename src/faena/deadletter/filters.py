@@ -37,6 +37,7 @@ def read_filter(given: Mapping[str, Any]) -> tuple[Filter, tuple[int | None, int
     """The filter without its ages, and those in microseconds: older than, newer than."""
     words = {name: value for name, value in given.items() if value is not None}
     ages = tuple(_age(name, words.pop(name, None)) for name in ("older_than", "newer_than"))
+    _check_ages(given, ages[0], ages[1])
     unknown = set(words) - set(_WORDS)
     if unknown:
         name = min(unknown)
@@ -53,6 +54,17 @@ def read_filter(given: Mapping[str, Any]) -> tuple[Filter, tuple[int | None, int
         )
     checked = {name: _word(name, value) for name, value in words.items()}
     return Filter()._replace(**checked), (ages[0], ages[1])
+
+
+def _check_ages(given: Mapping[str, Any], older: int | None, newer: int | None) -> None:
+    """Refuse ages that no job can have."""
+    if older is not None and newer is not None and older >= newer:
+        raise ConfigError(
+            f"older_than must be less than newer_than ({given['newer_than']}), or no job is meant, "
+            f"got {given['older_than']}",
+            field="older_than",
+            value=given["older_than"],
+        )
 
 
 _WORDS: Final = ("status", "task", "tenant", "error", "fingerprint")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from faena.engine.scripts import pairs, text_pairs, texts
+from faena.engine.scripts import pairs, text_pairs
 from faena.values.view import View
 
 
@@ -28,6 +28,9 @@ class WorkerView(View, frozen=True):
     host: str | None = None
     pid: int | None = None
     version: str | None = None
+    listed_until: int | None = None
+    """When it is taken for gone unless it is heard of before: of a worker that was killed, this
+    instant stays where it is."""
 
 
 class Overview(View, frozen=True):
@@ -64,7 +67,10 @@ def read_overview(shard: str, reply: Sequence[Any]) -> Overview:
         dealt_with=pairs(dealt),
         holds=tuple(_hold(name, text) for name, text in pairs(holds).items()),
         settings=text_pairs(conf),
-        workers=tuple(_worker(name, said.get(name)) for name in texts(workers)),
+        workers=tuple(
+            _worker(name, said.get(name), int(float(until)))
+            for name, until in pairs(workers).items()
+        ),
         enqueued=int(totals.get("enqueued", 0)),
         removed=int(totals.get("removed", 0)),
     )
@@ -75,9 +81,9 @@ def _hold(reason: str, text: bytes) -> Hold:
     return Hold(reason=reason, until=int(until) or None, by=by, since=int(since))
 
 
-def _worker(name: str, said: bytes | None) -> WorkerView:
+def _worker(name: str, said: bytes | None, listed_until: int) -> WorkerView:
     """What a worker has said of itself, if it has."""
     if not said:
-        return WorkerView(name)
+        return WorkerView(name, listed_until=listed_until)
     since, pid, version, _, host = said.decode().split(" ", 4)
-    return WorkerView(name, since=int(since), host=host, pid=int(pid), version=version)
+    return WorkerView(name, int(since), host, int(pid), version, listed_until)

@@ -210,8 +210,8 @@ _WORDS: dict[str, Callable[[str], str]] = {
     "tenant_max_running": lambda most: f"its tenant runs its {most} jobs already",
     "tenant_limit": _limit("its tenant's"),
     "key_limit": _limit("its key's"),
-    "turn": lambda lanes: (
-        f"{lanes} tenants come before its own" if lanes != "0" else "its tenant is next"
+    "turn": lambda lanes: {"0": "its tenant is next", "1": "1 tenant comes before its own"}.get(
+        lanes, f"{lanes} tenants come before its own"
     ),
 }
 

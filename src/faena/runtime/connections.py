@@ -117,6 +117,13 @@ class Broker:
 
 def _refuse_embedded(environ: Mapping[str, str]) -> None:
     """An app that lost its address must not go on, unseen, with a server of its own."""
+    if not environ.get("FAENA_URL", "unset").strip():
+        raise ConfigError(
+            "FAENA_URL must be an address such as valkey://localhost:6379/0, got an empty text: "
+            "unset it where an embedded Valkey is meant",
+            field="FAENA_URL",
+            value="",
+        )
     where = environ.get(_ENVIRONMENT, "").strip()
     if where and where not in _FOR_EMBEDDED:
         raise ConfigError(

@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from faena.engine.wire.patience import within
 from faena.errors import FaenaError
 from faena.inspection.broker_info import TIME
 from faena.values.view import View
+
+_TRYING: Final = 0.8
+"""The part of the time in which the broker is tried: the rest is for saying why it was in vain."""
 
 if TYPE_CHECKING:
     from faena.runtime.connections import Runtime
@@ -64,7 +68,8 @@ async def check_health(
     """Ask, and give up after a while; whatever keeps the broker from answering is a finding."""
     try:
         async with asyncio.timeout(within_s):
-            return await _ask(await runtime(), tuple(own), tuple(remote))
+            with within(within_s * _TRYING):
+                return await _ask(await runtime(), tuple(own), tuple(remote))
     except TimeoutError:
         return Health(
             is_reachable=False, problem=f"the broker has not answered within {within_s:g} s"

@@ -34,7 +34,11 @@ end
 if priority then
   mark.p = priority
 end
-if priority or mark.q then
+local was_put_off = delay and (mark.y or mark.r)
+if was_put_off then   -- by a worker or by its handler: now somebody else has said when
+  mark.y, mark.r = nil, nil
+end
+if priority or mark.q or was_put_off then
   save_mark(id, mark)
 end
 local after = priority or before

@@ -2,7 +2,7 @@
 -- states   none
 -- keys     all zsets · desk: zsets · holds, conf, clock, about hashes · workers zset
 --@args     none
--- returns  now · (state · number) … · holds · conf · clock · worker … ·
+-- returns  now · (state · number) … · holds · conf · clock · (worker · until it is taken for gone) … ·
 --          (status · number) … of dead jobs that somebody has dealt with; `dead` counts only the others ·
 --          (worker · what it says of itself) …
 --@flags no-writes
@@ -18,5 +18,5 @@ for _, state in ipairs(STATES) do
   numbers[#numbers + 1] = call('ZCARD', key(state)) - (state == 'dead' and done or 0)
 end
 return { now, numbers, call('HGETALL', key('holds')), call('HGETALL', key('conf')),
-  call('HGETALL', key('clock')), call('ZRANGE', key('workers'), now, '+inf', 'BYSCORE'), dealt,
+  call('HGETALL', key('clock')), call('ZRANGE', key('workers'), now, '+inf', 'BYSCORE', 'WITHSCORES'), dealt,
   call('HGETALL', key('about')) }
