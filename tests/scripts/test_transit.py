@@ -28,11 +28,12 @@ async def test_jobs_on_their_way_are_told_until_they_are_known_to_have_come(
     batch = await leaving.take_out("waits", "done", "dead")
     await rig.remember()
     waits, done, dead = await travelling(rig.engine, "q", ["done"])
-    assert (waits.position.id, waits.state, waits.look) == ("waits", "ready", [])
+    assert (waits.position.id, waits.state, waits.look) == ("waits", "ready", None)
     assert (dead.state, dead.record[:1] != b"") == ("dead", True)
+    assert done.look is not None
     state, at, spec, mark, lease, result, info, enqueued = done.look
-    assert (state, at, spec) == (b"completed", str(T0).encode(), b"010 lane=@a\n{}")
-    assert (mark, lease, result, info, enqueued) == (b"", b"", b'"well"', [], b"")
+    assert (state, at, spec) == ("completed", str(T0), b"010 lane=@a\n{}")
+    assert (mark, lease, result, info, enqueued) == (b"", b"", b'"well"', {}, None)
     assert await rig.is_untouched()
     await leaving.take_in(batch)
     assert len(await travelling(rig.engine, "q")) == 3

@@ -95,7 +95,8 @@ async def _follow(
 
 def _object(event: Event) -> str:
     told: dict[str, Any] = document(event)
-    del told["place"]
+    for name in event.apart:  # what only the cursor says
+        del told[name]
     return msgspec.json.encode(told | {"cursor": event.cursor}).decode() + "\n"
 
 
