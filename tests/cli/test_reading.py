@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import sys
+from pathlib import Path
 
 import pytest
 
 from faena import Faena
+from faena.cli import session
 from tests._support.valkey import Server
 from tests.cli.conftest import Cli
 
@@ -14,6 +18,7 @@ app = Faena("onlooker", "redis://127.0.0.1:1/0")
 spread = app.queue("spread", shards=2)
 unused = app.queue("unused", shards=2)
 TARGET = f"{__name__}:app"
+Capture = pytest.CaptureFixture[str]
 pytestmark = pytest.mark.usefixtures("broker")
 
 SHOWING = (
@@ -128,3 +133,28 @@ async def test_a_program_that_has_only_looked_grows_the_queue_when_it_enqueues(
     await send_on.enqueue(1, tenant="acme")
     assert (await queue.shards()).shards == 3
     await other.close()
+
+
+def test_a_list_of_nothing_says_what_there_is_none_of(cli: Cli) -> None:
+    assert cli("flow", "list")[1] == "no flow is under way; see --ended\n"
+    assert cli("flow", "list", "--ended")[1] == "no flow has ended of late\n"
+    assert cli("groups")[1].startswith("no group is under way; ")
+    assert cli("tenants", "spread")[1].startswith("no tenant has jobs, or ")
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_an_embedded_broker_is_told_in_one_line(
+    is_terminal: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    for name in ("FAENA_URL", "REDIS_URL", "REDIS_HOST", "REDIS_PORT", "FAENA_ENV"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    own = Faena("own", directory=tmp_path / "broker")
+    heard = list[str]()
+    handler = logging.Handler()
+    handler.emit = lambda record: heard.append(record.getMessage())
+    monkeypatch.setattr(logging.getLogger("faena"), "handlers", [handler])
+    session.run(own, own.queue("q").counts)
+    said = [*heard, *capsys.readouterr().err.splitlines()]
+    assert len(said) == 1
+    assert "an embedded Valkey in" in said[0]
