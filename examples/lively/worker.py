@@ -19,7 +19,7 @@ async def work(url: str, ledger: Path, name: str) -> None:
     """Serve until told to stop, then finish what is under way."""
     shop = open_shop(url, [Ledger(ledger)])
     async with shop.app:
-        worker = await shop.app.worker(options=WorkerOptions(name=name, grace_s=3.0))
+        worker = await shop.app.worker(options=WorkerOptions(name=name, grace="3s"))
         loop = asyncio.get_running_loop()
 
         def stop() -> None:

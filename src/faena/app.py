@@ -35,6 +35,7 @@ from faena.task import Draft, Task
 from faena.telemetry.events import Event, follow, read_kinds, read_since
 from faena.values.duration import Duration, to_s
 from faena.values.ids import IdFactory
+from faena.values.keywords import known_keywords
 from faena.values.names import check_name
 from faena.worker.beside import Beside
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:  # whoever only enqueues does not load what runs jobs
 class Faena(Registry):
     """An application's queues, tasks and connection to one broker."""
 
+    @known_keywords("app")
     def __init__(  # noqa: PLR0913 - each by its name, and all but the first may be left out
         self,
         name: str,
@@ -86,14 +88,17 @@ class Faena(Registry):
 
     # -- jobs that belong together ----------------------------------------------------------------
 
+    @known_keywords("flow")
     def flow(self, name: str = "flow", *, id: str | None = None) -> Plan:  # noqa: A002
         """A plan of jobs that wait for each other: add to it, then `start` it."""
         return Plan(self, name, id=id)
 
+    @known_keywords("chain")
     def chain(self, *drafts: Draft[Any], name: str = "chain") -> Plan:
         """A plan of jobs one after the other."""
         return chain(self, drafts, name)
 
+    @known_keywords("chord")
     def chord(
         self,
         drafts: Sequence[Draft[Any]],
@@ -105,6 +110,7 @@ class Faena(Registry):
         """A plan of jobs side by side, and one more when all of them have ended."""
         return chord(self, drafts, callback, on_failure=on_failure, name=name)
 
+    @known_keywords("group")
     def group(
         self,
         *,

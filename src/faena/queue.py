@@ -28,6 +28,7 @@ from faena.options import (
     TaskOptions,
     build,
 )
+from faena.options.batch import DEFAULT_SIZE
 from faena.options.costs import check_units
 from faena.options.fields import check_is
 from faena.options.queue import MOST_SHARDS, check_parts
@@ -47,6 +48,7 @@ from faena.task import Task
 from faena.tenancy.shares import Shares, shares_of
 from faena.tenancy.tenants import Tenant, TenantView, busiest, check_lanes
 from faena.values.duration import Duration, to_s, to_us
+from faena.values.keywords import known_keywords
 from faena.values.names import check_label, check_name, check_reason
 from faena.values.numbers import check_whole
 
@@ -115,26 +117,17 @@ class Queue:
         return Registrar(self._register, {})
 
     def batch(
-        self, size: int = 50, wait: Duration = "200ms", **options: Unpack[BatchFields]
+        self, size: int | None = None, wait: Duration = "200ms", **options: Unpack[BatchFields]
     ) -> BatchRegistrar:
         """Registers a function that is called once for many jobs: `@queue.batch(size=50)`.
 
         Jobs are enqueued, limited, retried and finished one by one as ever; see `BatchOptions`.
         """
         refuse_bare("@queue.batch(size=50)", size)
+        size = min(DEFAULT_SIZE, self.options.concurrency) if size is None else size
         given = {**options, "size": size, "wait": wait}
-        self._check_batch(build(BatchOptions, "batch", {"name": "unnamed", **given}))
+        _check_batch(self, build(BatchOptions, "batch", {"name": "unnamed", **given}))
         return BatchRegistrar(self._register_batch, given)
-
-    def _check_batch(self, batch: BatchOptions) -> None:
-        most = self.options.concurrency
-        if batch.size > most:
-            raise ConfigError(
-                f"size of a batch must be at most the concurrency of queue {self.name}, "
-                f"which is {most}, got {batch.size}",
-                field="size",
-                value=batch.size,
-            )
 
     def _register(
         self, function: Callable[..., Any], options: Mapping[str, Any], names: Mapping[str, Any]
@@ -244,18 +237,18 @@ class Queue:
 
     # -- serving --------------------------------------------------------------------------------
 
+    @known_keywords("pause")
     async def pause(
         self,
         *,
         reason: str = "pause",
-        duration: Duration | None = None,
         lasting: Duration | None = None,
         by: str = "operator",
     ) -> bool:
         """Serve no more jobs until `resume`, or for a time; running ones go on."""
         check_reason(reason)
         check_label("by", by)
-        wait_us = _length_us(duration, lasting)
+        wait_us = None if lasting is None else to_us("lasting", lasting, least_us=1)
         return any(await self._everywhere(lambda one, shard: one.hold(shard, reason, wait_us, by)))
 
     async def resume(self, *, reason: str = "pause", by: str = "operator") -> bool:
@@ -392,9 +385,12 @@ class Queue:
         return f"<Queue {self.name}>"
 
 
-def _length_us(duration: Duration | None, lasting: Duration | None) -> int | None:
-    """How long a pause is; `lasting` is the word that a tenant's hold has for it."""
-    if duration is not None and lasting is not None:
-        raise ConfigError("duration and lasting must not both be given", field="lasting")
-    what, value = ("duration", duration) if lasting is None else ("lasting", lasting)
-    return None if value is None else to_us(what, value, least_us=1)
+def _check_batch(queue: Queue, batch: BatchOptions) -> None:
+    most = queue.options.concurrency
+    if batch.size > most:
+        raise ConfigError(
+            f"size of a batch must be at most the concurrency of queue {queue.name}, "
+            f"which is {most}, got {batch.size}",
+            field="size",
+            value=batch.size,
+        )

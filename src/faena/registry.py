@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, Unpack, cast
 
 from faena.errors import ConfigError, UnknownQueue, as_text, nearest, shown
 from faena.options import QueueOptions, build
+from faena.options.queue import check_learning
 from faena.pool import Pool
 from faena.queue import Queue, QueueFields
 from faena.remote import RemoteQueue
 from faena.runtime.connected import Connected
 from faena.runtime.connections import Connection
+from faena.values.keywords import known_keywords
 from faena.values.names import check_name
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ class Registry(Connected):
     def queue(self, name: str, **options: Unpack[QueueFields]) -> Queue:
         """Declare a queue; see `QueueOptions` for what can be said of it."""
         self._refuse_second(name)
-        checked = build(QueueOptions, "queue", options)
+        checked = check_learning(build(QueueOptions, "queue", options))
         self.queues[name] = queue = Queue(cast("Faena", self), name, checked)
         self._options[name] = checked
         return queue
@@ -75,6 +77,7 @@ class Registry(Connected):
         """Take back a queue that was declared a moment ago."""
         del self.queues[queue.name], self._options[queue.name]
 
+    @known_keywords("pool")
     def pool(
         self,
         name: str,

@@ -29,6 +29,7 @@ from faena.retry import Retry
 from faena.task import Draft, EnqueueFields, Receipt, Task
 from faena.tenancy.shares import Shares
 from faena.tenancy.tenants import Tenant, TenantView
+from faena.values.keywords import known_keywords
 from faena.values.names import check_name
 from faena.values.numbers import check_whole
 
@@ -157,6 +158,7 @@ class RemoteQueue(Queue):
         priority: int | str | None = ...,
         version: int = ...,
     ) -> Stub[Any, Any]: ...
+    @known_keywords("stub")
     def stub(
         self,
         name: str,

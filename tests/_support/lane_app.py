@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Any
 
 import uvloop
@@ -151,7 +152,7 @@ async def all_ended(app: Faena, *, within: float = PATIENCE_S, **expected: int) 
 async def serve(plan: LanePlan) -> None:
     ledger = Ledger(plan.ledger)
     async with open_lanes(plan, ledger) as app:
-        worker = await app.worker(options=WorkerOptions(grace_s=plan.grace_s))
+        worker = await app.worker(options=WorkerOptions(grace=timedelta(seconds=plan.grace_s)))
         record_claims((await app.runtime()).engine, ledger)
         with handling(stopping(worker.stop, is_supervised=False)):
             ledger.write("up")

@@ -6,6 +6,7 @@ Claims are written to the ledger with the server's own instant of each, which is
 from __future__ import annotations
 
 import logging
+from datetime import timedelta
 from typing import Any
 
 import uvloop
@@ -22,7 +23,9 @@ async def serve(plan: Plan) -> None:
     ledger = Ledger(plan.ledger)
     async with open_app(plan, ledger) as app:
         worker = await app.worker(
-            options=WorkerOptions(concurrency=plan.concurrency, grace_s=plan.grace_s)
+            options=WorkerOptions(
+                concurrency=plan.concurrency, grace=timedelta(seconds=plan.grace_s)
+            )
         )
         record_claims((await app.runtime()).patient_engine, ledger)
         with handling(stopping(worker.stop, is_supervised=False)):

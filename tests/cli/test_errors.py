@@ -62,6 +62,7 @@ USAGE: dict[tuple[str, ...], str] = {
     ("pause", "shop:app", "mail", "--all"): "QUEUE must be given, or --all, and not both",
     ("pause", "shop:app", "mail", "--for", "5x"): "must be a duration such as 90s, 5m",
     ("clean", "shop:app", "mail"): "--age",
+    ("pause", "shop:app", "mail", "--for", "0s"): "invalid value for '--for': it must be a dura",
     ("worker", "shop:app", "--grace", "soon"): "must be a duration such as 90s, 5m",
     ("worker", "shop:app", "--memory", "lots"): (
         "must be a size of at least 16Mi, such as 512Mi or 1Gi, got 'lots'"

@@ -114,12 +114,12 @@ def test_the_environment_says_what_options_do_not(planned: Planned) -> None:
     }
     plan = planned(**environ)
     assert (plan.queues, plan.options.name, plan.options.concurrency) == (("mail",), "worker-7", 5)
-    assert (plan.options.rate_max, plan.options.rate_s) == (100, 30.0)
+    assert str(plan.options.rate) == "100/30s"
     plan = planned(
         "--queues", "invoice,mail", "--name", "me", "--rate", "5/s", "--concurrency", "1"
     )
     assert (plan.queues, plan.options.name) == (("invoice", "mail"), "me")
-    assert (plan.options.rate_max, plan.options.rate_s, plan.options.concurrency) == (5, 1.0, 1)
+    assert (str(plan.options.rate), plan.options.concurrency) == ("5/s", 1)
 
 
 def test_queues_go_before_the_pool_of_the_environment(planned: Planned) -> None:
@@ -130,7 +130,7 @@ def test_queues_go_before_the_pool_of_the_environment(planned: Planned) -> None:
 
 def test_a_rate_of_the_environment_is_per_minute_unless_it_says_otherwise(planned: Planned) -> None:
     plan = planned(WORKER_RATE_LIMIT_MAX="10")
-    assert (plan.options.rate_max, plan.options.rate_s) == (10, 60.0)
+    assert str(plan.options.rate) == "10/min"
 
 
 def test_an_empty_variable_is_as_good_as_none(planned: Planned) -> None:

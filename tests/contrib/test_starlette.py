@@ -155,7 +155,7 @@ async def test_a_running_job_ends_before_the_shutdown_does(shop: Shop) -> None:
 
 
 async def test_a_job_that_does_not_end_in_time_goes_back_with_its_attempts(shop: Shop) -> None:
-    web = FastAPI(lifespan=lifespan(shop.jobs, worker=WorkerOptions(grace_s=0.05)))
+    web = FastAPI(lifespan=lifespan(shop.jobs, worker=WorkerOptions(grace="50ms")))
     host = Host(web)
     await host.say("startup")
     receipt = await shop.wait.enqueue()

@@ -236,7 +236,52 @@ DECLARATIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "pool without queues": (lambda: app().pool("p", []), "must have at least one queue, got none"),
     "pool of unknown queues": (lambda: app().pool("p", ["mail"]), "no queue 'mail' in app shop"),
     "worker concurrency": (lambda: WorkerOptions(concurrency=0), "concurrency must be .*, got 0"),
-    "worker grace": (lambda: WorkerOptions(grace_s=-1), "grace_s must be .* 0 to .*, got -1"),
+    "worker grace": (lambda: WorkerOptions(grace="2d"), "grace must be .* 0s to 1d, got '2d'"),
+    "worker seconds": (lambda: WorkerOptions(stuck=5), "stuck must be a timedelta, .*, got 5"),
+    "worker rate": (
+        lambda: WorkerOptions(rate="100"),
+        "rate must be .* such as '50/s'.*, got '100'",
+    ),
+    "worker rate by cost": (
+        lambda: WorkerOptions(rate=Limit("9/s", cost="eur")),
+        "rate must count claims, got 9/s",
+    ),
+    "worker keyword": (
+        lambda: WorkerOptions(grace_s=5),  # type: ignore[call-arg]
+        "worker option must be a known name, got 'grace_s'; did you mean 'grace'",
+    ),
+    "app keyword": (
+        lambda: Faena("shop", namspace="x"),  # type: ignore[call-arg]
+        "app option must be a known name, got 'namspace'; did you mean 'namespace'",
+    ),
+    "retain keyword": (lambda: Retain(complete="1d"), "got 'complete'; did you mean 'completed'"),  # type: ignore[call-arg]
+    "backpressure keyword": (lambda: Backpressure(sofd=1), "got 'sofd'; did you mean 'soft'"),  # type: ignore[call-arg]
+    "group keyword": (lambda: app().group(on_done=1), "group option .*, got 'on_done'; valid:"),  # type: ignore[call-arg]
+    "stub keyword": (
+        lambda: app().remote_queue("q").stub("t", paylod=int),  # type: ignore[call-overload]
+        "stub option .*, got 'paylod'; did you mean 'payload'",
+    ),
+    "pool keyword": (lambda: pool(instance=2), "got 'instance'; did you mean 'instances'"),
+    "pause keyword": (lambda: queue().pause(for_="5m"), "pause option .*, got 'for_'"),  # type: ignore[call-arg]
+    "directory": (lambda: Faena("shop", directory=5), "directory must be a path, got 5"),  # type: ignore[arg-type]
+    "learning nothing": (lambda: queue(learning=True), "learning must come with limits"),
+    "attempts of a task": (lambda: queue().task(attempts=0)(function), "attempts .* 1 to 1000"),
+    "attempts beside retry": (
+        lambda: queue().task(attempts=5, retry=Retry.never())(function),
+        r"attempts and retry .*: write retry=Retry.exponential\(attempts=5\)",
+    ),
+    "a lambda in a process": (
+        lambda: queue().task(name="x", run="process")(lambda x: x),
+        "must be a function of its module, .*, got .*<lambda>",
+    ),
+    "jitter beyond the interval": (
+        lambda: app().every("1m", jitter="5m", payload=1)(function),
+        "jitter must be at most the interval of 1m, got 5m",
+    ),
+    "a name of no cron": (
+        lambda: app().cron("@dayly")(function),
+        "cron must have 5 fields, .* or be one of @hourly, @daily, .*, got '@dayly'",
+    ),
     "worker name": (lambda: WorkerOptions(name="a b"), f"worker name {LABEL}, got 'a b'"),
     "snooze": (lambda: Snooze("soon"), f"delay {DURATION}.*, got 'soon'"),
     "rate limit": (lambda: RateLimited(math.nan), "must be a finite number of seconds, got nan"),
@@ -360,13 +405,12 @@ OPTIONS: dict[str, tuple[Call, str]] = {
     "cursor": (lambda s: s.mail.jobs("dead", cursor="zz"), "cursor must come from a page of dead"),
     "state to clean": (lambda s: s.mail.clean("running"), "got 'running'; valid: cancelled"),
     "state not to clean": (lambda s: s.mail.clean("ready"), "got 'ready'; valid: cancelled"),
-    "two lengths": (lambda s: s.mail.pause(duration="1s", lasting="1s"), "must not both be given"),
     "age to clean": (lambda s: s.mail.clean("dead", age=7), f"age {DURATION}.*, got 7"),
     "hold reason": (
         lambda s: s.mail.pause(reason=" "),
         "reason must be 1 to 200 printable characters, got ' '",
     ),
-    "hold duration": (lambda s: s.mail.pause(duration="soon"), f"duration {DURATION}.*'soon'"),
+    "hold duration": (lambda s: s.mail.pause(lasting="soon"), f"lasting {DURATION}.*'soon'"),
     "setting": (lambda s: s.mail.configure(max_runing=3), "did you mean 'max_running'"),
     "value of a setting": (lambda s: s.mail.configure(max_running=-1), "from 1 to .*, got -1"),
     "setting that must be": (lambda s: s.mail.configure(lease=None), "lease .*, got None"),

@@ -146,6 +146,13 @@ def test_bad_options_are_refused_before_anything_is_registered(queue: Queue, cas
     assert queue.tasks == {}
 
 
+def test_a_batch_without_a_size_fits_into_any_queue() -> None:
+    queue = Faena("shop", "redis://localhost").queue("mail")
+    batch = queue.batch()(send).handler.batch
+    assert batch is not None
+    assert (batch.size, queue.options.concurrency) == (5, 5)
+
+
 def test_a_batch_must_fit_into_the_queues_slots() -> None:
     queue = Faena("shop", "redis://localhost").queue("mail", concurrency=20)
     expected = "at most the concurrency of queue mail, which is 20, got 21"

@@ -33,7 +33,7 @@ async def test_a_pause_can_end_by_itself(app: Faena, h: Harness) -> None:
     async def note() -> None: ...
 
     await note.enqueue()
-    await mail.pause(duration="10m")
+    await mail.pause(lasting="10m")
     assert len(await h.drain(through="9m")) == 0
     assert len(await h.drain(through="1m")) == 1
 

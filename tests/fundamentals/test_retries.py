@@ -164,3 +164,15 @@ async def test_a_providers_date_is_compared_with_the_servers_time(app: Faena, h:
     await call.enqueue()
     (ran,) = await h.drain()
     assert 3598 < ran.outcome.delay_us / 1e6 <= 3600
+
+
+async def test_a_task_may_say_how_many_attempts_its_jobs_have(app: Faena, h: Harness) -> None:
+    queue = app.queue("mail", retry=Retry.steps("1m", "2m", attempts=3, jitter=0))
+
+    @queue.task(attempts=2)
+    async def send(_: str) -> None:
+        raise ConnectionError("no answer")
+
+    await send.enqueue("ana")
+    ran = await h.drain(through="1h")
+    assert ran.counts == {"retried": 1, "dead": 1}

@@ -133,6 +133,11 @@ def test_seconds_in_front_change_nothing_about_a_repeated_hour(five: str) -> Non
         ("0 9 * * MON-FRI", "2026-11-13T09:00:00", "2026-11-16T09:00:00"),
         ("0 0 L * *", "2026-02-01T00:00:00", "2026-02-28T00:00:00"),
         ("0 12 * * 1#2", "2026-11-01T00:00:00", "2026-11-09T12:00:00"),
+        ("@hourly", "2026-11-16T09:30:00", "2026-11-16T10:00:00"),
+        ("@daily", "2026-11-16T09:30:00", "2026-11-17T00:00:00"),
+        ("@weekly", "2026-11-16T09:30:00", "2026-11-22T00:00:00"),
+        ("@monthly", "2026-11-16T09:30:00", "2026-12-01T00:00:00"),
+        ("@yearly", "2026-11-16T09:30:00", "2027-01-01T00:00:00"),
     ],
 )
 def test_cron_expressions(text: str, after: str, expected: str) -> None:
@@ -154,6 +159,7 @@ def test_cron_expressions(text: str, after: str, expected: str) -> None:
         ("* * *", "must have 5 fields"),
         ("", "must have 5 fields"),
         ("0 0 31 4,6 *", "bad day-of-month"),
+        ("@dayly", "must have 5 fields, .* or be one of @hourly, @daily"),
         (7, "must have 5 fields"),
     ],
 )

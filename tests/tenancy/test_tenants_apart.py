@@ -30,7 +30,7 @@ def call(word: str) -> None:
 @pytest.fixture
 async def _worker(valkey: Server, namespace: str, short: Path) -> AsyncIterator[None]:
     with app.override(url=valkey.url, namespace=namespace):
-        working = asyncio.create_task(app.run_worker(grace_s=0))
+        working = asyncio.create_task(app.run_worker(grace="0s"))
         yield
         working.cancel()
         with contextlib.suppress(asyncio.CancelledError):

@@ -45,7 +45,7 @@ async def processes() -> AsyncIterator[Processes]:
 @pytest.fixture
 async def worker(valkey: Server, namespace: str) -> AsyncIterator[None]:
     with process_app.app.override(url=valkey.url, namespace=namespace):
-        working = asyncio.create_task(process_app.app.run_worker(grace_s=0))
+        working = asyncio.create_task(process_app.app.run_worker(grace="0s"))
         yield
         working.cancel()
         with contextlib.suppress(asyncio.CancelledError):

@@ -44,7 +44,7 @@ async def test_a_worker_with_a_rate_goes_on_as_soon_as_that_allows(
     async def nothing() -> None: ...
 
     receipts = await nothing.enqueue_many([nothing.draft()] * 3)
-    working = asyncio.create_task(app.run_worker(rate_max=1, rate_s=0.2))
+    working = asyncio.create_task(app.run_worker(rate="1/200ms"))
     for receipt in receipts:
         await receipt.handle.result(timeout="60s")
     working.cancel()

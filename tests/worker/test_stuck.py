@@ -35,7 +35,7 @@ async def test_a_worker_inside_a_program_of_its_own_only_says_that_it_is_stuck(
         return "still here"
 
     async with app:
-        worker = asyncio.create_task(app.run_worker(stuck_s=0.1, grace_s=1.0))
+        worker = asyncio.create_task(app.run_worker(stuck="100ms", grace="1s"))
         receipt = await block.enqueue()
         await receipt.handle.result(timeout="60s")
         worker.cancel()

@@ -34,7 +34,7 @@ def wait_in_c() -> None:
 async def main() -> None:
     async with app:
         await wait_in_c.enqueue()
-        working = asyncio.create_task(app.run_worker(grace_s=0))
+        working = asyncio.create_task(app.run_worker(grace="0s"))
         await asyncio.to_thread(begun.wait)
         working.cancel()
         await asyncio.wait([working])

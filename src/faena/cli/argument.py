@@ -73,6 +73,11 @@ def _duration(text: str) -> str:
     return text
 
 
+def _lasting(text: str) -> str:
+    to_us("duration", text, least_us=1)
+    return text
+
+
 def _instant(text: str) -> datetime:
     at = datetime.fromisoformat(text)
     if at.tzinfo is None:
@@ -91,9 +96,9 @@ _INSTANTS = "an instant with its zone such as 2026-05-01T09:00Z or 2026-05-01T09
 _DURATIONS = "a duration such as 90s, 5m, 1h30m or 7d"
 
 DURATION = _Read("duration", _DURATIONS, _duration)
+LASTING = _Read("duration", f"{_DURATIONS}, and more than none", _lasting)
 INSTANT = _Read("instant", _INSTANTS, _instant)
 EXPIRY = _Read("expiry", f"{_DURATIONS}, or {_INSTANTS}", _expiry)
-SECONDS = _Read("duration", _DURATIONS, lambda text: to_us("duration", text) / 1e6)
 _SIZES = "a size of at least 16Mi, such as 512Mi or 1Gi"
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from faena.app import Faena
 from faena.cli import session
-from faena.cli.argument import DURATION, by, common, confirm, example, split, words
+from faena.cli.argument import DURATION, LASTING, by, common, confirm, example, split, words
 from faena.cli.document import document
 from faena.cli.output import Output, counted, instant, table
 from faena.cli.progress import progress
@@ -96,7 +96,7 @@ def _choose(words: Sequence[str], *, all_queues: bool) -> tuple[Faena, list[Queu
 )
 @words("[MODULE:APP] [QUEUE]...")
 @click.option("--all", "all_queues", is_flag=True, help="Every queue of the app.")
-@click.option("--for", "duration", type=DURATION, help="End the pause by itself: 5m, 2h.")
+@click.option("--for", "lasting", type=LASTING, help="End the pause by itself: 5m, 2h.")
 @click.option(
     "--reason",
     default="pause",
@@ -111,7 +111,7 @@ def pause(
     words: tuple[str, ...],
     *,
     all_queues: bool,
-    duration: str | None,
+    lasting: str | None,
     reason: str,
     by: str,
 ) -> None:
@@ -119,11 +119,11 @@ def pause(
     app, chosen = _choose(words, all_queues=all_queues)
 
     async def hold(queue: Queue) -> dict[str, object]:
-        is_new = await queue.pause(reason=reason, duration=duration, by=by)
+        is_new = await queue.pause(reason=reason, lasting=lasting, by=by)
         return {"queue": queue.name, "paused": True, "reason": reason, "is_new": is_new}
 
     done = session.run(app, lambda: _each(chosen, hold))
-    for_long = f" for {duration}" if duration else ""
+    for_long = f" for {lasting}" if lasting else ""
     line = f"paused{for_long}: {_names(chosen)}"
     output.list(done, lambda console: console.print(Text(line)))
 

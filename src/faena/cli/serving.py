@@ -22,6 +22,7 @@ from faena.cli.target import find_queue
 from faena.errors import ConfigError, nearest
 from faena.limits import Limit
 from faena.pool import Pool
+from faena.values.duration import Duration
 from faena.worker.options import WorkerOptions
 from faena.worker.supervise.lifeline import Lifeline
 from faena.worker.supervise.signals import handling, stopping
@@ -44,8 +45,8 @@ class Wish:
     memory: int | None
     serves: str | None
     rate: Limit | None
-    grace_s: float
-    stuck_s: float
+    grace: Duration
+    stuck: Duration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,16 +68,15 @@ def make_plan(app: Faena, wish: Wish, *, is_supervised: bool) -> Plan:
     options = WorkerOptions(
         concurrency=wish.concurrency or (pool.concurrency if pool else None),
         memory_limit=wish.memory or (pool.memory_bytes if pool else None),
-        grace_s=wish.grace_s,
-        stuck_s=wish.stuck_s,
+        grace=wish.grace,
+        stuck=wish.stuck,
+        rate=wish.rate,
         serves=wish.serves or (pool.serves if pool else "all"),
         leaves_when_stuck=True,
     )
     if wish.name is not None:
         own = f"{wish.name}-{os.getpid()}" if is_supervised else wish.name
         options = replace(options, name=own)
-    if wish.rate is not None:
-        options = replace(options, rate_max=wish.rate.max, rate_s=wish.rate.per_us / 1e6)
     return Plan(queues=queues, instances=pool.instances if pool else 1, options=options)
 
 

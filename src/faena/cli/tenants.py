@@ -13,6 +13,7 @@ from faena.app import Faena
 from faena.cli import session
 from faena.cli.argument import (
     DURATION,
+    LASTING,
     NUMBER,
     TENANT_RATE,
     Whole,
@@ -209,7 +210,7 @@ def rejoin(output: Output, words: tuple[str, ...], by: str, wait: str) -> None:
 @click.option(
     "--drop", type=click.Choice(SETTINGS), multiple=True, help="Let the queue decide this again."
 )
-@click.option("--for", "lasting", type=DURATION, help="End all of it by itself: 5m, 2h.")
+@click.option("--for", "lasting", type=LASTING, help="End all of it by itself: 5m, 2h.")
 @by
 @common
 @click.pass_obj
@@ -240,7 +241,7 @@ def _settings(
 @tenants.command(epilog=example("faena tenants hold mail acme --reason 'invoice unpaid' --for 1d"))
 @words("[MODULE:APP] QUEUE TENANT")
 @click.option("--reason", default="operator", show_default=True, help="Why.")
-@click.option("--for", "lasting", type=DURATION, help="End the hold by itself: 5m, 2h.")
+@click.option("--for", "lasting", type=LASTING, help="End the hold by itself: 5m, 2h.")
 @by
 @common
 @click.pass_obj

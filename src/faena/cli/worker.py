@@ -11,11 +11,12 @@ from typing import Any, Final
 import click
 
 from faena.cli import log, serving
-from faena.cli.argument import RATE, SECONDS, SIZE, Whole, common, example, split, words
+from faena.cli.argument import DURATION, RATE, SIZE, Whole, common, example, split, words
 from faena.cli.output import Output
 from faena.cli.target import find_app
 from faena.limits import Limit
 from faena.pool import SERVES
+from faena.values.duration import to_s
 from faena.worker.supervise.lifeline import Lifeline
 from faena.worker.supervise.supervisor import Supervisor, SupervisorOptions
 from faena.worker.supervise.worker_slot import WorkerSlotOptions
@@ -70,7 +71,7 @@ def _rate_of_environ() -> Limit | None:
 @click.option("--instances", type=Whole(1, 100), help="Processes.  [default: the pool's, or 1]")
 @click.option(
     "--grace",
-    type=SECONDS,
+    type=DURATION,
     default="30s",
     show_default=True,
     help="How long running jobs may go on after SIGTERM.",
@@ -91,7 +92,7 @@ def _rate_of_environ() -> Limit | None:
 )
 @click.option(
     "--stuck",
-    type=SECONDS,
+    type=DURATION,
     default="15s",
     show_default=True,
     help="How long a blocked event loop may outlast its jobs' timeouts.",
@@ -129,7 +130,7 @@ def worker(ctx: click.Context, words: tuple[str, ...], **options: Any) -> int:
         SupervisorOptions(
             instances=options["instances"],
             reloads_on_hangup=not is_at_terminal(),
-            slot=WorkerSlotOptions(grace_s=wish.grace_s),
+            slot=WorkerSlotOptions(grace_s=to_s("grace", wish.grace)),
         ),
     )
 
@@ -152,8 +153,8 @@ def _wish(ctx: click.Context, options: dict[str, Any]) -> serving.Wish:
         memory=options["memory"],
         serves=options["serves"],
         rate=options["rate"] or _rate_of_environ(),
-        grace_s=options["grace"],
-        stuck_s=options["stuck"],
+        grace=options["grace"],
+        stuck=options["stuck"],
     )
 
 

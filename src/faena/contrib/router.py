@@ -31,6 +31,7 @@ from faena.job import JobView
 from faena.options import Order
 from faena.states import State
 from faena.task import Task
+from faena.values.keywords import known_keywords
 from faena.values.names import check_label
 
 Authorize = Callable[[Request], Awaitable[Any] | Any]
@@ -42,6 +43,7 @@ _KEY_HEADER: Final = "idempotency-key"
 _HEALTH_S: Final = "2s"
 
 
+@known_keywords("router")
 def router(
     app: Faena,
     *,

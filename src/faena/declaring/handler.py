@@ -143,7 +143,7 @@ def make_handler(
         result=_codec(task.name, "result", signature.result),
         payload_at=signature.payload_at,
         job_at=signature.job_at,
-        retry=task.retry or options.retry,
+        retry=_retry(task, options),
         priority=task.priority or options.priority,
         timeout_us=task.timeout_us or options.timeout_us,
         version=task.version,
@@ -152,6 +152,11 @@ def make_handler(
         max_deliveries=options.max_deliveries,
         age_step_us=options.age_step_us,
     )
+
+
+def _retry(task: TaskOptions, options: QueueOptions) -> Retry:
+    policy = task.retry or options.retry
+    return replace(policy, attempts=task.attempts) if task.attempts else policy
 
 
 def _codec(task: str, what: str, annotation: Any) -> Codec[Any]:
@@ -186,4 +191,4 @@ def _where(function: Callable[..., Any], task: TaskOptions) -> Run:
 
 
 def _is_findable(function: Callable[..., Any]) -> bool:
-    return not inspect.ismethod(function) and "<locals>" not in function.__qualname__
+    return not inspect.ismethod(function) and "<" not in function.__qualname__

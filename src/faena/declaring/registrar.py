@@ -30,6 +30,7 @@ class TaskFields(TypedDict, total=False):
     name: str
     timeout: Duration
     retry: Retry
+    attempts: int
     run: Run
     priority: int | str
     version: int

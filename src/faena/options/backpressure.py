@@ -8,12 +8,14 @@ from typing import Final
 from faena.errors import ConfigError
 from faena.options.fields import derive
 from faena.values.duration import Duration, to_us
+from faena.values.keywords import known_fields
 from faena.values.numbers import keep_whole
 
 _MANY: Final = 1_000_000_000
 _BOUNDS: Final = ("soft", "hard", "tenant_soft", "tenant_hard")
 
 
+@known_fields("backpressure")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backpressure:
     """How deep a queue (waiting, delayed and running jobs together) may become.

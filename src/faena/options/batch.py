@@ -10,6 +10,7 @@ from faena.options.task import TaskOptions
 from faena.values.duration import Duration
 from faena.values.numbers import keep_whole
 
+DEFAULT_SIZE: Final = 50
 _MOST: Final = 1_000
 _LONGEST_WAIT_US: Final = 600_000_000
 
@@ -18,8 +19,9 @@ _LONGEST_WAIT_US: Final = 600_000_000
 class BatchOptions(TaskOptions):
     """How jobs of one task are gathered; a `timeout` is that of the call, for all of them."""
 
-    size: int = 50
-    """Jobs in one call: 1 to 1,000, and no more than the queue's `concurrency`."""
+    size: int = DEFAULT_SIZE
+    """Jobs in one call: 1 to 1,000, and no more than the queue's `concurrency`. Unless it is given:
+    50, or that concurrency where it is less."""
 
     wait: Duration = "200ms"
     """How long the first job waits for others: up to 10m; "0s" calls with what came along."""

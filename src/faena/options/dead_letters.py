@@ -9,6 +9,7 @@ from typing import Final, Self
 from faena.errors import ConfigError, shown
 from faena.options.fields import derive
 from faena.values.duration import Duration, to_us
+from faena.values.keywords import known_fields
 from faena.values.numbers import keep_whole
 
 CODES: Final = ("ECONNREFUSED", "ETIMEDOUT", "RATE_LIMIT", "SERVICE_UNAVAILABLE")
@@ -22,6 +23,7 @@ _WORDS: Final = {"true": True, "1": True, "yes": True, "on": True} | {
 }  # fmt: skip
 
 
+@known_fields("dead_letters")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetters:
     """How the dead-letter desk of an app looks after itself."""

@@ -225,6 +225,17 @@ class QueueOptions:
         return bool(self.fair)
 
 
+def check_learning(options: QueueOptions) -> QueueOptions:
+    """Refuse to learn where code declares nothing that could fall; operators may remove limits."""
+    if options.learning and not (options.limits or options.tenant_limits):
+        raise ConfigError(
+            "learning must come with limits or tenant_limits, which are what falls, got neither",
+            field="learning",
+            value=True,
+        )
+    return options
+
+
 def check_parts(options: QueueOptions, shards: int) -> None:
     """Refuse bounds on a whole queue of which not every shard would have a part."""
     if shards == 1:

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from faena.errors import ConfigError
 from faena.options.fields import derive, optional_us, optional_whole
 from faena.values.duration import Duration
+from faena.values.keywords import known_fields
 
 
+@known_fields("retain")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retain:
     """How long finished jobs are kept, by age, number and size: whichever bound is met first.

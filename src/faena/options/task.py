@@ -10,7 +10,7 @@ from faena.errors import ConfigError, nearest, shown
 from faena.options.cost import estimates
 from faena.options.fields import attempt_us, check_is, derive
 from faena.options.priority import priority_of
-from faena.retry import Retry
+from faena.retry import MOST_ATTEMPTS, Retry
 from faena.values.duration import Duration
 from faena.values.names import check_name
 from faena.values.numbers import keep_whole
@@ -33,6 +33,10 @@ class TaskOptions:
     retry: Retry | None = None
     """What follows a failed attempt; None asks the queue."""
 
+    attempts: int | None = None
+    """How many attempts its jobs have at most, 1 to 1000, with the waits of the queue's policy;
+    None asks that too. Beside `retry`, give it there."""
+
     run: Run | None = None
     """Where the handler runs; None picks async for `async def` and a thread for `def`."""
 
@@ -50,8 +54,7 @@ class TaskOptions:
     def __post_init__(self) -> None:
         check_name("task name", self.name)
         keep_whole(self, "version", least=1, most=1_000_000)
-        if self.retry is not None:
-            check_is("retry", self.retry, Retry)
+        self._check_retry()
         if self.run is not None and self.run not in _RUNS:
             raise ConfigError(
                 f"run must be a known place, got {shown(self.run)}; {nearest(self.run, _RUNS)}",
@@ -62,3 +65,17 @@ class TaskOptions:
         if self.priority is not None:
             derive(self, "priority", priority_of(self.priority))
         derive(self, "timeout_us", attempt_us(self.timeout))
+
+    def _check_retry(self) -> None:
+        if self.retry is not None:
+            check_is("retry", self.retry, Retry)
+        if self.attempts is None:
+            return
+        keep_whole(self, "attempts", least=1, most=MOST_ATTEMPTS)
+        if self.retry is not None:
+            raise ConfigError(
+                f"attempts and retry must not both be given: write "
+                f"retry=Retry.exponential(attempts={self.attempts}) or another policy",
+                field="attempts",
+                value=self.attempts,
+            )

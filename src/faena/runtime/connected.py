@@ -9,11 +9,11 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from faena.engine.engine import Clock
 from faena.engine.wire.patience import within
-from faena.errors import StoreUnavailable
+from faena.errors import ConfigError, StoreUnavailable
 from faena.inspection.doctor import Finding, visit
 from faena.options import QueueOptions
 from faena.queue import Queue
@@ -46,22 +46,32 @@ class AppPortal(Portal):
 
     def counts(self, queue: Queue) -> dict[str, int]:
         """Jobs per state; see `Queue.counts`."""
-        return self.run(queue.counts())
+        return self.run(_known(queue).counts())
 
     def pause(
         self,
         queue: Queue,
         *,
         reason: str = "pause",
-        duration: Duration | None = None,
+        lasting: Duration | None = None,
         by: str = "operator",
     ) -> bool:
         """Serve no more jobs until `resume`, or for a time; see `Queue.pause`."""
-        return self.run(queue.pause(reason=reason, duration=duration, by=by))
+        return self.run(_known(queue).pause(reason=reason, lasting=lasting, by=by))
 
     def resume(self, queue: Queue, *, reason: str = "pause", by: str = "operator") -> bool:
         """End a hold; see `Queue.resume`."""
-        return self.run(queue.resume(reason=reason, by=by))
+        return self.run(_known(queue).resume(reason=reason, by=by))
+
+
+def _known(given: Any) -> Queue:
+    if not isinstance(given, Queue):
+        raise ConfigError(
+            f"queue must be a queue, got {given!r}; app.queues[name] is one by its name",
+            field="queue",
+            value=given,
+        )
+    return given
 
 
 class Connected:

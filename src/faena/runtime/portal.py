@@ -157,6 +157,7 @@ class Portal:
         self, task: Task[Any, Any], /, *payload: Any, **options: Unpack[EnqueueFields]
     ) -> Receipt[Any]:
         """Put one job on the queue; see `Task.enqueue`."""
+        _check_task(task)
         return self._run(lambda: task.enqueue(*payload, **options))
 
     def enqueue_many(
@@ -167,35 +168,36 @@ class Portal:
         **options: Unpack[EnqueueFields],
     ) -> list[Receipt[R]]:
         """Put many jobs on the queue; see `Task.enqueue_many`."""
+        _check_task(task)
         return self._run(lambda: task.enqueue_many(payloads, **options))
 
     def result(self, handle: Handle[R], timeout: timedelta | str | None = None) -> R:
         """Wait for a job and return what its handler returned; see `Handle.result`."""
-        return self._run(lambda: handle.result(timeout))
+        return self._run(lambda: _known(handle).result(timeout))
 
     def state(self, handle: Handle[Any]) -> State | None:
         """Where a job is now; None when it is unknown or was pruned."""
-        return self._run(handle.state)
+        return self._run(_known(handle).state)
 
     def view(self, handle: Handle[Any]) -> JobView | None:
         """Everything known of a job."""
-        return self._run(handle.view)
+        return self._run(_known(handle).view)
 
     def explain(self, handle: Handle[Any]) -> Explanation:
         """Why a job has not started, or what became of it; see `Handle.explain`."""
-        return self._run(handle.explain)
+        return self._run(_known(handle).explain)
 
     def cancel(self, handle: Handle[Any], *, by: str | None = None) -> str:
         """Cancel a job: "cancelled", or "asked" when it runs and is being stopped."""
-        return self._run(lambda: handle.cancel(by=by))
+        return self._run(lambda: _known(handle).cancel(by=by))
 
     def rerun(self, handle: Handle[Any], *, by: str | None = None) -> None:
         """Run a finished job again; see `Handle.rerun`."""
-        self._run(lambda: handle.rerun(by=by))
+        self._run(lambda: _known(handle).rerun(by=by))
 
     def promote(self, handle: Handle[Any], *, by: str | None = None) -> None:
         """Run a delayed job now."""
-        self._run(lambda: handle.promote(by=by))
+        self._run(lambda: _known(handle).promote(by=by))
 
     def change(
         self,
@@ -206,11 +208,11 @@ class Portal:
         by: str | None = None,
     ) -> None:
         """Change when a waiting job runs, or its priority."""
-        self._run(lambda: handle.change(delay=delay, priority=priority, by=by))
+        self._run(lambda: _known(handle).change(delay=delay, priority=priority, by=by))
 
     def remove(self, handle: Handle[Any], *, by: str | None = None) -> None:
         """Remove a job for good; see `Handle.remove`."""
-        self._run(lambda: handle.remove(by=by))
+        self._run(lambda: _known(handle).remove(by=by))
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run any coroutine of the app and wait for it; an interrupted wait cancels it."""
@@ -339,6 +341,25 @@ class Portal:
         self._links.forked(self._serving)
         self._serving = None
         self._on_fork()
+
+
+def _check_task(given: Any) -> None:
+    if not isinstance(given, Task):
+        raise ConfigError(
+            f"task must be a task, got {given!r}; queue.tasks[name] is one by its name",
+            field="task",
+            value=given,
+        )
+
+
+def _known(given: Handle[R]) -> Handle[R]:
+    if not isinstance(given, Handle):  # pyright: ignore[reportUnnecessaryIsInstance] - anything may come
+        raise ConfigError(
+            f"handle must be that of a job, got {given!r}; receipt.handle and queue.handle(id) are",
+            field="handle",
+            value=given,
+        )
+    return given
 
 
 def _tell(loop: asyncio.AbstractEventLoop, do: Callable[..., None], *args: Any) -> None:

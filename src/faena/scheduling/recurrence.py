@@ -39,6 +39,16 @@ _RIGHT: Final = {
 """What would be right, by what is said of an expression."""
 
 
+NAMED: Final = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+}
+"""Expressions with a name."""
+
+
 class Recurrence(Protocol):
     """What gives a schedule its instants."""
 
@@ -77,7 +87,7 @@ def _zones() -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """A cron expression of five fields, or six with seconds first, in a zone."""
+    """A cron expression of five fields, six with seconds first, or one of NAMED, in a zone."""
 
     text: str
     tz: str = "UTC"
@@ -87,10 +97,11 @@ class Cron:
 
         check_zone(self.tz)
         given: Any = self.text
-        fields = given.split() if isinstance(given, str) else []
+        fields = self._six.split() if isinstance(given, str) else []
         if len(fields) not in _FIELDS:
             raise ConfigError(
-                f"cron must have 5 fields, or 6 with seconds first, got {shown(self.text)}",
+                f"cron must have 5 fields, or 6 with seconds first, or be one of "
+                f"{', '.join(NAMED)}, got {shown(self.text)}",
                 field="cron",
                 value=self.text,
             )
@@ -110,7 +121,7 @@ class Cron:
 
     @property
     def _six(self) -> str:
-        fields = self.text.split()
+        fields = NAMED.get(self.text.strip(), self.text).split()
         return " ".join(fields if len(fields) == max(_FIELDS) else ["0", *fields])
 
     def following(self, after: int) -> int | None:

@@ -69,6 +69,14 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
                 field="end",
                 value=self.end,
             )
+        interval = self.when.get("every")
+        if interval is not None and self.jitter > interval:
+            raise ConfigError(
+                f"jitter must be at most the interval of {describe(interval)}, "
+                f"got {describe(self.jitter)}",
+                field="jitter",
+                value=describe(self.jitter),
+            )
 
     def following(self, after: int) -> int | None:
         """The first instant later than `after` and within the bounds; None when there is none."""

@@ -30,6 +30,7 @@ from faena.sharding.quota import check_stays
 from faena.sharding.table import Change, Table
 from faena.tenancy.lanes import lane_of, tenant_of
 from faena.values.duration import Duration, to_s, to_us
+from faena.values.keywords import known_keywords
 from faena.values.names import check_label, check_reason
 from faena.values.numbers import check_real, check_whole
 from faena.values.view import View
@@ -146,6 +147,7 @@ class Tenant:
         duration_us = None if lasting is None else to_us("lasting", lasting, least_us=1)
         return await self._change(changes, by=by, duration_us=duration_us)
 
+    @known_keywords("hold")
     async def hold(
         self, reason: str, *, lasting: Duration | None = None, by: str = "operator"
     ) -> TenantView:

@@ -6,16 +6,21 @@ import os
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Final
 
 from faena.declaring.handler import Handler
+from faena.errors import ConfigError, shown
+from faena.limits import Limit
 from faena.options import QueueOptions
-from faena.options.fields import check_choice
+from faena.options.fields import between_us, check_choice, derive
 from faena.pool import SERVES
 from faena.sharding.table import Shard
+from faena.values.duration import Duration
+from faena.values.keywords import known_fields
 from faena.values.names import check_label
-from faena.values.numbers import check_real, keep_whole
+from faena.values.numbers import keep_whole
 
-_LONGEST_S = 86_400.0
+_LONGEST_US: Final = 86_400_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +34,7 @@ class Served:
     """Tells where its jobs live now; None when that is always the one shard of the queue's name."""
 
 
+@known_fields("worker")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerOptions:
     """How one worker process runs."""
@@ -39,20 +45,18 @@ class WorkerOptions:
     concurrency: int | None = None
     """Jobs of all queues together at a time; None adds up the queues' own."""
 
-    grace_s: float = 30.0
-    """How long running jobs may go on after a stop was asked for."""
+    grace: Duration = "30s"
+    """How long running jobs may go on after a stop was asked for: up to 1d."""
 
     memory_limit: int | None = None
     """Bytes of resident memory after which the worker finishes and leaves to be restarted."""
 
-    rate_max: int | None = None
-    """Claims this process may make in `rate_s` seconds; None for no limit of its own."""
+    rate: Limit | str | None = None
+    """Claims this process may make, such as "100/min"; None for no limit of its own."""
 
-    rate_s: float = 60.0
-    """The seconds that `rate_max` is of."""
-
-    stuck_s: float = 15.0
-    """How long the event loop may stand still beyond the longest timeout of the jobs it runs."""
+    stuck: Duration = "15s"
+    """How long the event loop may stand still beyond the longest timeout of the jobs it runs: up
+    to 1d."""
 
     leaves_when_stuck: bool = False
     """End the process, for a supervisor to replace it, when its loop is stuck; else only say so."""
@@ -63,12 +67,33 @@ class WorkerOptions:
     serves: str = "all"
     """Which shards of its queues: "all", "shared" by tenants, or "dedicated" to one of them."""
 
+    grace_s: float = field(init=False, repr=False, compare=False)
+    stuck_s: float = field(init=False, repr=False, compare=False)
+
     def __post_init__(self) -> None:
         check_label("worker name", self.name)
         check_choice("serves", self.serves, SERVES)
-        bounds = {"concurrency": 10_000, "memory_limit": 10**15, "rate_max": 10**9}
-        for what, most in bounds.items():
+        for what, most in {"concurrency": 10_000, "memory_limit": 10**15}.items():
             if getattr(self, what) is not None:
                 keep_whole(self, what, least=1, most=most)
-        for what in ("grace_s", "rate_s", "stuck_s"):
-            check_real(what, getattr(self, what), least=0, most=_LONGEST_S)
+        derive(self, "grace_s", between_us("grace", self.grace, 0, _LONGEST_US) / 1e6)
+        derive(self, "stuck_s", between_us("stuck", self.stuck, 0, _LONGEST_US) / 1e6)
+        derive(self, "rate", None if self.rate is None else _rate(self.rate))
+
+
+def _rate(given: Any) -> Limit:
+    limit = given if isinstance(given, Limit) else _read(given)
+    if limit.cost is not None:
+        raise ConfigError(f"rate must count claims, got {limit}", field="rate", value=given)
+    return limit
+
+
+def _read(given: Any) -> Limit:
+    try:
+        return Limit(given)
+    except ConfigError:
+        raise ConfigError(
+            f"rate must be one or more in a window such as '50/s' or '1000/h', got {shown(given)}",
+            field="rate",
+            value=given,
+        ) from None

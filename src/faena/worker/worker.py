@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from faena.engine import Engine
 from faena.errors import ConfigError
+from faena.limits import Limit
 from faena.middleware import Middleware
 from faena.options import DeadLetters
 from faena.producing.batcher import CallIds
@@ -252,12 +253,16 @@ class Worker:
             slots=self._slots,
             leases=self._leases,
             calls=self._calls,
-            pace=Pace(self.options.rate_max, self.options.rate_s),
+            pace=self._new_pace(),
             sweep_s=self._sweep_s,
             least_lease_us=self._lease_us(),
             on_idle=self._wait_strategy.idle_changed,
             on_outbox=self._beside.on_outbox,
         )
+
+    def _new_pace(self) -> Pace:
+        rate = self.options.rate
+        return Pace(rate.max, rate.per_us / 1e6) if isinstance(rate, Limit) else Pace()
 
     def _new_listener(self) -> WakeListener:
         return WakeListener(self._engine, self._by_shard, self._slots)

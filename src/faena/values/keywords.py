@@ -1,0 +1,49 @@
+"""Keywords that a function does not know, refused as options are: with the nearest valid name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from faena.errors import ConfigError, nearest
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+def known_keywords(what: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Have a function refuse unknown keywords by a ConfigError; `what` is for its message."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        code = function.__code__
+        names = code.co_varnames[
+            code.co_posonlyargcount : code.co_argcount + code.co_kwonlyargcount
+        ]
+        known = [name for name in names if name != "self"]
+
+        @wraps(function)
+        def call(*args: P.args, **given: P.kwargs) -> R:
+            for name, value in given.items():
+                if name not in known:
+                    raise ConfigError(
+                        f"{what} option must be a known name, got {name!r}; {nearest(name, known)}",
+                        field=name,
+                        value=value,
+                    )
+            return function(*args, **given)
+
+        return call
+
+    return decorate
+
+
+def known_fields(what: str) -> Callable[[type[T]], type[T]]:
+    """The same for a dataclass."""
+
+    def decorate(cls: type[T]) -> type[T]:
+        cls.__init__ = known_keywords(what)(cls.__init__)
+        return cls
+
+    return decorate
