@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 
 from faena.engine import Engine, envelope
@@ -33,6 +34,9 @@ from faena.worker.leases import Leases
 _LOOK_AGAIN_S = 0.02
 """How often free slots look for jobs that running handlers may have enqueued."""
 
+_MANY_INSTANTS = 500
+"""Of schedules, after which a drain says that it takes long because of them."""
+
 _LEASE_S = 86_400.0
 _END_WITHIN_S = 1.0
 
@@ -47,7 +51,7 @@ class Drain:
         relay: Relay,
         clock: Clock,
         middleware: Sequence[Middleware],
-        scheduler: Scheduler,
+        scheduler: Scheduler | None,
         *,
         dead_letters: DeadLetters,
         at_once: int,
@@ -60,6 +64,7 @@ class Drain:
         self._scheduler = scheduler
         self._fired_at = 0
         self._due_at: int | None = None
+        self._instants = 0
         self._middleware = middleware
         self._dead_letters = dead_letters
         self._at_once = at_once
@@ -108,7 +113,7 @@ class Drain:
     async def _fire(self) -> None:
         """Fire schedules whenever time has passed."""
         now = self._clock()
-        if now != self._fired_at:
+        if self._scheduler is not None and now != self._fired_at:
             self._due_at = await self._scheduler.run_once()
             self._fired_at = now
 
@@ -152,8 +157,19 @@ class Drain:
         instants += [] if self._due_at is None else [self._due_at]
         if not instants or min(instants) > until_us:
             return False
+        self._count(min(instants))
         self._clock.advance_to(max(min(instants), self._clock()))
         return True
+
+    def _count(self, instant: int) -> None:
+        """Say, once, that it is schedules which make a drain long."""
+        self._instants += instant == self._due_at
+        if self._instants == _MANY_INSTANTS and instant == self._due_at:
+            warnings.warn(
+                f"a drain has gone to {_MANY_INSTANTS} instants of schedules and goes on: name the "
+                f"queues to drain, or say drain(schedules=False)",
+                stacklevel=2,
+            )
 
     def _stop(self, shard: str, job_id: str) -> None:
         if shard in self._lines:

@@ -13,6 +13,7 @@ from faena.app import Faena
 from faena.engine import Wire
 from faena.errors import StoreError
 from faena.job import JobView
+from faena.options.fields import check_is
 from faena.queue import Queue
 from faena.states import State
 from faena.task import Task
@@ -116,15 +117,17 @@ class Harness:
         through: Duration | None = None,
         at_once: int = 1,
         most: int = 10_000,
+        schedules: bool = True,
     ) -> Report:
         """Run everything that is ready, here, until nothing is; also what the handlers enqueue.
 
         `through` lets that much time pass meanwhile: whenever nothing is ready the clock goes to
         the next instant at which something is, so delays, retries and schedules run too. `at_once`
         is how many handlers run side by side; one that waits for another job's result needs more
-        than 1. `most` attempts without an end fail the test.
+        than 1. `most` attempts without an end fail the test. `schedules` says whether they fire.
         """
         at_once = check_whole("at_once", at_once, least=1, most=_PAGE)
+        check_is("schedules", schedules, bool)
         runtime = await self.app.runtime()
         start_us = self.clock()
         until_us = start_us + (0 if through is None else to_us("through", through))
@@ -136,7 +139,7 @@ class Harness:
             runtime.relay,
             self.clock,
             self.app.middleware,
-            await self.app.schedules.scheduler(names, self._start_us),
+            await self.app.schedules.scheduler(names, self._start_us) if schedules else None,
             dead_letters=self.app.dead_letter_options,
             at_once=at_once,
             most=most,
@@ -181,10 +184,14 @@ class SyncHarness:
         through: Duration | None = None,
         at_once: int = 1,
         most: int = 10_000,
+        schedules: bool = True,
     ) -> Report:
         """See `Harness.drain`."""
-        drain = self._tested.drain(*queues, through=through, at_once=at_once, most=most)
-        return self._run(drain)
+        return self._run(
+            self._tested.drain(
+                *queues, through=through, at_once=at_once, most=most, schedules=schedules
+            )
+        )
 
     def run_inline(self, task: Task[Any, T], /, *payload: Any, **options: Any) -> T:
         """See `run_inline`."""
