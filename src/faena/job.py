@@ -49,6 +49,7 @@ class Spec(msgspec.Struct, omit_defaults=True):
     task: str
     tenant: str | None = None
     key: str | None = None
+    headers: dict[str, str] = {}
     payload: msgspec.Raw = msgspec.Raw(b"null")
     version: int = 1
     timeout_us: int | None = None
@@ -56,7 +57,6 @@ class Spec(msgspec.Struct, omit_defaults=True):
     """How many at most, where the producer said so."""
     retry: Terms | None = None
     """The same of its policy."""
-    headers: dict[str, str] = {}
     parents: dict[str, Input] = {}
     """In a flow: the nodes it came after, by name."""
     group: dict[str, int] = {}
@@ -204,6 +204,7 @@ class JobView(View, frozen=True, kw_only=True):
     state: State
     task: str
     payload: msgspec.Raw
+    """JSON, as it was enqueued: `msgspec.json.decode(view.payload)`."""
     tenant: str | None
     key: str | None
     priority: int
@@ -229,7 +230,8 @@ class JobView(View, frozen=True, kw_only=True):
     is_stopping: bool
     """Running, and asked to stop."""
     result: bytes | None
-    """Encoded result of a completed job; None when it returned None or is not completed."""
+    """Of a completed job, as JSON; None when it returned None or is not completed. As the type of
+    its task: `handle.result()`."""
     errors: tuple[ErrorRecord, ...]
     progress: Any
     log: tuple[str, ...]

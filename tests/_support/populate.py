@@ -89,7 +89,7 @@ async def populate_shards(rig: Rig) -> None:
 
 
 async def populate_flows(rig: Rig) -> None:
-    """A flow that is done and one that is not, a group, and letters."""
+    """A flow and a group that are done, those that are not, and letters."""
     mail = FlowCalls(rig.engine)
     await rig.engine.release(rig.queue, "pause")
     for name in ("over", "live"):
@@ -99,6 +99,8 @@ async def populate_flows(rig: Rig) -> None:
         )
         await mail.flow(rig.queue, name, "start", run=1, nodes=1, left=1)
     await mail.open_group(rig.queue, "g", {})
+    await mail.open_group(rig.queue, "over", {})
+    await mail.seal_group(rig.queue, "over", 0)
     await rig.add("over.1", lane="@flows", tells=f"f:{rig.queue}:over:1")
     lease = rig.next_call()
     await rig.turn(10, call=lease)

@@ -51,7 +51,7 @@ def test_flows_are_listed_and_shown(cli: Cli) -> None:
     assert (shown["state"], shown["left"]) == ("failed", 0)
     assert [node["state"] for node in shown["nodes"]] == ["completed", "dead", "skipped"]
     assert (shown["progress"], shown["counts"]) == (1.0, {"completed": 1, "dead": 1, "skipped": 1})
-    words = [node["words"] for node in shown["nodes"]]
+    words = [node["outcome"] for node in shown["nodes"]]
     assert (words[0], words[1]["name"], words[1]["message"]) == (None, "Discard", "b is unknown")
     code, out, _ = cli("flow", "show", over)
     assert code == 0
@@ -73,10 +73,10 @@ def test_a_flow_is_called_off_and_run_again(cli: Cli) -> None:
     asyncio.run(_work())
     shown = document(cli, "flow", "show", flow)
     assert (shown["state"], shown["left"]) == ("completed", 0)
-    assert [node["words"] for node in shown["nodes"]] == [None, None]
-    shown = document(cli, "flow", "show", flow, "--payload")
-    assert [node["words"] for node in shown["nodes"]] == ["a", "c"]
-    assert '"a"' in cli("flow", "show", flow, "--payload")[1]
+    assert [node["outcome"] for node in shown["nodes"]] == [None, None]
+    shown = document(cli, "flow", "show", flow, "--results")
+    assert [node["outcome"] for node in shown["nodes"]] == ["a", "c"]
+    assert '"a"' in cli("flow", "show", flow, "--results")[1]
 
 
 def test_what_a_flow_refuses_is_told_of_the_flow(cli: Cli) -> None:

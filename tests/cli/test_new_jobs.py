@@ -114,7 +114,7 @@ CARD = (*SEND, '{"n": 1}')
         ((*SEND, "{"), "PAYLOAD must be JSON, @FILE or -"),
         ((*SEND, "@/no/such/file"), "must name a file that can be read, got '@/no/such/file'"),
         ((*SEND, '{"n": "x"}'), "payload must be dict[str, int]"),
-        ((*CARD, "2"), "no more words are expected, got '2'"),
+        ((*CARD, "2"), "unexpected extra argument '2'"),
         ((*CARD, "--delay", "soon"), "must be a duration such as 90s"),
         ((*CARD, "--at", "2026-05-01T09:00"), "must be an instant with its zone such as"),
         ((*CARD, "--expires", "never"), "must be a duration such as 90s"),
@@ -123,7 +123,7 @@ CARD = (*SEND, '{"n": 1}')
         ((*CARD, "--priority", "0"), "priority must be"),
         ((*CARD, "--header", "x"), "--header must be NAME=TEXT, got 'x'"),
         ((*CARD, "--durability", "forever"), "durability must be"),
-        ((*CARD, "--unique-ttl", "1h"), "--unique must be given"),
+        ((*CARD, "--unique-ttl", "1h"), "must come with --unique KEY"),
         ((*CARD, "--unique", "u", "--unique-ttl", "1h"), "--unique-ttl must not be given with"),
         ((*CARD, "--unique", "u", "--unique-mode", "throttle"), "--unique-ttl must be given with"),
         ((*CARD, "--tenant", "a b"), "tenant must be 1 to 128 printable"),
@@ -177,7 +177,7 @@ def test_a_job_is_removed_for_good(cli: Cli) -> None:
     code, _, err = cli("remove", "mail.out", made)
     assert (code, err) == (
         1,
-        "faena: nothing was done: there is no terminal to ask at, say --yes\n",
+        "faena: nothing was done: there is no terminal to ask at; use --yes\n",
     )
     code, out, err = cli("remove", "mail.out", made, "nobody", "--yes", "--json")
     assert [one["outcome"] for one in json.loads(out)["items"]] == ["removed", "refused"]
@@ -279,8 +279,21 @@ def test_groups_under_way_are_listed_and_one_is_shown(cli: Cli) -> None:
     assert document(cli, "groups", name) == seen
     assert name in cli("groups", "mail.out")[1]
     assert "on complete" in cli("groups", name)[1]
+    assert document(cli, "groups", "--ended") == []
     code, _, err = cli("groups", "mail.out/nobody")
     assert (code, "`faena groups` lists those under way" in err) == (1, True)
+
+
+def test_groups_that_have_ended_are_listed_on_request(cli: Cli) -> None:
+    async def begin(*numbers: int) -> str:
+        async with app:
+            async with app.group(on_complete=tidy.draft()) as group:
+                await group.enqueue_many(send, [{"n": one} for one in numbers])
+            return group.id
+
+    live, over = asyncio.run(begin(1)), asyncio.run(begin())
+    assert [one["id"] for one in document(cli, "groups")] == [live]
+    assert [one["id"] for one in document(cli, "groups", "--ended")] == [over]
 
 
 def test_a_member_that_a_group_waits_for_is_not_removed(cli: Cli) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
-from faena import Death, Faena, Limit, Retry
+from faena import Death, Faena, Limit, Retain, Retry
 from tests._support.batch_queue import working
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
@@ -101,3 +103,32 @@ async def test_a_job_that_was_enqueued_before_any_worker_came_has_its_hook(
     await send(producer, "early")
     async with working(worker):
         await eventually(lambda: told == ["early"])
+
+
+async def test_what_another_program_declared_otherwise_is_logged_once(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def use(**options: Any) -> str:
+        caplog.clear()
+        async with Faena("mailing", server.url) as app:
+            task = app.queue("mail", **options).task(name="send")(_absent)
+            await task.enqueue("a", tenant="t")
+            await task.enqueue("b", tenant="t")
+        return caplog.text
+
+    assert await use(limits=[Limit("5/s")]) == ""
+    assert await use(limits=[Limit("5/s")]) == ""
+    said = await use(limits=[Limit("9/s")], order="tenant", retain=Retain(completed="1h"))
+    assert said.count("queue mail was declared before with another") == 1
+    assert {"limits", "order", "fair", "retain"} <= set(re.findall(r"\w+", said))
+    assert "learning" not in said
+
+
+async def test_what_was_edited_is_not_told_as_another_declaration(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Faena("mailing", server.url) as app:
+        await app.queue("mail", max_running=3).configure(max_running=9)
+    async with Faena("mailing", server.url) as app:
+        await app.queue("mail", max_running=3).task(name="send")(_absent).enqueue("a")
+    assert "declared before" not in caplog.text

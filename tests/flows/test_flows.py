@@ -100,7 +100,7 @@ async def test_a_failure_skips_what_comes_after_it(
         view = await flow.wait("10s")
     assert view.state == "failed"
     assert [node.state for node in view.nodes] == ["completed", "dead", "skipped", "skipped"]
-    assert b"b fails" in (view.nodes[1].words or b"")
+    assert b"b fails" in (view.nodes[1].outcome or b"")
     assert shop.done == ["a"]
     assert await flow.result("one", "10s") == "A"
     with pytest.raises(JobFailed, match=r"one-2 .* is dead: Discard: b fails"):

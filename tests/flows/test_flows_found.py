@@ -122,7 +122,7 @@ async def test_an_id_that_is_taken_fails_the_node(shop: Shop, working: Working) 
         plan.add(shop.one.draft("a"))
         view = await (await plan.start()).wait("10s")
     assert view.state == "failed"
-    assert b"exists and is another's" in (view.nodes[0].words or b"")
+    assert b"exists and is another's" in (view.nodes[0].outcome or b"")
 
 
 async def test_a_flow_whose_job_is_lost_can_be_called_off_and_taken_up(
@@ -247,7 +247,7 @@ async def test_one_bad_pending_send_stops_neither_others_nor_the_worker(
         assert (await good.wait("10s")).state == "completed"
         view = await bad.wait("10s")
     assert view.state == "failed"
-    assert b"cannot be read" in (view.nodes[0].words or b"")
+    assert b"cannot be read" in (view.nodes[0].outcome or b"")
 
 
 async def test_a_queue_that_cannot_be_reached_keeps_back_only_its_own(

@@ -6,7 +6,7 @@ import pytest
 
 from faena.engine.calls.flows import FlowCalls, Made
 from faena.outcomes import Buried, Completed
-from tests._support.rig import BOOM, KEEP_NONE, Rig
+from tests._support.rig import BOOM, KEEP_NONE, SECOND, T0, Rig
 
 CALLBACK = {name: Made("q", 10, {}, "{}", f"q.g.{name}").pack() for name in ("complete", "success")}
 
@@ -70,6 +70,24 @@ async def test_a_group_that_has_ended_is_kept_for_a_week(rig: Rig, mail: FlowCal
     await mail.seal_group("q", "g", 0)
     assert 6 * 86400 < await rig.engine.command("TTL", "q", "group:g") <= 7 * 86400
     assert "groups" not in await rig.dump()
+    assert 6 * 86400 < await rig.engine.command("TTL", "q", "groups_done") <= 7 * 86400
+
+
+async def test_the_list_of_ended_groups_lets_go_of_old_ones_and_is_bounded(
+    rig: Rig, mail: FlowCalls
+) -> None:
+    async def ended(name: str) -> None:
+        await mail.open_group("q", name, {})
+        await mail.seal_group("q", name, 0)
+
+    await ended("old")
+    rig.clock.go(8 * 86400)
+    many = [part for number in range(10_000) for part in (T0 + 8 * 86400 * SECOND, f"g{number}")]
+    await rig.engine.command("ZADD", "q", "groups_done", *many)
+    await ended("last")
+    assert await mail.groups("q", is_live=False, limit=1) == ["last"]
+    assert await rig.engine.command("ZCARD", "q", "groups_done") == 10_000
+    assert await rig.engine.command("ZSCORE", "q", "groups_done", "old") is None
 
 
 async def test_callbacks_wait_for_the_last_member(rig: Rig, mail: FlowCalls) -> None:

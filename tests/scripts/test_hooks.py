@@ -157,3 +157,25 @@ async def test_a_hook_is_told_the_key_and_the_tenant_of_a_large_job_too(rig: Rig
     (hook,) = await hooks(rig)
     assert (hook["tenant"], hook["key"]) == ('a,"b":', "order-7")
     assert (hook["payload"]["tenant"], hook["payload"]["key"]) == ('a,"b":', "order-7")
+
+
+@pytest.mark.parametrize("size", [10, 20_000])
+async def test_a_hook_has_the_headers_of_its_job_but_not_those_of_its_maker(
+    rig: Rig, size: int
+) -> None:
+    hooked(rig, "dead")
+    headers = {"trace": 'a},"payload":"b', "payload": "{}", "faena-schedule": "nightly"}
+    text = msgspec.Raw(msgspec.json.encode({"payload": "x" * size}))
+    body = msgspec.json.encode(Spec(task="send", tenant="a", headers=headers, payload=text))
+    await rig.run("j", Buried(BOOM), body=body)
+    (hook,) = await hooks(rig)
+    assert hook["headers"] == {"trace": 'a},"payload":"b', "payload": "{}"}
+    assert (hook["tenant"], hook["payload"]["task"]) == ("a", "send")
+
+
+@pytest.mark.parametrize("headers", [b"7", b"[1,null]", b'{"a":{"b":1}}', b"{}", b"null"])
+async def test_headers_that_are_none_make_no_hook_fail(rig: Rig, headers: bytes) -> None:
+    hooked(rig, "dead")
+    await rig.run("j", Buried(BOOM), body=b'{"task":"send","headers":' + headers + b"}")
+    (hook,) = await hooks(rig)
+    assert "headers" not in hook

@@ -15,6 +15,17 @@ from tests._support.valkey import Server
 URL = "redis://localhost"  # never dialled: the harness takes its place
 
 
+async def _told_of(app: Faena, job_id: str) -> list[str]:
+    """What was told of a job, until it was parked for the third time."""
+    names: list[str] = []
+    async for event in app.events("mail", since="start"):
+        if event.job == job_id:
+            names.append(event.name)
+            if names.count("parked") == 3:
+                return names
+    raise AssertionError("events never end")
+
+
 async def test_a_job_of_an_unknown_task_says_why_it_is_put_off_and_how_often(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -37,6 +48,8 @@ async def test_a_job_of_an_unknown_task_says_why_it_is_put_off_and_how_often(
             h.clock.advance("15s")
         assert "it is put off (no worker here knows task 'sned'; put off 3 times), for" in str(told)
         assert told.expected_at is None
+        events = await _told_of(server, handle.id)
+        assert events == ["enqueued", *["claimed", "parked", "promoted"] * 3][: len(events)]
     (record, *_) = [one for one in caplog.records if one.levelname == "WARNING"]
     assert record.getMessage() == (
         "queue mail: this worker does not know task 'sned' (did you mean 'send'? valid: send): its "

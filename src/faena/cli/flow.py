@@ -37,7 +37,9 @@ def flow() -> None:
 @flow.command("list", epilog=example("faena flow list shop.tasks:app", "faena flow list --ended"))
 @words("[MODULE:APP] [QUEUE]...")
 @click.option("--ended", is_flag=True, help="Those that have ended, instead of those under way.")
-@click.option("--limit", type=Whole(1, 1000), default=50, show_default=True)
+@click.option(
+    "--limit", type=Whole(1, 1000), default=50, show_default=True, help="How many of each queue."
+)
 @common
 @click.pass_obj
 def list_(output: Output, words: tuple[str, ...], *, ended: bool, limit: int) -> None:
@@ -69,10 +71,10 @@ def list_(output: Output, words: tuple[str, ...], *, ended: bool, limit: int) ->
 
 @flow.command(epilog=example("faena flow show shop.tasks:app mail/0Q7Xez7i3lQmA8w7fYOA"))
 @words("[MODULE:APP] FLOW")
-@click.option("--payload", is_flag=True, help="Show what completed nodes returned as well.")
+@click.option("--results", is_flag=True, help="Show what completed nodes returned as well.")
 @common
 @click.pass_obj
-def show(output: Output, words: tuple[str, ...], *, payload: bool) -> None:
+def show(output: Output, words: tuple[str, ...], *, results: bool) -> None:
     """Show a flow: how far it is, and every node with its job."""
     found, app = _find(words)
     view = session.run(app, found.view)
@@ -93,12 +95,12 @@ def show(output: Output, words: tuple[str, ...], *, payload: bool) -> None:
         rows = [
             (node.name, node.state, node.queue, node.task, node.job, _after(node.after), said)
             for node in view.nodes
-            for said in [_short(_said(node, is_open=payload))]
+            for said in [_short(_said(node, is_open=results))]
         ]
-        heads = ("node", "state", "queue", "task", "job", "after", "said")
-        console.print(table(heads, rows, spare=("queue", "after", "task"), text="said"))
+        heads = ("node", "state", "queue", "task", "job", "after", "outcome")
+        console.print(table(heads, rows, spare=("queue", "after", "task"), text="outcome"))
 
-    nodes = [{**_plain(node), "words": _words(node, is_open=payload)} for node in view.nodes]
+    nodes = [{**_plain(node), "outcome": _outcome(node, is_open=results)} for node in view.nodes]
     numbers = {"progress": view.progress, "counts": view.counts}
     output.show({**_summary(view), **numbers, "nodes": nodes}, draw)
 
@@ -156,18 +158,18 @@ def _short(text: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
 
 
-def _words(node: NodeView, *, is_open: bool) -> msgspec.Raw | None:
+def _outcome(node: NodeView, *, is_open: bool) -> msgspec.Raw | None:
     """What a node returned is its program's own; what it failed with is the operator's too."""
-    if node.words is None or (node.state == "completed" and not is_open):
+    if node.outcome is None or (node.state == "completed" and not is_open):
         return None
-    return msgspec.Raw(node.words)
+    return msgspec.Raw(node.outcome)
 
 
 def _said(node: NodeView, *, is_open: bool) -> str:
-    words = bytes(_words(node, is_open=is_open) or b"")
-    if not words or node.state == "completed":
-        return words.decode(errors="backslashreplace")
-    error = msgspec.json.decode(words, type=ErrorRecord)
+    outcome = bytes(_outcome(node, is_open=is_open) or b"")
+    if not outcome or node.state == "completed":
+        return outcome.decode(errors="backslashreplace")
+    error = msgspec.json.decode(outcome, type=ErrorRecord)
     return f"{error.name}: {error.message}".split("\n")[0]
 
 

@@ -20,14 +20,21 @@ _HEADS = ("group", "members", "completed", "dead", "cancelled", "since")
 
 
 @click.command(
-    epilog=example("faena groups shop.tasks:app", "faena groups mail/0Q7Xez7i3lQmA8w7fYOA")
+    epilog=example(
+        "faena groups shop.tasks:app",
+        "faena groups --ended",
+        "faena groups mail/0Q7Xez7i3lQmA8w7fYOA",
+    )
 )
 @words("[MODULE:APP] [QUEUE | QUEUE/ID]...")
-@click.option("--limit", type=Whole(1, 1000), default=50, show_default=True)
+@click.option("--ended", is_flag=True, help="Those that have ended, instead of those under way.")
+@click.option(
+    "--limit", type=Whole(1, 1000), default=50, show_default=True, help="How many of each queue."
+)
 @common
 @click.pass_obj
-def groups(output: Output, words: tuple[str, ...], limit: int) -> None:
-    """List the groups under way of all queues, or of some, the newest first; or show one."""
+def groups(output: Output, words: tuple[str, ...], *, ended: bool, limit: int) -> None:
+    """List groups of all queues, or of some, the newest first; or show one."""
     target, names = split(words, rest="QUEUE")
     app = find_app(target)
     for name in names:
@@ -38,18 +45,18 @@ def groups(output: Output, words: tuple[str, ...], limit: int) -> None:
         return
     if any("/" in name for name in names):
         raise click.UsageError(f"one QUEUE/ID must stand alone, got {' '.join(names)!r}")
-    found = session.run(app, lambda: _look(app, names or list(app.queues), limit))
-    none = "no group is under way; one that has ended is shown by its QUEUE/ID"
+    found = session.run(app, lambda: _look(app, names or list(app.queues), ended, limit))
+    none = "no group has ended" if ended else "no group is under way; --ended lists the others"
     rows = [_row(view) for view in found]
     drawn = partial(table, _HEADS, rows, spare=("cancelled", "dead", "since"), none=none)
     output.list(found, lambda console: console.print(drawn()))
 
 
-async def _look(app: Faena, queues: list[str], limit: int) -> list[GroupView]:
+async def _look(app: Faena, queues: list[str], is_ended: bool, limit: int) -> list[GroupView]:
     calls = FlowCalls((await app.runtime()).engine)
     found: list[GroupView] = []
     for queue in queues:
-        for one in await calls.groups(queue, limit=limit):
+        for one in await calls.groups(queue, is_live=not is_ended, limit=limit):
             try:
                 found.append(await app.group(id=f"{queue}/{one}").view())
             except JobNotFound:  # it has gone since

@@ -21,7 +21,7 @@ from faena.engine.loader import load
 from faena.engine.overview import Overview, read_overview
 from faena.engine.permission import check_permitted
 from faena.engine.scripts import Answer, Exchanged, Look, Turn
-from faena.engine.settings import SERVED, check_accepted
+from faena.engine.settings import SERVED, accept_declared, check_accepted
 from faena.engine.wire.patience import at_most
 from faena.engine.wire.subscription import Subscription
 from faena.engine.wire.wire import Argument, Wire
@@ -79,7 +79,8 @@ class Engine:  # size: one short method for each operation of the broker
             await _check_declared(self, queue, self._settings)
         else:
             flat = _flat({**settings, **SERVED} if serves else settings)
-            check_accepted(await self.ask("configure", queue, *flat, mode="declare"), settings)
+            reply = await self.ask("configure", queue, *flat, mode="declare")
+            accept_declared(queue, reply, settings)
         self._declared.add(queue)
 
     async def configure(self, queue: str, changes: Mapping[str, str]) -> dict[str, str]:

@@ -80,6 +80,7 @@ CATALOGUE = (
     Key("flows_done", "zset", "flows that have ended, by when", "7 days, 10,000"),
     Key("group:", "hash", "how members of a group ended, its callbacks", "TTL 7 d from its end"),
     Key("groups", "zset", "groups under way, by when they began", "live groups"),
+    Key("groups_done", "zset", "groups that have ended, by when", "TTL 7 d, 10,000"),
     Key("relocator", "string", "which process moves lanes between shards", "TTL 10 s"),
     Key("claims:", "string", "claims inside the window of a lane's or key's limit, packed", "TTL"),
     Key("learned", "hash", "window → what its limit fell to, and when", "limits that fell"),

@@ -44,6 +44,7 @@ class Overview(View, frozen=True):
     """Dead jobs that were retried, discarded or resolved; they stay until retention ends."""
     holds: tuple[Hold, ...]
     settings: dict[str, str]
+    """As the server keeps them; `queue.settings()` has them in the words of `app.queue()`."""
     workers: tuple[WorkerView, ...]
     enqueued: int
     """Jobs taken in since the queue exists."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
@@ -14,6 +15,8 @@ from faena.options import Backpressure, Order, QueueOptions, Retain
 from faena.options.costs import estimates_text, read_costs
 from faena.options.settings import Settings
 from faena.values.duration import describe
+
+_log = logging.getLogger("faena.queue")
 
 _RETAINED: Final = tuple(
     f"{state}_{bound}"
@@ -236,6 +239,29 @@ def check_accepted(reply: Sequence[bytes], settings: Mapping[str, str]) -> None:
             f"change both in one call, or set one of them to None",
             field=field,
             value=settings[field],
+        )
+
+
+_MEANT: Final = {part: name for name, parts in WRITTEN.items() for part in parts} | {
+    "fifo": "order",
+    "lanes": "fair",
+    "keyed": "key_limits",
+}
+
+
+def accept_declared(queue: str, reply: Sequence[bytes], settings: Mapping[str, str]) -> None:
+    """Raise what is said against a declaration, and log what was declared otherwise before: of two
+    programs that both declare a queue, the last to connect has its way.
+    """
+    check_accepted(reply, settings)
+    if len(reply) > 1 and reply[-2] == b"differed" and "/" not in queue:
+        names = dict.fromkeys(_MEANT.get(one, one) for one in reply[-1].decode().split())
+        _log.warning(
+            "queue %s was declared before with another %s, by earlier code or by another program; "
+            "what is declared here counts now. If another program does so, use app.remote_queue "
+            "in one of them",
+            queue,
+            ", ".join(names),
         )
 
 

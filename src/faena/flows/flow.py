@@ -94,8 +94,8 @@ class NodeView(View, frozen=True, kw_only=True):
     state: str
     """waiting, sent (its job is in its queue), completed, dead, cancelled or skipped."""
     after: tuple[str, ...]
-    words: bytes | None
-    """Its result, or its error, as it was written."""
+    outcome: bytes | None
+    """As JSON: what a completed node returned, or the error of one that is dead or cancelled."""
 
 
 class FlowView(View, frozen=True, kw_only=True):
@@ -199,7 +199,7 @@ class Flow:
         node = _find(view, name)
         if node.state != "completed":
             raise _failure(view, node)
-        return codec_for(type).decode(node.words or b"null")
+        return codec_for(type).decode(node.outcome or b"null")
 
     async def node(self, name: str) -> Handle[Any]:
         """The job of a node, to look at or to change; it may not have been sent yet."""
@@ -334,7 +334,7 @@ class Flow:
                 job=node.job,
                 state=node.state,
                 after=tuple(raw[abs(parent) - 1].name for parent in node.parents),
-                words=node.words or None,
+                outcome=node.words or None,
             )
 
     def __repr__(self) -> str:
@@ -385,7 +385,7 @@ def _find(view: FlowView, name: str) -> NodeView:
 
 def _failure(view: FlowView, node: NodeView) -> JobFailed:
     if node.state == "dead":
-        error = msgspec.json.decode(node.words, type=ErrorRecord) if node.words else None
+        error = msgspec.json.decode(node.outcome, type=ErrorRecord) if node.outcome else None
         words = f"{error.name}: {error.message}" if error else "no error was recorded"
         return JobFailed(f"node {node.name} of flow {view.id} is dead: {words}", error=error)
     failed = [one.name for one in view.nodes if one.state in _MENDABLE and one is not node]

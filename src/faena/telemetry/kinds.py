@@ -24,6 +24,7 @@ KINDS: Final = (
     Kind("completed", "job", "completed"),
     Kind("retried", "job", "failed, and will be retried"),
     Kind("snoozed", "job", "postponed by its handler"),
+    Kind("parked", "job", "postponed by a worker that does not know its task or version"),
     Kind("limited", "job", "postponed because a provider limited the rate"),
     Kind("released", "job", "handed back by a worker that stops"),
     Kind("rescued", "job", "put back after its worker was lost"),

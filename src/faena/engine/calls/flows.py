@@ -138,9 +138,10 @@ class FlowCalls:
         answer = await self._engine.ask("group", queue, id=group, verb="seal", total=total)
         return str(answer.decode())
 
-    async def groups(self, queue: str, *, limit: int) -> list[str]:
-        """Groups of a queue that are under way, newest first."""
-        return texts(await self._engine.command("ZREVRANGE", queue, "groups", 0, limit - 1))
+    async def groups(self, queue: str, *, is_live: bool, limit: int) -> list[str]:
+        """Groups of a queue, newest first."""
+        name = "groups" if is_live else "groups_done"
+        return texts(await self._engine.command("ZREVRANGE", queue, name, 0, limit - 1))
 
     async def group(self, queue: str, group: str) -> dict[str, bytes]:
         """Everything known of a group; nothing when it is gone."""

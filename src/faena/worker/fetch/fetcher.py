@@ -24,7 +24,7 @@ from faena.engine import Engine
 from faena.engine.scripts import Claim, Exchanged, Settlement, Turn
 from faena.errors import FaenaError
 from faena.options import Order, QueueOptions
-from faena.outcomes import Completed, Outcome, Snoozed
+from faena.outcomes import Completed, Outcome
 from faena.producing.batcher import CallIds
 from faena.values.shards import queue_of
 from faena.worker.execute.attempt import Attempt, Stop
@@ -148,8 +148,6 @@ class Fetcher:
         """An attempt ended; without an outcome its lease was lost and there is nothing to say."""
         if attempt is not None:
             self._samples.ran(int((time.monotonic() - attempt.started) * 1e6))
-        elif isinstance(outcome, Snoozed):
-            self._samples.parked += 1
         if outcome is None:
             self._leases.end(self.shard, claim.id, claim.lease)
         elif self._notes.has(claim.id):

@@ -1,4 +1,4 @@
-"""What a worker saw between two exchanges: how long jobs waited and ran, and how many it parked.
+"""What a worker saw between two exchanges: how long jobs waited and ran.
 
 Times are counted in buckets of powers of two microseconds.
 """
@@ -19,8 +19,6 @@ class Samples:
 
     def __init__(self, options: QueueOptions) -> None:
         self._step_us, self._boost = options.age_step_us, options.retry_boost
-        self.parked = 0
-        """Jobs put off because no handler here knows their task, or only an older version of it."""
         self._waits = [0] * _BUCKETS
         self._runs = [0] * _BUCKETS
         self._taken_at = 0.0
@@ -41,11 +39,8 @@ class Samples:
         self._runs[us.bit_length()] += 1
 
     def take(self, now: float) -> dict[str, int] | None:
-        """What was gathered, by counter name (`wait:17`, `run:4`, `parked`), and start anew.
-
-        Once a second; what was parked is told with the settlement that parks it.
-        """
-        if now - self._taken_at < _EVERY_S and not self.parked:
+        """Once a second what was gathered, by counter name (`wait:17`, `run:4`), to start anew."""
+        if now - self._taken_at < _EVERY_S:
             return None
         self._taken_at = now
         taken = {
@@ -55,6 +50,4 @@ class Samples:
             if number
         }
         self._waits, self._runs = [0] * _BUCKETS, [0] * _BUCKETS
-        if self.parked:
-            taken["parked"], self.parked = self.parked, 0
         return taken

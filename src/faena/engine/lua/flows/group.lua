@@ -1,6 +1,6 @@
 --- Begin a group, or say how many members it has.
 -- states   none
--- keys     group hashes · groups, pending_sends zsets
+-- keys     group hashes · groups, groups_done, pending_sends zsets
 --@args     id, verb, total?, field value...
 --          verb open (with fields) | seal (with a total)
 -- returns  OK · unknown · the total it was sealed with: of `open`, which then changes nothing, and of `seal` when

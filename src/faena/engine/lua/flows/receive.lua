@@ -1,6 +1,7 @@
 --- Read messages from another shard, or from this one, each once.
 -- states   none
--- keys     received hash · flow, group hashes · pending_sends, flows, flows_done zsets · messages streams
+-- keys     received hash · flow, group hashes · pending_sends, flows, flows_done, groups, groups_done zsets ·
+--          messages streams
 --@args     shard, source, id message...
 --          shard is this one, source the one they come from
 -- returns  1 when there is something to be carried now, else 0

@@ -4,7 +4,7 @@
 -- 8 how often at most. Of one that is buried here, or without a note, the spec and the error tell.
 --@include read, key, fact, dead_index, finish, redrive_record
 --@exports split_note, told_by, bury
-local READ_AT_MOST = 16384   -- bytes of a spec that are looked through for its task, tenant and key
+local READ_AT_MOST = 16384   -- bytes of a spec that are looked through for what stands before its payload
 
 --- What stands before the error in a blob: the note's length, a space, the note.
 local function split_note(blob)
@@ -15,18 +15,22 @@ local function split_note(blob)
   return string.sub(blob, at, at + size - 1), string.sub(blob, at + size)
 end
 
---- What stands before the payload in a large body: task, tenant and key. No quote within a text is bare.
+--- What stands before the payload in a large body: task, tenant, key, headers. No quote within a text is bare.
 local function front_of(body)
   local front = string.sub(body, 1, READ_AT_MOST)
   for at, name in string.gmatch(front, '(),"([%l_]+)":') do
-    if name ~= 'tenant' and name ~= 'key' then
+    local ends_at = name == 'headers' and string.find(front, '},"payload":', at, true)
+    if ends_at then
+      return string.sub(front, 1, ends_at) .. '}'
+    elseif name ~= 'tenant' and name ~= 'key' then
       return string.sub(front, 1, at - 1) .. '}'
     end
   end
   return '{}'
 end
 
---- The task, the tenant and the key of a job, or ''. Nothing that a producer wrote can make this fail.
+--- The task, the tenant and the key of a job, or '', and a table that may be its headers.
+-- Nothing that a producer wrote can make this fail.
 local function told_by(spec)
   local body = string.match(spec, '\n(.*)$') or ''
   local is_read, told = pcall(cjson.decode, #body <= READ_AT_MOST and body or front_of(body))
@@ -34,7 +38,7 @@ local function told_by(spec)
   local task = type(told.task) == 'string' and told.task or string.match(body, '^{"task":"([^"\\]+)"')
   local lane = lane_in(spec)
   return task or '', lane and string.sub(lane, 2) or type(told.tenant) == 'string' and told.tenant or '',
-    type(told.key) == 'string' and told.key or ''
+    type(told.key) == 'string' and told.key or '', told.headers
 end
 
 --- A note that came with a job, if it is one.

@@ -6,6 +6,7 @@
 --@include key, message, tally
 --@exports group_key, settle_group, count_members, callback_ended
 local KEPT_S = 7 * 86400
+local KEPT = 10000   -- groups that have ended and are listed
 local ENDS = { 'completed', 'dead', 'cancelled' }
 
 local function group_key(group)
@@ -20,6 +21,17 @@ local function call_back(group, name, now)
     call('ZADD', key('pending_sends'), now, 'g:' .. group .. ':' .. name .. ':' .. job)
     context.has_messages = true
   end
+end
+
+--- The list of groups that have ended takes in one more, and lets go of the oldest.
+local function list_ended(group, now)
+  call('ZREM', key('groups'), group)
+  call('ZREMRANGEBYSCORE', key('groups_done'), '-inf', now - KEPT_S * 1000000)
+  if call('ZCARD', key('groups_done')) >= KEPT then
+    call('ZREM', key('groups_done'), call('ZRANGE', key('groups_done'), 0, 0)[1])
+  end
+  call('ZADD', key('groups_done'), now, group)
+  call('EXPIRE', key('groups_done'), KEPT_S)
 end
 
 --- See whether all members have ended.
@@ -37,7 +49,7 @@ local function settle_group(group, now)
     call_back(group, 'success', now)
   end
   if call('HSETNX', group_key(group), 'finished', whole(now)) == 1 then
-    call('ZREM', key('groups'), group)
+    list_ended(group, now)
     call('EXPIRE', group_key(group), KEPT_S)
     tell('group_finished', { group })
   end

@@ -8,6 +8,17 @@ local function member(name, value)
   return value ~= '' and ',"' .. name .. '":' .. cjson.encode(value) or ''
 end
 
+--- The headers of its job, so that a trace goes on; not those that tell who made that one.
+local function headers_for_hook(headers)
+  local kept, is_any = {}, false
+  for name, text in pairs(type(headers) == 'table' and headers or {}) do
+    if type(name) == 'string' and type(text) == 'string' and not string.find(name, '^faena%-') then
+      kept[name], is_any = text, true
+    end
+  end
+  return is_any and ',"headers":' .. cjson.encode(kept) or ''
+end
+
 --- What the hook's handler is given, as JSON; the error's is as its worker, or rescue.lua, wrote it.
 local function told_to_hook(id, task, tenant, key_of_job, mark, error, now)
   return string.format('{"job_id":%s,"task":%s%s%s,"attempts_made":%d,"losses":%d,"at":%s%s}',
@@ -25,14 +36,14 @@ local function lane_for_hook(id, spec)
 end
 
 local function hook_of(kind, hooks, id, spec, mark, error, conf, now)
-  local task, tenant, key_of_job = told_by(spec)
+  local task, tenant, key_of_job, headers = told_by(spec)
   local hook = hooks[task]
   if not hook then
     return nil
   end
   local lane = lane_for_hook(id, spec)
   local body = '{"task":' .. cjson.encode(hook) .. member('tenant', tenant) .. member('key', key_of_job)
-    .. ',"payload":' .. told_to_hook(id, task, tenant, key_of_job, mark, error, now) .. '}'
+    .. headers_for_hook(headers) .. ',"payload":' .. told_to_hook(id, task, tenant, key_of_job, mark, error, now) .. '}'
   return { id = kind .. '-' .. string.sub(redis.sha1hex(id .. ' ' .. whole(now)), 1, 24), lane = lane,
            score = score_of(conf, now, priority_of(spec), 0),
            spec = string.sub(spec, 1, 3) .. (lane and ' lane=' .. lane or '') .. '\n' .. body }

@@ -2,7 +2,7 @@
 --@include key, spread, tally, mark, record, ending, finish, bury, hook, settle_items, settle_lanes
 --@exports new_batch, apply, settle
 local function new_batch()
-  return { completed = {}, dead = {}, cancelled = {}, retried = {}, snoozed = {}, released = {},
+  return { completed = {}, dead = {}, cancelled = {}, retried = {}, snoozed = {}, parked = {}, released = {},
            limited = {}, delayed = {}, ready = {}, back = {}, results = {},
            lost = {}, left = {}, notes = {}, errors = {}, failed = {}, lanes = {}, chains = {}, held = {}, ended = {}, chained = {} }
 end
@@ -37,6 +37,7 @@ local function apply(batch, marks, conf, now)
   finish('cancelled', batch.cancelled, marks, conf, now)
   tell('retried', batch.retried)
   tell('snoozed', batch.snoozed)
+  tell('parked', batch.parked)
   tell('released', batch.released)
   tell('limited', batch.limited)
 end

@@ -43,13 +43,14 @@ local settle_as = {
   snooze = function(batch, id, mark, now, delay, said)
     put_off(batch, id, now + delay)
     local why = string.sub(said, 2)
-    if string.sub(said, 1, 1) == '?' then
+    local is_parked = string.sub(said, 1, 1) == '?'
+    if is_parked then
       mark.y = { (mark.y and count_in(mark.y[1]) or 0) + 1, why }
     elseif said ~= '' then
       mark.k, mark.r, mark.y = (mark.k or 0) + 1, why, nil
     end
     batch.marked[#batch.marked + 1] = id
-    table.insert(batch.snoozed, id)
+    table.insert(is_parked and batch.parked or batch.snoozed, id)
   end,
   bury = function(batch, id, mark, _, attempts, error)
     fail(batch, id, mark, error, attempts)

@@ -3,7 +3,8 @@
 -- keys     conf, clock hashes · parked, aside, wake zsets · events stream
 --@args     mode, by?, name value...
 --          mode declare|edit|reset; an empty value removes the setting
--- returns  the whole conf as name, value …
+-- returns  the whole conf as name, value …; of a declaration also `differed` and the names that others had
+--          declared otherwise, where there are any
 -- refuses  INVALID name · CONTRADICTS name value name value (an edit that would leave the first bound
 --          not below the second); nothing is changed
 -- A declaration leaves alone what was edited at run time; `reset` makes names obey code again. Where
@@ -14,7 +15,7 @@
 --@flags allow-oom
 --@arrivals
 --@include now, wake, valid_settings, retired, tally, arrivals_stream, key
-local edited, changed = {}, {}
+local edited, changed, differed = {}, {}, {}
 local BOUNDS = { tenant_limits = true, tenant_costs = true, tenant_max_running = true }
 local STANDING = { epoch = true, shards = true, shard = true }
 
@@ -75,6 +76,14 @@ for i = first_name, #ARGV, 2 do
   epoch = ARGV[i] == 'epoch' and tonumber(ARGV[i + 1]) or epoch
 end
 local is_declared = call('HEXISTS', key('conf'), 'version') == 1
+local OF_ALL = { version = true, unserved = true, epoch = true, shards = true, shard = true }
+
+--- Whether a declaration changes what another program, or this one's earlier code, has declared.
+local function differs(name, value)
+  return mode == 'declare' and is_declared and not OF_ALL[name] and not string.find(name, ':', 1, true)
+    and (call('HGET', key('conf'), name) or '') ~= value
+end
+
 local is_behind = (epoch or -1) < tonumber(call('HGET', key('conf'), 'epoch') or 0)
 for i = first_name, #ARGV, 2 do
   local name = ARGV[i]
@@ -86,6 +95,7 @@ for i = first_name, #ARGV, 2 do
     if mode == 'edit' and not (edited[name] and (call('HGET', key('conf'), name) or '') == ARGV[i + 1]) then
       changed[#changed + 1] = name
     end
+    differed[#differed + 1] = differs(name, ARGV[i + 1]) and name or nil
     write(name, ARGV[i + 1])
     edited[name] = mode == 'edit' or nil
   end
@@ -106,4 +116,8 @@ if #changed > 0 and is_first_shard() then
   context.by = by
 end
 close_arrivals()
-return sealed()
+local conf = sealed()
+if #differed > 0 then
+  conf[#conf + 1], conf[#conf + 2] = 'differed', table.concat(differed, ' ')
+end
+return conf

@@ -31,7 +31,7 @@ end
 if drop ~= '1' and call('SCARD', key('recipients')) > 0 then
   return 'MAIL'   -- flows elsewhere must hear that their jobs are gone
 end
-for set, family in pairs({ flows = 'flow:', flows_done = 'flow:', groups = 'group:' }) do
+for set, family in pairs({ flows = 'flow:', flows_done = 'flow:', groups = 'group:', groups_done = 'group:' }) do
   local names = call('ZRANGE', key(set), 0, slice - 1)
   for _, name in ipairs(names) do
     call('UNLINK', key(family .. name))
