@@ -67,6 +67,13 @@ OPTIONS: Final = (
 VALUES: Final = (
     Part("Job", "faena.job:Job", "what a handler gets"),
     Part("JobView", "faena.job:JobView", "`await handle.view()`, `queue.jobs(…)`"),
+    Part("Page", "faena.inspection.inspector:Page", "`await queue.jobs(…)`"),
+    Part("Explanation", "faena.inspection.explanation:Explanation", "`await handle.explain()`"),
+    Part("Gate", "faena.inspection.explanation:Gate", "`Explanation.gates`, `TenantView.gates`"),
+    Part("Overview", "faena.engine.overview:Overview", "`await queue.overview()`"),
+    Part("Settings", "faena.options.settings:Settings", "`await queue.settings()`"),
+    Part("ShardsView", "faena.sharding.view:ShardsView", "`await queue.shards()`"),
+    Part("Shares", "faena.tenancy.shares:Shares", "`await queue.shares()`"),
     Part("Receipt", "faena.producing.receipt:Receipt", "`await task.enqueue(…)`"),
     Part("ErrorRecord", "faena.outcomes:ErrorRecord", "`JobView.errors`"),
     Part(
@@ -79,7 +86,15 @@ VALUES: Final = (
     Part("QueueHealth", "faena.telemetry.health:QueueHealth", "`Health.queues`"),
     Part("TenantView", "faena.tenancy.tenants:TenantView", "`await queue.tenants()`"),
     Part("ScheduleView", "faena.scheduling.view:ScheduleView", "`await app.schedules.list()`"),
-    Part("DeadLetter", "faena.deadletter.views:DeadLetter", "`await app.dead_letters.list()`"),
+    Part("DeadLetter", "faena.deadletter.views:DeadLetter", "`await app.dead_letters.get(…)`"),
+    Part("DeadPage", "faena.deadletter.views:DeadPage", "`await app.dead_letters.list()`"),
+    Part("DeadGroup", "faena.deadletter.views:DeadGroup", "`await app.dead_letters.groups()`"),
+    Part("DeadStats", "faena.deadletter.views:DeadStats", "`await app.dead_letters.stats()`"),
+    Part("Dealt", "faena.deadletter.views:Dealt", "`await app.dead_letters.retry_many_as_new(…)`"),
+    Part("FlowView", "faena.flows.flow:FlowView", "`await flow.view()`"),
+    Part("NodeView", "faena.flows.flow:NodeView", "`FlowView.nodes`"),
+    Part("GroupView", "faena.flows.group:GroupView", "`await group.view()`"),
+    Part("Finding", "faena.inspection.doctor:Finding", "`await app.doctor()`"),
     Part(
         "RedriveView", "faena.deadletter.redrive_view:RedriveView", "`app.dead_letters.redrives()`"
     ),
@@ -304,7 +319,10 @@ def _stated(node: ast.ClassDef | ast.FunctionDef) -> Iterator[Field]:
 
 def commands_page() -> str:
     """Every command with its words and options."""
-    intro = "`faena COMMAND --help` says the same. [Command line](../cli.md) says what all share."
+    intro = (
+        "`faena COMMAND --help` says the same. Every command also takes `--json` and `--debug`: "
+        "[command line](../cli.md) says what all share."
+    )
     return _page("Commands", intro, *(_command(path, one) for path, one in _walk("faena", roof)))
 
 
@@ -327,15 +345,23 @@ def _command(path: str, one: click.Command) -> str:
         [
             _code(" ".join((*found.opts, *found.secondary_opts))),
             _cell(_kind(found)),
-            _cell(found.help or ""),
+            _cell(_meaning(found)),
         ]
         for found in one.params
-        if isinstance(found, click.Option) and not {"--json", "--debug"} & set(found.opts)
+        if isinstance(found, click.Option)
+        and not (found.hidden or {"--json", "--debug"} & set(found.opts))
     ]
     table = ["", *_table(["option", "takes", "meaning"], rows)] if rows else []
     return "\n".join(
         [f"## {path.removeprefix('faena ')}", "", f"```text\n{usage}\n```", "", text, *table]
     )
+
+
+def _meaning(option: click.Option) -> str:
+    """Its help with its default, as `--help` shows them."""
+    shown = option.get_help_record(click.Context(click.Command("")))
+    assert shown is not None, f"{option.opts} has no help"
+    return shown[1].replace("; required]", "]").replace("[required]", "Required.")
 
 
 def _kind(option: click.Option) -> str:
@@ -371,11 +397,12 @@ def environment_page() -> str:
 def names_page() -> str:
     """What names and labels may look like."""
     rows = [
-        ["app, namespace, queue, task, pool, schedule, flow", f"`{names.NAME}`"],
+        ["app, namespace, queue, task, pool, schedule", f"`{names.NAME}`"],
         [
-            "id, tenant, key, header name, worker, by",
+            "id, tenant, key, header name, name of a flow, of its nodes, of a worker in code, by",
             f"1 to {names.LABEL_MAX} printable characters without spaces",
         ],
+        ["name of a worker on the command line", "1 to 100 letters, digits, `.`, `_` or `-`"],
         ["reason of a hold", f"1 to {names.REASON_MAX} printable characters"],
         ["name or code of an error", f"1 to {names.WORDS_MAX} printable characters"],
     ]

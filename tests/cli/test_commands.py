@@ -247,7 +247,7 @@ def test_clean_asks_before_it_removes_dead_jobs(cli: Cli, monkeypatch: pytest.Mo
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     code, out, err = cli(*args)
     assert (code, out) == (1, "")
-    assert err == "faena: nothing was done: there is no terminal to ask at, say --yes\n"
+    assert err == "faena: nothing was done: there is no terminal to ask at; use --yes\n"
     assert document(cli, "queues", TARGET)[0]["counts"]["dead"] == 3
     monkeypatch.setattr("sys.stdin", Terminal("y\n"))
     code, out, err = cli(*args)
@@ -282,13 +282,13 @@ def test_drain_and_obliterate_ask_first(cli: Cli, monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr("sys.stdin", Terminal(answer))
         code, out, err = cli("drain", TARGET, "mail")
         assert (code, out) == (1, "")
-        assert err.endswith("faena: nothing was done: answer y, or say --yes\n")
+        assert err.endswith("faena: nothing was done: answer y, or use --yes\n")
     args = ("drain", TARGET, "mail", "--yes", "--keep-delayed")
     assert document(cli, *args) == {"queue": "mail", "removed": 3}
     assert cli("drain", TARGET, "mail", "--yes")[1] == "2 waiting jobs removed from mail\n"
     monkeypatch.setattr("sys.stdin", Terminal("y\n"))
     code, out, err = cli("obliterate", TARGET, "mail")
-    assert (code, out) == (0, "mail is gone\n")
+    assert (code, out) == (0, "mail was removed, with all of its jobs\n")
     assert err.startswith("Remove mail with everything in it?")
 
 

@@ -123,7 +123,7 @@ def test_groups_and_stats_count(cli: Cli) -> None:
     bury(bill)
     first, second = document(cli, "groups")
     assert (first["queue"], first["pending"], second["sample"]) == ("mail", 3, "cannot bill #")
-    only = document(cli, "list", "--group", first["fingerprint"])
+    only = document(cli, "list", "--fingerprint", first["fingerprint"])
     assert len(only) == 3
     seen = document(cli, "stats")
     assert (seen["total"], seen["by_queue"]) == (4, {"mail": 3, "invoice": 1})
@@ -196,7 +196,7 @@ def test_a_redrive_that_fails_says_how_to_go_on(cli: Cli, monkeypatch: pytest.Mo
     code, _, err = cli("dlq", "redrive", "mail")
     assert code == 1
     assert err == (
-        f"faena: redrive {view.id} has failed: 1 of its jobs are dead again; `faena dlq list` "
+        f"faena: redrive {view.id} has failed: 1 job died again; `faena dlq list` "
         "shows dead jobs, `faena dlq redrive QUEUE --resume ID` goes on\n"
     )
 
@@ -240,7 +240,7 @@ PLANS = [
     ("--tenant", "acme"),
     ("--task", "send"),
     ("--error", "ETIMEDOUT"),
-    ("--group", "abc"),
+    ("--fingerprint", "abc"),
     ("--older-than", "1h"),
     ("--newer-than", "1h"),
     ("--rate", "1/s"),

@@ -50,7 +50,7 @@ USAGE: dict[tuple[str, ...], str] = {
     ("queus",): "no command 'queus'; did you mean 'queues'?",
     ("queues",): "MODULE:APP must be given first, such as shop.tasks:app, or be in FAENA_APP",
     ("queues", "shop"): "or be in FAENA_APP, got 'shop'",
-    ("queues", "shop:app", "mail"): "no more words are expected, got 'mail'",
+    ("queues", "shop:app", "mail"): "unexpected extra argument 'mail'",
     ("queues", "shop:app", "--jsn"): "no such option",
     ("job", "shop:app"): "QUEUE must be given",
     ("job", "shop:app", "mail"): "ID must be given",

@@ -186,6 +186,16 @@ def test_every_command_has_help(path: str, cli: Cli) -> None:
     assert "--json" in out
 
 
+def test_every_option_has_help() -> None:
+    silent = [
+        f"{path} {option.opts[0]}"
+        for path, command in leaves()
+        for option in command.params
+        if isinstance(option, click.Option) and not option.hidden and not option.help
+    ]
+    assert silent == []
+
+
 @pytest.mark.parametrize("path", EVERY)
 def test_every_command_refuses_an_unknown_option(path: str, cli: Cli) -> None:
     code, out, err = cli(*path.split(), "--no-such-option")

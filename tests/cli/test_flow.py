@@ -66,7 +66,7 @@ def test_flows_are_listed_and_shown(cli: Cli) -> None:
 
 def test_a_flow_is_called_off_and_run_again(cli: Cli) -> None:
     flow = begin("a", "c")
-    assert cli("flow", "cancel", flow) == (0, f"{flow} is called off\n", "")
+    assert cli("flow", "cancel", flow) == (0, f"{flow} is cancelled\n", "")
     asyncio.run(_work())
     assert document(cli, "flow", "show", flow)["state"] == "cancelled"
     assert cli("flow", "rerun", flow) == (0, f"{flow} runs again\n", "")

@@ -226,7 +226,7 @@ def test_what_code_declares_no_more_is_shown_and_removed(cli: Cli) -> None:
         (("pause",), 2, "NAME must be given"),
         (("pasue", "nightly"), 2, "no command 'pasue'; did you mean 'pause'?"),
         (("nightly",), 2, "no command 'nightly'; valid: create, edit, list, pause"),
-        (("list", TARGET, "more"), 2, "no more words are expected"),
+        (("list", TARGET, "more"), 2, "unexpected extra argument"),
     ],
 )
 def test_what_makes_no_sense_is_said_in_one_line_and_changes_nothing(

@@ -101,6 +101,17 @@ def test_what_keeps_a_tenant_s_jobs_from_starting_is_named(cli: Cli) -> None:
     assert "tenant_held: invoice unpaid" in out
 
 
+def test_a_tenant_that_nobody_has_heard_of_is_told_as_such(cli: Cli) -> None:
+    fill(acme=1, zen=1, is_worked_off=True)
+    fill(live=1)
+    said = "no job of this tenant is waiting or running"
+    for words in (("hold", "mail", "acmee"), ("show", "mail", "acmee"), ("mail", "acmee")):
+        code, out, _ = cli("tenants", *words)
+        assert (code, said in out) == (0, True)
+    for tenant in ("acme", "live"):
+        assert said not in cli("tenants", "mail", tenant)[1]
+
+
 def test_settings_are_dropped_lifted_and_reset(cli: Cli) -> None:
     document(cli, "set", "mail", "acme", "--limit", "5/s", "--weight", "2")
     told = document(cli, "set", "mail", "acme", "--drop", "weight", "--no-limits")
@@ -126,7 +137,7 @@ WRONG: dict[tuple[str, ...], tuple[int, str]] = {
     ("plain",): (2, "queue plain must keep its tenants apart: declare it without fair=False"),
     ("mial",): (2, "no queue 'mial' in app tenant-counter; did you mean 'mail'?"),
     (): (2, "QUEUE must be given"),
-    ("mail", "a", "b"): (2, "no more words are expected, got 'b'"),
+    ("mail", "a", "b"): (2, "unexpected extra argument 'b'"),
     ("mail", "a b"): (2, "tenant must be 1 to 128 printable characters without spaces"),
     ("hold", "mail"): (2, "TENANT must be given"),
     ("set", "mail", "acme"): (2, "a setting must be given, such as --weight 2"),

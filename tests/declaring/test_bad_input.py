@@ -263,7 +263,7 @@ DECLARATIONS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "pool keyword": (lambda: pool(instance=2), "got 'instance'; did you mean 'instances'"),
     "pause keyword": (lambda: queue().pause(for_="5m"), "pause option .*, got 'for_'"),  # type: ignore[call-arg]
-    "directory": (lambda: Faena("shop", directory=5), "directory must be a path, got 5"),  # type: ignore[arg-type]
+    "directory": (lambda: Faena("shop", directory=5), "directory must be a text or a Path, got 5"),  # type: ignore[arg-type]
     "learning nothing": (lambda: queue(learning=True), "learning must come with limits"),
     "attempts of a task": (lambda: queue().task(attempts=0)(function), "attempts .* 1 to 1000"),
     "attempts beside retry": (

@@ -119,7 +119,7 @@ async def test_what_another_program_declared_otherwise_is_logged_once(
     assert await use(limits=[Limit("5/s")]) == ""
     assert await use(limits=[Limit("5/s")]) == ""
     said = await use(limits=[Limit("9/s")], order="tenant", retain=Retain(completed="1h"))
-    assert said.count("queue mail was declared before with another") == 1
+    assert said.count("queue mail was declared with different options before") == 1
     assert {"limits", "order", "fair", "retain"} <= set(re.findall(r"\w+", said))
     assert "learning" not in said
 
@@ -131,4 +131,4 @@ async def test_what_was_edited_is_not_told_as_another_declaration(
         await app.queue("mail", max_running=3).configure(max_running=9)
     async with Faena("mailing", server.url) as app:
         await app.queue("mail", max_running=3).task(name="send")(_absent).enqueue("a")
-    assert "declared before" not in caplog.text
+    assert "different options" not in caplog.text

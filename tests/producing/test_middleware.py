@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from faena import Faena, Job, Middleware, Retry
+from faena import Death, Faena, Job, Middleware, Retry
 from faena.errors import JobConflict, PayloadError
 from faena.job import Spec
 from faena.middleware import Enqueue, Execute
@@ -235,3 +235,32 @@ async def test_an_enqueue_that_is_answered_without_a_new_job_passes_the_middlewa
             await note.enqueue(2, id="one")
     sent = [line for line in lines if "sent" in line]
     assert sent == ["diary sent: created", "diary sent: duplicate", "diary sent: conflict"]
+
+
+class Traced(Middleware):
+    """Says where a job comes from, as a tracer would."""
+
+    async def enqueue(self, queue: str, spec: Spec, call_next: Enqueue) -> Any:
+        spec.headers["trace"] = "t-1"
+        return await call_next(queue, spec)
+
+
+async def test_a_trace_goes_on_in_the_hook_and_in_the_retry_of_a_dead_job() -> None:
+    app = Faena("shop", URL, middleware=[Traced()])
+    seen: list[tuple[str, str | None]] = []
+
+    @app.queue("mail", retry=Retry.never()).task
+    async def send(_: str, job: Job) -> None:
+        seen.append(("send", job.headers.get("trace")))
+        raise ConnectionError
+
+    @send.on_dead
+    async def tell(_: Death, job: Job) -> None:
+        seen.append(("tell", job.headers.get("trace")))
+
+    async with harness(app) as h:
+        receipt = await send.enqueue("ana")
+        await h.drain()
+        await app.dead_letters.retry_as_new("mail", receipt.id, by="ana", reason="again")
+        await h.drain()
+    assert seen == [("send", "t-1"), ("tell", "t-1")] * 2

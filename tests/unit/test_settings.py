@@ -74,7 +74,7 @@ def test_every_option_is_changeable_or_says_why_not() -> None:
         ({"learning": 1}, "learning must be a bool, got 1"),
         ({"events_kept": -1}, "events_kept must be"),
         ({"fair": False}, "fair must be 'jobs' or 'time' while the queue runs, got False"),
-        ({"fair": "turns"}, "fair must be 'jobs' or 'time', got 'turns'"),
+        ({"fair": "turns"}, "fair must be True, False, None, 'jobs' or 'time', got 'turns'"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(changes: dict[str, Any], said: str) -> None:
@@ -118,6 +118,9 @@ def test_texts_are_read(name: str, text: str, value: Any) -> None:
         ("retain", "completed_count=many", "retain completed_count must be"),
         ("limits", "fast", "limit must be a count per window"),
         ("order", "key", "order cannot be changed"),
+        ("learning", "1", "learning must be yes or no, got '1'; true, false, on and off will do"),
+        ("lease", "5", "lease must be a duration such as 90s, 5m or 1h30m, got '5'"),
+        ("age_step", "soon", "age_step must be a duration such as 90s"),
     ],
 )
 def test_texts_that_mean_nothing_are_refused(name: str, text: str, said: str) -> None:

@@ -205,6 +205,7 @@ async def test_each_job_ends_as_its_own_entry_says(app: Faena) -> None:
         "discard": "Discard",
         "stop": "RuntimeError",
     }
+    assert views["discard"].errors[0].stack is None  # it was returned: nobody raised it
 
 
 async def _is_settled(bulk: BatchQueue) -> bool:

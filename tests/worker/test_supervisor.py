@@ -138,7 +138,7 @@ async def test_a_hangup_relieves_the_workers_one_by_one_without_losing_a_job(
         receipts = [await program.take.enqueue(0.05) for _ in range(60)]
         service.send(signal.SIGHUP)
         least = 2
-        while "every worker has been relieved" not in service.log():
+        while "every worker has been replaced" not in service.log():
             least = min(least, len(service.children()))
             await asyncio.sleep(0.01)
         await asyncio.gather(*(one.handle.result(timeout="60s") for one in receipts))

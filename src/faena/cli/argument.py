@@ -62,6 +62,10 @@ class Whole(click.IntRange):
         except click.BadParameter:
             self.fail(f"it must be a whole number{self._bounds()}, got {value!r}", param, ctx)
 
+    def _describe_range(self) -> str:
+        """What `--help` says, in place of inequalities."""
+        return self._bounds().strip()
+
     def _bounds(self) -> str:
         if self.min is None:
             return ""
@@ -96,7 +100,7 @@ _INSTANTS = "an instant with its zone such as 2026-05-01T09:00Z or 2026-05-01T09
 _DURATIONS = "a duration such as 90s, 5m, 1h30m or 7d"
 
 DURATION = _Read("duration", _DURATIONS, _duration)
-LASTING = _Read("duration", f"{_DURATIONS}, and more than none", _lasting)
+LASTING = _Read("duration", f"{_DURATIONS}, longer than 0s", _lasting)
 INSTANT = _Read("instant", _INSTANTS, _instant)
 EXPIRY = _Read("expiry", f"{_DURATIONS}, or {_INSTANTS}", _expiry)
 _SIZES = "a size of at least 16Mi, such as 512Mi or 1Gi"
@@ -212,7 +216,7 @@ def split(given: Sequence[str], *names: str, rest: str | None = None) -> tuple[s
     if len(words) < len(names):
         raise click.UsageError(f"{names[len(words)]} must be given")
     if rest is None and len(words) > len(names):
-        raise click.UsageError(f"no more words are expected, got {words[len(names)]!r}")
+        raise click.UsageError(f"unexpected extra argument {words[len(names)]!r}")
     return target, words
 
 
@@ -221,7 +225,7 @@ def confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise click.ClickException("nothing was done: there is no terminal to ask at, say --yes")
+        raise click.ClickException("nothing was done: there is no terminal to ask at; use --yes")
     click.confirm(question, abort=True, err=True)
 
 

@@ -18,7 +18,7 @@ CATALOGUE: Final[Mapping[str, tuple[str, str]]] = {
     "configure": ("settings", "Change settings of a queue at run time, or show them."),
     "dev": ("dev", "Run a worker that restarts when the code changes."),
     "dlq": ("redrive", "The dead-letter desk: find dead jobs, retry them as new, discard them."),
-    "doctor": ("checkup", "Examine a broker and say how to mend what is wrong."),
+    "doctor": ("checkup", "Check a broker, and say how to fix what is wrong."),
     "drain": ("queues", "Remove every job that waits."),
     "enqueue": ("enqueue", "Put a job on its queue and print its id."),
     "events": ("events", "Follow what happens to jobs, as it happens."),

@@ -31,7 +31,7 @@ _COLOURS = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 @common
 @click.pass_obj
 def doctor(output: Output, words: tuple[str, ...], url: str | None) -> int:
-    """Examine a broker and say how to mend what is wrong; exit code 1 when something is."""
+    """Check a broker, and say how to fix what is wrong; exit code 1 when something is."""
     if url and words:
         raise click.UsageError("give --url or MODULE:APP, not both")
     address = Address.parse(url, source="--url") if url else _environment(words)

@@ -48,7 +48,7 @@ def filters(command: F) -> F:
             click.option("--tenant", help="Of this tenant."),
             click.option("--task", help="Of this task."),
             click.option("--error", help="Died of this: an exception's name, or a code."),
-            click.option("--group", "fingerprint", help="Of this group; see `dlq groups`."),
+            click.option("--fingerprint", help="Of this kind of error; see `dlq groups`."),
             click.option("--older-than", type=DURATION, help="Dead for longer: 24h."),
             click.option("--newer-than", type=DURATION, help="Dead for less: 1h."),
         )
@@ -80,9 +80,11 @@ def chosen(given: Sequence[str]) -> tuple[Faena, list[str] | None]:
     help="Only jobs with this one; those that were dealt with are listed too without.",
 )
 @filters
-@click.option("--limit", type=Whole(1, 200), default=50, show_default=True)
+@click.option(
+    "--limit", type=Whole(1, 200), default=50, show_default=True, help="How many on a page."
+)
 @click.option("--cursor", help="Where the page before this one ended.")
-@click.option("--oldest-first", is_flag=True)
+@click.option("--oldest-first", is_flag=True, help="The oldest first, not the newest.")
 @common
 @click.pass_obj
 def list_(
@@ -175,7 +177,7 @@ def _facts(letter: DeadLetter) -> list[tuple[str, object]]:
         ("attempts made", attempts(letter.attempts_made, letter.max_attempts)),
         ("losses", letter.losses or None),
         ("error", _said(letter.error.name, letter.error.code, letter.error.message)),
-        ("group", letter.fingerprint),
+        ("fingerprint", letter.fingerprint),
         ("retried as", letter.retried_as),
         ("retry of", letter.retry_of),
         ("first of its line", letter.origin if letter.retry_of else None),
@@ -186,14 +188,14 @@ def _facts(letter: DeadLetter) -> list[tuple[str, object]]:
 
 @dlq.command(epilog=example("faena dlq groups shop.tasks:app", "faena dlq groups mail --limit 5"))
 @words("[MODULE:APP] [QUEUE]...")
-@click.option("--limit", type=Whole(1, 200), default=20, show_default=True)
+@click.option("--limit", type=Whole(1, 200), default=20, show_default=True, help="How many.")
 @common
 @click.pass_obj
 def groups(output: Output, words: tuple[str, ...], limit: int) -> None:
     """Show dead jobs by kind of error, those with the most pending ones first."""
     app, queues = chosen(words)
     found = session.run(app, lambda: app.dead_letters.groups(queues=queues, limit=limit))
-    heads = ("group", "queue", "pending", "total", "last", "error")
+    heads = ("fingerprint", "queue", "pending", "total", "last", "error")
 
     def row(group: DeadGroup) -> tuple[object, ...]:
         said = _said(group.name, group.code, group.sample)
@@ -318,7 +320,7 @@ def discard(output: Output, words: tuple[str, ...], by: str, reason: str | None)
 @common
 @click.pass_obj
 def resolve(output: Output, words: tuple[str, ...], by: str, reason: str | None) -> None:
-    """Say that dead jobs were dealt with by hand; they stay until retention ends."""
+    """Mark dead jobs as handled by hand; they stay until retention ends."""
 
     def work(desk: Desk, queue: str, ids: list[str]) -> Awaitable[Sequence[Dealt]]:
         return desk.resolve(queue, *ids, by=by, reason=reason or "")

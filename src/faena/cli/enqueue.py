@@ -74,7 +74,7 @@ def enqueue(output: Output, words: tuple[str, ...], **given: Any) -> None:
     """
     target, (name, *rest) = split(words, "QUEUE/TASK", rest="PAYLOAD")
     if len(rest) > 1:
-        raise click.UsageError(f"no more words are expected, got {rest[1]!r}")
+        raise click.UsageError(f"unexpected extra argument {rest[1]!r}")
     options = _options(**given)
     payload = [_payload(text) for text in rest]
     app = find_app(target)
@@ -190,7 +190,9 @@ def _unique(
 ) -> Unique | None:
     if unique is None:
         if unique_mode or unique_ttl or unique_delay:
-            raise click.UsageError("--unique must be given, with the key that the others speak of")
+            raise click.UsageError(
+                "--unique-mode, --unique-ttl and --unique-delay must come with --unique KEY"
+            )
         return None
     mode = UniqueMode(unique_mode or UniqueMode.WHILE_LIVE)
     if (mode in _TIMED) != (unique_ttl is not None):

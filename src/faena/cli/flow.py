@@ -111,10 +111,10 @@ def show(output: Output, words: tuple[str, ...], *, results: bool) -> None:
 @common
 @click.pass_obj
 def cancel(output: Output, words: tuple[str, ...], by: str) -> None:
-    """Send nothing more of a flow, and cancel the jobs of it that wait or run."""
+    """Cancel a flow: its jobs that wait or run, and those not sent yet."""
     found, app = _find(words)
     _change(app, lambda: found.cancel(by=by))
-    output.say({"flow": found.id, "state": "cancelled"}, f"{found.id} is called off")
+    output.say({"flow": found.id, "state": "cancelled"}, f"{found.id} is cancelled")
 
 
 @flow.command(epilog=example("faena flow rerun shop.tasks:app mail/0Q7Xez7i3lQmA8w7fYOA"))

@@ -103,10 +103,13 @@ def _text(encoded: msgspec.Raw | bytes | None) -> str | None:
     type=click.Choice([state.value for state in State]),
     default=State.DEAD.value,
     show_default=True,
+    help="Jobs of this state.",
 )
-@click.option("--limit", type=Whole(1, 1000), default=50, show_default=True)
+@click.option(
+    "--limit", type=Whole(1, 1000), default=50, show_default=True, help="How many on a page."
+)
 @click.option("--cursor", help="Where the page before this one ended.")
-@click.option("--newest-first", is_flag=True)
+@click.option("--newest-first", is_flag=True, help="The newest first, not the oldest.")
 @common
 @click.pass_obj
 def jobs(

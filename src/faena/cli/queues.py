@@ -185,7 +185,7 @@ def _names(chosen: Sequence[Queue]) -> str:
     "states",
     type=click.Choice(sorted(state.value for state in FINISHED)),
     multiple=True,
-    help="Only jobs that are this; completed and cancelled ones without.",
+    help="Only jobs of this state.  [default: completed and cancelled]",
 )
 @click.option("--age", type=DURATION, required=True, help="Only jobs finished longer ago: 7d.")
 @click.option("--yes", is_flag=True, help="Do not ask about dead jobs.")
@@ -259,4 +259,4 @@ def obliterate(output: Output, words: tuple[str, ...], *, force: bool, yes: bool
     confirm(f"Remove {name} with everything in it?", yes=yes)
     with progress(output, f"obliterating {name}"):
         session.run(app, lambda: queue.obliterate(force=force, by=by))
-    output.say({"queue": name, "obliterated": True}, f"{name} is gone")
+    output.say({"queue": name, "obliterated": True}, f"{name} was removed, with all of its jobs")

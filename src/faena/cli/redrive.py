@@ -12,7 +12,7 @@ from rich.text import Text
 from faena.cli import session
 from faena.cli.argument import RATE, Whole, common, example, split, words
 from faena.cli.dlq import chosen, decision, dlq, filters
-from faena.cli.output import Output, instant, table
+from faena.cli.output import Output, counted, instant, table
 from faena.cli.progress import progress
 from faena.cli.target import find_app, find_queue
 from faena.deadletter.redrive import MOST_CANARIES
@@ -76,7 +76,7 @@ def redrive(
     output.say(view, _sentence(view))
     if view.state == "failed":
         raise InvalidTransition(
-            f"redrive {view.id} has failed: {view.died} of its jobs are dead again", op="redrive"
+            f"redrive {view.id} has failed: {counted(view.died, 'job')} died again", op="redrive"
         )
 
 

@@ -76,7 +76,7 @@ _CLOSE: Final = 0.75
 @click.version_option(package_name="faena", prog_name="faena")
 @click.pass_context
 def roof(ctx: click.Context) -> None:
-    """Background jobs: run workers, look at queues, mend jobs.
+    """Background jobs: run workers, look at queues, repair jobs.
 
     MODULE:APP names the app, such as shop.tasks:app; FAENA_APP may hold it instead.
     """
@@ -138,7 +138,7 @@ def _line(error: BaseException) -> tuple[str, int]:
         case click.ClickException():
             return _usage(error) if isinstance(error, click.UsageError) else _said(error)
         case click.Abort():
-            return "nothing was done: answer y, or say --yes", 1
+            return "nothing was done: answer y, or use --yes", 1
         case FaenaError():
             advice = _advice(error)
             return f"{error}; {advice}" if advice else str(error), _code(error)

@@ -113,7 +113,7 @@ def _timed(command: F) -> F:
                 "--at", multiple=True, help="An instant such as 2026-12-24T18:00; may be repeated."
             ),
             click.option("--tz", help="The zone, such as Europe/Madrid."),
-            click.option("--jitter", help="Put each job off by part of this; none for not at all."),
+            click.option("--jitter", help="Delay each job by a part of this; none for no delay."),
             click.option("--start", help="No instant before this; none for no bound."),
             click.option("--end", help="No instant after this; none for no bound."),
             click.option("--count", help="How many instants; none for any number."),
@@ -144,7 +144,7 @@ def _timed(command: F) -> F:
 @common
 @click.pass_obj
 def create(output: Output, words: tuple[str, ...], task: str, by: str, **given: Any) -> None:
-    """Make a schedule that is in no code."""
+    """Create a schedule that code does not declare."""
     terms = _terms(given)
     if sum(name in terms for name in TIMINGS) != 1:
         raise click.UsageError("--cron, --every or --at must be given, and one of them only")
@@ -172,7 +172,7 @@ def create(output: Output, words: tuple[str, ...], task: str, by: str, **given: 
 @common
 @click.pass_obj
 def edit(output: Output, words: tuple[str, ...], by: str, **given: Any) -> None:
-    """Change a schedule, for every worker at once; code decides these terms no more."""
+    """Change a schedule for every worker at once; code no longer decides these terms."""
     terms = _terms(given)
     if not terms:
         raise click.UsageError("a term must be given, such as --cron '0 3 * * *'")
@@ -185,7 +185,7 @@ def edit(output: Output, words: tuple[str, ...], by: str, **given: Any) -> None:
 @common
 @click.pass_obj
 def reset(output: Output, words: tuple[str, ...], by: str) -> None:
-    """Let code decide some terms again, or all of them."""
+    """Go back to what code says of some terms, or of all."""
     target, (name, *terms) = split(words, "NAME", rest="TERM")
     app = find_app(target)
     view = session.run(app, lambda: app.schedules.reset(name, *terms, by=by))
@@ -198,7 +198,7 @@ def reset(output: Output, words: tuple[str, ...], by: str) -> None:
 @common
 @click.pass_obj
 def pause(output: Output, words: tuple[str, ...], by: str) -> None:
-    """Fire nothing until it is resumed; what passes meanwhile is not missed."""
+    """Fire nothing until it is resumed; instants that pass meanwhile do not count as missed."""
     _decide(output, words, lambda app, name: app.schedules.pause(name, by=by))
 
 

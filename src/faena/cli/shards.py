@@ -70,7 +70,7 @@ def _table(found: list[ShardsView]) -> object:
     type=DURATION,
     default="10m",
     show_default=True,
-    help="How long to see to it that jobs move; workers go on after that.",
+    help="How long to wait until jobs have moved; workers continue after that.",
 )
 @common
 @click.pass_obj

@@ -67,7 +67,7 @@ def _import(name: str, target: str) -> ModuleType:
 def _broken(name: str, target: str, error: BaseException) -> ConfigError:
     said = error.msg if isinstance(error, SyntaxError) else str(error)
     what = f"{type(error).__name__}: {said}" if said else type(error).__name__
-    return _wrong(target, f"cannot import {name}: {what} ({_place(error)}); mend it and try again")
+    return _wrong(target, f"cannot import {name}: {what} ({_place(error)}); fix it and try again")
 
 
 def _place(error: BaseException) -> str:

@@ -34,6 +34,8 @@ from faena.tenancy.tenants import SETTINGS, Tenant, TenantView
 
 _NOBODY = "(no tenant)"
 _NO_TENANT = "no tenant has jobs, or anything decided for it"
+_HOUR = 59
+_UNSEEN = "is waiting or running, and none was started in the last hour: is its name right?"
 _HEADS = (
     "tenant",
     "live",
@@ -86,12 +88,11 @@ def show(output: Output, words: tuple[str, ...], limit: int) -> None:
     """Show what tenants have, were given, and what is decided for them."""
     target, (name, *rest) = split(words, "QUEUE", rest="TENANT")
     if len(rest) > 1:
-        raise click.UsageError(f"no more words are expected, got {rest[1]!r}")
+        raise click.UsageError(f"unexpected extra argument {rest[1]!r}")
     app = find_app(target)
     queue = find_queue(app, name)
     if rest:
-        view = session.run(app, queue.tenant(rest[0] or None).view)
-        output.show(_document(view), lambda console: _draw(console, view))
+        _tell(output, app, queue, queue.tenant(rest[0] or None).view)
         return
     found, shares = session.run(app, lambda: _both(queue, limit))
     output.list(map(_document, found), lambda console: _list(console, found, shares))
@@ -108,16 +109,39 @@ def _decide(
     output: Output, given: Sequence[str], work: Callable[[Tenant], Awaitable[TenantView]]
 ) -> None:
     """Change something for the tenant that the words name, and show how it stands then."""
-    app, tenant = _find(given)
-    view = session.run(app, lambda: work(tenant))
-    output.show(_document(view), lambda console: _draw(console, view))
+    app, queue, tenant = _find(given)
+    _tell(output, app, queue, lambda: work(tenant))
+
+
+def _tell(
+    output: Output, app: Faena, queue: Queue, work: Callable[[], Awaitable[TenantView]]
+) -> None:
+    """Show a tenant; a misspelt one has no jobs either, which is said in so many words."""
+
+    async def both() -> tuple[TenantView, bool]:
+        view = await work()
+        return view, view.live > 0 or await _was_served(queue, view.tenant or "")
+
+    view, is_seen = session.run(app, both)
+
+    def draw(console: Console) -> None:
+        _draw(console, view)
+        if not is_seen:
+            console.print(Text(f"no job of this tenant {_UNSEEN}"))
+
+    output.show(_document(view), draw)
+
+
+async def _was_served(queue: Queue, tenant: str) -> bool:
+    minutes = await queue.shares(minutes=_HOUR)
+    return any(tenant in {**minute.given, **minute.throttled_us} for minute in minutes)
 
 
 def _end(
     output: Output, given: Sequence[str], work: Callable[[Tenant], Awaitable[TenantView]]
 ) -> None:
     """The same for what takes decisions back: say which."""
-    app, tenant = _find(given)
+    app, _, tenant = _find(given)
 
     async def both() -> tuple[TenantView, TenantView]:
         return await tenant.view(), await work(tenant)
@@ -138,7 +162,7 @@ def _move(
     output: Output, given: Sequence[str], work: Callable[[Tenant], Awaitable[TenantView]]
 ) -> None:
     """The same for what gives a tenant another shard: say when it had that before."""
-    app, tenant = _find(given)
+    app, _, tenant = _find(given)
 
     async def both() -> tuple[TenantView, TenantView]:
         return await tenant.view(), await work(tenant)
@@ -155,10 +179,11 @@ def _move(
     output.show({**_document(after), "moved": not is_same}, view)
 
 
-def _find(given: Sequence[str]) -> tuple[Faena, Tenant]:
+def _find(given: Sequence[str]) -> tuple[Faena, Queue, Tenant]:
     target, (name, tenant) = split(given, "QUEUE", "TENANT")
     app = find_app(target)
-    return app, find_queue(app, name).tenant(tenant or None)
+    queue = find_queue(app, name)
+    return app, queue, queue.tenant(tenant or None)
 
 
 _wait = click.option(
@@ -166,7 +191,7 @@ _wait = click.option(
     type=DURATION,
     default="10m",
     show_default=True,
-    help="How long to see to it that its jobs move; workers go on after that.",
+    help="How long to wait until its jobs have moved; workers continue after that.",
 )
 
 

@@ -97,7 +97,9 @@ def _rate_of_environ() -> Limit | None:
     show_default=True,
     help="How long a blocked event loop may outlast its jobs' timeouts.",
 )
-@click.option("--no-supervise", is_flag=True, help="Run one worker in this very process.")
+@click.option(
+    "--no-supervise", is_flag=True, help="Run one worker in this process, without a supervisor."
+)
 @click.option("--log-json", is_flag=True, help="Log JSON lines.")
 @click.option(
     "--log-level",
@@ -105,6 +107,7 @@ def _rate_of_environ() -> Limit | None:
     envvar="LOG_LEVEL",
     default="info",
     show_default=True,
+    help="The least level that is logged.",
 )
 @click.option("--pretty", is_flag=True, hidden=True)
 @common

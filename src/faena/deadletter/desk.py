@@ -201,7 +201,7 @@ class Desk(Redrives):
     async def resolve(
         self, queue: str, *job_ids: str, by: str = "operator", reason: str = ""
     ) -> list[Dealt]:
-        """Say that dead jobs were dealt with by hand; they stay until retention ends."""
+        """Mark dead jobs as handled by hand; they stay until retention ends."""
         return await self._dismiss(
             queue, job_ids, Status.RESOLVED, read_decision("manual", reason, by)
         )

@@ -257,9 +257,9 @@ def accept_declared(queue: str, reply: Sequence[bytes], settings: Mapping[str, s
     if len(reply) > 1 and reply[-2] == b"differed" and "/" not in queue:
         names = dict.fromkeys(_MEANT.get(one, one) for one in reply[-1].decode().split())
         _log.warning(
-            "queue %s was declared before with another %s, by earlier code or by another program; "
-            "what is declared here counts now. If another program does so, use app.remote_queue "
-            "in one of them",
+            "queue %s was declared with different options before (%s), by earlier code or by "
+            "another program; those of this program apply now. Declare a queue in one program, and "
+            "use app.remote_queue in the others",
             queue,
             ", ".join(names),
         )

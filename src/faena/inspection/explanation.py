@@ -197,17 +197,22 @@ _DETAILS: dict[str, Callable[[str], str]] = {
     "key_limit": _bound,
 }
 
+
+def _jobs(number: str) -> str:
+    return "1 job" if number == "1" else f"{number} jobs"
+
+
 _WORDS: dict[str, Callable[[str], str]] = {
     "delayed": lambda reason: f"it was snoozed ({reason})" if reason else "it is not due yet",
     "parked": lambda reason: f"it is put off ({reason})",
     "behind": _behind,
     "unserved": lambda shard: f"no worker serves {shard}",
     "held": lambda reason: f"the queue is held ({reason})",
-    "max_running": lambda most: f"the queue runs its {most} jobs already",
+    "max_running": lambda most: f"the queue is running {_jobs(most)}, its maximum",
     "limit": _limit("the queue's"),
     "tenant_moving": lambda _: "its tenant moves to another shard",
     "tenant_held": lambda reason: f"its tenant is held ({reason})",
-    "tenant_max_running": lambda most: f"its tenant runs its {most} jobs already",
+    "tenant_max_running": lambda most: f"its tenant is running {_jobs(most)}, its maximum",
     "tenant_limit": _limit("its tenant's"),
     "key_limit": _limit("its key's"),
     "turn": lambda lanes: {"0": "its tenant is next", "1": "1 tenant comes before its own"}.get(

@@ -54,9 +54,9 @@ def between_us(what: str, value: Any, least_us: int, most_us: int) -> int:
     return to_us(what, value, least_us=least_us, most_us=most_us)
 
 
-def optional_whole(what: str, value: Any, *, least: int) -> int | None:
+def optional_whole(what: str, value: Any, *, least: int, most: int = _MANY) -> int | None:
     """A bounded whole number, or None as given."""
-    return None if value is None else check_whole(what, value, least=least, most=_MANY)
+    return None if value is None else check_whole(what, value, least=least, most=most)
 
 
 def check_choice(what: str, value: Any, known: Sequence[str]) -> None:

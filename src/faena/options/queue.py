@@ -31,6 +31,7 @@ _LONGEST_AGE_STEP_US: Final = 86_400_000_000
 _LARGEST_PAYLOAD: Final = 128 * 1_048_576
 _MOST_EVENTS: Final = 1_000_000
 MOST_SHARDS: Final = 64
+MOST_RUNNING: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +65,7 @@ class QueueOptions:
     """Jobs of this queue that one worker process runs at a time: 1 to 10,000."""
 
     max_running: int | None = None
-    """Jobs running at a time in all workers together; None sets no bound."""
+    """Jobs running at a time in all workers together: 1 to 10⁹; None sets no bound."""
 
     tenant_max_running: int | None = None
     """The same for each tenant."""
@@ -138,7 +139,8 @@ class QueueOptions:
         self._check_key_limits()
         keep_whole(self, "concurrency", least=1, most=10_000)
         for name in ("max_running", "tenant_max_running"):
-            derive(self, name, optional_whole(name, getattr(self, name), least=1))
+            value = optional_whole(name, getattr(self, name), least=1, most=MOST_RUNNING)
+            derive(self, name, value)
         keep_whole(self, "max_deliveries", least=1, most=100)
         # With 1000 attempts, a boost of 10 and a step of a day a score still is exact in a double.
         keep_whole(self, "retry_boost", least=0, most=10)
@@ -217,8 +219,12 @@ class QueueOptions:
         }
         if self.fair is None:
             return any(needs.values())
-        if not isinstance(self.fair, bool):
-            check_choice("fair", self.fair, ("jobs", "time"))
+        if not isinstance(self.fair, bool) and self.fair not in ("jobs", "time"):
+            raise ConfigError(
+                f"fair must be True, False, None, 'jobs' or 'time', got {shown(self.fair)}",
+                field="fair",
+                value=self.fair,
+            )
         for what, is_needed in needs.items():
             if is_needed and not self.fair:
                 raise ConfigError(f"fair must not be off: {what} needs lanes", field="fair")

@@ -13,7 +13,7 @@ from faena.options.backpressure import Backpressure
 from faena.options.fields import build
 from faena.options.queue import QueueOptions
 from faena.options.retain import Retain
-from faena.values.duration import Duration
+from faena.values.duration import Duration, to_us
 from faena.values.view import View
 
 
@@ -153,9 +153,32 @@ def _number(text: str) -> int | str:
     return int(plain) if plain.isascii() and plain.isdigit() else text
 
 
-def _switch(text: str) -> bool | str:
+def _switch(text: str) -> bool:
     words = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
-    return words.get(text.strip().lower(), text)
+    if text.strip().lower() not in words:
+        raise ConfigError(
+            f"learning must be yes or no, got {shown(text)}; true, false, on and off will do",
+            field="learning",
+            value=text,
+        )
+    return words[text.strip().lower()]
+
+
+def _length(name: str) -> Callable[[str], str]:
+    """A duration; on a command line there are no timedeltas to be had."""
+
+    def parse(text: str) -> str:
+        try:
+            to_us(name, text)
+        except ConfigError:
+            raise ConfigError(
+                f"{name} must be a duration such as 90s, 5m or 1h30m, got {shown(text)}",
+                field=name,
+                value=text,
+            ) from None
+        return text
+
+    return parse
 
 
 def _parts(cls: type[Backpressure | Retain]) -> Callable[[str], Any]:
@@ -175,6 +198,8 @@ def _parts(cls: type[Backpressure | Retain]) -> Callable[[str], Any]:
 _PARSERS: Final[Mapping[str, Callable[[str], Any]]] = {
     **dict.fromkeys(_STACKS, _stack),
     "learning": _switch,
+    "lease": _length("lease"),
+    "age_step": _length("age_step"),
     "backpressure": _parts(Backpressure),
     "retain": _parts(Retain),
     **dict.fromkeys(

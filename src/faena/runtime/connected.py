@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from faena.engine.engine import Clock
 from faena.engine.wire.patience import within
-from faena.errors import ConfigError, StoreUnavailable
+from faena.errors import ConfigError, StoreUnavailable, shown
 from faena.inspection.doctor import Finding, visit
 from faena.options import QueueOptions
 from faena.queue import Queue
@@ -67,7 +67,7 @@ class AppPortal(Portal):
 def _known(given: Any) -> Queue:
     if not isinstance(given, Queue):
         raise ConfigError(
-            f"queue must be a queue, got {given!r}; app.queues[name] is one by its name",
+            f"queue must be a queue, got {shown(given)}; app.queues[name] is one by its name",
             field="queue",
             value=given,
         )

@@ -27,7 +27,7 @@ from datetime import timedelta
 from typing import Any, Generic, NamedTuple, TypeVar, Unpack, cast, overload
 from weakref import WeakMethod
 
-from faena.errors import ConfigError, StoreUnavailable
+from faena.errors import ConfigError, StoreUnavailable, shown
 from faena.inspection.explanation import Explanation
 from faena.job import Job, JobView
 from faena.producing.handle import Handle
@@ -346,7 +346,7 @@ class Portal:
 def _check_task(given: Any) -> None:
     if not isinstance(given, Task):
         raise ConfigError(
-            f"task must be a task, got {given!r}; queue.tasks[name] is one by its name",
+            f"task must be a task, got {shown(given)}; queue.tasks[name] is one by its name",
             field="task",
             value=given,
         )
@@ -355,7 +355,8 @@ def _check_task(given: Any) -> None:
 def _known(given: Handle[R]) -> Handle[R]:
     if not isinstance(given, Handle):  # pyright: ignore[reportUnnecessaryIsInstance] - anything may come
         raise ConfigError(
-            f"handle must be that of a job, got {given!r}; receipt.handle and queue.handle(id) are",
+            f"handle must be that of a job, got {shown(given)}; receipt.handle and "
+            f"queue.handle(id) are",
             field="handle",
             value=given,
         )

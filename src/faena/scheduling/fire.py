@@ -251,9 +251,10 @@ def _wait_of(name: str, fired: Fired, verdict: Verdict | None = None) -> int:
         fires = "none" if verdict.fire is None else f"that of {iso(verdict.fire)}"
         first = iso(verdict.missed[0])
         _log.warning(
-            "schedule %s missed %d instants from %s on; fires %s",
+            "schedule %s missed %d %s from %s on; fires %s",
             name,
             verdict.number,
+            "instant" if verdict.number == 1 else "instants",
             first,
             fires,
         )

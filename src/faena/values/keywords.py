@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from faena.errors import ConfigError, nearest
+from faena.errors import ConfigError, nearest, shown
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,7 +28,8 @@ def known_keywords(what: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             for name, value in given.items():
                 if name not in known:
                     raise ConfigError(
-                        f"{what} option must be a known name, got {name!r}; {nearest(name, known)}",
+                        f"{what} option must be a known name, got {shown(name)}; "
+                        f"{nearest(name, known)}",
                         field=name,
                         value=value,
                     )

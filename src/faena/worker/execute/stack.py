@@ -15,12 +15,13 @@ _READ: Final = 200
 """Innermost frames that are looked at: an endless recursion has thousands."""
 _KEPT: Final = 12
 
+_EXECUTOR: Final = str(Path(__file__).with_name("executor.py"))
 _HIDDEN: Final = (f"{Path(__file__).parents[2]}/", f"{Path(tasks.__file__).parent}/")
 
 
 def stack_of(error: BaseException) -> str | None:
-    """The traceback of an exception and of what caused it; None when it was never raised."""
-    if error.__traceback__ is None:
+    """The traceback of an exception and of what caused it; None when nobody raised it."""
+    if error.__traceback__ is None or _is_returned(error):
         return None
     try:
         told = traceback.TracebackException.from_exception(error, limit=-_READ)
@@ -28,6 +29,13 @@ def stack_of(error: BaseException) -> str | None:
         return "".join(told.format())
     except Exception:  # noqa: BLE001 - formatting asks the user's __str__
         return "".join(traceback.format_tb(error.__traceback__, limit=-_KEPT))
+
+
+def _is_returned(error: BaseException) -> bool:
+    """Whether a batch handler returned it: it came up where the executor waits for the entry."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    code = frame.f_code
+    return code.co_name == "_call" and code.co_filename == _EXECUTOR and error.__cause__ is None
 
 
 def _trim(told: traceback.TracebackException, depth: int) -> None:

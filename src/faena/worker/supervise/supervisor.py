@@ -128,10 +128,10 @@ class Supervisor:
                 if self.is_stopping or not await slot.relieve():
                     break
             else:
-                _log.info("every worker has been relieved")
+                _log.info("every worker has been replaced")
                 continue
             if not self.is_stopping:
-                _log.error("relief given up: the workers that are left go on as they are")
+                _log.error("replacing workers was given up: those not yet replaced keep running")
 
     def _handlers(self) -> Handlers:
         hangup = self.reload if self._options.reloads_on_hangup else self.stop
