@@ -16,8 +16,8 @@ from faena.engine.scripts import Turn
 from faena.engine.settings import UNSERVED, declaration
 from faena.errors import InternalError
 from faena.options import QueueOptions, Retain
-from faena.outcomes import Completed, Snoozed
-from tests._support.rig import SECOND, T0, Rig
+from faena.outcomes import Buried, Completed, Snoozed
+from tests._support.rig import BOOM, SECOND, T0, Rig
 
 STEM = "0123456789ab"
 LINES = ("001", "100", "010 lane=@acme", "010 key=k/1/a/x", "x", "010 at=5")
@@ -61,6 +61,18 @@ async def earlier_jobs(rig: Rig) -> None:
     rig.clock.go(0.5)
 
 
+async def marked_jobs(rig: Rig) -> None:
+    """Their marks stay as long as they are kept: a day, or a thousand jobs."""
+    await rig.run("again", Snoozed(SECOND))
+    rig.clock.go(2)
+    lease = await rig.claim()
+    await rig.turn(0, ("again", lease, Completed()))
+    await rig.run("failed", Buried(BOOM))
+    await rig.run("only", Completed(), unique="u", mode="live")
+    await rig.run("early", Completed(), expires=rig.clock.now + SECOND)
+    rig.clock.go(2)
+
+
 async def none_kept(rig: Rig) -> None:
     await rig.declare(retain=Retain(completed_count=0))
 
@@ -73,6 +85,7 @@ async def untold(rig: Rig) -> None:
 HANDED: dict[str, Step] = {
     "nothing else": nothing,
     "jobs that are over": earlier_jobs,
+    "marks of jobs that are over": marked_jobs,
     "nothing kept": none_kept,
     "no events": untold,
 }

@@ -4,9 +4,9 @@
 --@exports is_idle, look_if_quiet
 --@state is_quiet = false
 
---- Whether there is nothing at all.
+--- Whether no job waits for its turn or runs. Marks of jobs that are over say nothing to the next one.
 local function is_idle()
-  return call('EXISTS', key('ready'), key('running'), key('delayed'), key('holds'), key('heads'), key('marks')) == 0
+  return call('EXISTS', key('ready'), key('running'), key('delayed'), key('holds'), key('heads')) == 0
 end
 
 local function look_if_quiet(number)
