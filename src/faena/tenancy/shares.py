@@ -65,7 +65,8 @@ class Shares(View, frozen=True, kw_only=True):
 
 async def shares_of(engine: Engine, shards: Sequence[str], minutes: int) -> list[Shares]:
     """The last full minutes of a queue's shards, oldest first, and the one that runs."""
-    parts = [await _shares_at(engine, shard, minutes) for shard in shards]
+    now = (await engine.overview(shards[0])).at  # of all: another may be in the next minute
+    parts = [await _shares_at(engine, shard, minutes, now) for shard in shards]
     return [_together(minute) for minute in zip(*parts, strict=True)]
 
 
@@ -83,8 +84,7 @@ def _together(parts: Sequence[Shares]) -> Shares:
     return msgspec.structs.replace(parts[0], given=given, waits=waits, throttled_us=throttled)
 
 
-async def _shares_at(engine: Engine, queue: str, minutes: int) -> list[Shares]:
-    now = (await engine.overview(queue)).at
+async def _shares_at(engine: Engine, queue: str, minutes: int, now: int) -> list[Shares]:
     survey, this = Survey(engine, queue), now // _MINUTE_US
     parked: dict[str, int] = {}
     async for page in survey.numbers("throttled"):
