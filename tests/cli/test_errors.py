@@ -30,6 +30,10 @@ thing = 7
 
 @mail.task
 async def send(to: str) -> None: ...
+
+
+@app.every("1d", queue=mail)
+async def nightly() -> None: ...
 """
 
 MODULES = {
@@ -167,11 +171,47 @@ def test_a_bad_duration_is_refused_by_the_real_command(home: Path) -> None:
     check(ran, 2, "invalid value for '--for': it must be a duration such as 90s, 5m, 1h30m or 7d")
 
 
+NINES = "9" * 5000
+BYTE = "\udcff"
+"""What a byte that is no UTF-8 comes in as."""
+EDIT = ("schedules", "edit", "nightly")
+
+ENDLESS = {
+    ("enqueue", "mail/send", '"ana"', "--priority", NINES): "priority must be 1 to 100",
+    ("enqueue", "mail/send", '"ana"', "--priority", "²"): "priority must be 1 to 100",
+    ("enqueue", "mail/send", '"ana"', "--cost", f"tokens={NINES}"): "--cost must be UNIT=N",
+    ("enqueue", "mail/send", "[" * 5000): "PAYLOAD must be JSON",
+    ("enqueue", "mail/send", BYTE): "PAYLOAD must be JSON",
+    ("change", "mail", "j1", "--priority", NINES): "priority must be 1 to 100",
+    (*EDIT, "--priority", NINES): "priority must be 1 to 100",
+    (*EDIT, "--count", NINES): "count must be a whole number from 1",
+    (*EDIT, "--payload", "[" * 5000): "--payload must be JSON",
+    (*EDIT, "--payload", BYTE): "--payload must be JSON",
+    ("configure", "mail", f"max_running={NINES}"): "max_running must be a whole number from 1",
+    ("configure", "mail", f"backpressure=hard={NINES}"): "backpressure hard must be a whole",
+    ("reshard", "mail", NINES): "SHARDS must be a whole number",
+    ("resume", "mail", "--reason", BYTE): "reason must be 1 to 200 printable characters",
+    ("schedules", "show", BYTE): "no schedule",
+    ("schedules", "pause", BYTE): "no schedule",
+    ("schedules", "run", BYTE): "no schedule",
+    ("schedules", "remove", BYTE): "no schedule",
+    ("schedules", "remove", NINES): "no schedule",
+}
+
+
+def test_numbers_without_end_deep_json_and_stray_bytes_are_refused_with_code_2(
+    home: Path, server: Server
+) -> None:
+    for args, words in ENDLESS.items():
+        check(run(*args, cwd=home, FAENA_URL=server.url, FAENA_APP="shop:app"), 2, words)
+
+
 @pytest.mark.parametrize(
     ("environ", "words"),
     [
         ({"WORKER_CONCURRENCY": "some"}, "WORKER_CONCURRENCY"),
         ({"WORKER_RATE_LIMIT_MAX": "ten"}, "WORKER_RATE_LIMIT_MAX must be a whole number"),
+        ({"WORKER_RATE_LIMIT_MAX": "9" * 5000}, "WORKER_RATE_LIMIT_MAX must be a whole number"),
         (
             {"WORKER_RATE_LIMIT_MAX": "10", "WORKER_RATE_LIMIT_DURATION": "1m"},
             "WORKER_RATE_LIMIT_DURATION must be a whole number of at least 1, got '1m'",

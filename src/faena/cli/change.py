@@ -18,6 +18,7 @@ from faena.errors import JobError
 from faena.options import priority_of
 from faena.producing.handle import Handle
 from faena.queue import Queue
+from faena.values.numbers import read_whole
 
 Change = Callable[[Handle[Any]], Awaitable[str | None]]
 
@@ -124,12 +125,8 @@ def change(
     """Change when waiting jobs run, or their priority."""
     if delay is None and priority is None:
         raise click.UsageError("--delay or --priority must be given")
-    level = None if priority is None else priority_of(_number(priority))
+    level = None if priority is None else priority_of(read_whole(priority))
     _change(output, words, lambda one: one.change(delay=delay, priority=level, by=by), "changed")
-
-
-def _number(text: str) -> int | str:
-    return int(text) if text.isdecimal() else text
 
 
 @click.command(epilog=example("faena remove shop.tasks:app mail 01JCXYZ --yes"))

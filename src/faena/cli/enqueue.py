@@ -20,6 +20,7 @@ from faena.options import Unique, UniqueMode
 from faena.retry import MOST_ATTEMPTS
 from faena.task import Receipt, Task
 from faena.values.names import check_label
+from faena.values.numbers import read_whole
 
 _TIMED: Final = (UniqueMode.THROTTLE, UniqueMode.DEBOUNCE)
 
@@ -123,7 +124,7 @@ def _task(app: Faena, name: str) -> Task[Any, Any]:
 def _payload(text: str) -> Any:
     try:
         return msgspec.json.decode(_read(text))
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         is_bare = text != "-" and text[:1] not in set('@[{"')
         hint = """; a text is JSON in quotes of its own: '"ana"'""" if is_bare else ""
         raise PayloadError(
@@ -153,8 +154,8 @@ def _options(
     **given: Any,
 ) -> Any:
     unique = _unique(**{name: given.pop(name) for name in list(given) if "unique" in name})
-    if (given["priority"] or "").isdigit():
-        given["priority"] = int(given["priority"])
+    if given["priority"] is not None:
+        given["priority"] = read_whole(given["priority"])
     pairs = [text.partition("=") for text in headers]
     for name, sign, _ in pairs:
         if not sign or not name:
@@ -172,12 +173,12 @@ def _options(
 def _costs(texts: tuple[str, ...]) -> dict[str, int]:
     costs: dict[str, int] = {}
     for text in texts:
-        unit, _, number = text.partition("=")
-        if not (number.isascii() and number.isdigit()):
+        unit, _, digits = text.partition("=")
+        if not isinstance(number := read_whole(digits), int):
             raise click.UsageError(f"--cost must be UNIT=N such as tokens=1200, got {text!r}")
         if unit in costs:
             raise click.UsageError(f"--cost must name each unit once, got {unit!r} again")
-        costs[unit] = int(number)
+        costs[unit] = number
     return costs
 
 

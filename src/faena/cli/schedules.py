@@ -27,6 +27,7 @@ from faena.scheduling.terms import OVERLAPS, TIMINGS
 from faena.scheduling.terms import iso as readable
 from faena.scheduling.view import ScheduleView
 from faena.values.duration import describe
+from faena.values.numbers import read_whole
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -258,14 +259,15 @@ def _terms(given: dict[str, Any]) -> dict[str, Any]:
         if terms.get(name) == _NOTHING:
             terms[name] = None
     for name in ("count", "priority"):
-        if isinstance(terms.get(name), str) and terms[name].isdigit():
-            terms[name] = int(terms[name])
+        if isinstance(terms.get(name), str):
+            terms[name] = read_whole(terms[name])
     if "at" in terms:
         terms["at"] = list(terms["at"])
     if "payload" in terms:
         try:
-            terms["payload"] = msgspec.json.decode(terms["payload"])
-        except msgspec.DecodeError as error:
+            text = terms["payload"].encode(errors="surrogateescape")
+            terms["payload"] = msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError) as error:
             raise click.UsageError(f"--payload must be JSON: {error}") from None
     return terms
 

@@ -17,6 +17,7 @@ from faena.cli.target import find_app, find_queue
 from faena.queue import Queue
 from faena.sharding.view import ShardsView
 from faena.values.duration import to_s
+from faena.values.numbers import read_whole
 
 _STEP_S: Final = 1.0
 
@@ -80,7 +81,7 @@ def reshard(output: Output, words: tuple[str, ...], by: str, wait: str) -> None:
     The number stays, whatever code asks for, until `faena reset QUEUE shards`.
     """
     target, (name, number) = split(words, "QUEUE", "SHARDS")
-    if not number.isdigit():
+    if not isinstance(read_whole(number), int):
         raise click.UsageError(f"SHARDS must be a whole number, got {number!r}")
     app = find_app(target)
     queue = find_queue(app, name)

@@ -17,6 +17,7 @@ from faena.cli.target import find_app
 from faena.limits import Limit
 from faena.pool import SERVES
 from faena.values.duration import to_s
+from faena.values.numbers import read_whole
 from faena.worker.supervise.lifeline import Lifeline
 from faena.worker.supervise.supervisor import Supervisor, SupervisorOptions
 from faena.worker.supervise.worker_slot import WorkerSlotOptions
@@ -46,7 +47,8 @@ def _rate_of_environ() -> Limit | None:
     if not most:
         return None
     for name, text in ((_MAX, most), (_DURATION, per_ms)):
-        if not text.isdecimal() or int(text) < 1:
+        number = read_whole(text)
+        if not isinstance(number, int) or number < 1:
             raise click.UsageError(f"{name} must be a whole number of at least 1, got {text!r}")
     return Limit(max=int(most), per=f"{int(per_ms)}ms")
 

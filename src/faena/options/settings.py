@@ -14,6 +14,7 @@ from faena.options.fields import build
 from faena.options.queue import QueueOptions
 from faena.options.retain import Retain
 from faena.values.duration import Duration, to_us
+from faena.values.numbers import read_whole
 from faena.values.view import View
 
 
@@ -149,8 +150,8 @@ def _stack(text: str) -> list[Limit]:
 
 def _number(text: str) -> int | str:
     """A whole number; what is none is left for `configure` to refuse by its name."""
-    plain = text.replace("_", "")
-    return int(plain) if plain.isascii() and plain.isdigit() else text
+    number = read_whole(text.replace("_", ""))
+    return number if isinstance(number, int) else text
 
 
 def _switch(text: str) -> bool:

@@ -6,9 +6,11 @@ A `bool` is refused although Python counts it as an `int`: `concurrency=True` is
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 from faena.errors import ConfigError, shown
+
+_MOST_DIGITS: Final = 18
 
 
 def check_whole(what: str, value: Any, *, least: int, most: int) -> int:
@@ -22,6 +24,15 @@ def check_whole(what: str, value: Any, *, least: int, most: int) -> int:
         field=what,
         value=value,
     )
+
+
+def read_whole(text: str) -> int | str:
+    """The number that a text of digits says; any other text, to be refused by its name, as it is.
+
+    One of more digits than any bound has is none: Python itself refuses to read the longest.
+    """
+    is_number = text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
+    return int(text) if is_number else text
 
 
 def keep_whole(options: object, name: str, *, least: int, most: int, what: str = "") -> None:
