@@ -109,7 +109,7 @@ async def test_a_lease_that_the_next_beat_could_miss_is_renewed_before_the_job_i
     start = Fetcher._start
 
     def start_late(fetcher: Fetcher, turn: Turn, exchanged: Exchanged) -> None:
-        asked_at = time.monotonic() - passed * fetcher._least_lease_us / 1e6
+        asked_at = time.monotonic() - passed * fetcher._shared.least_lease_us / 1e6
         start(fetcher, turn._replace(asked_at=asked_at), exchanged)
 
     engine = (await app.runtime()).patient_engine

@@ -18,7 +18,8 @@ from faena.engine import Engine
 from faena.engine.scripts import Turn
 from faena.errors import PayloadError, StoreUnavailable
 from faena.worker.execute import executor
-from faena.worker.execute.attempt import Stop
+from faena.worker.execute.attempt import Attempt, Stop
+from faena.worker.execute.executor import Executor
 from faena.worker.fetch.fetcher import Fetcher
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
@@ -303,6 +304,18 @@ async def test_an_idle_worker_starts_a_job_before_it_notes_what_else_was_answere
     assert done == ["_start", "_note"]
 
 
+class Rescue:
+    """Another worker's sweep, in an hour of the server's time: it takes what is leased back."""
+
+    def __init__(self, engine: Engine) -> None:
+        in_an_hour = time.time_ns() // 1000 + HOUR
+        self._later = Engine(engine.wire, namespace=engine.namespace, clock=lambda: in_an_hour)
+        self._later.know("q", engine._settings["q"])
+
+    async def __call__(self) -> None:
+        await self._later.exchange("q", "other", "other", Turn(call="rescue", want=0))
+
+
 async def test_a_claim_whose_lease_is_lost_before_its_answer_is_seen_is_not_started(
     app: Faena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -315,21 +328,53 @@ async def test_a_claim_whose_lease_is_lost_before_its_answer_is_seen_is_not_star
 
     worker = await app.worker()
     engine = (await app.runtime()).patient_engine
-    in_an_hour = time.time_ns() // 1000 + HOUR
-    later = Engine(engine.wire, namespace=engine.namespace, clock=lambda: in_an_hour)
-    later.know("q", engine._settings["q"])
-    renew = engine.renew
+    rescue, renew = Rescue(engine), engine.renew
 
     async def lose_first(*args: Any) -> Any:
-        await later.exchange("q", "other", "other", Turn(call="rescue", want=0))
+        await rescue()
+        fetching.freshness.lasts_s = HOUR
         return await renew(*args)
 
     monkeypatch.setattr(engine, "renew", lose_first)
     running = asyncio.create_task(worker.run())
     await eventually(lambda: any(one._spare for one in worker._by_shard.values()))
     (fetching,) = worker._by_shard.values()
-    fetching._least_lease_us = 0  # every answer comes too late
+    fetching.freshness.lasts_s = 0  # the first answer comes too late
     await (await note.enqueue()).handle.result(timeout="30s")
     worker.stop()
     await running
     assert ran == [1]
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+async def test_a_claim_whose_lease_may_be_lost_before_its_first_step_is_asked_for_it(
+    app: Faena, monkeypatch: pytest.MonkeyPatch, *, is_lost: bool
+) -> None:
+    """As in a process that was frozen after it had looked at the clock."""
+    ran: list[int] = []
+
+    @app.queue("q", concurrency=1).task
+    async def note(job: Job) -> None:
+        ran.append(job.losses)
+
+    engine = (await app.runtime()).patient_engine
+    rescue, run, renew = Rescue(engine), Executor._run, engine.renew
+    asked: list[str] = []
+
+    async def run_late(executor: Executor, attempt: Attempt) -> None:
+        if not asked:
+            if is_lost:
+                await rescue()
+            attempt.fresh_until = attempt.started
+        await run(executor, attempt)
+
+    async def noted(shard: str, held: list[tuple[str, str]], least_us: int) -> Any:
+        asked.extend(job for job, _ in held)
+        return await renew(shard, held, least_us)
+
+    monkeypatch.setattr(Executor, "_run", run_late)
+    monkeypatch.setattr(engine, "renew", noted)
+    receipt = await note.enqueue()
+    await app.run_worker(until_empty=True)
+    assert (ran, asked) == ([1 if is_lost else 0], [receipt.id])
+    assert await receipt.handle.state() is State.COMPLETED

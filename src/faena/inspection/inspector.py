@@ -49,6 +49,16 @@ class _Waiter:
         self.told = asyncio.Event()
         self.trouble: StoreUnavailable | None = None
         """Why nobody knows how the job stands."""
+        self.is_seen = False
+        """Whether the job was found."""
+
+    def too_late(self, job_id: str, timeout_s: float | None) -> ResultTimeout:
+        """What the wait ends with before the job does."""
+        words = "it goes on"
+        if self.trouble or not self.is_seen:
+            words = f"it is unknown how it stands: {self.trouble or 'no answer came by then'}"
+        late = f"job {job_id} is not finished after {timeout_s or 0:g} s; {words}"
+        return ResultTimeout(late, op="result")
 
 
 class Inspector:
@@ -163,7 +173,7 @@ class Inspector:
                 async with asyncio.timeout(timeout_s):
                     return await self._wait(queue, job_id, waiter)
         except TimeoutError:
-            raise _too_late(job_id, timeout_s, waiter.trouble) from waiter.trouble
+            raise waiter.too_late(job_id, timeout_s) from waiter.trouble
         finally:
             waiting.remove(waiter.told)
             if not waiting:
@@ -179,7 +189,7 @@ class Inspector:
                     raise
                 view, waiter.trouble = None, error
             else:
-                waiter.trouble = None
+                waiter.trouble, waiter.is_seen = None, True
             if view is not None:
                 return view
             with contextlib.suppress(TimeoutError):
@@ -214,15 +224,6 @@ class Inspector:
         if self._listening is not None:
             await (await self._listening).close()
             self._listening = None
-
-
-def _too_late(
-    job_id: str, timeout_s: float | None, trouble: StoreUnavailable | None
-) -> ResultTimeout:
-    words = f"it is unknown how it stands: {trouble}" if trouble else "it goes on"
-    return ResultTimeout(
-        f"job {job_id} is not finished after {timeout_s or 0:g} s; {words}", op="result"
-    )
 
 
 _FINISHED_WORDS = frozenset(state.value for state in FINISHED)

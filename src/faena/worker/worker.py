@@ -315,6 +315,7 @@ class Worker:
             worker=self.options.name,
             on_done=self._hold_broadcast.listening(shard.name, fetcher.done),
             on_free=fetcher.slot_freed,
+            still_holds=fetcher.freshness.still_holds,
             dead_letters=self._dead_letters,
         )
 

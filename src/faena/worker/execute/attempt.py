@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
 from enum import Enum
@@ -39,6 +40,7 @@ class Attempt:
     __slots__ = (
         "claim",
         "expires_s",
+        "fresh_until",
         "handler",
         "interrupt",
         "job",
@@ -66,6 +68,8 @@ class Attempt:
         self.job = job
         self.timeout_s = timeout_s
         self.payload: Any = None
+        self.fresh_until = math.inf
+        """The monotonic instant until which it may begin without asking for its lease."""
         self.expires_s: float | None = None
         """How long from now on it may wait for its call; None for any time."""
         self.started = time.monotonic() if started is None else started

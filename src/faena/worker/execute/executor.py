@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -66,6 +67,7 @@ class Executor:
         worker: str,
         on_done: Done,
         on_free: Callable[[], None],
+        still_holds: Callable[[Attempt], Awaitable[bool]] | None = None,
         dead_letters: DeadLetters | None = None,
     ) -> None:
         """`batches` makes the runner of jobs that run in batches, with those of other shards."""
@@ -77,6 +79,7 @@ class Executor:
         self._worker = worker
         self._on_done = on_done
         self._on_free = on_free
+        self._still_holds = still_holds or _surely
         self._parking = Parking(queue, handlers)
         self._judge = Judge(queue, worker, dead_letters or DeadLetters())
         self._running: dict[str, Attempt] = {}
@@ -95,13 +98,22 @@ class Executor:
         """Attempts under way, by job id."""
         return self._running
 
-    def start(self, claims: Sequence[Claim], now: int, claimed_at: int) -> None:
+    def start(
+        self,
+        claims: Sequence[Claim],
+        now: int,
+        claimed_at: int,
+        fresh_until: float = math.inf,
+    ) -> None:
         """Begin an attempt for each claim; outcomes arrive through `on_done`.
 
-        A job started when it was claimed; whether it has expired, it is asked `now`.
+        A job started when it was claimed; whether it has expired, it is asked `now`. One whose
+        handler would take its first step after `fresh_until` is asked for its lease before.
         """
         self._judge.now = now
         begun = self._begin(claims, claimed_at)
+        for attempt in begun:
+            attempt.fresh_until = fresh_until
         if self._has_batches:
             begun = self._set_apart(begun)
         if begun:
@@ -250,6 +262,8 @@ class Executor:
 
     async def _run(self, attempt: Attempt) -> None:
         try:
+            if time.monotonic() >= attempt.fresh_until:
+                await self._look_again(attempt)
             if attempt.stop is not None:
                 raise asyncio.CancelledError  # noqa: TRY301 - told to stop before its first step
             handler = attempt.handler
@@ -267,6 +281,14 @@ class Executor:
         except BaseException as error:  # noqa: BLE001 - the border: a handler may raise anything
             outcome = self._judge.raised(attempt, error)
         self._end(attempt, outcome)
+
+    async def _look_again(self, attempt: Attempt) -> None:
+        """The process slept, or others kept the loop, between its claim and its first step."""
+        if await self._still_holds(attempt):
+            self.restart(attempt, attempt.timeout_s)
+        elif attempt.stop is None:
+            attempt.stop = Stop.LOST
+            attempt.job.detach()
 
     def _wrapped(self, attempt: Attempt) -> Awaitable[Any]:
         async def innermost(_job: Job) -> Any:
@@ -304,3 +326,8 @@ class Executor:
         if type(outcome) is not Completed:
             tell_end(self._queue, claim, outcome, attempt)
         self._on_done(claim, outcome, attempt)
+
+
+async def _surely(_attempt: Attempt) -> bool:
+    """For jobs whose leases nobody else can take."""
+    return True

@@ -22,7 +22,6 @@ from typing import Any
 
 from faena.engine import Engine
 from faena.engine.scripts import Claim, Exchanged, Settlement, Turn
-from faena.errors import FaenaError
 from faena.options import Order, QueueOptions
 from faena.outcomes import Completed, Outcome
 from faena.producing.batcher import CallIds
@@ -32,6 +31,7 @@ from faena.worker.execute.executor import Executor
 from faena.worker.execute.log_lines import tell_losses
 from faena.worker.execute.notes import QueueNotes
 from faena.worker.fetch.exchanger import Exchanger
+from faena.worker.fetch.freshness import Freshness
 from faena.worker.fetch.pace import Pace
 from faena.worker.fetch.samples import Samples
 from faena.worker.fetch.slots import Slots
@@ -49,8 +49,6 @@ _LARGEST = 8 * 1024 * 1024
 
 _TWO_CHANNELS_FROM = 20
 _GRACE_S = 10.0
-_FRESH = 2 / 3
-"""Of a lease: with less of it left than the third between two beats, the next would be too late."""
 _EARLY_S = 0.01
 """Timers may be this much early; a sweep that just misses its time would need another call."""
 
@@ -98,7 +96,7 @@ class Fetcher:
         self._shared = shared
         self._slots, self._leases = shared.slots, shared.leases
         self._calls, self._pace = shared.calls, shared.pace
-        self._renew, self._least_lease_us = shared.engine.renew, shared.least_lease_us
+        self.freshness = Freshness(shard, shared.least_lease_us, shared.engine.renew)
         self._channels = 2 if options.concurrency >= _TWO_CHANNELS_FROM else 1
         self._share = -(-options.concurrency // self._channels)
         # A job of a chain costs the server three times what another does.
@@ -265,7 +263,7 @@ class Fetcher:
             self._sweep_at = now + self._shared.sweep_s()
         samples = self._samples.take(now) if settled or is_sweep else None
         sweep_us = round((self._sweep_at - now) * 1e6)
-        sweep = (is_sweep, self._least_lease_us, sweep_us, self._shared.about)
+        sweep = (is_sweep, self._shared.least_lease_us, sweep_us, self._shared.about)
         return Turn(self._calls(), want, settled, samples, *sweep, asked_at=now)
 
     def _reserve(self) -> int:
@@ -318,26 +316,23 @@ class Fetcher:
         """Begin what was claimed, at once where the next heartbeat is sure to find the lease."""
         if not exchanged.claimed:
             return
-        if (time.monotonic() - turn.asked_at) * 1e6 < self._least_lease_us * _FRESH:
-            self._begin(exchanged.claimed, exchanged)
+        fresh_until = turn.asked_at + self.freshness.lasts_s
+        if time.monotonic() < fresh_until:
+            self._begin(exchanged.claimed, exchanged, fresh_until)
         else:
             self._in_background(self._begin_if_held(exchanged))
 
     async def _begin_if_held(self, exchanged: Exchanged) -> None:
         """Its answer was lost or slept through: what another has by now would run beside it."""
-        leases = {claim.id: claim.lease for claim in exchanged.claimed}
-        try:
-            lost, _ = await self._renew(self.shard, [*leases.items()], self._least_lease_us)
-        except FaenaError as error:
-            _log.warning("queue %s: jobs claimed long ago are left: %s", self._queue, error)
-            lost = [*leases]
+        fresh_until = time.monotonic() + self.freshness.lasts_s
+        lost = await self.freshness.lost(exchanged.claimed)
         kept = [claim for claim in exchanged.claimed if claim.id not in lost]
         if kept:
-            self._begin(kept, exchanged)
+            self._begin(kept, exchanged, fresh_until)
         for _ in lost:
             self.slot_freed()
 
-    def _begin(self, claimed: list[Claim], exchanged: Exchanged) -> None:
+    def _begin(self, claimed: list[Claim], exchanged: Exchanged, fresh_until: float) -> None:
         """Start handlers, and hold their leases, under which they write.
 
         How long a lease lasts is never reckoned from an answer's instants, which may be those of a
@@ -345,7 +340,7 @@ class Fetcher:
         """
         over = time.monotonic() + _GRACE_S
         self._part_with(claimed)
-        self.executor.start(claimed, exchanged.now, exchanged.claimed_at)
+        self.executor.start(claimed, exchanged.now, exchanged.claimed_at, fresh_until)
         running = self.executor.running
         begun = [attempt for claim in claimed if (attempt := running.get(claim.id))]
         held = [(attempt.claim.id, over + attempt.timeout_s) for attempt in begun]
