@@ -160,7 +160,7 @@ async def hold_afip(stage: Stage) -> None:
     """The tax authority is down: nothing is tried, nothing is spent."""
     seconds = max(1, round(stage.length_s / 5))
     await stage.shop.app.queues["afip.invoice"].pause(
-        reason="afip-down", duration=f"{seconds}s", by="demo"
+        reason="afip-down", lasting=f"{seconds}s", by="demo"
     )
     stage.screen.say(f"AFIP is down: afip.invoice is held for {seconds} s")
 

@@ -168,7 +168,7 @@ async def test_a_job_that_does_not_end_in_time_goes_back_with_its_attempts(shop:
 
 
 async def test_a_shutdown_that_is_cut_short_hands_running_jobs_back_first(shop: Shop) -> None:
-    host = Host(FastAPI(lifespan=lifespan(shop.jobs, worker=WorkerOptions(grace_s=3600))))
+    host = Host(FastAPI(lifespan=lifespan(shop.jobs, worker=WorkerOptions(grace="1h"))))
     await host.say("startup")
     receipt = await shop.wait.enqueue()
     await shop.begun.wait()
