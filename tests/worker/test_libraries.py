@@ -106,6 +106,7 @@ async def test_where_it_is_not_permitted_nothing_happens(
 async def test_a_server_that_is_away_is_looked_at_later(engine: Engine, server: Server) -> None:
     old = keeper(engine)
     await old.look()
+    engine.patience_s = 0.1
     server.stop()
     try:
         assert await old.look() == []
