@@ -71,7 +71,7 @@ async def test_a_frozen_worker_can_neither_settle_nor_go_on_after_its_lease(
     frozen, heir = processes.start(2)
     await eventually(processes.are_up)
     heir.freeze()
-    short = await enqueue(app, [Work(ms=500) for _ in range(5)])
+    short = await enqueue(app, [Work(ms=3_000) for _ in range(5)])
     long = await enqueue(app, [Work(ms=15_000, note="on my way") for _ in range(5)])
     await eventually(lambda: len(processes.ledger.entries("start")) == 10)
     frozen.freeze()
@@ -81,7 +81,8 @@ async def test_a_frozen_worker_can_neither_settle_nor_go_on_after_its_lease(
     await all_completed(app, short | long)
     assert processes.ledger.unexplained() == []
     ended = {one.job: one.kind for one in _ends(processes, frozen.pid) if one.losses == 0}
-    assert ended == dict.fromkeys(short, "finish") | dict.fromkeys(long, "stop")
+    assert ended.keys() == short | long
+    assert {ended[job] for job in long} == {"stop"}  # short ones end, or are stopped before
     views = [await task_of(app).handle(job).view() for job in short | long]
     settled = {view.result for view in views}  # by attempt and losses; a slow machine may lose more
     assert b'"1/0"' not in settled
