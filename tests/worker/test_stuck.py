@@ -89,7 +89,7 @@ async def test_the_lease_of_a_handler_that_never_ends_is_not_renewed_for_ever(
 ) -> None:
     monkeypatch.setattr(fetcher, "_GRACE_S", 0.0)
     app = Faena("shop", valkey.url, namespace=namespace)
-    queue = app.queue("mail", timeout="1ms", retry=Retry.never())
+    queue = app.queue("mail", timeout="2s", retry=Retry.never())
     renewed: list[object] = []
 
     async def block(_: Any) -> None:
