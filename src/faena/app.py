@@ -29,7 +29,7 @@ from faena.registry import Registry
 from faena.runtime.connections import Connection, Runtime
 from faena.scheduling.decorators import MISSING, Recurring, RecurringFields, TimedFields, check_task
 from faena.scheduling.schedules import Schedules
-from faena.sharding.reading import in_sight
+from faena.sharding.consistent_read import in_sight
 from faena.sharding.router import Routers
 from faena.task import Draft, Task
 from faena.telemetry.events import Event, follow, read_kinds, read_since
@@ -37,7 +37,7 @@ from faena.values.duration import Duration, to_s
 from faena.values.ids import IdFactory
 from faena.values.keywords import known_keywords
 from faena.values.names import check_name
-from faena.worker.beside import Beside
+from faena.worker.background_services import BackgroundServices
 
 if TYPE_CHECKING:  # whoever only enqueues does not load what runs jobs
     from faena.worker.options import Served, WorkerOptions
@@ -220,7 +220,7 @@ class Faena(Registry):
             options=options,
             middleware=self.middleware,
             dead_letters=dead_letters,
-            beside=Beside(
+            background=BackgroundServices(
                 services=[
                     runtime.relay.run,
                     Upkeep(self._desk_queues, dead_letters, names).run,

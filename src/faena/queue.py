@@ -11,9 +11,9 @@ from faena.declaring.handler import Handler, make_handler, name_of, refuse_bare
 from faena.declaring.hooks import as_hook, check_hook, word_of
 from faena.declaring.registrar import BatchFields, BatchRegistrar, Registrar
 from faena.engine import Engine
-from faena.engine.behalf import on_behalf
 from faena.engine.calls.transfer import TransferCalls
 from faena.engine.overview import Overview
+from faena.engine.requester import on_behalf
 from faena.engine.settings import WRITTEN, as_declared, read_settings, written
 from faena.errors import ConfigError, shown
 from faena.idempotency import Idempotency

@@ -11,7 +11,7 @@ from faena.options.queue import check_learning
 from faena.pool import Pool
 from faena.queue import Queue, QueueFields
 from faena.remote import RemoteQueue
-from faena.runtime.connected import Connected
+from faena.runtime.connected_app import ConnectedApp
 from faena.runtime.connections import Connection
 from faena.values.keywords import known_keywords
 from faena.values.names import check_name
@@ -34,7 +34,7 @@ class _Queues(dict[str, Queue]):
         )
 
 
-class Registry(Connected):
+class Registry(ConnectedApp):
     """The queues and pools of an app, by name."""
 
     def __init__(self, name: str, connection: Connection, on_fork: Callable[[], None]) -> None:

@@ -23,7 +23,7 @@ from faena.engine.scripts import Settlement, Turn
 from faena.outcomes import Completed
 from faena.producing.batcher import CallIds
 from faena.scheduling.due import job_id
-from faena.scheduling.terms import Terms
+from faena.scheduling.options import Terms
 from tests._support import schedule_process
 from tests._support.eventually import eventually
 from tests._support.ledger import Ledger

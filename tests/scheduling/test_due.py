@@ -22,7 +22,7 @@ from faena.scheduling.due import (
     job_id,
     unpack,
 )
-from faena.scheduling.terms import Terms, read_terms
+from faena.scheduling.options import Terms, read_terms
 
 T0 = 1_700_000_040_000_000
 """The beginning of a minute."""

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from faena.errors import ConfigError
-from faena.scheduling.terms import Terms, check_timing, iso, read_instant, read_terms
+from faena.scheduling.options import Terms, check_timing, iso, read_instant, read_terms
 
 WHEN = {"every": "1h"}
 

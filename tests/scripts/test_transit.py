@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from faena.outcomes import Buried, Completed
-from faena.sharding.reading import travelling
+from faena.sharding.consistent_read import travelling
 from tests._support.rig import BOOM, T0, Rig
 from tests._support.transfer import Transfer
 

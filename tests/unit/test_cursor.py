@@ -8,7 +8,7 @@ import pytest
 
 from faena.engine.calls.deadletter import Position
 from faena.errors import ConfigError
-from faena.sharding.reading import is_behind
+from faena.sharding.consistent_read import is_behind
 from faena.values.cursor import read_cursor, write_cursor
 
 ABOUT = ("mail", "dead", True)

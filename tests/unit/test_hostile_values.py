@@ -36,7 +36,7 @@ from faena.errors import ConfigError, nearest, shown
 from faena.options import BatchOptions, EnqueueOptions, QueueOptions, TaskOptions
 from faena.options.settings import changed, check_changeable
 from faena.pool import Pool
-from faena.scheduling.terms import read_terms
+from faena.scheduling.options import read_terms
 from faena.states import State, state_of
 from faena.telemetry.events import read_kinds, read_since
 from faena.values.ids import as_label

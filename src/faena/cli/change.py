@@ -10,10 +10,10 @@ from rich.console import Console
 
 from faena.app import Faena
 from faena.cli import session
+from faena.cli.app_lookup import find_app, find_queue
 from faena.cli.argument import DURATION, by, common, confirm, example, split, words
 from faena.cli.output import Output, counted, table
 from faena.cli.progress import progress
-from faena.cli.target import find_app, find_queue
 from faena.errors import JobError
 from faena.options import priority_of
 from faena.producing.handle import Handle

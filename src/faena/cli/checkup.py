@@ -12,9 +12,9 @@ from rich.text import Text
 
 from faena.app import Faena
 from faena.cli import session
+from faena.cli.app_lookup import find_app, find_queue
 from faena.cli.argument import common, example, split, words
 from faena.cli.output import Output, counted, plain, table
-from faena.cli.target import find_app, find_queue
 from faena.engine import Address
 from faena.inspection.audit import Violation
 from faena.inspection.audit import audit as audit_queue

@@ -11,11 +11,11 @@ from rich.text import Text
 
 from faena.app import Faena
 from faena.cli import session
+from faena.cli.app_lookup import find_app, find_queue
 from faena.cli.argument import DURATION, Commands, Whole, by, common, example, split, words
-from faena.cli.document import document
 from faena.cli.explain import retried_at
+from faena.cli.json_output import document
 from faena.cli.output import Output, attempts, facts, failures, instant, plain, table, titled
-from faena.cli.target import find_app, find_queue
 from faena.deadletter.desk import Desk
 from faena.deadletter.views import DeadGroup, DeadLetter, DeadStats, Dealt, Status
 from faena.errors import InvalidTransition, JobError, JobNotFound

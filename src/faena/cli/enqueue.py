@@ -11,9 +11,9 @@ import msgspec
 
 from faena.app import Faena
 from faena.cli import session
+from faena.cli.app_lookup import find_app, find_queue
 from faena.cli.argument import DURATION, EXPIRY, INSTANT, Whole, common, example, split, words
 from faena.cli.output import Output
-from faena.cli.target import find_app, find_queue
 from faena.errors import ConfigError, PayloadError, nearest
 from faena.job import BY_HEADER
 from faena.options import Unique, UniqueMode

@@ -12,10 +12,10 @@ import msgspec
 
 from faena.app import Faena
 from faena.cli import session
+from faena.cli.app_lookup import find_app, find_queue
 from faena.cli.argument import Whole, common, example, split, words
-from faena.cli.document import document
+from faena.cli.json_output import document
 from faena.cli.output import Output, plain
-from faena.cli.target import find_app, find_queue
 from faena.errors import ConfigError
 from faena.telemetry.events import Event, read_kinds, read_since
 from faena.values.duration import to_s

@@ -10,10 +10,10 @@ from rich.text import Text
 
 from faena.app import Faena
 from faena.cli import session
+from faena.cli.app_lookup import find_app, find_queue
 from faena.cli.argument import common, example, split, words
-from faena.cli.document import document, iso
+from faena.cli.json_output import document, iso
 from faena.cli.output import Output, facts, instant, plain
-from faena.cli.target import find_app, find_queue
 from faena.deadletter.views import DeadLetter
 from faena.errors import JobNotFound
 from faena.inspection.explanation import Explanation, Gate

@@ -11,10 +11,10 @@ from rich.console import Console
 
 from faena.app import Faena
 from faena.cli import session
+from faena.cli.app_lookup import find_app, find_queue
 from faena.cli.argument import Commands, Whole, by, common, example, split, words
-from faena.cli.document import iso
+from faena.cli.json_output import iso
 from faena.cli.output import Output, facts, instant, plain, table
-from faena.cli.target import find_app, find_queue
 from faena.engine.calls.flows import FlowCalls
 from faena.errors import InvalidTransition
 from faena.flows import Flow, FlowView, NodeView

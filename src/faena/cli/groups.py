@@ -9,9 +9,9 @@ from rich.console import Console
 
 from faena.app import Faena
 from faena.cli import session
+from faena.cli.app_lookup import find_app, find_queue
 from faena.cli.argument import Whole, common, example, split, words
 from faena.cli.output import Output, facts, instant, table
-from faena.cli.target import find_app, find_queue
 from faena.engine.calls.flows import FlowCalls
 from faena.errors import JobNotFound
 from faena.flows.group import GroupView

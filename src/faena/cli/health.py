@@ -9,10 +9,10 @@ import click
 from rich.console import Console
 
 from faena.app import Faena
+from faena.cli.app_lookup import find_app
 from faena.cli.argument import DURATION, common, example, split, words
-from faena.cli.document import document
+from faena.cli.json_output import document
 from faena.cli.output import Output, facts, table
-from faena.cli.target import find_app
 from faena.telemetry.health import Health
 
 

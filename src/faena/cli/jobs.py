@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.text import Text
 
 from faena.cli import session
+from faena.cli.app_lookup import find_app, find_queue
 from faena.cli.argument import Whole, common, example, split, words
-from faena.cli.document import document
+from faena.cli.json_output import document
 from faena.cli.output import Output, attempts, facts, failures, instant, plain, table, titled
-from faena.cli.target import find_app, find_queue
 from faena.errors import JobNotFound
 from faena.inspection.explanation import times
 from faena.job import JobView

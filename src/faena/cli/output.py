@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from faena.cli.document import document as as_document
-from faena.cli.document import page
+from faena.cli.json_output import document as as_document
+from faena.cli.json_output import page
 from faena.outcomes import ErrorRecord
 
 if TYPE_CHECKING:  # help and JSON do without

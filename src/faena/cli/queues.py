@@ -11,12 +11,12 @@ from rich.text import Text
 
 from faena.app import Faena
 from faena.cli import session
+from faena.cli.app_lookup import find_app, find_queue
 from faena.cli.argument import DURATION, LASTING, by, common, confirm, example, split, words
-from faena.cli.document import document
+from faena.cli.json_output import document
 from faena.cli.output import Output, counted, instant, table
 from faena.cli.progress import progress
 from faena.cli.settings import readable
-from faena.cli.target import find_app, find_queue
 from faena.engine.overview import Hold, Overview
 from faena.engine.settings import read_settings
 from faena.queue import Queue

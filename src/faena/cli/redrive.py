@@ -10,11 +10,11 @@ import click
 from rich.text import Text
 
 from faena.cli import session
+from faena.cli.app_lookup import find_app, find_queue
 from faena.cli.argument import RATE, Whole, common, example, split, words
 from faena.cli.dlq import chosen, decision, dlq, filters
 from faena.cli.output import Output, counted, instant, table
 from faena.cli.progress import progress
-from faena.cli.target import find_app, find_queue
 from faena.deadletter.redrive import MOST_CANARIES
 from faena.deadletter.redrive_view import UNDER_WAY, RedriveView, Report
 from faena.errors import InvalidTransition

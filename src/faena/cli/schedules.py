@@ -17,14 +17,14 @@ from rich.console import Console
 
 from faena.app import Faena
 from faena.cli import session
+from faena.cli.app_lookup import find_app
 from faena.cli.argument import DURATION, Commands, Whole, by, common, example, split, words
-from faena.cli.document import document, iso, seconds
+from faena.cli.json_output import document, iso, seconds
 from faena.cli.output import Output, facts, instant, table
-from faena.cli.target import find_app
 from faena.errors import PayloadError
 from faena.scheduling.due import Mark
-from faena.scheduling.terms import OVERLAPS, TIMINGS
-from faena.scheduling.terms import iso as readable
+from faena.scheduling.options import OVERLAPS, TIMINGS
+from faena.scheduling.options import iso as readable
 from faena.scheduling.view import ScheduleView
 from faena.values.duration import describe
 from faena.values.numbers import read_whole

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from faena.app import Faena
-from faena.cli.target import find_queue
+from faena.cli.app_lookup import find_queue
 from faena.errors import ConfigError, nearest
 from faena.limits import Limit
 from faena.pool import Pool

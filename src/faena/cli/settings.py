@@ -10,10 +10,10 @@ import click
 from rich.console import Console
 
 from faena.cli import session
+from faena.cli.app_lookup import find_app, find_queue
 from faena.cli.argument import by, common, example, split, words
-from faena.cli.document import document
+from faena.cli.json_output import document
 from faena.cli.output import Output, facts
-from faena.cli.target import find_app, find_queue
 from faena.options import Backpressure, Retain
 from faena.options.settings import CHANGEABLE, Settings, check_resettable, parse_setting
 from faena.queue import Queue

@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.text import Text
 
 from faena.cli import session
+from faena.cli.app_lookup import find_app, find_queue
 from faena.cli.argument import DURATION, by, common, example, split, words
 from faena.cli.output import Output, counted, table
-from faena.cli.target import find_app, find_queue
 from faena.queue import Queue
 from faena.sharding.view import ShardsView
 from faena.values.duration import to_s

@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.text import Text
 
 from faena.cli import session
+from faena.cli.app_lookup import find_app, find_queue
 from faena.cli.argument import Whole, common, example, split, words
-from faena.cli.document import iso, seconds
+from faena.cli.json_output import iso, seconds
 from faena.cli.output import Output, instant, table
-from faena.cli.target import find_app, find_queue
 from faena.tenancy.shares import Shares
 
 NOBODY = "(no tenant)"

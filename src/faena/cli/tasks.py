@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from faena.app import Faena
+from faena.cli.app_lookup import find_app, find_queue
 from faena.cli.argument import common, example, split, words
-from faena.cli.document import seconds
+from faena.cli.json_output import seconds
 from faena.cli.output import Output, table
-from faena.cli.target import find_app, find_queue
 from faena.declaring.handler import Handler
 from faena.values.duration import describe
 

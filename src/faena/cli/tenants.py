@@ -11,6 +11,7 @@ from rich.text import Text
 
 from faena.app import Faena
 from faena.cli import session
+from faena.cli.app_lookup import find_app, find_queue
 from faena.cli.argument import (
     DURATION,
     LASTING,
@@ -23,9 +24,8 @@ from faena.cli.argument import (
     split,
     words,
 )
-from faena.cli.document import document
+from faena.cli.json_output import document
 from faena.cli.output import Output, facts, instant, plain, table
-from faena.cli.target import find_app, find_queue
 from faena.inspection.explanation import Gate
 from faena.limits import Limit
 from faena.queue import Queue

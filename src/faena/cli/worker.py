@@ -11,9 +11,9 @@ from typing import Any, Final
 import click
 
 from faena.cli import log, serving
+from faena.cli.app_lookup import find_app
 from faena.cli.argument import DURATION, RATE, SIZE, Whole, common, example, split, words
 from faena.cli.output import Output
-from faena.cli.target import find_app
 from faena.limits import Limit
 from faena.pool import SERVES
 from faena.values.duration import to_s

@@ -8,10 +8,10 @@ from typing import Any, Final
 import click
 
 from faena.cli import session
+from faena.cli.app_lookup import find_app, find_queue
 from faena.cli.argument import Whole, common, example, split, words
-from faena.cli.document import iso
+from faena.cli.json_output import iso
 from faena.cli.output import Output, instant, plain, table
-from faena.cli.target import find_app, find_queue
 from faena.engine.overview import WorkerView
 from faena.inspection.workers import merged
 from faena.job import JobView

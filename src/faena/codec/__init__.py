@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import Any, TypeVar, overload
 
 from faena.codec.base import Codec, of_result
-from faena.codec.hint import is_anything, mentions_pydantic
 from faena.codec.plain import PlainCodec
+from faena.codec.type_hint import is_anything, mentions_pydantic
 from faena.codec.typed import TypedCodec
 from faena.errors import ConfigError
 

@@ -9,8 +9,8 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 
 from faena.codec.base import Codec, Problem, refusal
-from faena.codec.hint import name_of
 from faena.codec.problem import join
+from faena.codec.type_hint import name_of
 from faena.errors import ConfigError
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, is_typeddict
 import msgspec
 
 from faena.codec.base import Problem
-from faena.codec.hint import (
+from faena.codec.type_hint import (
     bare,
     element_hints,
     fields_of,

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from faena.codec.base import Codec, Problem, refusal
-from faena.codec.hint import class_of, name_of, unsupported
 from faena.codec.problem import problem_of, typed_problems
+from faena.codec.type_hint import class_of, name_of, unsupported
 from faena.errors import ConfigError, PayloadError
 
 

@@ -39,7 +39,7 @@ from faena.engine import Engine
 from faena.engine.calls.deadletter import SLICE, Decision, DeskCalls, Found, Position
 from faena.engine.scripts import Look
 from faena.options import Priority
-from faena.sharding.reading import Seen, Sight, look_at, read_steadily
+from faena.sharding.consistent_read import Seen, Sight, look_at, read_steadily
 from faena.values.names import check_label
 from faena.values.numbers import check_whole
 

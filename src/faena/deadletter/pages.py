@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from faena.engine.calls.deadletter import DeskCalls, Filter, Found, Position, read_record
-from faena.sharding.reading import is_behind, travelling
+from faena.sharding.consistent_read import is_behind, travelling
 from faena.values.cursor import read_cursor, write_cursor
 
 _LOOKS: Final = 25
@@ -161,7 +161,7 @@ async def gather(
 
 async def _feed(hungry: Walker, walkers: Sequence[Walker], limit: int) -> int:
     """Read on; returns the calls. While tenants move, all shards are read from one position, in
-    order: see `faena.sharding.reading`.
+    order: see `faena.sharding.consistent_read`.
     """
     after = hungry.front
     some = [one for one in walkers if one.queue == hungry.queue] if hungry.is_moving else [hungry]

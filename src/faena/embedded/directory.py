@@ -13,7 +13,7 @@ from faena.embedded.server import LOG
 from faena.embedded.watcher import ALIAS, MEMBERS, SOCKET, TOKEN, WATCHER, open_lock
 from faena.errors import ConfigError, StoreUnavailable
 
-DOOR = "door.lock"
+JOIN = "join.lock"
 # AF_UNIX takes 104 bytes on macOS and 108 on Linux, the closing zero included.
 ADDRESS_MAX = 100
 LOG_MAX = 1_000_000
@@ -24,14 +24,14 @@ class DataDirectory:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory.resolve()
-        self.door = self.directory / DOOR
+        self.join_lock = self.directory / JOIN
         self.members = self.directory / MEMBERS
         self.watcher = self.directory / WATCHER
         self.token = self.directory / TOKEN
         self.log = self.directory / LOG
 
     def prepare(self) -> None:
-        """Make the directory, or check that the one there is ours; the door's lock comes first.
+        """Make the directory, or check that the one there is ours; the join lock comes first.
 
         Of two processes that prepare at once, the second sees nothing yet or that lock.
         """
@@ -39,7 +39,7 @@ class DataDirectory:
             self.directory.mkdir(parents=True, exist_ok=True)
             self._refuse_foreign()
             self.directory.chmod(0o700)
-            os.close(open_lock(self.door))
+            os.close(open_lock(self.join_lock))
             ignore = self.directory / ".gitignore"
             if not ignore.exists():
                 _write(ignore, "*\n")
@@ -52,7 +52,7 @@ class DataDirectory:
 
     def _refuse_foreign(self) -> None:
         names = {path.name for path in self.directory.iterdir()}
-        if names and DOOR not in names:
+        if names and JOIN not in names:
             raise ConfigError(
                 "the data directory must be empty or made by faena, "
                 f"got {self.directory} with other files in it",
@@ -73,7 +73,7 @@ class DataDirectory:
     def _alias(self) -> Path:
         """A short link to the directory, in a private temporary directory that is kept on record.
 
-        The caller holds the door. The watcher removes the link after the last member left.
+        The caller holds the join lock. The watcher removes the link after the last member left.
         """
         record = self.directory / ALIAS
         link = Path(record.read_text()) / "data" if record.exists() else None

@@ -14,12 +14,12 @@ from collections.abc import Awaitable, Callable, Container, Iterator, Mapping, S
 from typing import Any, TypeVar
 
 from faena.engine import scripts
-from faena.engine.behalf import asking
 from faena.engine.envelope import NewJob
 from faena.engine.keys import Keys, channel, reader_for
 from faena.engine.loader import load
 from faena.engine.overview import Overview, read_overview
 from faena.engine.permission import check_permitted
+from faena.engine.requester import requester
 from faena.engine.scripts import Answer, Exchanged, Look, Turn
 from faena.engine.settings import SERVED, accept_declared, check_accepted
 from faena.engine.wire.patience import at_most
@@ -85,14 +85,14 @@ class Engine:  # size: one short method for each operation of the broker
 
     async def configure(self, queue: str, changes: Mapping[str, str]) -> dict[str, str]:
         """Edit settings at run time, for every worker at its next call."""
-        reply = await self.ask("configure", queue, *_flat(changes), mode="edit", by=asking())
+        reply = await self.ask("configure", queue, *_flat(changes), mode="edit", by=requester())
         check_accepted(reply, changes)
         return scripts.text_pairs(reply)
 
     async def reset(self, queue: str, names: Sequence[str]) -> None:
         """Let code decide these settings again, from the next declaration on."""
         flat = [part for name in names for part in (name, "")]
-        await self.ask("configure", queue, *flat, mode="reset", by=asking())
+        await self.ask("configure", queue, *flat, mode="reset", by=requester())
         await self.declare(queue)
 
     # -- the two hot calls --------------------------------------------------------------------
@@ -209,7 +209,8 @@ class Engine:  # size: one short method for each operation of the broker
         """For each: cancelled, asked (it runs), its finished state, or unknown."""
         answers: list[str] = []
         for part in _parts(ids):
-            answers += scripts.texts(await self.ask_declared("cancel", queue, *part, by=asking()))
+            reply = await self.ask_declared("cancel", queue, *part, by=requester())
+            answers += scripts.texts(reply)
         return answers
 
     async def rerun(self, queue: str, ids: Sequence[str]) -> list[str]:
@@ -229,7 +230,7 @@ class Engine:  # size: one short method for each operation of the broker
     ) -> str:
         """The state afterwards, or the one that forbids it, or unknown."""
         named = {**scripts.once("change"), "id": job, "delay_us": delay_us, "priority": priority}
-        return str((await self.ask_declared("change", queue, **named, by=asking())).decode())
+        return str((await self.ask_declared("change", queue, **named, by=requester())).decode())
 
     # -- operations on queues -----------------------------------------------------------------
 
@@ -239,11 +240,11 @@ class Engine:  # size: one short method for each operation of the broker
 
     async def release(self, queue: str, reason: str) -> bool:
         """End a hold; False when there was none."""
-        return await self.ask("hold", queue, reason=reason, duration="release", by=asking()) == 1
+        return await self.ask("hold", queue, reason=reason, duration="release", by=requester()) == 1
 
     async def clean(self, queue: str, state: str, age_us: int, slice_size: int) -> int:
         """Remove one slice of jobs of a state; fewer than the slice when none are left."""
-        named = {"state": state, "age_us": age_us, "slice": slice_size, "by": asking()}
+        named = {"state": state, "age_us": age_us, "slice": slice_size, "by": requester()}
         reply = await self.ask("clean", queue, **named)
         if isinstance(reply, bytes):
             raise InvalidTransition(f"jobs that are {state} cannot be cleaned away", op="clean")
@@ -315,7 +316,8 @@ class Engine:  # size: one short method for each operation of the broker
     async def _once_each(self, name: str, queue: str, ids: Sequence[str]) -> list[str]:
         answers: list[str] = []
         for part in _parts(ids):
-            reply = await self.ask_declared(name, queue, *part, **scripts.once(name), by=asking())
+            named = {**scripts.once(name), "by": requester()}
+            reply = await self.ask_declared(name, queue, *part, **named)
             answers += scripts.texts(reply)
         return answers
 

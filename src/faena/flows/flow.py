@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from faena.codec import codec_for
-from faena.engine.behalf import on_behalf
 from faena.engine.calls.flows import FlowCalls
+from faena.engine.requester import on_behalf
 from faena.errors import (
     ConfigError,
     FaenaError,

@@ -54,10 +54,10 @@ async def _look_at_all(survey: Survey) -> set[Violation]:
     columns += [
         (name, True) for name in ("specs", "desk") if any(name == one.name for one in found)
     ]
-    shelves: Counter[str] = Counter()
+    indexes: Counter[str] = Counter()
     for column, is_hash in columns:
         async for ids in survey.ids(column, is_hash=is_hash):
-            found |= await _look_at_jobs(survey, ids, shelves if column == "dead" else None)
+            found |= await _look_at_jobs(survey, ids, indexes if column == "dead" else None)
     for column, is_hash in (("lanes", True), ("ring", False), ("parked", False)):
         async for lanes in survey.ids(column, is_hash=is_hash):
             found |= await _look_at_lanes(survey, lanes)
@@ -67,7 +67,7 @@ async def _look_at_all(survey: Survey) -> set[Violation]:
     async for schedules in survey.ids("schedule_due", is_hash=False):
         found |= await _look_at_schedules(survey, schedules)
     async for names in survey.names():
-        found |= await _look_at_keys(survey, names, shelves)
+        found |= await _look_at_keys(survey, names, indexes)
     return found
 
 
@@ -93,14 +93,14 @@ def _pages(suspected: set[Violation], kind: str) -> Iterator[Sequence[str]]:
 
 
 async def _look_at_jobs(
-    survey: Survey, ids: Sequence[str], shelves: Counter[str] | None = None
+    survey: Survey, ids: Sequence[str], indexes: Counter[str] | None = None
 ) -> set[Violation]:
-    """`shelves` counts the places of the dead-letter desk where the jobs are found."""
+    """`indexes` counts the keys of the dead-letter desk that have the jobs."""
     if not ids:
         return set()
     found = await survey.jobs(ids)
-    if shelves is not None:
-        shelves.update(shelf for facts in found.values() for shelf in facts.shelves)
+    if indexes is not None:
+        indexes.update(index for facts in found.values() for index in facts.indexes)
     return {
         Violation("job", job, problem)
         for job, facts in found.items()
@@ -135,9 +135,9 @@ async def _look_at_schedules(survey: Survey, names: Sequence[str]) -> set[Violat
 
 
 async def _look_at_keys(
-    survey: Survey, names: Sequence[str], shelves: Counter[str] | None = None
+    survey: Survey, names: Sequence[str], indexes: Counter[str] | None = None
 ) -> set[Violation]:
-    """`shelves` are the numbers of jobs that shelves must have: those are not looked through."""
+    """`indexes` are the numbers of jobs that indexes must have: those are not looked through."""
     found: set[Violation] = set()
     keys = await survey.keys(names) if names else {}
     for name, facts in keys.items():
@@ -146,17 +146,17 @@ async def _look_at_keys(
     flows = [name.partition(":")[2] for name in keys if name.startswith("flow:")]
     found |= await _look_at_flows(survey, flows)
     for name, facts in keys.items():
-        is_counted = shelves is not None and facts.text == str(shelves[name])
+        is_counted = indexes is not None and facts.text == str(indexes[name])
         if name.startswith("desk:") and facts.type == "zset" and not is_counted:
-            found |= {one async for one in _look_at_shelf(survey, name)}
+            found |= {one async for one in _look_at_index(survey, name)}
     return found
 
 
-async def _look_at_shelf(survey: Survey, name: str) -> AsyncIterator[Violation]:
-    """Whoever stands on a shelf of the dead-letter desk has a record that says so."""
+async def _look_at_index(survey: Survey, name: str) -> AsyncIterator[Violation]:
+    """Whoever stands in an index of the dead-letter desk has a record that says so."""
     async for ids in survey.ids(name, is_hash=False):
         jobs = await survey.jobs(ids) if ids else {}
-        for job in (job for job, facts in jobs.items() if name not in facts.shelves):
+        for job in (job for job, facts in jobs.items() if name not in facts.indexes):
             yield Violation("key", name, f"job {job} stands there and must not")
 
 
@@ -186,27 +186,27 @@ def _knows(facts: JobFacts, name: str) -> bool:
 
 
 def _judge_job(facts: JobFacts) -> Iterator[str]:
-    states, places = facts.states, facts.places
+    states, found_in = facts.states, facts.found_in
     if len(states) > 1:
         yield f"must be in one state, is in {' and '.join(states)}"
     if not states:
-        if places:
-            yield f"must be in a state, is only in {' and '.join(places)}"
+        if found_in:
+            yield f"must be in a state, is only in {' and '.join(found_in)}"
         return
     state = states[0]
-    if "specs" not in places:
+    if "specs" not in found_in:
         yield f"is {state} and must have a spec"
-    if (state == "running") != ("leases" in places):
+    if (state == "running") != ("leases" in found_in):
         yield f"is {state} and must{'' if state == 'running' else ' not'} have a lease"
-    if "results" in places and state != "completed":
+    if "results" in found_in and state != "completed":
         yield f"is {state} and must not have a result"
-    if "waiters" in places and state in _FINISHED:
+    if "waiters" in found_in and state in _FINISHED:
         yield f"is {state} and must not be awaited"
-    if "info" in places and "i" not in facts.mark:
+    if "info" in found_in and "i" not in facts.mark:
         yield "has information that its mark does not know of"
     if state == "blocked" and not facts.leader:
         yield "is blocked and must have a job to wait for"
-    yield from _judge_place(facts, state)
+    yield from _judge_position(facts, state)
     yield from _judge_letter(facts, state)
 
 
@@ -214,33 +214,33 @@ def _judge_letter(facts: JobFacts, state: str) -> Iterator[str]:
     """Dead jobs, and only those, are at the dead-letter desk, and found there by everything."""
     if (state == "dead") != bool(facts.status):
         yield f"is {state} and must{'' if state == 'dead' else ' not'} be at the dead-letter desk"
-    for shelf in facts.missing if state == "dead" else ():
-        yield f"is dead and must stand in {shelf}"
-    if "due" in facts.places and facts.status != "pending":
+    for index in facts.missing if state == "dead" else ():
+        yield f"is dead and must stand in {index}"
+    if "due" in facts.found_in and facts.status != "pending":
         yield f"is {facts.status or state} and must not be due for a retry"
 
 
-def _judge_place(facts: JobFacts, state: str) -> Iterator[str]:
+def _judge_position(facts: JobFacts, state: str) -> Iterator[str]:
     """A ready job stands in its lane; of a chain one job is live and the others are behind it."""
-    places = facts.places
-    stands = sum(place in places for place in ("lane", "aside"))
+    found_in = facts.found_in
+    stands = sum(key in found_in for key in ("lane", "aside"))
     if facts.lane and stands != (state == "ready"):
         yield f"is {state} and must{'' if state == 'ready' else ' not'} stand in lane {facts.lane}"
     if not facts.chain:
         return
-    if "tail" in places and state != "blocked":
+    if "tail" in found_in and state != "blocked":
         yield f"is {state} and must not be blocked in chain {facts.chain}"
-    if state in {"ready", "running"} and "head" not in places:
+    if state in {"ready", "running"} and "head" not in found_in:
         yield f"is {state} and must have the turn of chain {facts.chain}"
-    if "head" in places and (state in _FINISHED or state == "blocked"):
+    if "head" in found_in and (state in _FINISHED or state == "blocked"):
         yield f"is {state} and must not have the turn of chain {facts.chain}"
 
 
 def _judge_lane(facts: LaneFacts) -> Iterator[str]:
     wanted = 1 if facts.ready else 0
     if len(facts.sets) != wanted:
-        place = " and ".join(facts.sets) or "neither"
-        must = f"must be in {wanted} of ring and parked, is in {place}"
+        found = " and ".join(facts.sets) or "neither"
+        must = f"must be in {wanted} of ring and parked, is in {found}"
         yield f"has {facts.ready} ready jobs and {must}"
     if facts.ready + facts.running > facts.live:
         yield f"has {facts.live} live jobs, but {facts.ready} ready and {facts.running} running"

@@ -20,7 +20,14 @@ from faena.inspection.explanation import Explanation, Past, read_explanation
 from faena.inspection.workers import merged
 from faena.job import JobView, Spec
 from faena.outcomes import ErrorRecord
-from faena.sharding.reading import Seen, Sight, is_behind, look_at, read_steadily, travelling
+from faena.sharding.consistent_read import (
+    Seen,
+    Sight,
+    is_behind,
+    look_at,
+    read_steadily,
+    travelling,
+)
 from faena.sharding.router import Routers
 from faena.states import FINISHED, State
 from faena.values.cursor import read_cursor, write_cursor

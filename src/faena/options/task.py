@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from faena.errors import ConfigError, nearest, shown
+from faena.errors import ConfigError
 from faena.options.cost import estimates
-from faena.options.fields import attempt_us, check_is, derive
+from faena.options.fields import attempt_us, check_choice, check_is, derive
 from faena.options.priority import priority_of
 from faena.retry import MOST_ATTEMPTS, Retry
 from faena.values.duration import Duration
@@ -55,12 +55,8 @@ class TaskOptions:
         check_name("task name", self.name)
         keep_whole(self, "version", least=1, most=1_000_000)
         self._check_retry()
-        if self.run is not None and self.run not in _RUNS:
-            raise ConfigError(
-                f"run must be a known place, got {shown(self.run)}; {nearest(self.run, _RUNS)}",
-                field="run",
-                value=self.run,
-            )
+        if self.run is not None:
+            check_choice("run", self.run, _RUNS)
         derive(self, "cost", estimates(self.cost))
         if self.priority is not None:
             derive(self, "priority", priority_of(self.priority))

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from faena.codec import Codec, of_result
-from faena.engine.behalf import on_behalf
+from faena.engine.requester import on_behalf
 from faena.errors import ArgumentError, JobCancelled, JobFailed, JobTimedOut, PayloadError
 from faena.inspection.explanation import Explanation
 from faena.job import JobView

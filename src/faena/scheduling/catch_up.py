@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from faena.scheduling.terms import Terms
+from faena.scheduling.options import Terms
 
 GRACE_US: Final = 60_000_000
 """How late an instant may be fired and not count as missed."""

@@ -34,7 +34,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class ScheduleFields(TypedDict, total=False):
-    """What a schedule says beside its timing; see `faena.scheduling.terms.Terms`."""
+    """What a schedule says beside its timing; see `faena.scheduling.options.Terms`."""
 
     tz: str
     """The zone of a cron expression, and of times without one; UTC by default."""

@@ -11,7 +11,7 @@ import msgspec
 from faena.engine.calls.scheduling import Stored
 from faena.errors import PayloadError
 from faena.scheduling.catch_up import chosen, latest, missed
-from faena.scheduling.terms import Terms
+from faena.scheduling.options import Terms
 from faena.values.names import check_name
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

@@ -19,10 +19,10 @@ from typing import Final
 import msgspec
 
 from faena.engine import Engine
-from faena.engine.behalf import asking
 from faena.engine.calls.scheduling import Change, Fired, Firing, fire
 from faena.engine.calls.transfer import TransferCalls
 from faena.engine.envelope import Facts, NewJob, seal
+from faena.engine.requester import requester
 from faena.errors import ShardsChanged
 from faena.job import BY_HEADER, INSTANT_HEADER, SCHEDULE_HEADER, Spec
 from faena.options import QueueOptions
@@ -35,7 +35,7 @@ from faena.scheduling.due import (
     jitter_us,
     job_id,
 )
-from faena.scheduling.terms import Terms, iso
+from faena.scheduling.options import Terms, iso
 from faena.sharding.router import Routers
 from faena.sharding.table import MOVING, Table
 from faena.tenancy.lanes import lane_facts, task_facts
@@ -56,7 +56,7 @@ def spec_of(name: str, terms: Terms, instant: int | None) -> Spec:
     headers = {SCHEDULE_HEADER: name}
     if instant is not None:
         headers[INSTANT_HEADER] = str(instant)
-    elif who := asking():
+    elif who := requester():
         headers[BY_HEADER] = who
     return Spec(
         task=terms.task,

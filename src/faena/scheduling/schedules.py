@@ -19,8 +19,8 @@ import msgspec
 from msgspec.structs import replace
 
 from faena.codec import codec_for
-from faena.engine.behalf import on_behalf
 from faena.engine.calls.scheduling import forget
+from faena.engine.requester import on_behalf
 from faena.engine.scripts import CREATED
 from faena.errors import ConfigError, FaenaError, InvalidTransition, Overloaded, nearest, shown
 from faena.job import Spec
@@ -32,8 +32,8 @@ from faena.scheduling.declare import Declared, Edited, Kept, Start, change, decl
 from faena.scheduling.decorators import MISSING, TimedFields, check_task, payload_text
 from faena.scheduling.due import Edit, Mark, Record, Schedule, check_schedule
 from faena.scheduling.fire import Around, Firer, seal_job, spec_of
+from faena.scheduling.options import NAMES, TIMINGS, Terms, check_timing, iso, read_terms
 from faena.scheduling.scheduler import Scheduler
-from faena.scheduling.terms import NAMES, TIMINGS, Terms, check_timing, iso, read_terms
 from faena.scheduling.view import ScheduleReader, ScheduleView, coming, view_of
 from faena.task import Task
 from faena.tenancy.lanes import lane_facts

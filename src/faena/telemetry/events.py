@@ -36,7 +36,7 @@ from faena.engine.keys import Keys
 from faena.engine.scripts import texts
 from faena.engine.wire.tail import Tail
 from faena.errors import ConfigError, StoreError, as_text, nearest, shown
-from faena.sharding.reading import in_sight
+from faena.sharding.consistent_read import in_sight
 from faena.sharding.router import Routers
 from faena.telemetry.cursor import CHUNK, START, Cursor, Mark, mark_at
 from faena.telemetry.kinds import NAMES, OF_JOBS, OF_REASONS

@@ -1,7 +1,7 @@
 """A worker process: starts its parts, watches that they make progress, stops them in order.
 
     start   connect → heartbeat → find and declare shards → fetchers → wait strategy →
-            shard watcher → watchdog → what runs beside
+            shard watcher → watchdog → background services
     stop    no more claims → handlers end, or are handed back at the deadline → last settlements →
             heartbeat → connections
 
@@ -27,7 +27,7 @@ from faena.options import DeadLetters
 from faena.producing.batcher import CallIds
 from faena.sharding.table import Shard
 from faena.values.shards import queue_of
-from faena.worker.beside import Beside
+from faena.worker.background_services import BackgroundServices
 from faena.worker.execute.attempt import Stop
 from faena.worker.execute.batch import Runner
 from faena.worker.execute.executor import Executor
@@ -56,7 +56,7 @@ _SWEEP_PER_QUEUE_S = 1.0
 _SWEEP_PER_SHARD_S = 1.25
 _LAST_WORDS_S = 10.0
 _HANDLERS_END_S = 1.0
-_NOTHING = Beside()
+_NOTHING = BackgroundServices()
 
 _log = logging.getLogger("faena.worker")
 
@@ -73,7 +73,7 @@ class Worker:
         options: WorkerOptions | None = None,
         middleware: Sequence[Middleware] = (),
         dead_letters: DeadLetters | None = None,
-        beside: Beside = _NOTHING,
+        background: BackgroundServices = _NOTHING,
     ) -> None:
         if not queues:
             raise ConfigError("a worker must have at least one queue, got none", field="queues")
@@ -83,7 +83,7 @@ class Worker:
         self._queues = queues
         self._middleware = middleware
         self._dead_letters = dead_letters
-        self._beside = beside
+        self._background = background
         self._slots = Slots(self.options.concurrency)
         self._leases = Leases()
         self._calls = CallIds()
@@ -160,7 +160,7 @@ class Worker:
             hints = await self._engine.listen(
                 stop=lambda shard, job: self._stop_job(shard, job, Stop.CANCEL),
                 shards=self._shard_watcher.tell,
-                **self._beside.hears,
+                **self._background.hears,
             )
             listening.push_async_callback(hints.close)
             await self._shard_watcher.look_everywhere()
@@ -174,7 +174,7 @@ class Worker:
         if self._shard_watcher.is_needed:
             looking.append(asyncio.create_task(self._shard_watcher.run()))
         stopping = asyncio.create_task(self._stop.wait())
-        serving = [asyncio.create_task(service()) for service in self._beside.services]
+        serving = [asyncio.create_task(service()) for service in self._background.services]
         parts = [fetching, waking, *looking, *serving]
         self.serving.set()
         try:
@@ -257,7 +257,7 @@ class Worker:
             sweep_s=self._sweep_s,
             least_lease_us=self._lease_us(),
             on_idle=self._wait_strategy.idle_changed,
-            on_outbox=self._beside.on_outbox,
+            on_outbox=self._background.on_outbox,
         )
 
     def _new_pace(self) -> Pace:

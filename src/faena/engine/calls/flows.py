@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from faena.engine.behalf import asking
 from faena.engine.engine import Engine
 from faena.engine.envelope import Facts
+from faena.engine.requester import requester
 from faena.engine.scripts import pairs, texts
 from faena.engine.wire.wire import Argument
 
@@ -110,7 +110,7 @@ class FlowCalls:
         """OK, or the state that forbids the verb, or unknown."""
         named |= {"shard": queue, "id": flow, "verb": verb}
         if verb in {"cancel", "rerun"}:
-            named["by"] = asking()
+            named["by"] = requester()
         reply = await self._engine.ask("flow", queue, *fields, **named)
         return str(reply.decode())
 

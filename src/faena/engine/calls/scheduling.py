@@ -6,9 +6,9 @@ import secrets
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from faena.engine.behalf import asking
 from faena.engine.calls.survey import Survey
 from faena.engine.engine import Engine
+from faena.engine.requester import requester
 from faena.engine.scripts import MOVED, UNCONFIGURED, once, texts
 from faena.errors import ShardsChanged
 
@@ -98,7 +98,7 @@ async def names_at(engine: Engine, queue: str) -> AsyncIterator[list[str]]:
 
 async def write(engine: Engine, queue: str, name: str, change: Change) -> bool:
     """Write a record, or remove it when it is empty; False when somebody else has written."""
-    named = {"name": name, "by": asking(), **change._asdict()}
+    named = {"name": name, "by": requester(), **change._asdict()}
     return bool(await engine.ask("schedule", queue, **named) == b"OK")
 
 

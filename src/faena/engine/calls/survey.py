@@ -20,19 +20,19 @@ _PAGE = 500
 
 
 class JobFacts(NamedTuple):
-    """Every place that knows an id."""
+    """Every key that knows an id."""
 
     states: list[str]
     mark: dict[str, Any]
     leader: str
     """The live job it waits for, when it is blocked."""
-    places: list[str]
+    found_in: list[str]
     """Of specs, leases, marks, results, waiters, desk, info, lane, tail, head, due."""
     lane: str
     chain: str
     status: str
     """At the dead-letter desk; empty when that does not know it."""
-    shelves: list[str]
+    indexes: list[str]
     """Keys of the desk where it is found."""
     missing: list[str]
     """Keys of the desk where it should be found as well."""
@@ -177,8 +177,8 @@ class Survey:
 
 
 def _job_facts(row: Sequence[Any]) -> JobFacts:
-    states, packed, leader, places, lane, chain, status, shelves, missing = row
+    states, packed, leader, found_in, lane, chain, status, indexes, missing = row
     mark: dict[str, Any] = msgspec.msgpack.decode(packed) if packed else {}
-    where = leader.decode(), texts(places), lane.decode(), chain.decode()
-    desk = status.decode(), texts(shelves), texts(missing)
+    where = leader.decode(), texts(found_in), lane.decode(), chain.decode()
+    desk = status.decode(), texts(indexes), texts(missing)
     return JobFacts(texts(states), mark, *where, *desk)

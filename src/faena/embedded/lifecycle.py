@@ -1,6 +1,6 @@
 """Membership: one process's share in the embedded server.
 
-    join    door, members.lock shared, a watched server that answers
+    join    join.lock, members.lock shared, a watched server that answers
     ensure  the same again, whatever has died since
     leave   the share given back; the last one waits until the server has ended
 
@@ -65,7 +65,7 @@ class Embedded:
         start = command(self._directory.directory)
         self._directory.prepare()
         try:
-            with self._door(deadline):
+            with self._join_lock(deadline):
                 old, self._share = self._share, self._take_share(deadline)
                 _close(old)
                 self._bring_up(start, deadline)
@@ -80,7 +80,7 @@ class Embedded:
             return
         deadline = time.monotonic() + self._patience
         try:
-            with suppress(StoreUnavailable, FileNotFoundError), self._door(deadline):
+            with suppress(StoreUnavailable, FileNotFoundError), self._join_lock(deadline):
                 if watcher.is_free(self._directory.watcher):
                     self._launch([], deadline)
                 self._give_back()
@@ -100,11 +100,11 @@ class Embedded:
         self.leave()
 
     @contextmanager
-    def _door(self, deadline: float) -> Generator[None]:
-        descriptor = watcher.open_lock(self._directory.door)
+    def _join_lock(self, deadline: float) -> Generator[None]:
+        descriptor = watcher.open_lock(self._directory.join_lock)
         try:
             if not _lock_until(descriptor, fcntl.LOCK_EX, deadline):
-                raise self._directory.unavailable("another process holding its door")
+                raise self._directory.unavailable("another process that joins or leaves")
             yield
         finally:
             watcher.release(descriptor)
@@ -166,7 +166,7 @@ class Embedded:
         return False
 
     def _wait_for_the_end(self, deadline: float) -> None:
-        """Nobody else can join or leave now, since we hold the door.
+        """Nobody else can join or leave now, since we hold the join lock.
 
         If the lock is free for us alone, we were the last, and the watcher's turn is next. If not,
         others are here, or it is the watcher's turn already: a share is had at once, or after it.

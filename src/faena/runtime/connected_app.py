@@ -32,7 +32,7 @@ _log = logging.getLogger("faena")
 class AppPortal(Portal):
     """The portal of an app."""
 
-    def __init__(self, app: Connected, links: Links, on_fork: Callable[[], None]) -> None:
+    def __init__(self, app: ConnectedApp, links: Links, on_fork: Callable[[], None]) -> None:
         super().__init__(links, on_fork)
         self._app = app
 
@@ -74,7 +74,7 @@ def _known(given: Any) -> Queue:
     return given
 
 
-class Connected:
+class ConnectedApp:
     """Something with queues that reaches one broker."""
 
     def __init__(self, connection: Connection, on_fork: Callable[[], None]) -> None:

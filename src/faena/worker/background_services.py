@@ -10,8 +10,8 @@ Hear = Callable[[str, str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
-    """Services, and what they hear of."""
+class BackgroundServices:
+    """Services, and what they are told."""
 
     services: Sequence[Callable[[], Coroutine[Any, Any, None]]] = ()
     """Each runs until it is cancelled; one that fails ends the worker."""

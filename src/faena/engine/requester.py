@@ -8,7 +8,7 @@ from contextvars import ContextVar
 
 from faena.values.names import check_label
 
-_asking: ContextVar[str] = ContextVar("faena_by", default="")
+_requester: ContextVar[str] = ContextVar("faena_by", default="")
 
 
 @contextmanager
@@ -17,13 +17,13 @@ def on_behalf(by: str | None) -> Generator[None]:
     if by is None:
         yield
         return
-    token = _asking.set(check_label("by", by))
+    token = _requester.set(check_label("by", by))
     try:
         yield
     finally:
-        _asking.reset(token)
+        _requester.reset(token)
 
 
-def asking() -> str:
+def requester() -> str:
     """Who asks here; empty when nobody said."""
-    return _asking.get()
+    return _requester.get()
