@@ -9,6 +9,7 @@ in pyproject.toml.
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import itertools
 import os
@@ -43,6 +44,13 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if IS_FULL:
         core.global_force_seed = SEED
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: no search for garbage needs to look through it."""
+    gc.enable()
+    gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)  # when they have been shuffled
