@@ -7,13 +7,13 @@ from typing import Any, Final, TypeVar
 
 from faena.engine import Engine
 from faena.engine.calls.deadletter import DeskCalls
-from faena.errors import ConfigError, ShardsChanged, StoreUnavailable, nearest, shown
+from faena.errors import ConfigError, StoreUnavailable, nearest, shown
 from faena.sharding.router import Routers
+from faena.sharding.table import Table
 
 HOUR_US: Final = 3_600_000_000
 _SETTLE_S: Final = 30.0
 """How long a retry waits for lanes that move to another shard."""
-_TRIES: Final = 5
 
 T = TypeVar("T")
 
@@ -39,29 +39,19 @@ class DeskQueues:
     async def steady(
         self, queue: str, do: Callable[[DeskCalls, Sequence[str], int], Awaitable[T]]
     ) -> T:
-        """Do something while no lanes of a queue move; again when they have begun to.
-
-        That may be many times, as long as it is another change each time.
-        """
+        """Do something while no lanes of a queue move; again when they have begun to."""
         calls, routers = await self.open()
-        router = routers.of(queue)
-        tries, epoch = 0, -1
-        while tries < _TRIES and await router.settled(_SETTLE_S):
-            tries += 1
-            table = await router.fresh()  # as `settled` has just seen it
+
+        async def at_shards(table: Table) -> T:
             if table.phase:
-                continue
-            tries, epoch = 1 if table.epoch != epoch else tries, table.epoch
-            names = [shard.name for shard in table.all(queue)]
-            try:
-                return await do(calls, names, epoch)
-            except ShardsChanged:
-                await router.refused()
-        raise StoreUnavailable(
-            f"tenants of queue {queue} are moving (see faena shards {queue}); "
-            "its dead jobs can be dealt with when they have: try again",
-            op="dlq",
-        )
+                raise StoreUnavailable(
+                    f"tenants of queue {queue} are moving (see faena shards {queue}); "
+                    "its dead jobs can be dealt with when they have: try again",
+                    op="dlq",
+                )
+            return await do(calls, [shard.name for shard in table.all(queue)], table.epoch)
+
+        return await routers.of(queue).on_current_shards(at_shards, settle_s=_SETTLE_S)
 
     async def anywhere(
         self, queue: str, do: Callable[[DeskCalls, Sequence[str]], Awaitable[T]]

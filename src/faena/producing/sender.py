@@ -41,10 +41,8 @@ class Sender:
     async def enqueue(self, queue: str, jobs: Sequence[NewJob], durability: Durability) -> Sent:
         """Send up to 300 jobs."""
         router = self._routers.of(queue)
-        while True:
-            table = router.route or await router.grown()
-            if not table.is_single or table.phase:
-                return await self._spread(router, jobs, durability)
+        table = router.route or await router.grown()
+        if table.is_single and not table.phase:  # as most are: without asking who goes where
             known = self._batchers.get((queue, durability))
             try:
                 if known is not None:
@@ -52,6 +50,7 @@ class Sender:
                 return await self._send_to(queue, jobs, durability, table.epoch)
             except ShardsChanged:
                 await router.refused()
+        return await self._spread(router, jobs, durability)
 
     async def close(self) -> None:
         """Send nothing more; call it before the connection is closed."""
@@ -85,12 +84,13 @@ class Sender:
 
     async def _spread(self, router: Router, jobs: Sequence[NewJob], durability: Durability) -> Sent:
         """Send jobs to several shards at once; what a shard has refused is routed anew."""
-        answers: dict[int, Answer] = {}
-        reached = durability
-        while left := [at for at in range(len(jobs)) if at not in answers]:
-            table = await router.fresh()
-            answers |= await self._ask_former_shards(router.queue, table, jobs, left)
-            groups = _by_shard(router.queue, table, jobs, (at for at in left if at not in answers))
+        queue, answers, reached = router.queue, dict[int, Answer](), durability
+
+        async def send_rest(table: Table) -> None:
+            nonlocal reached
+            left = [at for at in range(len(jobs)) if at not in answers]
+            answers.update(await self._ask_former_shards(queue, table, jobs, left))
+            groups = _by_shard(queue, table, jobs, (at for at in left if at not in answers))
             results = await asyncio.gather(
                 *(
                     self._send_to(shard, [jobs[at] for at in group], durability, table.epoch)
@@ -100,9 +100,11 @@ class Sender:
             )
             for group, result in zip(groups.values(), results, strict=True):
                 if isinstance(result, Sent):
-                    answers |= zip(group, result.answers, strict=True)
+                    answers.update(zip(group, result.answers, strict=True))
                     reached = result.durability if reached == durability else reached
-            await _look_again(router, results)
+            _raise_first(results)
+
+        await router.on_current_shards(send_rest)
         return Sent([answers[at] for at in range(len(jobs))], reached)
 
     # -- lanes that move ------------------------------------------------------------------------
@@ -163,13 +165,8 @@ def _by_shard(
     return groups
 
 
-async def _look_again(router: Router, results: Iterable[Sent | BaseException]) -> None:
-    """Raise what is not a change of shards; otherwise see where they are now."""
-    has_changed = False
-    for result in results:
-        if isinstance(result, ShardsChanged):
-            has_changed = True
-        elif isinstance(result, BaseException):
-            raise result
-    if has_changed:
-        await router.refused()
+def _raise_first(results: Iterable[Sent | BaseException]) -> None:
+    """Raise the first error, and a change of shards only where there is no other."""
+    errors = [result for result in results if isinstance(result, BaseException)]
+    for error in sorted(errors, key=lambda one: isinstance(one, ShardsChanged)):
+        raise error

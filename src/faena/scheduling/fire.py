@@ -127,7 +127,7 @@ class Firer:
             return await self._move_on(schedule, verdict)
         try:
             return await self._fire(schedule, verdict, verdict.fire, now)
-        except ShardsChanged:
+        except ShardsChanged:  # decided anew, with the time that it is by then
             await self._router.refused()
             return 0
 

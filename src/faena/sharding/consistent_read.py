@@ -65,7 +65,11 @@ def _in_order(queue: str, table: Table) -> tuple[str, ...]:
 
 
 async def read_steadily(shards: Sequence[Router], read: Callable[[list[Sight]], Awaitable[T]]) -> T:
-    """What `read` answers when no shard has come or gone while it read."""
+    """What `read` answers when no shard has come or gone while it read.
+
+    A shard refuses no read, so the epochs are compared; what a shard may refuse is done with
+    `Router.on_current_shards`.
+    """
     sights = [await in_sight(one) for one in shards]
     for _ in range(_TRIES - 1):
         answer = await read(sights)

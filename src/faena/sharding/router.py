@@ -166,16 +166,28 @@ class Router:
             return await self.table()
         return await self.look()
 
-    async def by_table(self, do: Callable[[Table], Awaitable[T]]) -> T:
-        """Do something where the table says; again when the shards are others by then."""
-        table, until = await self.fresh(), time.monotonic() + _LONGEST_S
+    async def on_current_shards(
+        self, do: Callable[[Table], Awaitable[T]], *, settle_s: float | None = None
+    ) -> T:
+        """Do something where the table says; again when a shard refuses because that has changed.
+
+        Everything that a shard may refuse with ShardsChanged is done here. That is raised only when
+        shards refuse one and the same epoch for half a minute. With `settle_s`, lanes that move are
+        waited for first, for so long; a table that still has a phase then is for `do` to refuse.
+        Reads are never refused: see `faena.sharding.consistent_read`.
+        """
+        epoch, until = -1, 0.0
         while True:
+            table = await (self.fresh() if settle_s is None else self.settled(settle_s))
+            if table.epoch != epoch:
+                epoch, until = table.epoch, time.monotonic() + _LONGEST_S
             try:
                 return await do(table)
             except ShardsChanged:
                 if time.monotonic() > until:
                     raise
-                table = await self.refused()  # waits until the new shards are known
+            if (await self.refused()).epoch == epoch:  # it waits until the new shards are known
+                await asyncio.sleep(_POLL_S)
 
     async def names(self) -> list[str]:
         """Every shard that may have jobs, the first one first."""
@@ -237,7 +249,7 @@ class Router:
         until = time.monotonic() + wait_s
         while (table := await self.look()).with_change(change) != table:
             if table.phase:
-                if not await self.settled(until - time.monotonic()):
+                if (await self.settled(until - time.monotonic())).phase:
                     raise self._busy(table.change)
             elif await self.relocation.begin(change, table, by):
                 await self.look()
@@ -252,15 +264,15 @@ class Router:
             op="move",
         )
 
-    async def settled(self, timeout_s: float) -> bool:
-        """Wait until no change is under way; whether that is so."""
+    async def settled(self, timeout_s: float) -> Table:
+        """The table when no change is under way, or as it is after so long."""
         until = time.monotonic() + timeout_s
-        while (await self.look()).phase:
+        while (table := await self.look()).phase:
             self.carry_on()
             if time.monotonic() >= until:
-                return False
+                break
             await asyncio.sleep(_POLL_S * 5)
-        return True
+        return table
 
     async def _published(self, table: Table) -> Table:
         """Wait until an announced change is published, or see to it oneself."""

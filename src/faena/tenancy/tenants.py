@@ -183,7 +183,7 @@ class Tenant:
             )
             return _read(lane, reply, is_dedicated=lane in table.own)
 
-        return await runtime.routers.of(self._queue).by_table(change)
+        return await runtime.routers.of(self._queue).on_current_shards(change)
 
     async def dedicate(self, *, by: str = "operator", wait: Duration = "30s") -> TenantView:
         """Give the tenant a shard of its own, with a pool of slots of its own in every worker.
@@ -254,7 +254,7 @@ async def _view(runtime: Runtime, queue: str, lane: str) -> TenantView:
         live, running = found.live + left.live, found.running + left.running
         return msgspec.structs.replace(found, is_moving=True, live=live, running=running)
 
-    return await runtime.routers.of(queue).by_table(view)
+    return await runtime.routers.of(queue).on_current_shards(view)
 
 
 async def busiest(runtime: Runtime, queue: str, number: int) -> list[TenantView]:
