@@ -21,7 +21,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from faena.engine.scripts import Settlement, Turn, pairs
+from faena.engine.scripts import Settlement, Turn
 from faena.engine.settings import declaration
 from faena.options import QueueOptions
 from faena.outcomes import Outcome
@@ -308,8 +308,7 @@ class EngineMachine(RuleBasedStateMachine):
 
         async def send() -> object:
             told = await driver.engine.tenant(QUEUE, lane, given, by="ops", duration_us=lasts)
-            fields = {name: of.decode() for name, of in pairs(told[0]).items()}
-            return fields, *told[1:3], float(told[3]) if told[3] else None
+            return told[:4]
 
         step = Step("tenant", send, lambda: desk.tenant(driver.world, lane, given, "ops", lasts))
         driver.do(step, fault)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from tests._support.desk_rig import DeskRig
 from tests._support.rig import SECOND, T0, Rig
 
@@ -18,10 +16,9 @@ async def test_groups_come_by_their_pending_jobs_with_a_sample_and_their_ends(ri
     await desk_rig.dismiss("resolved", "d")
     await rig.remember()
     first, second = await desk_rig.calls.groups("q", 10)
-    assert first[:3] == [b"f01", 2, 2]
-    assert msgspec.msgpack.decode(first[3]) == ["Bang", "", "it broke"]
-    assert second[:3] == [b"f00", 1, 2]
-    assert [int(second[4]), int(second[5]), second[6]] == [T0, T0 + 2 * SECOND, b"d"]
+    assert first[:6] == ("f01", "Bang", None, "it broke", 2, 2)
+    assert (second.fingerprint, second.code, second.pending, second.total) == ("f00", "E1", 1, 2)
+    assert second[6:] == (T0, T0 + 2 * SECOND, "d")
     assert len(await desk_rig.calls.groups("q", 1)) == 1
     assert await rig.is_untouched()
 

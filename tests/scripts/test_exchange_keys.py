@@ -305,9 +305,9 @@ async def test_explain_names_the_key_s_limit_and_who_comes_first(rig: Rig) -> No
     await add(rig, "x1", "x2", "x3")
     await rig.turn(10, is_sweep=True)
     for job, ahead in (("x2", 0), ("x3", 1)):
-        _, state, gates, first, *_ = await rig.engine.explain("q", job)
-        assert (state, first) == (b"ready", ahead)
-        assert gates == [b"key_limit", b"1/10000000", str(T0 + 10 * SECOND).encode()]
+        found = await rig.engine.explain("q", job)
+        assert (found.state, found.ahead) == ("ready", ahead)
+        assert found.gates == (("key_limit", "1/10000000", T0 + 10 * SECOND),)
 
 
 @pytest.mark.parametrize("text", ["0/5", "5", "5/5/tokens", "a/5", "5/5 "])

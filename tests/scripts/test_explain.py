@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from faena.inspection.explanation import Explanation, Gate, Past, read_explanation
+from faena.inspection.explanation import Explanation, Gate, Past, explanation_of
 from faena.limits import Limit
 from faena.outcomes import Completed, Retried, Snoozed
 from faena.states import State
@@ -19,7 +19,7 @@ async def served(rig: Rig) -> None:
 
 
 async def explain(rig: Rig, job: str) -> Explanation:
-    return read_explanation("q", job, await rig.engine.explain("q", job))
+    return explanation_of("q", job, await rig.engine.explain("q", job))
 
 
 async def test_a_ready_job_says_how_many_come_first(rig: Rig) -> None:
@@ -131,18 +131,18 @@ async def test_nobody_can_tell_when_a_tenant_that_moves_is_served(
     await transfer.hand_over("@a")
     await transfer.target.turn(is_sweep=True)
     await transfer.target.add("a", lane="@a")
-    found = read_explanation("q", "a", await rig.engine.explain("q/1", "a"))
+    found = explanation_of("q", "a", await rig.engine.explain("q/1", "a"))
     assert (found.gates, found.expected_at) == ((Gate("tenant_moving", "", None),), None)
 
 
 async def test_a_shard_without_workers_says_so(rig: Rig, transfer: Transfer) -> None:
     await transfer.target.add("a", lane="@a")
-    found = read_explanation("q", "a", await rig.engine.explain("q/1", "a"))
+    found = explanation_of("q", "a", await rig.engine.explain("q/1", "a"))
     assert found.gates == (Gate("unserved", "q/1", None), Gate("turn", "0", None))
     assert found.expected_at is None
     assert "no worker serves q/1" in str(found)
     await transfer.target.turn(is_sweep=True)
-    found = read_explanation("q", "a", await rig.engine.explain("q/1", "a"))
+    found = explanation_of("q", "a", await rig.engine.explain("q/1", "a"))
     assert (found.gates, found.expected_at) == ((Gate("turn", "0", None),), T0)
 
 

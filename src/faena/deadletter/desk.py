@@ -123,8 +123,8 @@ class Desk(Redrives):
         found: dict[tuple[str, str], DeadGroup] = {}
         for queue in self._queues.chosen(queues):
             for shard in await routers.of(queue).names():
-                for row in await calls.groups(shard, limit):
-                    group = _group(queue, row)
+                for one in await calls.groups(shard, limit):
+                    group = DeadGroup(queue=queue, **one._asdict())
                     known = found.get((queue, group.fingerprint))
                     found[queue, group.fingerprint] = _joined(known, group) if known else group
         ranked = sorted(found.values(), key=lambda one: (-one.pending, -one.last_at))
@@ -282,23 +282,6 @@ async def _read_all(
         read_letter(one.walker.queue, one.found, look) for one in met if (look := looks[one])
     ]
     return list({(one.queue, one.id, one.tenant): one for one in letters}.values())
-
-
-def _group(queue: str, row: Sequence[Any]) -> DeadGroup:
-    fingerprint, pending, total, packed, first_at, last_at, last_id = row
-    name, code, sample = msgspec.msgpack.decode(packed) if packed else ("", "", "")
-    return DeadGroup(
-        queue=queue,
-        fingerprint=fingerprint.decode(),
-        name=name,
-        code=code or None,
-        sample=sample,
-        pending=pending,
-        total=total,
-        first_at=int(float(first_at or 0)),
-        last_at=int(float(last_at or 0)),
-        last_id=last_id.decode(),
-    )
 
 
 def _joined(one: DeadGroup, other: DeadGroup) -> DeadGroup:

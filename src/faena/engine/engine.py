@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from faena.engine import scripts
 from faena.engine.envelope import NewJob
+from faena.engine.gates import LaneState, Waiting, read_lane_state, read_waiting
 from faena.engine.keys import Keys, channel, reader_for
 from faena.engine.loader import load
 from faena.engine.overview import Overview, read_overview
@@ -168,19 +169,16 @@ class Engine:  # size: one short method for each operation of the broker
         epoch: int = 0,
         by: str = "",
         duration_us: int | None = None,
-    ) -> list[Any]:
+    ) -> LaneState:
         """Change what is decided for one lane, where `changes` are given, and read it; or raise
         ShardsChanged, with nothing changed, when the lane may live elsewhere by now.
-
-        Returns the override as a flat list, live jobs, running ones, the instant at which a parked
-        lane is looked at again, and the gates in front of its jobs.
         """
         flat, ask = _flat(changes or {}), self.ask
         named = {"lane": lane, "epoch": epoch or None, "by": by, "duration_us": duration_us}
-        reply = list(await ask("tenant", queue, *flat, **named))
+        reply = await ask("tenant", queue, *flat, **named)
         if reply[0] == scripts.MOVED:
             raise ShardsChanged("the tenant may live elsewhere by now", op="tenant")
-        return reply
+        return read_lane_state(reply)
 
     async def renew(
         self, queue: str, leases: Sequence[tuple[str, str]], least_lease_us: int = 0
@@ -281,9 +279,9 @@ class Engine:  # size: one short method for each operation of the broker
         reply = scripts.texts(await self._read("page", queue, **named, **behind))
         return list(zip(reply[::2], reply[1::2], strict=True))
 
-    async def explain(self, queue: str, job: str) -> Sequence[Any]:
-        """Every gate before a waiting job, unparsed."""
-        return list(await self._read("explain", queue, id=job))
+    async def explain(self, queue: str, job: str) -> Waiting:
+        """Every gate before a waiting job."""
+        return read_waiting(await self._read("explain", queue, id=job))
 
     async def overview(self, queue: str) -> Overview:
         """Counts, holds, settings and workers at one instant."""

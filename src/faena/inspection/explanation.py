@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
+from faena.engine.gates import ClosedGate, Waiting
 from faena.engine.settings import read_limits
 from faena.states import FINISHED, State
 from faena.values.duration import describe
@@ -132,26 +132,25 @@ def _number(number: int, what: str) -> str:
     return f"{number} {what}{'s' * (number != 1)}"
 
 
-def read_explanation(queue: str, job_id: str, reply: Sequence[Any]) -> Explanation:
-    """The answer of the script."""
-    now, state, flat, ahead, last, this = reply
-    elapsed_us = _MINUTE_US + now % _MINUTE_US
+def explanation_of(queue: str, job_id: str, found: Waiting) -> Explanation:
+    """What a shard has found, in the words of the API."""
+    elapsed_us = _MINUTE_US + found.now % _MINUTE_US
     return Explanation(
         id=job_id,
         queue=queue,
-        state=State(state.decode()) if state else None,
-        at=now,
-        gates=read_gates(flat),
-        ahead=ahead,
-        rate=(int(last) + int(this)) / (elapsed_us / 1e6),
+        state=State(found.state) if found.state else None,
+        at=found.now,
+        gates=gates_of(found.gates),
+        ahead=found.ahead,
+        rate=(found.claimed_before + found.claimed_now) / (elapsed_us / 1e6),
     )
 
 
-def read_gates(flat: Sequence[Any]) -> tuple[Gate, ...]:
-    """Gates as the scripts tell them."""
+def gates_of(closed: Sequence[ClosedGate]) -> tuple[Gate, ...]:
+    """Gates in the words of the API."""
     return tuple(
-        _gate(flat[i].decode(), flat[i + 1].decode(), int(flat[i + 2]))
-        for i in range(0, len(flat), 3)
+        Gate(name, _DETAILS[name](detail) if name in _DETAILS else detail, until)
+        for name, detail, until in closed
     )
 
 
@@ -164,11 +163,6 @@ def _behind(detail: str) -> str:
     job, _, state = detail.partition(" ")
     waits = {"delayed": "waits for its next attempt", "running": "runs", "ready": "comes first"}
     return f"job {job} {waits.get(state, f'is {state}')}"
-
-
-def _gate(name: str, told: str, until: int) -> Gate:
-    """What the script says of a gate, in the words of the API."""
-    return Gate(name, _DETAILS[name](told) if name in _DETAILS else told, until or None)
 
 
 def _parked(told: str) -> str:

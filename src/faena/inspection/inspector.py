@@ -16,7 +16,7 @@ from faena.engine.scripts import Look
 from faena.engine.wire.patience import within
 from faena.engine.wire.subscription import Subscription
 from faena.errors import JobNotFound, ResultTimeout, StoreUnavailable
-from faena.inspection.explanation import Explanation, Past, read_explanation
+from faena.inspection.explanation import Explanation, Past, explanation_of
 from faena.inspection.workers import merged
 from faena.job import JobView, Spec
 from faena.outcomes import ErrorRecord
@@ -104,7 +104,7 @@ class Inspector:
         shard = queue
         if len(await self._routers.of(queue).names()) > 1:
             shard, _ = await self._find(queue, job_id)
-        told = read_explanation(queue, job_id, await self._engine.explain(shard, job_id))
+        told = explanation_of(queue, job_id, await self._engine.explain(shard, job_id))
         if told.is_waiting or told.state is None:
             return told
         view = await self.job(queue, job_id)

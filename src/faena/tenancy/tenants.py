@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 import msgspec
 
 from faena.engine.calls.survey import Survey
-from faena.engine.scripts import text_pairs
+from faena.engine.gates import LaneState
 from faena.engine.settings import limits_text, read_limits
 from faena.errors import ConfigError, nearest, shown
-from faena.inspection.explanation import Gate, read_gates
+from faena.inspection.explanation import Gate, gates_of
 from faena.limits import Limit, check_stack
 from faena.options import QueueOptions
 from faena.sharding.quota import check_stays
@@ -173,7 +173,7 @@ class Tenant:
         runtime, lane = await self._runtime(), lane_of(self.name)
 
         async def change(table: Table) -> TenantView:
-            reply = await runtime.engine.tenant(
+            state = await runtime.engine.tenant(
                 table.shard_of(self._queue, lane),
                 lane,
                 changes,
@@ -181,7 +181,7 @@ class Tenant:
                 by=by,
                 duration_us=duration_us,
             )
-            return _read(lane, reply, is_dedicated=lane in table.own)
+            return _view_of(lane, state, is_dedicated=lane in table.own)
 
         return await runtime.routers.of(self._queue).on_current_shards(change)
 
@@ -246,11 +246,11 @@ async def _view(runtime: Runtime, queue: str, lane: str) -> TenantView:
 
     async def view(table: Table) -> TenantView:
         shard, former = table.shard_of(queue, lane), table.former().shard_of(queue, lane)
-        reply = await ask(shard, lane, epoch=table.epoch)
-        found = _read(lane, reply, is_dedicated=lane in table.own)
+        state = await ask(shard, lane, epoch=table.epoch)
+        found = _view_of(lane, state, is_dedicated=lane in table.own)
         if former == shard:
             return found
-        left = _read(lane, await ask(former, lane, epoch=table.epoch))
+        left = await ask(former, lane, epoch=table.epoch)
         live, running = found.live + left.live, found.running + left.running
         return msgspec.structs.replace(found, is_moving=True, live=live, running=running)
 
@@ -272,9 +272,8 @@ async def busiest(runtime: Runtime, queue: str, number: int) -> list[TenantView]
     return [view for view in views if view.live or view.by]  # what was decided may have ended
 
 
-def _read(lane: str, reply: Sequence[Any], *, is_dedicated: bool = False) -> TenantView:
-    fields, live, running, again, gates = reply
-    found = text_pairs(fields)
+def _view_of(lane: str, state: LaneState, *, is_dedicated: bool) -> TenantView:
+    found, again = state.override, state.parked_until
     numbers = {name: _whole(found.get(name)) for name in _NUMBERS}
     return TenantView(
         tenant=tenant_of(lane),
@@ -282,12 +281,12 @@ def _read(lane: str, reply: Sequence[Any], *, is_dedicated: bool = False) -> Ten
         weight=float(found["weight"]) if "weight" in found else None,
         reason=found.get("reason"),
         by=found.get("by"),
-        live=live,
-        running=running,
+        live=state.live,
+        running=state.running,
         is_dedicated=is_dedicated,
         is_moving=False,
-        gates=read_gates(gates),
-        parked_until=0 if again and float(again) >= _UNTIL_FREED else _whole(again or None),
+        gates=gates_of(state.gates),
+        parked_until=None if again is None else 0 if again >= _UNTIL_FREED else int(again),
         **numbers,
     )
 
@@ -295,7 +294,7 @@ def _read(lane: str, reply: Sequence[Any], *, is_dedicated: bool = False) -> Ten
 _NUMBERS: Final = ("max_running", "size", "held_until", "at", "ends_at")
 
 
-def _whole(text: str | bytes | None) -> int | None:
+def _whole(text: str | None) -> int | None:
     return None if text is None else int(float(text))
 
 

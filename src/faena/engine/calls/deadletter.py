@@ -6,7 +6,7 @@ What they mean for a whole app is `faena.deadletter`'s to know.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -92,6 +92,21 @@ class Numbers(NamedTuple):
     groups: int
     due: int
     due_now: list[str]
+
+
+class Group(NamedTuple):
+    """Dead jobs of one shard that died of the same kind of error."""
+
+    fingerprint: str
+    name: str
+    """Of the error, as the two below."""
+    code: str | None
+    sample: str
+    pending: int
+    total: int
+    first_at: int
+    last_at: int
+    last_id: str
 
 
 class RedriveFilter(msgspec.Struct, frozen=True, rename={"fingerprint": "print"}):
@@ -202,9 +217,10 @@ class DeskCalls:
         position = Position(oldest[1].decode(), oldest[0].decode()) if oldest else None
         return Numbers(now, pairs(statuses), position, new, groups, waiting, texts(due_now))
 
-    async def groups(self, shard: str, limit: int) -> list[Any]:
-        """The groups with the most pending jobs, unparsed."""
-        return list(await self.engine.ask("desk_groups", shard, most=limit))
+    async def groups(self, shard: str, limit: int) -> list[Group]:
+        """The groups with the most pending jobs."""
+        rows = await self.engine.ask("desk_groups", shard, most=limit)
+        return [_read_group(*row) for row in rows]
 
     async def alert(self, shard: str, conditions: Mapping[str, str]) -> list[str]:
         """Tell of conditions unless it was done within the hour; which were told."""
@@ -245,5 +261,29 @@ class DeskCalls:
         return {job: _read_redrive(one) for job, one in pairs(reply).items()}
 
 
+def _read_group(
+    fingerprint: bytes,
+    pending: int,
+    total: int,
+    packed: bytes,
+    first_at: bytes,
+    last_at: bytes,
+    last_id: bytes,
+) -> Group:
+    name, code, sample = _read_error(packed) if packed else ("", "", "")
+    return Group(
+        fingerprint=fingerprint.decode(),
+        name=name,
+        code=code or None,
+        sample=sample,
+        pending=pending,
+        total=total,
+        first_at=int(float(first_at or 0)),
+        last_at=int(float(last_at or 0)),
+        last_id=last_id.decode(),
+    )
+
+
+_read_error = msgspec.msgpack.Decoder(tuple[str, str, str]).decode
 read_record = msgspec.msgpack.Decoder(Record).decode
 _read_redrive = msgspec.msgpack.Decoder(RedriveRecord).decode
