@@ -43,7 +43,7 @@ class Input(msgspec.Struct, omit_defaults=True, frozen=True):
 class Spec(msgspec.Struct, omit_defaults=True):
     """What the producer wrote, immutable once enqueued; `payload` stays encoded until needed.
 
-    What scripts read of it (`told_by` in bury.lua) stands before the payload, however large.
+    What scripts read of it (`read_body` in spec_body.lua) stands before the payload, however large.
     """
 
     task: str

@@ -1,4 +1,4 @@
-"""arrive.lua and lib/arrivals_stream.lua: jobs that producers leave, and who may leave them."""
+"""arrive.lua and arrivals_stream.lua: jobs that producers leave, and who may leave them."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_nobody_listens_on_a_channel_that_is_not_listed() -> None:
 
 def test_no_key_is_made_any_other_way() -> None:
     for path in FILES:
-        if path.name != "key.lua":
+        if path.name != "keys.lua":
             assert "KEYS[" not in code(path), f"{path.name} must name its keys through key()"
 
 
@@ -100,13 +100,21 @@ def test_every_script_has_a_test_of_its_own(name: str) -> None:
     assert list(Path(__file__).parent.glob(f"test_{name}*.py"))
 
 
+def test_a_lua_file_that_a_page_or_a_comment_names_is_there() -> None:
+    known = [path.relative_to(ROOT).as_posix() for path in FILES]
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("src/**/*.py"), *FILES]
+    for page in pages:
+        for name in re.findall(r"[\w/]+\.lua\b", page.read_text("utf-8")):
+            assert any(path.endswith(f"/{name}") for path in known), f"{page} names {name}"
+
+
 def test_the_journal_knows_every_command_that_a_script_sends() -> None:
     known = set(re.findall(r"\b([A-Z]{3,}) = ", (LUA / "lib" / "journal.lua").read_text()))
     assert literals("call") - known <= {"DEL", "UNLINK", "XADD", *UNGUARDED}
 
 
 def test_every_letter_of_a_mark_is_explained_judged_and_spoilt() -> None:
-    text = (LUA / "lib" / "mark.lua").read_text()
+    text = (LUA / "lib" / "jobs" / "job_metadata.lua").read_text()
     table = "\n".join(line for line in text.splitlines() if line.startswith("--   "))
     explained = set(re.findall(r" {2,}([a-z])  (?=\S)", table))
     used = {letter for path in FILES for letter in re.findall(r"\bmark\.([a-z])\b", code(path))}

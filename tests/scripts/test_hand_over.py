@@ -1,4 +1,4 @@
-"""lib/hand_over.lua: a job that comes in where a worker waits for it is leased at once.
+"""lib/worker/hand_over.lua: a job that comes in where a worker waits for it is leased at once.
 
 Two queues get the same; in the second, what was left is taken in before the worker calls. Nobody
 must be able to tell them apart, whatever else there is in them.

@@ -82,6 +82,17 @@ def test_a_part_has_its_parts_before_it(client: redis.Redis, tmp_path: Path) -> 
     assert call(client, root, "go") == "q:a"
 
 
+def test_a_part_may_lie_in_a_folder_and_is_included_by_its_name(
+    client: redis.Redis, tmp_path: Path
+) -> None:
+    root = files(tmp_path, lib_seen=SEEN, look=LOOK)
+    (root / "lib" / "inner").mkdir()
+    (root / "lib" / "inner" / "key.lua").write_text(KEY)
+    assert call(client, root, "look", "a") == [1, 1, "q:a"]
+    (root / "lib" / "key.lua").write_text(KEY)
+    assert problems(root) == ["lib/key.lua has the name of lib/inner/key.lua"]
+
+
 def test_the_plain_form_has_only_the_parts_that_it_needs(tmp_path: Path) -> None:
     read_only = "--- Go.\n--@flags no-writes\n--@include key\nreturn key('a')\n"
     sources = read(files(tmp_path, lib_key=KEY, lib_seen=SEEN, look=LOOK, go=read_only))
@@ -168,7 +179,8 @@ def test_arguments_are_local_variables_of_the_body(client: redis.Redis, tmp_path
 
 
 def test_a_script_that_includes_it_knows_the_instant(client: redis.Redis, tmp_path: Path) -> None:
-    parts = {f"lib_{name}": (LUA / "lib" / f"{name}.lua").read_text() for name in ("now", "read")}
+    names = ("now", "safe_read")
+    parts = {f"lib_{name}": (LUA / "lib" / f"{name}.lua").read_text() for name in names}
     go = "--- Go.\n--@flags no-writes\n--@include now\nreturn now\n"
     root = files(tmp_path, **parts, go=go)
     client.function_load(library_source(read(root)), replace=True)
@@ -258,6 +270,7 @@ REFUSED = {
         "lib_key": KEY,
         "lib_q": "--- Q.\n--@exports key\nlocal key = 1\n",
     },
+    "lib/a.lua has the name of a.lua": {"a": "--- A.\nreturn 1\n", "lib_a": "--- A.\n"},
     "a.lua says --@inclode, which means nothing": {"a": "--- A.\n--@inclode key\nreturn 1\n"},
     "a.lua says --@args id..., which is no name, name? or name...": {
         "a": "--- A.\n--@args id..., to\nreturn to\n"

@@ -25,14 +25,16 @@ PLAIN = {
         receive received remove renew running sent state waiting
     """,
     "an operation or a thing as any program has it": """
-        about alert alerts answer ask audit await bytes call check clock conf configure cost costs
-        delete done due ending expired expiry explain finish forget graph index info items key known
-        look message messages note now obliterate overview page permit presence rank read recipients
-        record repeat report results samples scan score settings spend stats stop stream streams
-        throttled unique walk weigh
+        about adaptive alert alerts answer arguments audit await body bytes call check clock conf
+        configure cost costs delete done due duplicate errors expired expires explain fields finish
+        graph idle index info key keys known line listpack logs look message messages metadata
+        minute names note notify now obliterate outcomes override overview packed page paging permit
+        presence read recipients record report results retained retention safe samples scan score
+        settings sliding spend stats stop stream streams table throttled time unique upkeep walk
     """,
     "a word between others": """
-        all closed fair in learn of out over pass quiet spread take valid
+        all and at by closed end enter fair for from in join leave once one other out over pass take
+        valid
     """,
 }
 """Words of names that mean here what they mean everywhere, by why they are not on the page."""
@@ -72,6 +74,13 @@ def test_names_of_scripts_and_keys_are_made_of_words_that_are_explained(what: st
     assert not private, f"explain in docs/concepts.md, or use a word of it (word: name): {private}"
 
 
+def test_folders_of_scripts_and_their_parts_are_capabilities() -> None:
+    lua = _SOURCE / "engine" / "lua"
+    found = {path.parent.name for path in lua.rglob("*.lua")} - {"lib"}
+    modules = {path.stem for path in _SOURCE.glob("*.py")}
+    assert found <= folders() | modules | set(forms(explained()))
+
+
 def test_a_word_that_no_name_has_is_not_listed_as_plain() -> None:
     used = {
         word for names in NAMES.values() for name in names for word in re.findall("[a-z]+", name)
@@ -80,7 +89,7 @@ def test_a_word_that_no_name_has_is_not_listed_as_plain() -> None:
 
 
 NAMES = {
-    "scripts": sorted(path.stem for path in (_SOURCE / "engine" / "lua").glob("*/*.lua")),
+    "scripts": sorted(path.stem for path in (_SOURCE / "engine" / "lua").rglob("*.lua")),
     "keys": [*(key.name for key in KEYS), *(name for name, _ in CHANNELS)],
 }
 _TITLES = ("The words", "Words inside the broker")

@@ -2,10 +2,10 @@
 
 A file begins with comments. In those, lines with `--@` are for the loader:
 
-    --@include read, key       parts of `lib/` whose exports it uses
+    --@include keys, now       parts, by their names, whose exports it uses
     --@exports tell, count     what a part gives to those that include it: functions and constants
     --@state told = {}         a field of `context`, and its value when a call begins
-    --@ending flush_tally      what a part has done after every script that writes and uses it
+    --@ending flush_event      what a part has done after every script that writes and uses it
     --@flags no-writes         a script's flags, as the server calls them
     --@sure                    a script that writes and does without the journal
     --@arrivals                a script that takes in first what producers have left
@@ -39,7 +39,7 @@ _SPACED = re.compile(r" ?(==|~=|<=|>=|[=,<>+*/(){}]) ?")
 _NAMES = re.compile(r"[a-z]\w*\??|[a-z]\w*(?: [a-z]\w*)*\.\.\.")
 
 JOURNAL = "journal"
-ARRIVALS = "arrivals"
+ARRIVALS = "take_in_arrivals"
 NOW = "now"
 """The part that reads the first argument."""
 
@@ -150,16 +150,15 @@ class Sources:
 
 
 def read(root: Path) -> Sources:
-    """All files under a folder: parts in `lib/`, scripts beside it."""
+    """All files under a folder: parts below `lib/`, scripts beside it; no two have one name."""
     scripts, parts = dict[str, Source](), dict[str, Source]()
     for file in sorted(root.rglob("*.lua")):
         path = file.relative_to(root).as_posix()
         is_part = path.startswith("lib/")
-        text, known = file.read_text("utf-8"), parts if is_part else scripts
-        source = _source(path, text, is_part=is_part)
-        if source.name in known:
-            raise SourceError(f"{path} has the name of {known[source.name].path}")
-        known[source.name] = source
+        source = _source(path, file.read_text("utf-8"), is_part=is_part)
+        if other := parts.get(source.name) or scripts.get(source.name):
+            raise SourceError(f"{path} has the name of {other.path}")
+        (parts if is_part else scripts)[source.name] = source
     owners: dict[str, Source] = {}
     for part in parts.values():
         for name in part.exports:

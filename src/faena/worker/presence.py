@@ -16,7 +16,7 @@ _LONGEST_S = 1.0
 
 
 def about_this_process() -> str:
-    """Pid, version, library and host, as `sign_in` in lua/lib/presence.lua keeps them."""
+    """Pid, version, library and host, as `sign_in` in lua/lib/worker/presence.lua keeps them."""
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - slow to load
 
     try:

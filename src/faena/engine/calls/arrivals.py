@@ -4,7 +4,7 @@ A script costs the server, and whoever waits for it, more than the way there. Fo
 taken in whatever is there already, nothing has to be asked: it is appended to the stream
 `arrivals`, and every script begins with what it finds there. While the stream is missing,
 a job goes by the script `enqueue`, which makes it where that is right (see
-lua/lib/arrivals_stream.lua).
+lua/lib/producing/arrivals_stream.lua).
 
 What was left there has a caller and a call like any other: whatever is unknown after a failure is
 sent again under the same name, by the script, and nothing is taken in twice.

@@ -6,7 +6,7 @@
 -- returns  the names that were told now
 -- refuses  UNCONFIGURED
 --@flags allow-oom
---@include now, conf, tally, key
+--@include now, queue_settings, event_and_stats, keys
 local HOUR_US = 3600000000
 local conf, names = conf_now(), {}
 if not conf.version then

@@ -12,7 +12,7 @@ local wanted, found = tonumber(wanted), {}
 local from = { is_reverse = is_reverse == '1', score = score, id = id, least = tonumber(died_from) or 0,
                most = tonumber(died_to) or math.huge }
 local filter = { status = status, task = task, tenant = tenant, error = error, print = fingerprint }
-local score, id, is_over = walk(filter, from, tonumber(looked), wanted, function(job, at, record)
+local score, id, is_over = walk_desk(filter, from, tonumber(looked), wanted, function(job, at, record)
   if #found == 3 * wanted then
     return false
   end

@@ -5,7 +5,7 @@
 -- returns  for each: fingerprint · pending ones · all · packed name, code, message · first death · last death
 --          · id of the last
 --@flags no-writes
---@include desk_key, key
+--@include dead_index, keys
 local groups, found = call('ZRANGE', key('desk_groups'), 0, most - 1, 'REV', 'WITHSCORES'), {}
 for i = 1, #groups, 2 do
   local print = groups[i]

@@ -6,7 +6,7 @@
 -- returns  now · (status · number) … · id and instant of the oldest pending job, or nothing · new ones ·
 --          groups · jobs to be retried by themselves · those of them that are due
 --@flags no-writes
---@include now, desk_key, key
+--@include now, dead_index, keys
 local STATUSES = { 'pending', 'retried', 'discarded', 'resolved' }
 local numbers = {}
 for _, status in ipairs(STATUSES) do

@@ -6,7 +6,7 @@
 -- returns  for each: OK | the status that forbids it | the state of a job that is not dead | unknown
 -- refuses  UNCONFIGURED
 --@flags allow-oom
---@include now, conf, replay, state, tally, dead_index
+--@include now, queue_settings, replay, job_state, event_and_stats, dead_index
 local conf = conf_now()
 local answered = replayed(caller, id_of_call)
 if answered then

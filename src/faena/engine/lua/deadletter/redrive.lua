@@ -7,7 +7,7 @@
 --          left) · canaries that are not finished · packed record
 -- refuses  UNCONFIGURED · MOVED (the shards are of another epoch) · OVERTAKEN · unknown
 --@arrivals
---@include now, conf, replay, state, retry_as_new, desk_walk, redrive_record, key
+--@include now, queue_settings, replay, job_state, retry_dead_as_new, desk_walk, redrive_record, keys
 local LOOKED = 200             -- jobs of the desk that one call looks at
 local PATIENCE_US = 1000000    -- until somebody looks again for room, or for canaries
 local conf = conf_now()
@@ -66,7 +66,7 @@ local function advance(most)
   local from = { score = redrive.score, id = redrive.last, least = redrive.from_at or 0,
                  most = redrive.until_at }
   redrive.filter.status = 'pending'
-  local score, last, is_over = walk(redrive.filter, from, LOOKED, most, function(job, _, record)
+  local score, last, is_over = walk_desk(redrive.filter, from, LOOKED, most, function(job, _, record)
     if #ids == most then
       return false
     end
@@ -74,7 +74,7 @@ local function advance(most)
   end)
   local why = { action = 'redrive', reason = redrive.reason, by = redrive.by, priority = tonumber(priority),
                 redrive = id }
-  local _, made = retry_as_new(ids, fresh, records, why, conf, now)
+  local _, made = retry_dead_as_new(ids, fresh, records, why, conf, now)
   redrive.score, redrive.last, redrive.moved = score, last, redrive.moved + #made
   if redrive.max then
     redrive.due_at = math.max(now, redrive.due_at) + math.ceil(#made * redrive.per_us / redrive.max)

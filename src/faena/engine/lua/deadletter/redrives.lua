@@ -7,7 +7,7 @@
 -- returns  (id · packed record) … of those that are there afterwards
 -- refuses  UNCONFIGURED
 --@flags allow-oom
---@include now, conf, redrive_record, key
+--@include now, queue_settings, redrive_record, keys
 local conf = conf_now()
 if verb == 'list' then
   return call('HGETALL', key('redrives'))

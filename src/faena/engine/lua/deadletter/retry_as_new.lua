@@ -7,7 +7,7 @@
 --          is not dead | unknown | taken (the new id)
 -- refuses  UNCONFIGURED · MOVED (the shards are of another epoch)
 --@arrivals
---@include now, conf, replay, tally, retry_as_new, dead_index
+--@include now, queue_settings, replay, event_and_stats, retry_dead_as_new, dead_index
 local conf = conf_now()
 local answered = replayed(caller, id_of_call)
 if answered then
@@ -23,6 +23,6 @@ context.by = why.by
 for i = first_id, #ARGV, 2 do
   ids[#ids + 1], fresh[#fresh + 1] = ARGV[i], ARGV[i + 1]
 end
-local answers = retry_as_new(ids, fresh, records_of(ids), why, conf, now)
+local answers = retry_dead_as_new(ids, fresh, records_of(ids), why, conf, now)
 remember(caller, id_of_call, cmsgpack.pack(answers), ONCE_TTL_S)
 return answers

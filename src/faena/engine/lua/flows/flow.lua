@@ -11,7 +11,7 @@
 --          rerun, by   let it be written again, when it has ended and not well
 -- returns  OK, or of `rerun` the new run; its state where that forbids the verb; unknown · another (plan is
 --          being written under its id)
---@include now, tally, flow_graph, key
+--@include now, event_and_stats, flow_graph, keys
 local BUILDING_TTL_S = 3600
 local flow = open_flow(id)
 

@@ -6,7 +6,7 @@
 -- returns  OK · unknown · the total it was sealed with: of `open`, which then changes nothing, and of `seal` when
 --          that was another
 -- A group that is never sealed is gone after a month.
---@include now, group, key
+--@include now, group_record, keys
 local OPEN_TTL_S = 30 * 86400
 
 local function open_group()

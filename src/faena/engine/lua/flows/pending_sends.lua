@@ -8,7 +8,7 @@
 -- One whose flow is gone has neither queue nor job. One that is not yet due has no queue: a job is not
 -- cancelled before it was sent.
 --@flags no-writes
---@include now, key, read, flow_graph, group
+--@include now, keys, safe_read, flow_graph, group_record
 local COUNTS = { 'total', 'completed', 'dead', 'cancelled' }
 local LARGEST = 1048576   -- bytes, after which the rest waits for the next call
 local GONE = { '', '', '', {} }

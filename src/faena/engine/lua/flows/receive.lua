@@ -7,7 +7,7 @@
 -- returns  1 when there is something to be carried now, else 0
 -- A message is one of: ended, counted, pass, launch, call_off; the libraries tell what is in each.
 --@flags allow-oom
---@include now, message, flow_graph, group, key
+--@include now, outbox, flow_graph, group_record, keys
 
 --- Ids of messages are `milliseconds-number`.
 local function is_after(id, other)

@@ -5,7 +5,7 @@
 --          last is the id of the last that arrived
 -- returns  how many are left
 --@flags allow-oom
---@include key
+--@include keys
 local messages = key('messages:' .. to)
 local ms, number = string.match(last, '^(%d+)-(%d+)$')
 if call('EXISTS', messages) == 1 then

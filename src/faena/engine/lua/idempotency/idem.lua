@@ -8,7 +8,7 @@
 -- The token is that of whoever began last: an attempt that was succeeded by another of its owner can
 -- neither extend nor fail, but what it completes is done. The first result stands.
 --@flags allow-oom
---@include key
+--@include keys
 local record = key('idem:' .. hash)
 local known = call('HMGET', record, 'status', 'owner', 'blob', 'token')
 local status, holder = known[1], known[2]

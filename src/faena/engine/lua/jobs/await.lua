@@ -5,7 +5,7 @@
 -- returns  the state (the caller looks when it is a finished one) or unknown
 --@flags allow-oom
 --@arrivals
---@include state, key
+--@include job_state, keys
 local state = state_of(id)
 if is_waiting(state) or state == 'running' then
   call('HSET', key('waiters'), id, 1)

@@ -4,7 +4,7 @@
 --@args     id...
 -- returns  for each: task · lane, both '' when it is unknown
 --@flags no-writes
---@include key, fact
+--@include keys, spec_line
 local found = {}
 for i = first_id, #ARGV do
   local spec = call('HGET', key('specs'), ARGV[i]) or '\n'

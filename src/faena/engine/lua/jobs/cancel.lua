@@ -8,7 +8,7 @@
 -- refuses  UNCONFIGURED
 --@flags allow-oom
 --@arrivals
---@include now, conf, state, tally, mark, finish, prune, waiting, key
+--@include now, queue_settings, job_state, event_and_stats, job_metadata, finish, retention, waiting, keys
 local conf = conf_now()
 if not conf.version then
   return { 'UNCONFIGURED' }

@@ -9,7 +9,8 @@
 -- refuses  UNCONFIGURED · unknown · running … (a state that does not wait)
 --@flags allow-oom
 --@arrivals
---@include now, conf, replay, state, score, mark, wake, tally, waiting, enqueued, fact, key, lane
+--@include now, queue_settings, replay, job_state, score, job_metadata, wake_worker, event_and_stats, waiting
+--@include enqueued_at, spec_line, keys, lane
 local delay, priority = tonumber(delay_us), tonumber(priority)
 local conf = conf_now()
 local answered = replayed(caller, id_of_call)
@@ -66,7 +67,7 @@ elseif state == 'ready' and not chain then
     call('ZADD', key('lane:' .. lane), score, id)
   end
 end
-arm_wake()
+wake_worker()
 context.by = by
 tell('changed', { id })
 remember(caller, id_of_call, state, ONCE_TTL_S)

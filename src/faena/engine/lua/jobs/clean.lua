@@ -7,7 +7,7 @@
 -- refuses  FORBIDDEN (a state that cannot be cleaned: running jobs have owners)
 --@flags allow-oom
 --@arrivals
---@include now, conf, state, tally, mark, pass_claims, prune, waiting, key
+--@include now, queue_settings, job_state, event_and_stats, job_metadata, pass_unique_claims, retention, waiting, keys
 local age, slice = tonumber(age_us), tonumber(slice)
 local conf, ids = conf_now(), nil
 if not conf.version then
@@ -18,7 +18,7 @@ if is_waiting(state) then
   if #ids > 0 then
     call('ZREM', key(state), unpack(ids))   -- first, or one would be freed as another's follower
     leave_waiting(ids, state)
-    pass_claims(ids, marks_of(ids), conf, now)
+    pass_unique_claims(ids, marks_of(ids), conf, now)
   end
 elseif is_finished(state) then
   ids = call('ZRANGE', key(state), '-inf', now - age, 'BYSCORE', 'LIMIT', 0, slice)

@@ -8,7 +8,8 @@
 --          (max/window_us, and /unit where it is by cost) · tenant_moving · tenant_held · tenant_max_running · tenant_limit · key_limit · turn
 --          (lanes that come first)
 --@flags no-writes
---@include now, conf, state, mark, fact, closed_windows, gates, unique, key, read
+--@include now, queue_settings, job_state, job_metadata, spec_line, closed_windows, explain_gates, unique_claim, keys
+--@include safe_read
 local conf = conf_now()
 
 local function explain_queue(lane)

@@ -5,7 +5,7 @@
 -- returns  for each: {} when unknown, else state · score · spec · mark (packed or '') · lease record
 --          or '' · result or '' · info as name, value … · when it was taken in, or '' where nothing says so
 --@flags no-writes
---@include conf, state, record, enqueued, key
+--@include queue_settings, job_state, lease_record, enqueued_at, keys
 local answers, conf = {}, conf_now()
 for i = first_id, #ARGV do
   local id, known = ARGV[i], {}

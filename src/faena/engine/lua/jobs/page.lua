@@ -6,7 +6,7 @@
 -- returns  (id · score) …
 -- The position is a score and an id, and need not be taken any more: reading goes on behind it.
 --@flags no-writes
---@include key, rank
+--@include keys, paging
 local from = { is_reverse = is_reverse == '1', id = id, score = score }
 local set = key(state)
 return page_of(set, passed_in(set, from), tonumber(limit), from.is_reverse)

@@ -7,7 +7,7 @@
 -- refuses  UNCONFIGURED
 --@flags allow-oom
 --@arrivals
---@include now, conf, replay, state, tally, due, wake
+--@include now, queue_settings, replay, job_state, event_and_stats, promote_delayed, wake_worker
 local conf = conf_now()
 local answered = replayed(caller, id_of_call)
 if answered then
@@ -28,7 +28,7 @@ for i = first_id, #ARGV do
 end
 if #promoted > 0 then
   make_ready(promoted, instants, conf)
-  arm_wake()
+  wake_worker()
   tell('promoted', promoted)
   remember(caller, id_of_call, cmsgpack.pack(answers), ONCE_TTL_S)
 end

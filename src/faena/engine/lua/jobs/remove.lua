@@ -8,7 +8,8 @@
 -- refuses  UNCONFIGURED
 --@flags allow-oom
 --@arrivals
---@include now, conf, replay, state, tally, mark, pass_claims, prune, waiting, key
+--@include now, queue_settings, replay, job_state, event_and_stats, job_metadata, pass_unique_claims, retention
+--@include waiting, keys
 local conf = conf_now()
 local answered = replayed(caller, id_of_call)
 if answered then
@@ -50,7 +51,7 @@ end
 for state, ids in pairs(by_state) do
   if is_waiting(state) then
     leave_waiting(ids, state)
-    pass_claims(ids, marks_of(ids), conf, now)
+    pass_unique_claims(ids, marks_of(ids), conf, now)
   end
   drop(state, ids, conf)
 end

@@ -7,7 +7,8 @@
 --          it | resolved, discarded or `retried <new id>` (decided at the dead-letter desk) | unknown
 -- refuses  UNCONFIGURED
 --@arrivals
---@include now, conf, replay, state, score, mark, wake, tally, weigh, waiting, dead_index, fact, key, lane
+--@include now, queue_settings, replay, job_state, score, job_metadata, wake_worker, event_and_stats, retained_bytes
+--@include waiting, dead_index, spec_line, keys, lane
 local conf = conf_now()
 local answered = replayed(caller, id_of_call)
 if answered then
@@ -46,7 +47,7 @@ end
 local function start_over(id, state)
   local mark, spec = marks_of({ id })[id], call('HGET', key('specs'), id)
   if conf[state .. '_bytes'] then
-    weigh_out(state, { id })
+    subtract_bytes(state, { id })
   end
   if state == 'dead' then
     remove_from_index({ id })
@@ -74,7 +75,7 @@ for i = first_id, #ARGV do
   answers[#answers + 1] = forbids or state or 'unknown'
 end
 if #rerun > 0 then
-  arm_wake()
+  wake_worker()
   remember(caller, id_of_call, cmsgpack.pack(answers), ONCE_TTL_S)
 end
 tell('rerun', rerun)

@@ -1,5 +1,5 @@
 --- The instant of a call in microseconds: the server's clock, or in tests the call's first argument.
---@include read
+--@include safe_read
 --@exports now_us, is_now
 --@state now = false
 local function now_us()

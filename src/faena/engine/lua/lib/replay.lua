@@ -3,7 +3,7 @@
 -- A caller has one call in flight, so its last call is enough; the ids of its calls grow, by length
 -- and then by bytes. The record outlives any lease. An operator's call has a caller of its own: its
 -- record need only outlive the patience of whoever sends it again.
---@include key
+--@include keys
 --@exports ONCE_TTL_S, is_after, last_call, turn_of, replayed, remember, exchange_record, restore_record
 local REPLAY_TTL_S = 3600
 local ONCE_TTL_S = 600

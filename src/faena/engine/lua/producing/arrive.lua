@@ -1,4 +1,4 @@
---- Take in the lone jobs that producers have left in `arrivals`: see lib/arrivals_stream.lua.
+--- Take in the single jobs that producers have left in `arrivals`: see arrivals_stream.lua.
 -- states   enqueue   none -> ready | blocked : left by its producer, and taken in now
 -- keys     arrivals, events streams · specs, clock, lanes hashes · ready, blocked, wake zsets · call strings
 --@args     none
@@ -6,5 +6,5 @@
 -- Every script that says `--@arrivals` begins with it, so that none of them can tell a job that was left from one
 -- that was taken in; what only reads is preceded by this one.
 --@flags allow-oom
---@include arrivals
+--@include take_in_arrivals
 return take_in_first()

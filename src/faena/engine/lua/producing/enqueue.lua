@@ -14,12 +14,13 @@
 -- delay or at, expires or lasts, digest, unique, mode, ttl, tells, by), then a newline. What follows is the producer's and is never read here.
 --@sure
 --@arrivals
---@include now, check, conf, replay, intake, answer_known, take_in_unique, pending_send, lone, arrivals_stream, wake, fact, key
+--@include now, check_arguments, queue_settings, replay, enqueue_batch, answer_duplicate, enqueue_unique, send_once
+--@include enqueue_one, arrivals_stream, wake_worker, spec_line, keys
 local first_spec = first_id + 1
 if #ARGV == first_spec and string.byte(ARGV[first_spec], 4) == 10 then
-  local answers, conf = take_in_lone(ARGV[first_id], ARGV[first_spec], caller, id_of_call, epoch, now)
+  local answers, conf = enqueue_one(ARGV[first_id], ARGV[first_spec], caller, id_of_call, epoch, now)
   if answers then
-    arm_wake()
+    wake_worker()
     if is_now() then
       open_arrivals(conf)   -- by the server's clock alone: what is left there has no other
     end
@@ -51,17 +52,17 @@ for i = 1, number do
   local id, spec = ids[i], ARGV[first_id + 2 * i - 1]
   local before = known[i] or intake.seen[id]
   if before then
-    answer_known(intake, i, id, spec, before)
+    answer_duplicate(intake, i, id, spec, before)
   else
     local facts = string.byte(spec, 4) ~= 10 and facts_in(spec) or NONE
     local is_refused
     if facts.by then
-      is_refused = come_too_late(intake, i, id, facts)
+      is_refused = is_refused_send(intake, i, id, facts)
     elseif is_bounded or facts.lane then
       is_refused = refused(intake, i, facts.lane)
     end
     if not is_refused and facts.unique then
-      take_in_unique(intake, i, id, spec, facts)
+      enqueue_unique(intake, i, id, spec, facts)
     elseif not is_refused then
       add(intake, id, spec, delay_of(intake, facts), facts)
     end

@@ -10,7 +10,7 @@
 --          keys: for each type · ttl_ms, negative without one · text, or a sorted set's size, or ''
 --          totals: (column · number) … · clock as name, value … · (window · sum of its list) …
 --@flags no-writes
---@include state, mark, fact, lane, dead_index, desk_key, key
+--@include job_state, job_metadata, spec_line, lane, dead_index, keys
 local PLACES = { 'specs', 'leases', 'marks', 'results', 'waiters', 'desk' }
 
 --- The live job behind which `id` waits blocked.

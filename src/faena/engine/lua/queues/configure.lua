@@ -14,12 +14,12 @@
 -- It counts where nothing was declared before, until somebody who claims jobs has declared the queue.
 --@flags allow-oom
 --@arrivals
---@include now, wake, valid_settings, retired, tally, arrivals_stream, key
+--@include now, wake_worker, valid_settings, retired_shard, event_and_stats, arrivals_stream, keys
 local edited, changed, differed = {}, {}, {}
 local BOUNDS = { tenant_limits = true, tenant_costs = true, tenant_max_running = true }
 local STANDING = { epoch = true, shards = true, shard = true }
 
---- A bound on bytes counts from the moment it is set: see bytes.lua.
+--- A bound on bytes counts from the moment it is set: see retained_bytes.lua.
 local function start_counting(state, value)
   call('HDEL', key('clock'), state .. '_bytes', state .. '_since')
   if value ~= '' then
@@ -30,7 +30,7 @@ end
 --- Lanes, or keys, that wait for a bound which is another now are looked at by the next exchanges.
 local function look_at(set)
   if call('ZUNIONSTORE', key(set), 1, key(set), 'WEIGHTS', 0) > 0 then
-    arm_wake()
+    wake_worker()
   end
 end
 
@@ -51,7 +51,7 @@ local function write(name, value)
   end
 end
 
---- All settings, after their digest is written: see conf.lua.
+--- All settings, after their digest is written: see queue_settings.lua.
 local function sealed()
   local conf, lines = call('HGETALL', key('conf')), {}
   for i = 1, #conf, 2 do

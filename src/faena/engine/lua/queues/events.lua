@@ -6,7 +6,7 @@
 -- returns  entries ever added · entries kept · id of the first kept · id of the last one ever · whether the position
 --          is taken 1|0 · (id · (field · value) …) …
 --@flags no-writes
---@include key
+--@include keys
 local stream = key('events')
 if call('EXISTS', stream) == 0 then
   return { 0, 0, '0-0', '0-0', 0, {} }

@@ -7,14 +7,14 @@
 -- returns  1 when something changed, else 0; a shard that was retired keeps no hold
 --@flags allow-oom
 --@arrivals
---@include now, retired, hold, wake, tally, key
+--@include now, retired_shard, queue_holds, wake_worker, event_and_stats, keys
 context.by = by
 local was_held = is_held(reason, now)
 
 if duration == 'release' then
   call('HDEL', key('holds'), reason)
   if was_held then
-    arm_wake()
+    wake_worker()
     if is_first_shard() then
       tell_of('resumed', reason)
     end

@@ -9,7 +9,7 @@
 -- refuses  RUNNING
 --@flags allow-oom
 --@arrivals
---@include state, forget, waiting, delete_all, dead_index, key
+--@include job_state, delete_jobs, waiting, delete_all_keys, dead_index, keys
 local slice = tonumber(slice)
 if force ~= '1' and call('ZCARD', key('running')) > 0 then
   return 'RUNNING'
@@ -24,7 +24,7 @@ for _, state in ipairs(STATES) do
       remove_from_index(ids)
     end
     call('HDEL', key('leases'), unpack(ids))
-    forget(ids)
+    delete_jobs(ids)
     return 'MORE'
   end
 end
@@ -43,7 +43,7 @@ for set, family in pairs({ flows = 'flow:', flows_done = 'flow:', groups = 'grou
 end
 -- Shards that were retired remember their epochs for a day: those of a queue of this name go on.
 local epoch = call('HGET', key('shards'), 'epoch')
-delete_all()
+delete_all_keys()
 call('UNLINK', key('fired'))
 if epoch then
   call('HSET', key('shards'), 'epoch', epoch)

@@ -6,7 +6,7 @@
 --          (status · number) … of dead jobs that somebody has dealt with; `dead` counts only the others ·
 --          (worker · what it says of itself) …
 --@flags no-writes
---@include now, state, desk_key, key
+--@include now, job_state, dead_index, keys
 local DEALT_WITH = { 'retried', 'discarded', 'resolved' }
 local numbers, dealt, done = {}, {}, 0
 for _, status in ipairs(DEALT_WITH) do

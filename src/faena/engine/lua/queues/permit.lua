@@ -5,7 +5,7 @@
 --          number of commands, then each in a line, * for a key of the queue, then (key · type) …
 -- returns  {command} … that are not permitted · {key · type} … that are of another type
 --@flags no-writes
---@include key, check
+--@include keys, check_arguments
 local denied, strange = {}, {}
 local first_key = first_line + size_of(number, 'number')
 

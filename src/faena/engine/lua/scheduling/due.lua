@@ -7,7 +7,7 @@
 --          names that are missing
 --          read: now · for each record ('' for none) · due ('' for never)
 --@flags no-writes
---@include now, key
+--@include now, keys
 local schedules, due = key('schedules'), key('schedule_due')
 
 local function read()

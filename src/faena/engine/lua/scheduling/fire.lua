@@ -12,7 +12,8 @@
 -- Where the record is at another shard, this one remembers the last instant it was asked for: instants
 -- only grow, so whoever wakes up late is refused for ever.
 --@arrivals
---@include now, conf, replay, tally, intake, take_in_unique, schedule, fact, key
+--@include now, queue_settings, replay, event_and_stats, enqueue_batch, enqueue_unique, schedule_record, spec_line
+--@include keys
 local answered = replayed(caller, id_of_call)
 if answered then
   return cmsgpack.unpack(answered)
@@ -36,7 +37,7 @@ local function take_in(intake)
   elseif refused(intake, 1, facts.lane) then
     return 'OVERLOADED', intake.answers[#intake.answers - 1]
   elseif facts.unique then
-    take_in_unique(intake, 1, id, spec, facts)
+    enqueue_unique(intake, 1, id, spec, facts)
     for i = 2, #intake.answers, 4 do
       if intake.answers[i + 1] == 'DUPLICATE' then
         return 'SKIPPED'

@@ -7,7 +7,7 @@
 -- returns  OK (also for the same call again)
 -- refuses  STALE
 --@flags allow-oom
---@include schedule, tally, key
+--@include schedule_record, event_and_stats, keys
 local known = version_of(name)
 if known == version or (record == '' and known == '') then
   return 'OK'

@@ -8,7 +8,7 @@
 -- refuses  STALE (the change is published)
 --@flags allow-oom
 --@arrivals
---@include moves, key
+--@include freeze_lane, keys
 if is_sealed(epoch) then
   return 'STALE'
 end
@@ -29,7 +29,7 @@ local function unload(lane, snapshot)
 end
 
 for i = first_lane, #ARGV, 2 do
-  bar(ARGV[i], 'in ' .. epoch)
+  freeze_lane(ARGV[i], 'in ' .. epoch)
   if ARGV[i + 1] ~= '' then
     unload(ARGV[i], cmsgpack.unpack(ARGV[i + 1]))
   end

@@ -7,7 +7,7 @@
 -- refuses  STALE (the change is published)
 --@flags allow-oom
 --@arrivals
---@include now, conf, tenant, moves, lane_snapshot, key
+--@include now, queue_settings, tenant_override, freeze_lane, lane_snapshot, keys
 local conf, answers = conf_now(), {}
 if is_sealed(epoch) then
   return { 'STALE' }
@@ -29,7 +29,7 @@ end
 answers[1] = call('HGET', key('clock'), 'stamp') or '0'
 for i = first_lane, #ARGV do
   local lane = ARGV[i]
-  bar(lane, 'out ' .. epoch)
+  freeze_lane(lane, 'out ' .. epoch)
   local snapshot = snapshot_of(lane, controls_of({ lane }, now)[lane])
   answers[#answers + 1] = snapshot and cmsgpack.pack(snapshot) or ''
 end

@@ -6,7 +6,7 @@
 --          to is the other shard; mode and hash of a unique claim, or ''
 -- returns  for each: job · state · spec ('' for another job, which holds the claim), or '' · '' · ''
 --@flags no-writes
---@include now, key, state, job_snapshot
+--@include now, keys, job_state, job_snapshot
 local travelling = {}
 local batch = call('HGET', key('transfer_out'), to)
 if batch then

@@ -8,7 +8,7 @@
 -- refuses  STALE (the change is published)
 --@flags allow-oom
 --@arrivals
---@include now, key, window, moves
+--@include now, keys, sliding_window, freeze_lane
 local name, done = 'window:' .. per, 'burdened:' .. per
 if is_sealed(epoch) then
   return 'STALE'

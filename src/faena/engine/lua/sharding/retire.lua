@@ -9,7 +9,7 @@
 -- must not be believed here.
 --@flags allow-oom
 --@arrivals
---@include key, delete_all
+--@include keys, delete_all_keys
 local EPOCH_TTL_S = 86400
 local conf = key('conf')
 if call('HGET', conf, 'epoch') ~= epoch then
@@ -17,7 +17,7 @@ if call('HGET', conf, 'epoch') ~= epoch then
 elseif call('EXISTS', key('specs'), key('transfer_out'), key('recipients')) > 0 then
   return 'LIVE'
 end
-delete_all()
+delete_all_keys()
 -- whoever helped with the change and has slept must not begin it anew
 local lines = 'epoch=' .. epoch .. '\nretired=' .. epoch
 call('HSET', conf, 'epoch', epoch, 'retired', epoch)

@@ -5,7 +5,7 @@
 --          lane '' for all that have one
 -- returns  the next cursor ('0' at the end) · (id · lane) …
 --@flags no-writes
---@include key, fact
+--@include keys, spec_line
 local scanned = call('HSCAN', key('specs'), cursor, 'COUNT', most)
 local found, fields = { scanned[1] }, scanned[2]
 for i = 1, #fields, 2 do

@@ -5,7 +5,7 @@
 -- returns  OK
 --@flags allow-oom
 --@arrivals
---@include key, moves
+--@include keys, freeze_lane
 if not is_sealed(epoch) then
   call('HSET', key('clock'), 'sealed', epoch)
 end

@@ -13,7 +13,7 @@
 -- that anybody but code has asked for is `edited`: code does not change it until it is reset.
 --@flags allow-oom
 --@arrivals
---@include now, key
+--@include now, keys
 local shards = key('shards')
 local phase = call('HGET', shards, 'phase')
 local is_current = (call('HGET', shards, 'epoch') or '0') == epoch

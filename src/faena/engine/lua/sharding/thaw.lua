@@ -10,7 +10,7 @@
 -- counts here only those that are here: such a lane must wait for the last one.
 --@flags allow-oom
 --@arrivals
---@include now, conf, tenant, moves, wake, lane_snapshot, key
+--@include now, queue_settings, tenant_override, freeze_lane, wake_worker, lane_snapshot, keys
 local still = {}
 local conf, is_coming = conf_now(), verb == 'in' or verb == 'early'
 local is_under_way = call('EXISTS', key('transfer_out')) == 1 or (verb == 'out' and call('EXISTS', key('late')) == 1)
@@ -35,13 +35,13 @@ for i = first_lane, #ARGV do
   local lane = ARGV[i]
   if not is_coming and (is_under_way or call('HEXISTS', key('lanes'), lane) == 1) then
     still[#still + 1] = lane
-  elseif verb == 'out' and unbar(lane, 'out ' .. epoch) then
+  elseif verb == 'out' and thaw_lane(lane, 'out ' .. epoch) then
     forget_lane(lane)
   elseif verb == 'in' or (verb == 'early' and not is_bounded(lane)) then
-    unbar(lane, 'in ' .. epoch)
+    thaw_lane(lane, 'in ' .. epoch)
   end
 end
 if is_coming then
-  arm_wake()
+  wake_worker()
 end
 return still

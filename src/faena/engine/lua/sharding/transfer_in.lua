@@ -7,7 +7,8 @@
 -- returns  how many came (0 when the batch was here before)
 -- refuses  UNCONFIGURED
 --@arrivals
---@include now, conf, state, weigh, wake, tally, job_snapshot, dead_snapshot, transfer_in, fact, key
+--@include now, queue_settings, job_state, retained_bytes, wake_worker, event_and_stats, job_snapshot, dead_snapshot
+--@include enter_shard, spec_line, keys
 local number, conf = tonumber(number), conf_now()
 if number < (conf.epoch or 0) * EPOCH then
   return { 0 }   -- it was sent for an earlier change, which is over: it has been here
@@ -34,13 +35,13 @@ for _, job in ipairs(cmsgpack.unpack(jobs)) do
         unpack_desk(job[ID], job[SCORE], job[DESK])
       end
       if conf[job[STATE] .. '_bytes'] then
-        weigh_in(job[STATE], { job[ID] }, #job[RESULT], tonumber(job[SCORE]))
+        add_bytes(job[STATE], { job[ID] }, #job[RESULT], tonumber(job[SCORE]))
       end
     end
   end
 end
 call('HSET', key('transfer_in'), shard, number)
 call('HINCRBY', key('clock'), 'moved_in', #ids)
-arm_wake()
+wake_worker()
 tell('moved_in', ids)
 return { #ids }

@@ -10,7 +10,7 @@
 -- Jobs that run, or wait for one that runs, are noted in `late`; others take their followers along.
 --@flags allow-oom
 --@arrivals
---@include now, conf, state, tally, fact, job_snapshot, transfer_out, key
+--@include now, queue_settings, job_state, event_and_stats, spec_line, job_snapshot, leave_shard, keys
 local MOST_BYTES = 4 * 1024 * 1024
 local arrived, epoch = tonumber(arrived), tonumber(epoch)
 local conf = conf_now()

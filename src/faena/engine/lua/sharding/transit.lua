@@ -6,7 +6,7 @@
 -- returns  for each: id · state · score · packed record of the desk or '' · {} or, if it is wanted, what `look` says
 -- A batch stays in `transfer_out` until somebody knows that it has come: what another shard says of a job counts more.
 --@flags no-writes
---@include key, conf, job_snapshot, enqueued
+--@include keys, queue_settings, job_snapshot, enqueued_at
 local wanted, found, conf = {}, {}, conf_now()
 
 --- What `look` says of a job.

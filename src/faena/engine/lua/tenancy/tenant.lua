@@ -13,7 +13,8 @@
 -- hold has its own: `held_until` 0 is until released, `held_for` counts from now.
 --@flags allow-oom
 --@arrivals
---@include now, conf, lane, tenant, wake, tally, gates, arrivals_stream, key
+--@include now, queue_settings, lane, tenant_override, wake_worker, event_and_stats, explain_gates, arrivals_stream
+--@include keys
 if (conf_now().epoch or 0) > (tonumber(epoch) or 0) then
   return { 'MOVED' }
 end
@@ -47,7 +48,7 @@ local function write()
   if call('ZSCORE', key('parked'), lane) then
     unpark({ lane })
   end
-  arm_wake()
+  wake_worker()
   close_arrivals()   -- its size may be bounded now
   tell_of('tenant_changed', lane)
   context.by = by

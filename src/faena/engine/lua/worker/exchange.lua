@@ -25,8 +25,9 @@
 -- refuses  UNCONFIGURED · OVERTAKEN
 --@flags allow-oom
 --@sure
---@include now, hand_over, check, conf, replay, tally, settle, gate, claim, expired, key_limit, wake, turn, message
---@include presence, quiet, repeat_answer, arrivals, clock, key, lane, read, settle_items, spend_limits
+--@include now, hand_over, check_arguments, queue_settings, replay, event_and_stats, settle, claim_gates, claim
+--@include cancel_expired, key_limit, wake_worker, exchange_upkeep, outbox, presence, idle_queue, replay_exchange
+--@include take_in_arrivals, clock_fields, keys, lane, safe_read, settle_other_outcomes, queue_limits, expires_from
 local PRESENCE_US = 30000000   -- a worker signs in at every sweep, whatever its leases
 local PRUNED = 50               -- beyond as many as end, so that a backlog of finished jobs shrinks
 local CLAIMED_WHEN_BUSY = 50    -- when the call has brought many jobs back as well
@@ -49,7 +50,7 @@ elseif not is_empty then
 end
 local answered, overtaken = replayed(caller, lease)
 if answered then
-  return repeat_answer(cmsgpack.unpack(answered), lease, now)
+  return replay_exchange(cmsgpack.unpack(answered), lease, now)
 elseif overtaken then
   return { 'OVERTAKEN' }
 end
@@ -73,12 +74,12 @@ end
 for i = first_item, #ARGV, 5 do
   items[#items + 1] = { id = ARGV[i], lease = ARGV[i + 1], kind = ARGV[i + 2],
                         number = instant_of(ARGV[i + 3], 'a number'), blob = ARGV[i + 4] }
-  check(is_kind(ARGV[i + 2]), 'a kind of ending')
+  check(is_outcome(ARGV[i + 2]), 'a kind of ending')
 end
 local lost = settle(done, leases, results, items, conf, now)
 
 local slice = PRUNED + number + #items
-look_if_quiet(number + #items)
+look_if_only_ready(number + #items)
 local due_at, ends_at, is_busy, losses = upkeep(conf, now, slice, sweep_us)
 want = is_busy and math.min(want, CLAIMED_WHEN_BUSY) or want
 local lane_at = laned_now() > 0 and unpark_due(now, sweep_us) or nil
@@ -102,7 +103,7 @@ end
 local left = is_cut or costs_at or is_work_left(#ids, grant)
 local more = left and gate == ''
 if more then
-  arm_wake()   -- another worker could claim what this one leaves
+  wake_worker()   -- another worker could claim what this one leaves
 elseif not left then
   call('DEL', key('wake'))   -- nothing is left to wake up for, and the caller knows what is due
 end

@@ -5,7 +5,7 @@
 -- returns  OK
 -- refuses  LEASE_LOST
 --@flags allow-oom
---@include key, mark, record, info
+--@include keys, job_metadata, lease_record, errors_and_logs
 if not holds_lease(call('HGET', key('leases'), id), lease) then
   return 'LEASE_LOST'
 end
@@ -18,6 +18,6 @@ if progress ~= '' then
   call('HSET', key('info:' .. id), 'progress', progress)
 end
 for i = first_line, #ARGV do
-  append_info(id, 'log', ARGV[i])
+  append_line(id, 'log', ARGV[i])
 end
 return 'OK'

@@ -7,7 +7,7 @@
 -- refuses  UNCONFIGURED
 --@flags allow-oom
 --@sure
---@include now, check, conf, mark, record, key
+--@include now, check_arguments, queue_settings, job_metadata, lease_record, keys
 local conf = conf_now()
 if not conf.version then
   return { 'UNCONFIGURED' }

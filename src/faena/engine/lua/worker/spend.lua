@@ -8,7 +8,7 @@
 -- Less than was reserved is given back where the claim stands; more is charged now, and may leave the
 -- window above its limit, which then grants nothing until there is room again.
 --@flags allow-oom
---@include now, conf, mark, record, ending, lane, wake, cost, key, lane_window
+--@include now, queue_settings, job_metadata, lease_record, lane, wake_worker, cost_limit, keys, packed_window
 local conf = conf_now()
 local record = call('HGET', key('leases'), id)
 if not conf.version then
@@ -49,6 +49,6 @@ if given > 0 then
   if until_at and tonumber(until_at) < FULL then
     call('ZADD', key('parked'), 'XX', now, lane)   -- the next exchange looks at it again
   end
-  arm_wake()
+  wake_worker()
 end
 return 'OK'

@@ -1,0 +1,67 @@
+--- Jobs that belong to a flow or to a group tell it how they ended.
+--   mark.w   whom they tell: `kind:queue:id:name`, where kind is f(low) or g(roup)
+--   mark.t   what was told last; a job that is run again after its end tells only what has changed
+--   mark.o   the first job of a line of retries, whose end it is
+-- Members of a group are counted, one message a call; of a node its flow hears the result as well.
+--@include keys, job_metadata, outbox
+--@exports report_job_end
+local SENT_TTL_S = 300   -- a job that was sent by a program which has slept must not come again
+
+--- What a dead job failed with, as its worker wrote it.
+local function last_error(id)
+  local info = key('info:' .. id)
+  local number = call('HGET', info, 'errors')
+  return number and call('HGET', info, 'error:' .. number) or ''
+end
+
+local function node_ended(kind, to, flow, name, state, id, mark, result)
+  local job = mark.o or id
+  call('SET', key('sent:' .. job), state, 'EX', SENT_TTL_S)
+  local words = state == 'completed' and (result or '') or last_error(id)
+  write_message(to, { 'ended', kind, flow, name, state, job, words })
+end
+
+local function count_member(groups, mark, state)
+  local changes = groups[mark.w] or {}
+  groups[mark.w] = changes
+  changes[state] = (changes[state] or 0) + 1
+  if mark.t then
+    changes[mark.t] = (changes[mark.t] or 0) - 1
+  end
+end
+
+--- Kind, queue, id and name out of a mark; nothing out of what names nobody.
+local function told_in(mark)
+  return string.match(tostring(mark.w), '^([fg]):([^:]+):([^:]+):(.*)$')
+end
+
+local function result_of(id, results)
+  for i = 1, #(results or {}), 2 do
+    if results[i] == id then
+      return results[i + 1]
+    end
+  end
+end
+
+--- `ids` came to `state`; `marks` are theirs, and `results` as id, result …
+local function report_job_end(state, ids, marks, results)
+  local groups, told = {}, {}
+  for _, id in ipairs(ids) do
+    local mark = marks[id]
+    if mark and mark.w and mark.t ~= state then
+      local kind, to, which, name = told_in(mark)
+      if name == '' then
+        count_member(groups, mark, state)
+      elseif name then
+        node_ended(kind, to, which, name, state, id, mark, result_of(id, results))
+      end
+      mark.t = state
+      told[#told + 1] = id
+    end
+  end
+  for w, changes in pairs(groups) do
+    local to, which = string.match(w, '^%w:([^:]+):([^:]+):')
+    write_message(to, { 'counted', which, changes })
+  end
+  save_marks(told, marks)
+end

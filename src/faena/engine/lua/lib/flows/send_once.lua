@@ -1,0 +1,16 @@
+--- A job that a flow or a group sends: it was accepted long ago, and must come once.
+--   by=<instant>   refused after it: whoever sends the job so late has slept, and others may have sent
+--                  it meanwhile; for longer than that `sent:<id>` tells of one that has come and gone
+--@include keys, enqueue_batch, event_and_stats, safe_read
+--@exports is_refused_send
+local function is_refused_send(intake, index, id, facts)
+  if call('EXISTS', key('sent:' .. id)) == 1 then
+    answer(intake, index, 'DUPLICATE', id, 'removed')
+    count('duplicate', 1)
+    return true
+  elseif intake.now > number_in(facts.by, 0) then
+    answer(intake, index, 'LATE', intake.now)
+    return true
+  end
+  return false
+end

@@ -1,0 +1,15 @@
+--- Whoever waits for a job is told on the `done` channel when it is finished or gone.
+--@include keys
+--@exports notify_waiters
+local function notify_waiters(ids)
+  if call('EXISTS', key('waiters')) == 0 then
+    return
+  end
+  local waiting = call('HMGET', key('waiters'), unpack(ids))
+  for i = 1, #ids do
+    if waiting[i] then
+      call('HDEL', key('waiters'), ids[i])
+      publish('done', ids[i])
+    end
+  end
+end

@@ -1,0 +1,24 @@
+--- Remove whatever a queue without jobs still owns.
+--@include keys
+--@exports delete_all_keys
+local function delete_all_keys()
+  for _, to in ipairs(call('HKEYS', key('message_streams'))) do
+    call('UNLINK', key('messages:' .. to))
+  end
+  -- A window whose sum is forgotten would lend its claims to the next limit of its length.
+  for _, name in ipairs(call('HKEYS', key('clock'))) do
+    if string.find(name, '^window:') then
+      call('UNLINK', key(name))
+    end
+  end
+  for window in string.gmatch(call('HGET', key('conf'), 'costs') or '', '/(%d+/%S+)') do
+    call('UNLINK', key('costs:' .. window))
+  end
+  call('UNLINK', key('lanes'), key('ring'), key('parked'), key('debts'), key('heads'), key('tenants'), key('learned'),
+    key('aside'), key('shards'), key('moves'), key('transfer_out'), key('transfer_in'), key('late'), key('throttled'),
+    key('retired'))
+  call('UNLINK', key('redrives'), key('desk_alerts'), key('recipients'), key('message_streams'), key('received'),
+    key('pending_sends'), key('schedules'), key('schedule_due'))
+  call('UNLINK', key('conf'), key('clock'), key('specs'), key('marks'), key('leases'), key('results'),
+    key('holds'), key('waiters'), key('workers'), key('about'), key('events'), key('wake'), key('arrivals'))
+end

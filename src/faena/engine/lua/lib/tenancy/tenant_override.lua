@@ -1,0 +1,133 @@
+--- What is decided for a single tenant: its queue's defaults, or an override of its own.
+-- `tenants`: lane -> packed limits · max_running · weight · size · held_until (0: until released) ·
+-- reason (of the hold), with by, at and ends_at (of all but the hold, which has its own end); a `z`
+-- makes it long, see listpack.lua.
+--@include safe_read, keys, listpack, shares_by_minute, lane, adaptive_limits, packed_window
+--@exports SETTINGS, has_settings, counts, controls_of, save_control, weight_of, lane_room, windows_for, park
+--@exports hold_lane, unpark
+local SETTINGS = { limits = true, max_running = true, weight = true, size = true }
+
+local function has_settings(control)
+  for name in pairs(SETTINGS) do
+    if control[name] ~= nil then
+      return true
+    end
+  end
+  return false
+end
+
+--- Whether an override says anything at this instant; what has ended is taken out of it. A provider's
+-- "not before" outlives settings that end sooner.
+local function counts(control, now)
+  if control.ends_at and control.ends_at <= now then
+    control.limits, control.max_running, control.weight, control.size = nil, nil, nil, nil
+    control.ends_at = nil
+  end
+  if control.held_until and control.held_until ~= 0 and control.held_until <= now then
+    control.held_until, control.reason = nil, nil
+  end
+  return control.held_until ~= nil or has_settings(control)
+end
+
+local KINDS = { limits = 'string', max_running = 'number', weight = 'number', size = 'number', held_until = 'number',
+                reason = 'string', ends_at = 'number' }
+
+local function read_control(packed)
+  local control = keep_kinds(unpacked(packed) or {}, KINDS)
+  control.max_running = count_in(control.max_running)
+  if not (control.weight and control.weight >= 1e-6 and control.weight <= 1e6) then
+    control.weight = nil
+  end
+  return control
+end
+
+--- The overrides of lanes that have one that still counts, by lane.
+local function controls_of(lanes, now)
+  local controls, over = {}, {}
+  if #lanes > 0 and call('EXISTS', key('tenants')) == 1 then
+    for i, packed in ipairs(call('HMGET', key('tenants'), unpack(lanes))) do
+      local control = packed and read_control(packed)
+      if control and counts(control, now) then
+        controls[lanes[i]] = control
+      elseif control then
+        over[#over + 1] = lanes[i]
+      end
+    end
+  end
+  if #over > 0 then
+    call('HDEL', key('tenants'), unpack(over))
+  end
+  return controls
+end
+
+local function save_control(lane, control)
+  control.z = PADDING
+  call('HSET', key('tenants'), lane, cmsgpack.pack(control))
+end
+
+local function weight_of(control)
+  return control and control.weight or 1
+end
+
+--- How many of `want` a lane may be given, and when to look again if that is none; with the reason.
+local function lane_room(want, control, windows, conf, now, running)
+  if control and control.held_until then
+    return 0, control.held_until == 0 and FULL or control.held_until, 'held'
+  end
+  local most = control and control.max_running or conf.tenant_max_running
+  if most and most - running < want then
+    want = math.max(0, most - running)
+    if want == 0 then
+      local is_own = control and control.max_running   -- and may end before one of its jobs does
+      return 0, is_own and control.ends_at or FULL, 'tenant_max_running'
+    end
+  end
+  local room, opens_at = room_in_windows(windows, want, now)
+  local ends_at = control and control.ends_at or FULL   -- a limit of its own may end before it opens
+  return room, opens_at and math.min(opens_at, ends_at), 'tenant_limit'
+end
+
+--- The windows that count for lanes, by lane.
+local function windows_for(lanes, controls, conf, now)
+  local texts = {}
+  for i, lane in ipairs(lanes) do
+    local control = controls[lane]
+    texts[i] = control and control.limits or conf.tenant_limits or false
+  end
+  return read_lane_windows(lanes, texts, now)
+end
+
+--- A lane waits outside the ring until an instant; its next turn is kept as a debt.
+local function park(lane, turn, until_at)
+  call('ZADD', key('parked'), until_at, lane)
+  note_parked(lane)
+  if turn > virtual_time() then
+    call('ZADD', key('debts'), turn, lane)
+  end
+end
+
+--- Hold a tenant until an instant because a provider asked for it; a longer hold stays.
+local function hold_lane(lane, until_at, conf, now)
+  local control = controls_of({ lane }, now)[lane] or { by = 'handler', at = now }
+  if control.held_until ~= 0 and (control.held_until or 0) < until_at then
+    control.held_until, control.reason = until_at, 'rate_limited'
+    save_control(lane, control)
+  end
+  if conf.learn then
+    lower_limits(control.limits or conf.tenant_limits, lane, now)
+  end
+  local turn = tonumber(call('ZSCORE', key('ring'), lane) or 0)
+  call('ZREM', key('ring'), lane)
+  park(lane, turn, control.held_until == 0 and FULL or control.held_until)
+end
+
+--- Parked lanes whose instant has come, or the given ones that wait for room, may be served again.
+local function unpark(lanes)
+  if #lanes > 0 then
+    call('ZREM', key('parked'), unpack(lanes))
+    for _, lane in ipairs(lanes) do
+      context.throttles[lane] = 'freed'
+    end
+    enter_ring(lanes)
+  end
+end
