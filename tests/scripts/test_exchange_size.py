@@ -70,6 +70,21 @@ async def test_what_did_not_fit_has_spent_no_limit_of_its_tenant(rig: Rig) -> No
     assert [len((await rig.turn(40)).claimed) for _ in range(3)] == [7, 2, 0]
 
 
+async def test_what_did_not_fit_has_cost_its_tenant_no_turn(rig: Rig) -> None:
+    for tenant in "ab":
+        for number in range(6):
+            await rig.add(f"{tenant}{number}", body=BODY, lane=f"@{tenant}")
+    first = await rig.turn(40)
+    assert [claim.id for claim in first.claimed] == [*(f"a{i}" for i in range(6)), "b0"]
+    taken = await rig.dump()
+    assert (taken["ring"], taken["debts"]) == ([("@b", 1.0)], [("@a", 6.0)])
+    assert taken["lane:@b"] == [(f"b{i}", score(T0 + 7 + i)) for i in range(1, 6)]
+    given = taken[f"shares:{T0 // (60 * SECOND)}"]
+    assert {lane: share[0] for lane, share in given.items()} == {"@a": 6000, "@b": 1000}
+    await rig.add("c0", lane="@c")
+    assert [claim.id for claim in (await rig.turn(1)).claimed] == ["b1"]
+
+
 async def test_a_cut_claim_that_is_repeated_is_answered_alike(rig: Rig) -> None:
     await add_large(rig, 9)
     first = await rig.turn(9, call="call5000")

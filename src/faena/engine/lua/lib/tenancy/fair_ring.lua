@@ -124,9 +124,9 @@ local function take_from(visit, taken, now, cost, conf)
     taken.number = at
     context.virtual_now = math.max(virtual_time(), visit.turn - cost / visit.weight)
     count_lane(lane, 0, number)
+    taken.visits[lane] = visit
     if visit.windows then
       spend_in_windows(visit.windows, number, now)
-      taken.windows[lane] = visit.windows
     end
     if visit.costs then
       spend_in_windows(visit.costs, 0, now)
@@ -183,11 +183,11 @@ local function clear_debts()
 end
 
 --- Takes up to `number` jobs out of their lanes: {popped = {id, score, …}, ids, endings (how each
--- one's lease ends), number, windows (of lanes that have spent in theirs), asked = {a job of each visit by number,
+-- one's lease ends), number, visits (the last of each lane), asked = {a job of each visit by number,
 -- what is noted of its lane, …}}.
 local function serve_ring(number, conf, now, cost, purse)
-  local taken, before = { popped = {}, ids = {}, endings = {}, asked = {}, number = 0, purse = purse,
-                    windows = {}, keys = open_keys(conf) }, virtual_time()
+  local taken, before = { popped = {}, ids = {}, endings = {}, asked = {}, number = 0, purse = purse, cost = cost,
+                    visits = {}, keys = open_keys(conf) }, virtual_time()
   local quantum = conf.fifo and 1 or math.max(1, math.min(QUANTUM, math.ceil(number / 3)))
   local is_gated = conf.tenant_limits or conf.tenant_max_running or call('EXISTS', key('tenants')) == 1
   local least = 1

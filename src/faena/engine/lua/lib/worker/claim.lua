@@ -1,8 +1,8 @@
 --- Take ready jobs in order of score and lease them to a worker.
 -- The lease id is the call's id: a job is claimed at most once in a call, so (job, lease) is unique.
---@include keys, event_and_stats, job_metadata, score, facts_for_worker, spec_line, lane, waiting, claimed_specs
---@include cost_limit, key_limit, fair_ring, join_common_lane, cancel_expired, lease_record, idle_queue, packed_window
---@include tenant_override, table_names
+--@include keys, event_and_stats, job_metadata, score, facts_for_worker, spec_line, lane, claimed_specs, cost_limit
+--@include key_limit, fair_ring, join_common_lane, cancel_expired, lease_record, idle_queue, packed_window
+--@include tenant_override, table_names, shares_by_minute
 --@exports claim
 
 --- A lease names the chain of its job, which is in its spec.
@@ -31,15 +31,24 @@ local function lease_all(taken, specs, lease, worker, now, deadline)
   call('ZADD', key('running'), unpack(running))
 end
 
---- Lanes that were given back `numbers` of jobs have spent nothing on those: one that had no room has some again.
+--- Lanes that were given back `numbers` of jobs have spent nothing on those, neither turns nor room in their windows:
+-- they stand in the ring where they would without them, also those that were parked.
 local function refund(taken, numbers, now)
-  local lanes, freed = names_in(numbers), {}
-  for _, lane in ipairs(lanes) do
-    for _, window in ipairs(look_into_costs(taken.windows[lane] or {}, now)) do
-      give_back(window, now, numbers[lane])
-    end
+  local lanes, turns, freed = names_in(numbers), {}, {}
+  if #lanes == 0 then
+    return
   end
-  for i, until_at in ipairs(#lanes > 0 and call('ZMSCORE', key('parked'), unpack(lanes)) or {}) do
+  for i, lane in ipairs(lanes) do
+    local visit, number = taken.visits[lane], numbers[lane]
+    for _, window in ipairs(look_into_costs(visit.windows or {}, now)) do
+      give_back(window, now, number)
+    end
+    note_share(lane, -number, visit.weight, now)
+    turns[2 * i - 1], turns[2 * i] = visit.turn - number * taken.cost / visit.weight, lane
+  end
+  call('ZADD', key('ring'), unpack(turns))
+  call('ZREM', key('debts'), unpack(lanes))
+  for i, until_at in ipairs(call('ZMSCORE', key('parked'), unpack(lanes))) do
     freed[#freed + 1] = until_at and lanes[i] or nil
   end
   unpark(freed)
@@ -47,23 +56,19 @@ end
 
 --- Give back all but the first `kept` jobs, which were popped and not leased.
 local function cut(taken, kept, now)
-  local ids, popped, rest, scores, laned, numbers = taken.ids, taken.popped, {}, {}, {}, {}
-  local cut_off = { unpack(ids, kept + 1) }
+  local ids, popped, endings, rest, laned, numbers = taken.ids, taken.popped, taken.endings, {}, {}, {}
   for i = #ids, kept + 1, -1 do
-    local id, score = ids[i], popped[2 * i]
+    local id, score, lane = ids[i], popped[2 * i], string.match(endings[i] or '', '^ lane=(.*)$')
     rest[#rest + 1], rest[#rest + 2] = score, id
-    ids[i], popped[2 * i - 1], popped[2 * i], scores[id] = nil, nil, nil, score
-  end
-  call('ZADD', key('ready'), unpack(rest))
-  for _, item in ipairs(items_of(cut_off)) do
-    if item.lane then
-      item.score = scores[item.id]
-      count_lane(item.lane, 0, -1)
-      laned[#laned + 1], numbers[item.lane] = item, (numbers[item.lane] or 0) + 1
+    ids[i], popped[2 * i - 1], popped[2 * i], endings[i] = nil, nil, nil, nil
+    if lane then
+      count_lane(lane, 0, -1)
+      laned[#laned + 1], numbers[lane] = { id = id, score = score, lane = lane }, (numbers[lane] or 0) + 1
     end
   end
-  enter_lanes(laned)
+  call('ZADD', key('ready'), unpack(rest))
   refund(taken, numbers, now)
+  enter_lanes(laned)
 end
 
 --- Take up to `number` ready jobs out of their places; the answer is that of serve_ring.
