@@ -81,5 +81,5 @@ async def test_other_states_and_unknown_jobs_are_left_alone(rig: Rig) -> None:
 
 async def test_a_queue_without_settings_changes_nothing(rig: Rig) -> None:
     named = {"caller": "caller", "id_of_call": "call", "id": "a", "delay_us": 1}
-    assert await rig.engine.ask("change", "q", **named) == b"UNCONFIGURED"
+    assert await rig.engine.ask("change", "q", **named) == [b"UNCONFIGURED"]
     assert await rig.dump() == {}

@@ -6,13 +6,10 @@
 -- returns  for each: OK | the status that forbids it | the state of a job that is not dead | unknown
 -- refuses  UNCONFIGURED
 --@flags allow-oom
---@include now, queue_settings, replay, job_state, event_and_stats, dead_index
-local conf = conf_now()
-local answered = replayed(caller, id_of_call)
-if answered then
-  return cmsgpack.unpack(answered)
-elseif not conf.version then
-  return { 'UNCONFIGURED' }
+--@include now, job_state, event_and_stats, dead_index, run_once
+local conf, answer = begin_once(caller, id_of_call)
+if not conf then
+  return answer
 end
 local answers, done, ids = {}, {}, { unpack(ARGV, first_id) }
 local records = records_of(ids)
@@ -29,6 +26,5 @@ for _, id in ipairs(ids) do
 end
 close_records(done, records, status)
 context.by = by
-remember(caller, id_of_call, cmsgpack.pack(answers), ONCE_TTL_S)
 tell('dead_' .. status, done)
-return answers
+return end_once(caller, id_of_call, answers)

@@ -7,19 +7,12 @@
 --          left) · canaries that are not finished · packed record
 -- refuses  UNCONFIGURED · MOVED (the shards are of another epoch) · OVERTAKEN · unknown
 --@arrivals
---@include now, queue_settings, replay, job_state, retry_dead_as_new, desk_walk, redrive_record, keys
+--@include now, replay, job_state, retry_dead_as_new, desk_walk, redrive_record, run_once
 local LOOKED = 200             -- jobs of the desk that one call looks at
 local PATIENCE_US = 1000000    -- until somebody looks again for room, or for canaries
-local conf = conf_now()
-local answered, overtaken = replayed(caller, id_of_call)
-if answered then
-  return cmsgpack.unpack(answered)
-elseif overtaken then
-  return { 'OVERTAKEN' }
-elseif (conf.epoch or 0) ~= (tonumber(epoch) or 0) then
-  return { 'MOVED' }
-elseif not conf.version then
-  return { 'UNCONFIGURED' }
+local conf, answer = begin_once(caller, id_of_call, epoch)
+if not conf then
+  return answer
 end
 local redrive = redrive_of(id)
 if not redrive then
@@ -53,9 +46,7 @@ local function allowed()
     most = math.min(most, math.max(1, math.floor(redrive.max * 1000000 / redrive.per_us)), redrive.max)
   end
   if conf.hard then
-    local depth = call('ZCARD', key('ready')) + call('ZCARD', key('delayed')) + call('ZCARD', key('blocked'))
-      + call('ZCARD', key('running'))
-    most = math.min(most, conf.hard - depth)
+    most = math.min(most, conf.hard - live_jobs())
   end
   return math.max(most, 0)
 end
@@ -97,6 +88,6 @@ save_redrive(id, redrive)
 -- the rate is the queue's: whoever has done with this shard waits before the next one
 local wait = redrive.due_at > now and redrive.due_at - now
   or is_under_way(redrive) and most == 0 and PATIENCE_US or 0
-local answer = { redrive.state, moved, wait, is_over and 1 or 0, waiting, cmsgpack.pack(redrive) }
+answer = { redrive.state, moved, wait, is_over and 1 or 0, waiting, cmsgpack.pack(redrive) }
 remember(caller, id_of_call, cmsgpack.pack(answer))
 return answer

@@ -7,15 +7,10 @@
 --          is not dead | unknown | taken (the new id)
 -- refuses  UNCONFIGURED · MOVED (the shards are of another epoch)
 --@arrivals
---@include now, queue_settings, replay, event_and_stats, retry_dead_as_new, dead_index
-local conf = conf_now()
-local answered = replayed(caller, id_of_call)
-if answered then
-  return cmsgpack.unpack(answered)
-elseif (conf.epoch or 0) ~= (tonumber(epoch) or 0) then
-  return { 'MOVED' }
-elseif not conf.version then
-  return { 'UNCONFIGURED' }
+--@include now, event_and_stats, retry_dead_as_new, dead_index, run_once
+local conf, answer = begin_once(caller, id_of_call, epoch)
+if not conf then
+  return answer
 end
 local why = { action = action, reason = reason, by = by, priority = tonumber(priority) }
 local ids, fresh = {}, {}
@@ -24,5 +19,4 @@ for i = first_id, #ARGV, 2 do
   ids[#ids + 1], fresh[#fresh + 1] = ARGV[i], ARGV[i + 1]
 end
 local answers = retry_dead_as_new(ids, fresh, records_of(ids), why, conf, now)
-remember(caller, id_of_call, cmsgpack.pack(answers), ONCE_TTL_S)
-return answers
+return end_once(caller, id_of_call, answers)

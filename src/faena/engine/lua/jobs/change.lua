@@ -9,15 +9,12 @@
 -- refuses  UNCONFIGURED · unknown · running … (a state that does not wait)
 --@flags allow-oom
 --@arrivals
---@include now, queue_settings, replay, job_state, score, job_metadata, wake_worker, event_and_stats, waiting
---@include enqueued_at, spec_line, keys, lane
+--@include now, job_state, score, job_metadata, wake_worker, event_and_stats, waiting, enqueued_at, spec_line, keys
+--@include lane, run_once
 local delay, priority = tonumber(delay_us), tonumber(priority)
-local conf = conf_now()
-local answered = replayed(caller, id_of_call)
-if answered then
-  return answered
-elseif not conf.version then
-  return 'UNCONFIGURED'
+local conf, answer = begin_once(caller, id_of_call)
+if not conf then
+  return answer
 end
 local state, stands_at = state_of(id)
 if state ~= 'ready' and state ~= 'delayed' then
@@ -70,5 +67,4 @@ end
 wake_worker()
 context.by = by
 tell('changed', { id })
-remember(caller, id_of_call, state, ONCE_TTL_S)
-return state
+return end_once(caller, id_of_call, state)

@@ -7,13 +7,10 @@
 -- refuses  UNCONFIGURED
 --@flags allow-oom
 --@arrivals
---@include now, queue_settings, replay, job_state, event_and_stats, promote_delayed, wake_worker
-local conf = conf_now()
-local answered = replayed(caller, id_of_call)
-if answered then
-  return cmsgpack.unpack(answered)
-elseif not conf.version then
-  return { 'UNCONFIGURED' }
+--@include now, job_state, event_and_stats, promote_delayed, wake_worker, run_once
+local conf, answer = begin_once(caller, id_of_call)
+if not conf then
+  return answer
 end
 context.by = by
 local answers, promoted, instants = {}, {}, {}
@@ -30,6 +27,6 @@ if #promoted > 0 then
   make_ready(promoted, instants, conf)
   wake_worker()
   tell('promoted', promoted)
-  remember(caller, id_of_call, cmsgpack.pack(answers), ONCE_TTL_S)
+  end_once(caller, id_of_call, answers)
 end
 return answers

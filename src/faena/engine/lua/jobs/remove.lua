@@ -8,14 +8,10 @@
 -- refuses  UNCONFIGURED
 --@flags allow-oom
 --@arrivals
---@include now, queue_settings, replay, job_state, event_and_stats, job_metadata, pass_unique_claims, retention
---@include waiting, keys
-local conf = conf_now()
-local answered = replayed(caller, id_of_call)
-if answered then
-  return cmsgpack.unpack(answered)
-elseif not conf.version then
-  return { 'UNCONFIGURED' }
+--@include now, job_state, event_and_stats, job_metadata, pass_unique_claims, retention, waiting, keys, run_once
+local conf, answer = begin_once(caller, id_of_call)
+if not conf then
+  return answer
 end
 
 local function refusal(state, mark)
@@ -57,6 +53,6 @@ for state, ids in pairs(by_state) do
 end
 if #removed > 0 then
   tell('removed', removed)
-  remember(caller, id_of_call, cmsgpack.pack(answers), ONCE_TTL_S)
+  end_once(caller, id_of_call, answers)
 end
 return answers

@@ -7,14 +7,11 @@
 --          it | resolved, discarded or `retried <new id>` (decided at the dead-letter desk) | unknown
 -- refuses  UNCONFIGURED
 --@arrivals
---@include now, queue_settings, replay, job_state, score, job_metadata, wake_worker, event_and_stats, retained_bytes
---@include waiting, dead_index, spec_line, keys, lane
-local conf = conf_now()
-local answered = replayed(caller, id_of_call)
-if answered then
-  return cmsgpack.unpack(answered)
-elseif not conf.version then
-  return { 'UNCONFIGURED' }
+--@include now, job_state, score, job_metadata, wake_worker, event_and_stats, waiting, dead_index, spec_line, keys
+--@include lane, run_once, retention
+local conf, answer = begin_once(caller, id_of_call)
+if not conf then
+  return answer
 end
 context.by = by
 local answers, rerun = {}, {}
@@ -46,13 +43,7 @@ end
 
 local function start_over(id, state)
   local mark, spec = marks_of({ id })[id], call('HGET', key('specs'), id)
-  if conf[state .. '_bytes'] then
-    subtract_bytes(state, { id })
-  end
-  if state == 'dead' then
-    remove_from_index({ id })
-  end
-  call('ZREM', key(state), id)
+  leave_state(state, { id }, conf)
   call('HDEL', key('results'), id)
   renew_mark(id, mark)
   local lane, chain = lane_in(spec)
@@ -76,7 +67,7 @@ for i = first_id, #ARGV do
 end
 if #rerun > 0 then
   wake_worker()
-  remember(caller, id_of_call, cmsgpack.pack(answers), ONCE_TTL_S)
+  end_once(caller, id_of_call, answers)
 end
 tell('rerun', rerun)
 return answers

@@ -1,12 +1,10 @@
 --- A call that is sent again gets the answer it got before. One that a later call of its caller has
 -- overtaken is refused: nobody waits for its answer, and what it claimed would be stranded.
 -- A caller has one call in flight, so its last call is enough; the ids of its calls grow, by length
--- and then by bytes. The record outlives any lease. An operator's call has a caller of its own: its
--- record need only outlive the patience of whoever sends it again.
+-- and then by bytes. The record outlives any lease.
 --@include keys
---@exports ONCE_TTL_S, is_after, last_call, turn_of, replayed, remember, exchange_record, restore_record
+--@exports is_after, last_call, turn_of, replayed, remember, exchange_record, restore_record
 local REPLAY_TTL_S = 3600
-local ONCE_TTL_S = 600
 
 local STEM = 12   -- what the ids of one caller begin with
 

@@ -13,7 +13,7 @@
 -- only grow, so whoever wakes up late is refused for ever.
 --@arrivals
 --@include now, queue_settings, replay, event_and_stats, enqueue_batch, enqueue_unique, schedule_record, spec_line
---@include keys
+--@include keys, run_once
 local answered = replayed(caller, id_of_call)
 if answered then
   return cmsgpack.unpack(answered)
@@ -70,5 +70,4 @@ if missed ~= '' then
   tell('schedule_missed', { missed })
   count('schedule_missed', tonumber(number) - 1)
 end
-remember(caller, id_of_call, cmsgpack.pack({ outcome }), ONCE_TTL_S)
-return { outcome }
+return end_once(caller, id_of_call, { outcome })

@@ -8,7 +8,7 @@
 -- refuses  UNCONFIGURED
 --@arrivals
 --@include now, queue_settings, job_state, retained_bytes, wake_worker, event_and_stats, job_snapshot, dead_snapshot
---@include enter_shard, spec_line, keys
+--@include enter_shard, spec_line, keys, tenant_override
 local number, conf = tonumber(number), conf_now()
 if number < (conf.epoch or 0) * EPOCH then
   return { 0 }   -- it was sent for an earlier change, which is over: it has been here
@@ -24,8 +24,8 @@ for _, job in ipairs(cmsgpack.unpack(jobs)) do
   if call('HEXISTS', key('specs'), job[ID]) == 0 then
     unpack_job(job)
     ids[#ids + 1] = job[ID]
-    if lane and job[HELD] then
-      hold_too(lane, job[HELD], now)
+    if lane and job[HELD] and job[HELD] > now then   -- a provider has asked for it where the job comes from
+      extend_lane_hold(lane, job[HELD], now)
     end
     if is_waiting(job[STATE]) then
       enter_waiting(job, conf, now, { id = job[ID], score = job[SCORE], lane = lane, chain = chain })

@@ -16,7 +16,7 @@ if not conf.version then
 elseif not holds_lease(record, lease) then
   return 'LEASE_LOST'
 end
-local claimed_at, lane = tonumber(string.match(record, '^%S+ (%S+)')), place_in(record)
+local claimed_at, lane = claimed_in(record, now), place_in(record)
 local mark, estimate = marks_of({ id })[id] or {}, costs_in(call('HGET', key('specs'), id))
 local said = mark.v and mark.v[1] == lease and mark.v[2] or {}
 local windows = look_into_costs(cost_windows(conf.costs), now)

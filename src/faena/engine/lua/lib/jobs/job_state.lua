@@ -1,6 +1,6 @@
 --- A job's state is where its id stands; it is stored nowhere else.
 --@include keys
---@exports STATES, state_of, is_waiting, is_finished
+--@exports STATES, state_of, is_waiting, is_finished, live_jobs
 local STATES = { 'ready', 'delayed', 'running', 'completed', 'dead', 'cancelled', 'blocked' }
 
 --- Returns the state and the job's score in it, or nil for an unknown id.
@@ -19,4 +19,10 @@ end
 
 local function is_finished(state)
   return state == 'completed' or state == 'dead' or state == 'cancelled'
+end
+
+--- How many jobs wait or run: what back-pressure is about.
+local function live_jobs()
+  return call('ZCARD', key('ready')) + call('ZCARD', key('delayed')) + call('ZCARD', key('blocked'))
+    + call('ZCARD', key('running'))
 end

@@ -1,9 +1,10 @@
 --- Retention by age, count and bytes, in slices: whatever is left over waits for the next call.
 --@include safe_read, keys, delete_jobs, retained_bytes, dead_index
---@exports drop, prune, prune_all
+--@exports leave_state, drop, prune, prune_all
 local PRUNE_EVERY_US = 1000000
 
-local function drop(state, ids, conf)
+--- Jobs leave the set of their state, and what counts or finds them by it.
+local function leave_state(state, ids, conf)
   if conf[state .. '_bytes'] then
     subtract_bytes(state, ids)
   end
@@ -11,6 +12,10 @@ local function drop(state, ids, conf)
     remove_from_index(ids)
   end
   call('ZREM', key(state), unpack(ids))
+end
+
+local function drop(state, ids, conf)
+  leave_state(state, ids, conf)
   delete_jobs(ids)
 end
 

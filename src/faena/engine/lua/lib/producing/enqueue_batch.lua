@@ -3,7 +3,7 @@
 -- claim, an id seen before) first writes the pile, so that it looks at the truth. The loop over a
 -- batch is hot: lengths are counted, because `#` searches, and scores' offsets are kept by priority.
 --@include safe_read, check_arguments, keys, event_and_stats, job_metadata, score, wake_worker, spec_line, waiting
---@include tenant_override, expires_from, lane
+--@include tenant_override, expires_from, lane, job_state
 --@exports judge_all, new_intake, answer, write_pile, close_intake, admit, delay_of, expiry_of, add
 --@exports refused
 local MAX_DELAY_US = 5000000   -- for a queue whose bounds were set at run time without a delay
@@ -47,8 +47,7 @@ local function new_intake(conf, now)
   local stamp, enqueued = number_in(clock[1], 0), count_in(clock[2], 0)
   local depth = 0
   if conf.soft or conf.hard then
-    depth = call('ZCARD', key('ready')) + call('ZCARD', key('delayed')) + call('ZCARD', key('blocked'))
-      + call('ZCARD', key('running'))
+    depth = live_jobs()
   end
   return { conf = conf, now = now, stamp = math.max(stamp, now), enqueued = enqueued, depth = depth,
            seen = {}, created = {}, admitted = 0, replaced = {}, offsets = {}, pile = empty_pile(),

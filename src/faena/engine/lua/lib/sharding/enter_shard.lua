@@ -1,7 +1,7 @@
 --- A job that comes from another shard takes its place.
 --@include keys, job_state, job_metadata, spec_line, lane, waiting, unique_claim, delete_jobs, pass_unique_claims
---@include event_and_stats, job_snapshot, tenant_override, expires_from
---@exports enter_waiting, unpack_job, hold_too
+--@include event_and_stats, job_snapshot, expires_from
+--@exports enter_waiting, unpack_job
 --- The job that has a chain's turn, unless nobody may take it away because the job has started.
 local function head_of(chain)
   local head = call('HGET', key('heads'), chain)
@@ -112,14 +112,5 @@ local function unpack_job(job)
     call('SET', key(claim[1]), claim[2], 'NX', 'PX', claim[3])
   elseif claim[1] then
     call('SET', key(claim[1]), claim[2], 'NX')
-  end
-end
-
---- A provider had the job's lane held where it comes from; a longer hold stays.
-local function hold_too(lane, until_at, now)
-  local control = controls_of({ lane }, now)[lane] or { by = 'handler', at = now }
-  if until_at > now and control.held_until ~= 0 and (control.held_until or 0) < until_at then
-    control.held_until, control.reason = until_at, 'rate_limited'
-    save_control(lane, control)   -- the next claim that comes to the lane sees it
   end
 end

@@ -1,6 +1,6 @@
 --- A job that goes to another shard leaves its place.
---@include keys, job_state, job_metadata, spec_line, waiting, unique_claim, delete_jobs, retained_bytes, dead_index
---@include freeze_lane, job_snapshot, dead_snapshot, pass_unique_claims, tenant_override
+--@include keys, job_state, job_metadata, spec_line, waiting, unique_claim, delete_jobs, freeze_lane, job_snapshot
+--@include dead_snapshot, pass_unique_claims, tenant_override, retention
 --@exports may_leave, must_stay, send
 local function is_leaving(lane)
   return string.match(call('HGET', key('moves'), lane) or '', '^out') ~= nil
@@ -34,13 +34,7 @@ end
 
 local function take_out(job, conf)
   local id, state, claim = job[ID], job[STATE], job[CLAIM]
-  if is_finished(state) and conf[state .. '_bytes'] then
-    subtract_bytes(state, { id })
-  end
-  if state == 'dead' then
-    remove_from_index({ id })
-  end
-  call('ZREM', key(state), id)
+  leave_state(state, { id }, conf)
   if is_waiting(state) then
     leave_waiting({ id }, state)
   end

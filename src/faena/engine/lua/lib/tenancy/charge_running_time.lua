@@ -1,12 +1,12 @@
 --- Fairness in service time: a claim costs a lane as much as a job takes on average, and when the job
 -- ends the lane is charged the difference. Costs are shares of the queue's mean, so turns keep their
 -- unit when a queue changes its mind.
---@include safe_read, keys, lane, tenant_override, table_names
+--@include safe_read, keys, lane, tenant_override, table_names, lease_record
 --@exports note_time, charge_lanes
 
 --- Note how long a job of a lane has taken since it was claimed.
 local function note_time(batch, lane, record)
-  local took = batch.now - number_in(string.match(record, '^%S+ (%S+)'), batch.now)
+  local took = batch.now - claimed_in(record, batch.now)
   local spent = batch.spent[lane] or { us = 0, jobs = 0 }
   batch.spent[lane] = spent
   spent.us, spent.jobs = spent.us + math.max(took, 1), spent.jobs + 1

@@ -4,7 +4,7 @@
 -- makes it long, see listpack.lua.
 --@include safe_read, keys, listpack, shares_by_minute, lane, adaptive_limits, packed_window
 --@exports SETTINGS, has_settings, counts, controls_of, save_control, weight_of, lane_room, windows_for, park
---@exports hold_lane, unpark
+--@exports extend_lane_hold, hold_lane, unpark
 local SETTINGS = { limits = true, max_running = true, weight = true, size = true }
 
 local function has_settings(control)
@@ -106,13 +106,19 @@ local function park(lane, turn, until_at)
   end
 end
 
---- Hold a tenant until an instant because a provider asked for it; a longer hold stays.
-local function hold_lane(lane, until_at, conf, now)
+--- A provider asked that a tenant be held until an instant; a longer hold stays. Claims that come to its lane see it.
+local function extend_lane_hold(lane, until_at, now)
   local control = controls_of({ lane }, now)[lane] or { by = 'handler', at = now }
   if control.held_until ~= 0 and (control.held_until or 0) < until_at then
     control.held_until, control.reason = until_at, 'rate_limited'
     save_control(lane, control)
   end
+  return control
+end
+
+--- The same where its job has ended: its limits may fall, and it leaves the ring.
+local function hold_lane(lane, until_at, conf, now)
+  local control = extend_lane_hold(lane, until_at, now)
   if conf.learn then
     lower_limits(control.limits or conf.tenant_limits, lane, now)
   end
