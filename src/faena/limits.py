@@ -8,7 +8,6 @@ engine's scripts enforce it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Final, overload
@@ -98,12 +97,18 @@ def check_unit(value: Any) -> str:
     )
 
 
-def check_stack(limits: Iterable[Limit], *, what: str = "limits") -> tuple[Limit, ...]:
+def check_stack(given: Any, *, what: str = "limits") -> tuple[Limit, ...]:
     """The limits, shortest window first, when each of them can be the one that binds.
 
     Two limits are compared at a time; a limit made idle only by several others together passes.
     """
-    stack = tuple(sorted(limits, key=lambda limit: (limit.per_us, limit.cost or "")))
+    if not (isinstance(given, list | tuple) and all(isinstance(one, Limit) for one in given)):
+        raise ConfigError(
+            f"{what} must be a list of limits such as [Limit('10/min')], got {shown(given)}",
+            field=what,
+            value=given,
+        )
+    stack = tuple(sorted(given, key=_window))
     for shorter, longer in combinations(stack, 2):
         is_same = shorter.cost == longer.cost
         reason = _contradiction(shorter, longer) if is_same else None
@@ -114,6 +119,10 @@ def check_stack(limits: Iterable[Limit], *, what: str = "limits") -> tuple[Limit
                 value=stack,
             )
     return stack
+
+
+def _window(limit: Limit) -> tuple[int, str]:
+    return limit.per_us, limit.cost or ""
 
 
 def _contradiction(shorter: Limit, longer: Limit) -> str | None:

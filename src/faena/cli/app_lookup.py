@@ -6,11 +6,12 @@ import importlib
 import re
 import sys
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
 from faena.app import Faena
-from faena.cli.argument import FromVariable
+from faena.cli.argument import FromVariable, split
 from faena.errors import ConfigError, UnknownQueue, nearest
 from faena.queue import Queue
 
@@ -44,6 +45,22 @@ def find_queue(app: Faena, name: str) -> Queue:
             f"no queue {name!r} in app {app.name}; {hint}", field="queue", value=name
         )
     return app.queues[name]
+
+
+def app_and_queue(
+    words: Sequence[str], *names: str, rest: str | None = None
+) -> tuple[Faena, Queue, list[str]]:
+    """The app and the queue that the words of a command name, and the words behind them."""
+    target, (queue, *others) = split(words, "QUEUE", *names, rest=rest)
+    app = find_app(target)
+    return app, find_queue(app, queue), others
+
+
+def app_and_queues(words: Sequence[str]) -> tuple[Faena, list[Queue]]:
+    """The app and the queues that the words of a command name; all without any."""
+    target, names = split(words, rest="QUEUE")
+    app = find_app(target)
+    return app, [find_queue(app, name) for name in names] or list(app.queues.values())
 
 
 def _import(name: str, target: str) -> ModuleType:

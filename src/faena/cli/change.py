@@ -10,7 +10,7 @@ from rich.console import Console
 
 from faena.app import Faena
 from faena.cli import session
-from faena.cli.app_lookup import find_app, find_queue
+from faena.cli.app_lookup import app_and_queue, find_app, find_queue
 from faena.cli.argument import DURATION, by, common, confirm, example, split, words
 from faena.cli.output import Output, counted, table
 from faena.cli.progress import progress
@@ -25,9 +25,7 @@ Change = Callable[[Handle[Any]], Awaitable[str | None]]
 
 def _change(output: Output, words: Sequence[str], change: Change, done: str) -> None:
     """Do the same to each job; one that refuses does not keep the others from it."""
-    target, (name, *ids) = split(words, "QUEUE", "ID", rest="ID")
-    app = find_app(target)
-    queue = find_queue(app, name)
+    app, queue, ids = app_and_queue(words, "ID", rest="ID")
 
     async def change_all() -> list[tuple[str, str | JobError]]:
         return [(job_id, await _try(change, queue.handle(job_id), done)) for job_id in ids]

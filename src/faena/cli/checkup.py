@@ -12,13 +12,14 @@ from rich.text import Text
 
 from faena.app import Faena
 from faena.cli import session
-from faena.cli.app_lookup import find_app, find_queue
+from faena.cli.app_lookup import app_and_queues, find_app
 from faena.cli.argument import common, example, split, words
 from faena.cli.output import Output, counted, plain, table
 from faena.engine import Address
 from faena.inspection.audit import Violation
 from faena.inspection.audit import audit as audit_queue
 from faena.inspection.doctor import Finding, visit
+from faena.queue import Queue
 
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
@@ -81,9 +82,7 @@ def _draw_findings(console: Console, findings: Sequence[Finding]) -> None:
 @click.pass_obj
 def audit(output: Output, words: tuple[str, ...]) -> int:
     """Compare what is stored with what the engine promises; exit code 1 on a violation."""
-    target, names = split(words, rest="QUEUE")
-    app = find_app(target)
-    chosen = [find_queue(app, name).name for name in names] or list(app.queues)
+    app, chosen = app_and_queues(words)
     found = session.run(app, lambda: _audit(app, chosen))
     rows = [
         (queue, one.kind, one.name, one.problem) for queue, ones in found.items() for one in ones
@@ -103,7 +102,7 @@ def audit(output: Output, words: tuple[str, ...]) -> int:
     return 0
 
 
-async def _audit(app: Faena, queues: Sequence[str]) -> dict[str, list[Violation]]:
+async def _audit(app: Faena, queues: Sequence[Queue]) -> dict[str, list[Violation]]:
     runtime = await app.runtime()
-    shards = [shard for queue in queues for shard in await runtime.routers.of(queue).names()]
+    shards = [name for queue in queues for name in await runtime.routers.of(queue.name).names()]
     return {shard: await audit_queue(runtime.engine, shard) for shard in shards}

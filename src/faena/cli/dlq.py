@@ -11,7 +11,7 @@ from rich.text import Text
 
 from faena.app import Faena
 from faena.cli import session
-from faena.cli.app_lookup import find_app, find_queue
+from faena.cli.app_lookup import app_and_queue, find_app, find_queue
 from faena.cli.argument import DURATION, Commands, Whole, by, common, example, split, words
 from faena.cli.explain import retried_at
 from faena.cli.json_output import document
@@ -145,12 +145,10 @@ def _document(letter: DeadLetter, *, is_open: bool) -> dict[str, Any]:
 @click.pass_obj
 def show(output: Output, words: tuple[str, ...], *, payload: bool) -> None:
     """Show everything known of one dead job."""
-    target, (name, job_id) = split(words, "QUEUE", "ID")
-    app = find_app(target)
-    queue = find_queue(app, name)
+    app, queue, (job_id,) = app_and_queue(words, "ID")
     letter = session.run(app, lambda: app.dead_letters.get(queue.name, job_id))
     if letter is None:
-        raise JobNotFound(f"no dead job {job_id} in queue {name}", op="dlq")
+        raise JobNotFound(f"no dead job {job_id} in queue {queue.name}", op="dlq")
     told = _document(letter, is_open=payload)
     output.show(told, lambda console: _draw(console, letter, is_open=payload))
 
@@ -243,9 +241,7 @@ def _deal(
     work: Callable[[Desk, str, list[str]], Awaitable[Sequence[Dealt]]],
 ) -> None:
     """Do the same to each job; one that refuses does not keep the others from it."""
-    target, (name, *ids) = split(given, "QUEUE", "ID", rest="ID")
-    app = find_app(target)
-    queue = find_queue(app, name)
+    app, queue, ids = app_and_queue(given, "ID", rest="ID")
 
     async def deal() -> tuple[Sequence[Dealt], dict[str, str]]:
         try:
@@ -264,7 +260,8 @@ def _deal(
     if refused:
         more = f" (and {len(refused) - 1} others)" if len(refused) > 1 else ""
         if refused[0].refused == "unknown":
-            raise JobNotFound(f"no dead job {refused[0].id} in queue {name}{more}", op="dlq")
+            missing = f"no dead job {refused[0].id} in queue {queue.name}{more}"
+            raise JobNotFound(missing, op="dlq")
         first = refused[0].id
         raise InvalidTransition(f"dead job {first} is {why[first]}{more}", op="dlq")
 

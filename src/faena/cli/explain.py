@@ -10,8 +10,8 @@ from rich.text import Text
 
 from faena.app import Faena
 from faena.cli import session
-from faena.cli.app_lookup import find_app, find_queue
-from faena.cli.argument import common, example, split, words
+from faena.cli.app_lookup import app_and_queue
+from faena.cli.argument import common, example, words
 from faena.cli.json_output import document, iso
 from faena.cli.output import Output, facts, instant, plain
 from faena.deadletter.views import DeadLetter
@@ -27,12 +27,10 @@ from faena.states import State
 @click.pass_obj
 def explain(output: Output, words: tuple[str, ...]) -> None:
     """Say what stands between a waiting job and its start, or what became of one that has begun."""
-    target, (name, job_id) = split(words, "QUEUE", "ID")
-    app = find_app(target)
-    queue = find_queue(app, name)
+    app, queue, (job_id,) = app_and_queue(words, "ID")
     found, letter = session.run(app, lambda: _look(app, queue, job_id))
     if found.state is None:
-        raise JobNotFound(f"no job {job_id} in queue {name}", op="explain")
+        raise JobNotFound(f"no job {job_id} in queue {queue.name}", op="explain")
     output.show(_document(found, letter), lambda console: _draw(console, found, letter))
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from faena.app import Faena
 from faena.cli import session
-from faena.cli.app_lookup import find_app, find_queue
+from faena.cli.app_lookup import app_and_queues, find_app, find_queue
 from faena.cli.argument import Commands, Whole, by, common, example, split, words
 from faena.cli.json_output import iso
 from faena.cli.output import Output, facts, instant, plain, table
@@ -44,16 +44,14 @@ def flow() -> None:
 @click.pass_obj
 def list_(output: Output, words: tuple[str, ...], *, ended: bool, limit: int) -> None:
     """List flows of all queues, or of some, the newest first."""
-    target, names = split(words, rest="QUEUE")
-    app = find_app(target)
-    queues = [find_queue(app, name).name for name in names] or list(app.queues)
+    app, queues = app_and_queues(words)
 
     async def look() -> list[FlowView]:
         calls = FlowCalls((await app.runtime()).engine)
         return [
-            await app.running_flow(f"{queue}/{one}").view(has_nodes=False)
+            await app.running_flow(f"{queue.name}/{one}").view(has_nodes=False)
             for queue in queues
-            for one in await calls.flows(queue, is_live=not ended, limit=limit)
+            for one in await calls.flows(queue.name, is_live=not ended, limit=limit)
         ]
 
     found = session.run(app, look)

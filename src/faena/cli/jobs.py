@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.text import Text
 
 from faena.cli import session
-from faena.cli.app_lookup import find_app, find_queue
-from faena.cli.argument import Whole, common, example, split, words
+from faena.cli.app_lookup import app_and_queue
+from faena.cli.argument import Whole, common, example, words
 from faena.cli.json_output import document
 from faena.cli.output import Output, attempts, facts, failures, instant, plain, table, titled
 from faena.errors import JobNotFound
@@ -31,11 +31,10 @@ _CONFIDENTIAL = ("payload", "result")
 @click.pass_obj
 def job(output: Output, words: tuple[str, ...], *, payload: bool) -> None:
     """Show everything known of one job."""
-    target, (name, job_id) = split(words, "QUEUE", "ID")
-    app = find_app(target)
-    view = session.run(app, find_queue(app, name).handle(job_id).view)
+    app, queue, (job_id,) = app_and_queue(words, "ID")
+    view = session.run(app, queue.handle(job_id).view)
     if view is None:
-        raise JobNotFound(f"no job {job_id} in queue {name}", op="job")
+        raise JobNotFound(f"no job {job_id} in queue {queue.name}", op="job")
     told = _document(view, is_open=payload)
     output.show(told, lambda console: _draw(console, view, is_open=payload))
 
@@ -122,16 +121,14 @@ def jobs(
     newest_first: bool,
 ) -> None:
     """List jobs of a state, a page at a time."""
-    target, (name,) = split(words, "QUEUE")
-    app = find_app(target)
-    queue = find_queue(app, name)
+    app, queue, _ = app_and_queue(words)
     page = session.run(
         app, lambda: queue.jobs(state, limit=limit, cursor=cursor, is_newest_first=newest_first)
     )
 
     def view(console: Console) -> None:
         heads = ("id", "task", "tenant", "attempts made", "when", "last error")
-        console.print(Text(f"{state} jobs of {name}:", style="bold"))
+        console.print(Text(f"{state} jobs of {queue.name}:", style="bold"))
         spare = ("attempts made", "tenant", "when", "task")
         console.print(table(heads, map(_row, page.jobs), spare=spare, text="last error"))
         if page.cursor:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from faena.app import Faena
 from faena.cli import session
-from faena.cli.app_lookup import find_app, find_queue
+from faena.cli.app_lookup import app_and_queue, app_and_queues, find_app, find_queue
 from faena.cli.argument import DURATION, LASTING, by, common, confirm, example, split, words
 from faena.cli.json_output import document
 from faena.cli.output import Output, counted, instant, table
@@ -199,9 +199,7 @@ def clean(
 
     Dead jobs stay unless --state dead asks for them: somebody may still want to retry them.
     """
-    target, names = split(words, rest="QUEUE")
-    app = find_app(target)
-    chosen = [find_queue(app, name) for name in names] or list(app.queues.values())
+    app, chosen = app_and_queues(words)
     wanted = states or (State.COMPLETED.value, State.CANCELLED.value)
     if State.DEAD.value in wanted:
         confirm(f"Remove dead jobs of {_names(chosen)}, pending ones too?", yes=yes)
@@ -232,9 +230,8 @@ def drain(
     output: Output, words: tuple[str, ...], *, keep_delayed: bool, yes: bool, by: str
 ) -> None:
     """Remove every job that waits; running and finished ones stay."""
-    target, (name,) = split(words, "QUEUE")
-    app = find_app(target)
-    queue = find_queue(app, name)
+    app, queue, _ = app_and_queue(words)
+    name = queue.name
     confirm(f"Remove every waiting job of {name}?", yes=yes)
     with progress(output, f"draining {name}") as advance:
         removed = session.run(
@@ -253,9 +250,8 @@ def drain(
 @click.pass_obj
 def obliterate(output: Output, words: tuple[str, ...], *, force: bool, yes: bool, by: str) -> None:
     """Remove a queue with everything in it: jobs, results, holds, statistics."""
-    target, (name,) = split(words, "QUEUE")
-    app = find_app(target)
-    queue = find_queue(app, name)
+    app, queue, _ = app_and_queue(words)
+    name = queue.name
     confirm(f"Remove {name} with everything in it?", yes=yes)
     with progress(output, f"obliterating {name}"):
         session.run(app, lambda: queue.obliterate(force=force, by=by))

@@ -10,7 +10,7 @@ import click
 from rich.text import Text
 
 from faena.cli import session
-from faena.cli.app_lookup import find_app, find_queue
+from faena.cli.app_lookup import app_and_queue, find_app, find_queue
 from faena.cli.argument import RATE, Whole, common, example, split, words
 from faena.cli.dlq import chosen, decision, dlq, filters
 from faena.cli.output import Output, counted, instant, table
@@ -104,10 +104,8 @@ def _check_alone(ctx: click.Context) -> None:
 @click.pass_obj
 def redrives(output: Output, words: tuple[str, ...]) -> None:
     """Show the last redrives of a queue, the newest first."""
-    target, (name,) = split(words, "QUEUE")
-    app = find_app(target)
-    queue = find_queue(app, name).name
-    found = session.run(app, lambda: app.dead_letters.redrives(queue))
+    app, queue, _ = app_and_queue(words)
+    found = session.run(app, lambda: app.dead_letters.redrives(queue.name))
     heads = ("id", "state", "retried", "dead again", "canary", "rate", "begun", "by", "reason")
 
     def row(one: RedriveView) -> tuple[object, ...]:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from faena.cli import session
-from faena.cli.app_lookup import find_app, find_queue
+from faena.cli.app_lookup import app_and_queues, find_app, find_queue
 from faena.cli.argument import DURATION, by, common, example, split, words
 from faena.cli.output import Output, counted, table
 from faena.queue import Queue
@@ -28,9 +28,7 @@ _STEP_S: Final = 1.0
 @click.pass_obj
 def shards(output: Output, words: tuple[str, ...]) -> None:
     """Show where queues live: their shards, tenants with a shard of their own, what moves."""
-    target, names = split(words, rest="QUEUE")
-    app = find_app(target)
-    chosen = [find_queue(app, name) for name in names] or list(app.queues.values())
+    app, chosen = app_and_queues(words)
 
     async def look() -> list[ShardsView]:
         return [await queue.shards() for queue in chosen]

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.text import Text
 
 from faena.cli import session
-from faena.cli.app_lookup import find_app, find_queue
-from faena.cli.argument import Whole, common, example, split, words
+from faena.cli.app_lookup import app_and_queue
+from faena.cli.argument import Whole, common, example, words
 from faena.cli.json_output import iso, seconds
 from faena.cli.output import Output, instant, table
 from faena.tenancy.shares import Shares
@@ -34,9 +34,7 @@ _HEADS = ("minute", "tenant", "given", "share", "mean wait", "kept back")
 @click.pass_obj
 def shares(output: Output, words: tuple[str, ...], minutes: int) -> None:
     """Show what each tenant of a queue was given, minute by minute, and how long it waited."""
-    target, (name,) = split(words, "QUEUE")
-    app = find_app(target)
-    queue = find_queue(app, name)
+    app, queue, _ = app_and_queue(words)
     found = session.run(app, lambda: queue.shares(minutes=minutes))
     output.list(map(_document, found), lambda console: _draw(console, found))
 

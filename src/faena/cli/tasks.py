@@ -8,9 +8,8 @@ from typing import Any
 
 import click
 
-from faena.app import Faena
-from faena.cli.app_lookup import find_app, find_queue
-from faena.cli.argument import common, example, split, words
+from faena.cli.app_lookup import app_and_queues
+from faena.cli.argument import common, example, words
 from faena.cli.json_output import seconds
 from faena.cli.output import Output, table
 from faena.declaring.handler import Handler
@@ -25,16 +24,11 @@ _HEADS = ("queue", "task", "payload", "run", "timeout", "attempts", "priority", 
 @click.pass_obj
 def tasks(output: Output, words: tuple[str, ...]) -> None:
     """Show the tasks that the app declares, with their options; the broker is not asked."""
-    target, names = split(words, rest="QUEUE")
-    found = _handlers(find_app(target), names)
+    _, queues = app_and_queues(words)
+    found = [handler for queue in queues for handler in queue.handlers.values()]
     rows = [tuple(_shown(one).values()) for one in found]
     drawn = partial(table, _HEADS, rows, spare=("version", "run", "batch", "priority", "payload"))
     output.list(map(_document, found), lambda console: console.print(drawn()))
-
-
-def _handlers(app: Faena, names: list[str]) -> list[Handler]:
-    queues = [find_queue(app, name) for name in names] or app.queues.values()
-    return [handler for queue in queues for handler in queue.handlers.values()]
 
 
 def _document(handler: Handler) -> dict[str, Any]:

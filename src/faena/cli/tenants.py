@@ -11,7 +11,7 @@ from rich.text import Text
 
 from faena.app import Faena
 from faena.cli import session
-from faena.cli.app_lookup import find_app, find_queue
+from faena.cli.app_lookup import app_and_queue, find_app, find_queue
 from faena.cli.argument import (
     DURATION,
     LASTING,
@@ -141,12 +141,7 @@ def _end(
     output: Output, given: Sequence[str], work: Callable[[Tenant], Awaitable[TenantView]]
 ) -> None:
     """The same for what takes decisions back: say which."""
-    app, _, tenant = _find(given)
-
-    async def both() -> tuple[TenantView, TenantView]:
-        return await tenant.view(), await work(tenant)
-
-    before, after = session.run(app, both)
+    before, after = _before_and_after(given, work)
     left = {name for name, text in _decided(after) if text is not None}
     ended = {name: text for name, text in _decided(before) if text and name not in left}
 
@@ -162,12 +157,7 @@ def _move(
     output: Output, given: Sequence[str], work: Callable[[Tenant], Awaitable[TenantView]]
 ) -> None:
     """The same for what gives a tenant another shard: say when it had that before."""
-    app, _, tenant = _find(given)
-
-    async def both() -> tuple[TenantView, TenantView]:
-        return await tenant.view(), await work(tenant)
-
-    before, after = session.run(app, both)
+    before, after = _before_and_after(given, work)
     is_same = before.is_dedicated == after.is_dedicated and not before.is_moving
 
     def view(console: Console) -> None:
@@ -179,10 +169,19 @@ def _move(
     output.show({**_document(after), "moved": not is_same}, view)
 
 
+def _before_and_after(
+    given: Sequence[str], work: Callable[[Tenant], Awaitable[TenantView]]
+) -> tuple[TenantView, TenantView]:
+    app, _, tenant = _find(given)
+
+    async def both() -> tuple[TenantView, TenantView]:
+        return await tenant.view(), await work(tenant)
+
+    return session.run(app, both)
+
+
 def _find(given: Sequence[str]) -> tuple[Faena, Queue, Tenant]:
-    target, (name, tenant) = split(given, "QUEUE", "TENANT")
-    app = find_app(target)
-    queue = find_queue(app, name)
+    app, queue, (tenant,) = app_and_queue(given, "TENANT")
     return app, queue, queue.tenant(tenant or None)
 
 

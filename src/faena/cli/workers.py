@@ -8,8 +8,8 @@ from typing import Any, Final
 import click
 
 from faena.cli import session
-from faena.cli.app_lookup import find_app, find_queue
-from faena.cli.argument import Whole, common, example, split, words
+from faena.cli.app_lookup import app_and_queues
+from faena.cli.argument import Whole, common, example, words
 from faena.cli.json_output import iso
 from faena.cli.output import Output, instant, plain, table
 from faena.engine.overview import WorkerView
@@ -40,9 +40,7 @@ _SPARE: Final = ("version", "since", "host", "listed until", "busy since", "pid"
 @click.pass_obj
 def workers(output: Output, words: tuple[str, ...], limit: int) -> None:
     """Show the workers of all queues, or of some: where they are, what they serve and run."""
-    target, names = split(words, rest="QUEUE")
-    app = find_app(target)
-    chosen = [find_queue(app, name) for name in names] or list(app.queues.values())
+    app, chosen = app_and_queues(words)
     found = session.run(app, lambda: _look(chosen, limit))
     rows = [_row(one) for one in found.values()]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from faena.errors import ConfigError, shown
 from faena.limits import Limit, check_stack
@@ -160,9 +160,9 @@ class QueueOptions:
 
     def _check_parts(self) -> None:
         derive(self, "order", Order.of(self.order))
-        derive(self, "limits", _limits("limits", self.limits))
-        derive(self, "tenant_limits", _limits("tenant_limits", self.tenant_limits))
-        derive(self, "key_limits", _limits("key_limits", self.key_limits))
+        derive(self, "limits", check_stack(self.limits, what="limits"))
+        derive(self, "tenant_limits", check_stack(self.tenant_limits, what="tenant_limits"))
+        derive(self, "key_limits", check_stack(self.key_limits, what="key_limits"))
         derive(self, "priority", priority_of(self.priority))
         check_is("retry", self.retry, Retry)
         check_is("retain", self.retain, Retain)
@@ -278,13 +278,3 @@ def check_parts(options: QueueOptions, shards: int) -> None:
                 field="shards",
                 value=shards,
             )
-
-
-def _limits(what: str, given: Any) -> tuple[Limit, ...]:
-    if isinstance(given, list | tuple) and all(isinstance(one, Limit) for one in given):
-        return check_stack(given, what=what)
-    raise ConfigError(
-        f"{what} must be a list of limits such as [Limit('10/min')], got {shown(given)}",
-        field=what,
-        value=given,
-    )

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 from faena.engine import Engine
 from faena.engine.settings import UNSERVED, declaration
-from faena.engine.wire.patience import joined
+from faena.engine.wire.patience import Shared
 from faena.errors import ConfigError, FaenaError, InvalidTransition, ShardsChanged, StoreUnavailable
 from faena.options import QueueOptions
 from faena.sharding.quota import check_divisible
@@ -50,8 +50,8 @@ class Router:
         self._has_asked = False
         """Whether this program has asked for the shards that its code wants: once is enough."""
         self._seen_at = 0.0
-        self._looking: asyncio.Task[Table] | None = None
-        self._growing: asyncio.Task[Table] | None = None
+        self._looking = Shared(self._look)
+        self._growing = Shared(self._look_and_grow)
         self._working: asyncio.Task[None] | None = None
         self._is_closed = False
 
@@ -63,7 +63,7 @@ class Router:
         """The table as it is now; whoever only looks begins no change."""
         if self.is_fixed:
             return Table()
-        return await joined(self._looking, self._begin_look, self._engine.patience_s)
+        return await self._looking.outcome(self._engine.patience_s)
 
     async def grown(self) -> Table:
         """The table for who enqueues or serves: the first one has the queue grow to what code asks
@@ -73,29 +73,7 @@ class Router:
             return Table()
         if self.route is not None:
             return self.route
-        return await joined(self._growing, self._begin_growing, self._engine.patience_s)
-
-    def _begin_look(self) -> asyncio.Task[Table]:
-        if self._looking is None:
-            self._looking = asyncio.create_task(self._look())
-            self._looking.add_done_callback(self._looked)
-        return self._looking
-
-    def _looked(self, task: asyncio.Task[Table]) -> None:
-        self._looking = None
-        if not task.cancelled():
-            task.exception()  # told to those who wait for it
-
-    def _begin_growing(self) -> asyncio.Task[Table]:
-        if self._growing is None:
-            self._growing = asyncio.create_task(self._look_and_grow())
-            self._growing.add_done_callback(self._grew)
-        return self._growing
-
-    def _grew(self, task: asyncio.Task[Table]) -> None:
-        self._growing = None
-        if not task.cancelled():
-            task.exception()  # as above
+        return await self._growing.outcome(self._engine.patience_s)
 
     async def _look(self) -> Table:
         known, table = self.known, await self.relocation.table()
@@ -310,7 +288,7 @@ class Router:
     async def close(self) -> None:
         """Leave what is under way to others."""
         self._is_closed = True
-        running = (self._working, self._looking, self._growing)
+        running = (self._working, self._looking.task, self._growing.task)
         tasks = [task for task in running if task is not None]
         for task in tasks:
             task.cancel()

@@ -319,21 +319,16 @@ def _text(name: str, value: Any) -> str:
 
 
 def _limits(value: Any) -> str:
-    if isinstance(value, list | tuple) and all(isinstance(one, Limit) for one in value):
-        for one in value:
-            if one.cost is not None:
-                raise ConfigError(
-                    f"limits of one tenant must be on claims, got {one}: those by cost are the "
-                    f"queue's to say for all tenants, with tenant_limits",
-                    field="limits",
-                    value=value,
-                )
-        return limits_text(check_stack(value)) or _NO_LIMIT
-    raise ConfigError(
-        f"limits must be a list of limits such as [Limit('10/min')], got {shown(value)}",
-        field="limits",
-        value=value,
-    )
+    stack = check_stack(value)
+    for one in stack:
+        if one.cost is not None:
+            raise ConfigError(
+                f"limits of one tenant must be on claims, got {one}: those by cost are the "
+                f"queue's to say for all tenants, with tenant_limits",
+                field="limits",
+                value=value,
+            )
+    return limits_text(stack) or _NO_LIMIT
 
 
 _TEXTS: Final[Mapping[str, Callable[[Any], str]]] = {

@@ -19,6 +19,7 @@ from faena.engine.wire import faults
 from faena.engine.wire.address import Node
 from faena.engine.wire.dialer import Dialer
 from faena.engine.wire.faults import Verdict
+from faena.engine.wire.idle_links import Group, IdleLinks, groups_of
 from faena.engine.wire.link import Link, pack
 from faena.engine.wire.request import ASKING
 from faena.engine.wire.topology import Topology, slot_of
@@ -27,17 +28,14 @@ _GRACE_S = 1.0  # a server that is this late with its "nothing came" is taken fo
 _MAX_HOPS = 5
 _LEAST_S = 0.01
 
-Group = tuple[str, ...]  # keys that may be waited for together
-
 
 class Blocker:
     """Pops from whichever of several sorted sets gets a member first."""
 
     def __init__(self, topology: Topology, dialer: Dialer, *, is_cluster: bool) -> None:
         self._topology = topology
-        self._dialer = dialer
         self._is_cluster = is_cluster
-        self._idle: dict[Node, list[Link]] = {}
+        self._idle = IdleLinks(dialer)
         self._busy: set[Link] = set()
         self._waits: dict[Group, asyncio.Task[str | None]] = {}  # left blocked between calls
         self._ends_at = 0.0  # when they end, all together
@@ -102,11 +100,10 @@ class Blocker:
         """End every wait and its connection."""
         for wait in self._waits.values():
             wait.cancel()
-        idle = (link for links in self._idle.values() for link in links)
-        for link in (*idle, *self._busy):
+        self._idle.close()
+        for link in tuple(self._busy):
             link.close()
         self._waits.clear()
-        self._idle.clear()
 
     def _begin(self, keys: Sequence[str], block_s: float) -> list[asyncio.Task[str | None]]:
         """Wait for the keys that no wait under way has."""
@@ -116,7 +113,8 @@ class Blocker:
         left_s = min(block_s, max(self._ends_at - now, _LEAST_S))
         waited = {key for group in self._waits for key in group}
         begun: list[asyncio.Task[str | None]] = []
-        for group in self._groups([key for key in keys if key not in waited]):
+        left = [key for key in keys if key not in waited]
+        for group in groups_of(left, is_cluster=self._is_cluster):
             wait = asyncio.ensure_future(self._wait(group, left_s))
             # One that fails between two calls and is dropped then has nobody to tell.
             wait.add_done_callback(lambda task: task.cancelled() or task.exception())
@@ -160,7 +158,7 @@ class Blocker:
     ) -> Any:
         """The last reply, or the first refusal: behind a wait that is refused nothing waits."""
         try:
-            link = await self._take(node)
+            link = await self._idle.take(node)
             self._busy.add(link)
             try:
                 data = b"".join(commands)
@@ -175,7 +173,7 @@ class Blocker:
             self._doubted = node
             link.close()
         else:
-            self._idle.setdefault(node, []).append(link)
+            self._idle.give(node, link)
         return refusal or replies[-1]
 
     async def _locate(self, key: str) -> Node:
@@ -188,22 +186,6 @@ class Blocker:
             self._doubted = None
             node = await self._topology.locate(slot)
         return node
-
-    async def _take(self, node: Node) -> Link:
-        links = self._idle.get(node, [])
-        while links:
-            link = links.pop()
-            if link.is_open:
-                return link
-        return await self._dialer.dial(node)
-
-    def _groups(self, keys: Sequence[str]) -> list[Group]:
-        if not self._is_cluster:
-            return [tuple(keys)] if keys else []
-        by_slot: dict[int, list[str]] = {}
-        for key in keys:
-            by_slot.setdefault(slot_of(key), []).append(key)
-        return [tuple(group) for group in by_slot.values()]
 
 
 def _refusal(replies: Sequence[Any]) -> hiredis.ReplyError | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 from faena.engine.wire.faults import Failure
 from faena.errors import StoreUnavailable
@@ -85,6 +85,30 @@ async def joined(
         if running is None or _loop_time() >= (until or started_at + patience_s):
             raise
     return await joined(None, begin, patience_s)
+
+
+class Shared(Generic[T]):
+    """Work that is done once for all who ask for it while it lasts."""
+
+    def __init__(self, work: Callable[[], Coroutine[Any, Any, T]]) -> None:
+        self._work = work
+        self.task: asyncio.Task[T] | None = None
+        """The work, while it lasts."""
+
+    async def outcome(self, patience_s: float) -> T:
+        """What the work under way comes to, or work begun now; as in `joined`."""
+        return await joined(self.task, self._begin, patience_s)
+
+    def _begin(self) -> asyncio.Task[T]:
+        if self.task is None:
+            self.task = asyncio.create_task(self._work())
+            self.task.add_done_callback(self._ended)
+        return self.task
+
+    def _ended(self, task: asyncio.Task[T]) -> None:
+        self.task = None
+        if not task.cancelled():
+            task.exception()  # told to those who wait for it
 
 
 def bound_at() -> float | None:

@@ -12,14 +12,13 @@ from collections.abc import Mapping
 import hiredis
 
 from faena.engine.wire import faults
-from faena.engine.wire.address import Address, Node
+from faena.engine.wire.address import Address
 from faena.engine.wire.dialer import Dialer
-from faena.engine.wire.link import Link, pack
+from faena.engine.wire.idle_links import Group, IdleLinks, groups_of
+from faena.engine.wire.link import pack
 from faena.engine.wire.topology import Topology, slot_of
 
 _GRACE_S = 1.0  # a server that is this late with its "nothing came" is taken for dead
-
-Group = tuple[str, ...]
 
 
 class Tail:
@@ -28,14 +27,13 @@ class Tail:
     def __init__(self, topology: Topology, dialer: Dialer, where: Address) -> None:
         self._where = where
         self._topology = topology
-        self._dialer = dialer
         self._is_cluster = where.kind == "cluster"
         self._waits: dict[Group, asyncio.Task[None]] = {}
-        self._links: dict[Node, list[Link]] = {}
+        self._links = IdleLinks(dialer)
 
     async def wait(self, after: Mapping[str, str], block_s: float) -> None:
         """Return when a stream has an entry behind its position, or after `block_s`."""
-        groups = self._groups(after)
+        groups = groups_of(after, is_cluster=self._is_cluster)
         for group in [one for one in self._waits if one not in groups]:
             self._waits.pop(group).cancel()
         for group in groups:
@@ -58,10 +56,8 @@ class Tail:
         for wait in waits:
             wait.cancel()
         await asyncio.gather(*waits, return_exceptions=True)
-        for links in self._links.values():
-            for link in links:
-                link.close()
-        self._waits, self._links = {}, {}
+        self._links.close()
+        self._waits = {}
         await asyncio.sleep(0)  # the transports tell their links about the end in the next turn
 
     async def _wait(self, positions: Mapping[str, str], block_s: float) -> None:
@@ -71,7 +67,7 @@ class Tail:
         command = ("XREAD", "COUNT", 1, "BLOCK", max(1, round(block_s * 1000)))
         data = pack((*command, "STREAMS", *positions, *positions.values()))
         try:
-            link = await self._take(node)
+            link = await self._links.take(node)
             (reply,) = await link.ask(data, 1, block_s + _GRACE_S)
         except OSError:
             await self._topology.refresh()
@@ -81,20 +77,4 @@ class Tail:
             if faults.judge(reply) is faults.Verdict.MOVED:
                 self._topology.move(*faults.redirection(reply, node))
             raise reply
-        self._links.setdefault(node, []).append(link)
-
-    async def _take(self, node: Node) -> Link:
-        links = self._links.get(node, [])
-        while links:
-            link = links.pop()
-            if link.is_open:
-                return link
-        return await self._dialer.dial(node)
-
-    def _groups(self, keys: Mapping[str, str]) -> list[Group]:
-        if not self._is_cluster:
-            return [tuple(keys)]
-        by_slot: dict[int, list[str]] = {}
-        for key in keys:
-            by_slot.setdefault(slot_of(key), []).append(key)
-        return [tuple(group) for group in by_slot.values()]
+        self._links.give(node, link)
