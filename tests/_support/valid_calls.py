@@ -37,7 +37,6 @@ def pack(value: Any) -> bytes:
 
 
 NOTE = pack(["t", "a", "Boom", "E", "f00", "it broke", SECOND, 3])
-BURIED = b"%d %b%b" % (len(NOTE), NOTE, ERROR)
 NODE = pack(["q", "n.1", "only", "noop"])
 MADE = pack(["q", 10, {"tells": "f:q:live:1"}, "{}", "live.1"])
 DESK = pack({"s": "pending", "t": "", "o": "", "e": "E", "c": "", "f": "f"})
@@ -80,6 +79,11 @@ def exchange(
     who = {"caller": "worker", "lease": "call9999", "worker": "worker"}
     asked = {"want": want, "sweep": sweep, "samples": pack({"ran:5": 3}), "least_us": 30 * SECOND}
     return said("exchange", *settled, at=at, **who, **asked, plain=plain, kept=kept)
+
+
+def ending(job: str, kind: str, number: int = 0, told: bytes = b"", note: bytes = b"") -> Args:
+    """One that is not completed."""
+    return [job, LEASE, kind, number, told, note]
 
 
 def once(script: str, *rest: Argument, **named: Argument) -> Args:
@@ -145,13 +149,11 @@ SHAPES: dict[str, list[Args]] = {
         enqueue("done", "010\n{}", "n1", "010\n{}", "n1", "010\n{}"),
     ],
     "exchange": [
-        exchange("running", LEASE, "retry", SECOND, ERROR, sweep="60000000"),
-        exchange("running", LEASE, "bury", 1, BURIED, "slow", LEASE, "bury", 0, ERROR),
-        exchange("slow", LEASE, "limited", SECOND, "", "first", LEASE, "release", 0, "", at=SOON),
-        exchange("first", LEASE, "tenant_limited", SECOND, "", at=SOON),
-        exchange(
-            *("first", LEASE, "snooze", SECOND, "", "slow", LEASE, "cancel", 0, ERROR), at=SOON
-        ),
+        exchange(*ending("running", "retry", SECOND, ERROR), sweep="60000000"),
+        exchange(*ending("running", "bury", 1, ERROR, NOTE), *ending("slow", "bury", 0, ERROR)),
+        exchange(*ending("slow", "limited", SECOND), *ending("first", "release"), at=SOON),
+        exchange(*ending("first", "tenant_limited", SECOND), at=SOON),
+        exchange(*ending("first", "snooze", SECOND), *ending("slow", "cancel", 0, ERROR), at=SOON),
         exchange(
             *("running", LEASE, "first", LEASE, "slow", LEASE, "1", "x", LEASE, "2"),
             at=SOON,

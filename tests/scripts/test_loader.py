@@ -221,7 +221,7 @@ def test_the_hot_calls_build_their_arguments_in_the_order_of_their_headers() -> 
     built = exchange_args("me", "w", turn._replace(next_sweep_us=8, about="1 2 3"))
     assert built == load("exchange").args.arranged(
         "exchange",
-        ["a", "la", "b", "lb", b"1", "c", "lc", "retry", 7, b'{"name":"E","message":"m"}'],
+        ["a", "la", "b", "lb", b"1", "c", "lc", "retry", 7, b'{"name":"E","message":"m"}', b""],
         {
             "caller": "me",
             "lease": "call",

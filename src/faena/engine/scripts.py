@@ -20,7 +20,6 @@ from faena.outcomes import (
     Buried,
     Cancelled,
     Completed,
-    DeathNote,
     Expired,
     Limited,
     Outcome,
@@ -164,13 +163,13 @@ def enqueue_args(
 
 
 def exchange_args(caller: str, worker: str, turn: Turn) -> list[Argument]:
-    """Completions travel as pairs, those with a result beside it, all else with kind and blob."""
+    """Completions travel as pairs, those with a result beside it, all else with what is told."""
     plain: list[Argument] = []
     kept: list[Argument] = []
     others: list[Argument] = []
     for job, lease, outcome in turn.settled:
         if type(outcome) is not Completed:
-            others += (job, lease, outcome.kind, *_weight(outcome))
+            others += (job, lease, outcome.kind, *_told(outcome))
         elif outcome.result:
             kept += (job, lease, outcome.result)
         else:
@@ -186,29 +185,22 @@ def renew_args(least_lease_us: int, leases: Iterable[tuple[str, str]]) -> list[A
     return [least_lease_us, *(text for pair in leases for text in pair)]
 
 
-def _weight(outcome: Outcome) -> tuple[int, bytes]:
+def _told(outcome: Outcome) -> tuple[int, bytes, bytes]:
+    """Its number, what is said of it, and the note for the dead-letter desk."""
     match outcome:
         case Retried(delay_us=delay_us, error=error):
-            return delay_us, _json.encode(error)
+            return delay_us, _json.encode(error), b""
         case Buried(error=error, has_run=has_run, note=note):
-            return int(has_run), _noted(note, _json.encode(error))
+            return int(has_run), _json.encode(error), _msgpack.encode(note) if note else b""
         case Cancelled(error=error) | Expired(error=error):
-            return 0, _json.encode(error)
+            return 0, _json.encode(error), b""
         case Snoozed(delay_us=delay_us, reason=reason, is_parked=is_parked):
             sign = "?" if is_parked else "+"
-            return delay_us, b"" if reason is None else f"{sign}{reason}".encode()
+            return delay_us, b"" if reason is None else f"{sign}{reason}".encode(), b""
         case Limited(delay_us=delay_us):
-            return delay_us, b""
+            return delay_us, b"", b""
         case _:
-            return 0, b""
-
-
-def _noted(note: DeathNote | None, error: bytes) -> bytes:
-    """The note for the dead-letter desk stands before the error, behind its own length."""
-    if note is None:
-        return error
-    packed = _msgpack.encode(note)
-    return b"%d %b%b" % (len(packed), packed, error)
+            return 0, b"", b""
 
 
 def read_exchange(reply: Sequence[Any], lease: str) -> Exchanged:

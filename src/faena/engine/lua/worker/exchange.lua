@@ -17,7 +17,7 @@
 --          lease is the id of the call; sweep the us until the next, and what the worker says of itself, '' when this
 --          is none; samples are packed, counter -> number; leases last least_us at least. Settled are so many
 --          id · lease as are plain (completed without a result), so many id · lease · result as are kept, and then
---          id · lease · kind · number · blob …
+--          id · lease · kind · number · said · note …: see settle_other_outcomes.lua
 -- returns  now · next_at (0: nothing to wait for) · gate · more 1|0, and 2 for mail · lost ids · (id · score) … ·
 --          specs · (id · attempts · losses · changed priority) … of marked jobs · {id · task · tenant ·
 --          losses} … where jobs of others died of lost deliveries · {id · attempts} … where jobs had expired
@@ -38,7 +38,7 @@ local plain, kept = size_of(plain, 'plain'), size_of(kept, 'kept')
 local samples = samples ~= '' and unpacked(samples) or {}
 local first_item = first_settled + 2 * plain + 3 * kept
 check(caller and is_word(lease) and is_word(worker), 'caller, lease and worker')
-check(first_item <= #ARGV + 1 and (#ARGV + 1 - first_item) % 5 == 0, 'settlements')
+check(first_item <= #ARGV + 1 and (#ARGV + 1 - first_item) % 6 == 0, 'settlements')
 local handed, is_empty
 if is_claim then
   handed, is_empty = hand_over(caller, lease, worker, now, least_us)
@@ -71,9 +71,9 @@ for i = plain + 1, number do
   done[i], leases[i], results[i] = ARGV[at], ARGV[at + 1], ARGV[at + 2]
   at = at + 3
 end
-for i = first_item, #ARGV, 5 do
+for i = first_item, #ARGV, 6 do
   items[#items + 1] = { id = ARGV[i], lease = ARGV[i + 1], kind = ARGV[i + 2],
-                        number = instant_of(ARGV[i + 3], 'a number'), blob = ARGV[i + 4] }
+                        number = instant_of(ARGV[i + 3], 'a number'), said = ARGV[i + 4], note = ARGV[i + 5] }
   check(is_outcome(ARGV[i + 2]), 'a kind of ending')
 end
 local lost = settle(done, leases, results, items, conf, now)

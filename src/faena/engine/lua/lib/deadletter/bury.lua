@@ -3,15 +3,7 @@
 -- 5 fingerprint · 6 message, as a sample of its kind · 7 after how long to retry by itself (0: never) ·
 -- 8 how often at most. Of one that is buried here, or without a note, the spec and the error tell.
 --@include safe_read, keys, spec_body, dead_index, finish, redrive_record
---@exports split_note, bury
---- What stands before the error in a blob: the note's length, a space, the note.
-local function split_note(blob)
-  local size, at = string.match(blob, '^(%d+) ()')
-  if not size then
-    return nil, blob
-  end
-  return string.sub(blob, at, at + size - 1), string.sub(blob, at + size)
-end
+--@exports bury
 
 --- A note that came with a job, if it is one.
 local function read_note(packed)
@@ -42,17 +34,15 @@ local function record_of(id, note)
   return { s = 'pending', t = task, o = tenant, e = note[3], c = note[4], f = note[5] }
 end
 
---- `ids` have died at `now`; `notes` are theirs: packed notes, or the JSON of their errors. Returns their
--- records, or nil where dead jobs are not kept.
-local function bury(ids, notes, marks, conf, now)
+--- `ids` have died at `now`; `notes` are theirs, packed, and `errors` as JSON, of those that have any. Returns
+-- their records, or nil where dead jobs are not kept.
+local function bury(ids, notes, errors, marks, conf, now)
   if #ids == 0 or not keeps('dead', conf) then
     return
   end
   local records, instants, samples = {}, {}, {}
   for _, id in ipairs(ids) do
-    local given, mark = notes[id] or '', marks[id] or {}
-    local is_packed = given ~= '' and string.byte(given) ~= 123   -- {
-    local note = is_packed and read_note(given) or own_note(is_packed and '' or given)
+    local mark, note = marks[id] or {}, read_note(notes[id]) or own_note(errors[id] or '')
     records[id], instants[id] = record_of(id, note), whole(now)
     samples[note[5]] = samples[note[5]] or note
     if note[7] > 0 and (mark.x or 0) < note[8] then

@@ -24,7 +24,7 @@ local function rescue_one(batch, id, record, mark, conf, now)
   if mark.c then
     table.insert(batch.cancelled, id)
   elseif mark.l >= conf.max_deliveries then
-    batch.notes[id], batch.errors[id] = loss, loss
+    batch.errors[id] = loss
     table.insert(batch.dead, id)
   else
     put_back(batch, id, record)

@@ -34,7 +34,7 @@ local function apply(batch, marks, conf, now)
   end
   finish('completed', batch.completed, marks, conf, now, batch.results, batch.kept)
   finish('dead', batch.dead, marks, conf, now)
-  batch.records = bury(batch.dead, batch.notes, marks, conf, now)
+  batch.records = bury(batch.dead, batch.notes, batch.errors, marks, conf, now)
   finish('cancelled', batch.cancelled, marks, conf, now)
   tell('retried', batch.retried)
   tell('snoozed', batch.snoozed)
@@ -66,7 +66,7 @@ local function complete_all(batch, ids, leases, results)
 end
 
 --- `ids` with `leases` are completed, those that have one with a result; `items` are other endings,
--- {id, lease, kind, number, blob}. No id stands twice. Returns the ids whose leases were lost.
+-- {id, lease, kind, number, said, note}. No id stands twice. Returns the ids whose leases were lost.
 local function settle(ids, leases, results, items, conf, now)
   if #ids + #items == 0 then
     return {}   -- an idle worker's claim: a batch would cost it more than its commands

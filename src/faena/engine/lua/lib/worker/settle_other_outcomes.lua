@@ -1,10 +1,13 @@
---- Every ending but the ordinary one.
---   retry delay error   snooze delay said ('+' and why, '?' and why it was parked)   bury attempts note-and-error   cancel error   release
---   expire error: it was claimed too late to be started
---   limited delay: a provider's "not before", so the whole queue is held and the job put back
---   tenant_limited delay: the same for the job's tenant; without lanes the job alone is put off
---@include keys, job_metadata, lease_record, end_lease, errors_and_logs, queue_holds, adaptive_limits, bury
---@include enqueued_at, safe_read
+--- Every ending but the ordinary one: its kind, a number, what is said of it, and of a death a note for the desk.
+--   retry            delay      error, as JSON
+--   snooze           delay      '+' and why, or '?' and why it was parked
+--   bury             attempts   error · note, see bury.lua, or ''
+--   cancel, expire              error; to expire is to have been claimed too late to be started
+--   release
+--   limited          delay      a provider's "not before", so the whole queue is held and the job put back
+--   tenant_limited   delay      the same for the job's tenant; without lanes the job alone is put off
+--@include keys, job_metadata, lease_record, end_lease, errors_and_logs, queue_holds, adaptive_limits, enqueued_at
+--@include safe_read
 --@exports is_outcome, settle_other_outcomes
 local function fail(batch, id, mark, error, attempts)
   if attempts > 0 then
@@ -53,10 +56,10 @@ local settle_as = {
     batch.marked[#batch.marked + 1] = id
     table.insert(is_parked and batch.parked or batch.snoozed, id)
   end,
-  bury = function(batch, id, mark, _, attempts, error)
+  bury = function(batch, id, mark, _, attempts, error, note)
     fail(batch, id, mark, error, attempts)
     batch.failed[#batch.failed + 1] = attempts > 0 and id or nil
-    batch.notes[id] = batch.notes[id] or error
+    batch.notes[id] = note
     table.insert(batch.dead, id)
   end,
   expire = function(batch, id, mark, _, _, error)
@@ -90,9 +93,6 @@ end
 
 local function settle_one(batch, item, record, mark, conf, now)
   local kind = item.kind
-  if kind == 'bury' then
-    batch.notes[item.id], item.blob = split_note(item.blob)
-  end
   note_place(batch, item.id, record)
   if batch.chains[item.id] then
     mark.s = score_in(record)   -- it comes back to its place
@@ -115,7 +115,7 @@ local function settle_one(batch, item, record, mark, conf, now)
     put_back(batch, item.id, record)
     table.insert(batch[kind == 'release' and 'released' or 'limited'], item.id)
   else
-    settle_as[kind](batch, item.id, mark, now, tonumber(item.number), item.blob)
+    settle_as[kind](batch, item.id, mark, now, tonumber(item.number), item.said, item.note)
   end
 end
 
