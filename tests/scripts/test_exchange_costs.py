@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pytest
 
 from faena import Limit
 from faena.engine.scripts import Exchanged
 from faena.errors import ConfigError
+from faena.outcomes import Completed
 from tests._support.rig import SECOND, T0, Rig
 
 TOKENS = Limit("100/10s", cost="tokens")
@@ -34,6 +38,26 @@ async def test_a_claim_takes_what_fits_and_stops_at_the_first_that_does_not(rig:
     assert ids(await rig.turn(10)) == []  # d would fit, and must not overtake c
     rig.clock.go(10)
     assert ids(await rig.turn(10)) == ["c", "d"]
+
+
+@pytest.mark.parametrize("limits", [{"tenant_limits": [TOKENS]}, {"key_limits": [Limit("9/s")]}])
+async def test_a_claim_reads_specs_once_though_its_limits_look_at_them(
+    rig: Rig, limits: dict[str, Any]
+) -> None:
+    async def reads(*jobs: str) -> int:
+        """How often a claim asks the server for fields, those of specs among them."""
+        await rig.add(*jobs, lane="@t", key="k/1/t/k", cost="tokens:1")
+        await rig.engine.wire.call("CONFIG", "RESETSTAT")
+        claimed = (await rig.turn(2)).claimed
+        info = (await rig.engine.wire.call("INFO", "commandstats")).decode()
+        assert [claim.id for claim in claimed] == [*jobs]
+        await rig.turn(0, *((claim.id, claim.lease, Completed()) for claim in claimed))
+        return int(re.findall(r"cmdstat_hmget:calls=(\d+)", info)[0])
+
+    await rig.turn()
+    without = await reads("a", "b")
+    await rig.declare(**limits)
+    assert await reads("c", "d") == without
 
 
 async def test_a_job_without_an_estimate_costs_one(rig: Rig) -> None:

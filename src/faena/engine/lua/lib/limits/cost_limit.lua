@@ -72,7 +72,7 @@ end
 -- lane. The next one waits and none overtakes it: where the lane's window is too small, with the instant
 -- to look again; where the queue's is, or the claim has bytes enough, the purse is closed.
 local function afford(purse, own, ids)
-  local specs = specs_of(ids)
+  local specs = look_at_specs(ids)
   for i, spec in ipairs(specs) do
     local costs, bytes = costs_in(spec), purse.bytes + #(spec or '')
     local short, empty = too_small(own, costs), too_small(purse.windows, costs)

@@ -108,7 +108,7 @@ local function clear_head(lane, share, keys, conf, now)
     for i = 1, #first, 2 do
       ids[#ids + 1] = first[i]
     end
-    local specs = specs_of(ids)
+    local specs = look_at_specs(ids)
     local kept, waiting, is_cut = judge(keys, pending, first, specs, most, conf, now)
     cleared, most, keys.left = cleared + #kept, most - #waiting, keys.left - #waiting
     if #waiting > 0 then
