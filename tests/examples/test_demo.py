@@ -14,6 +14,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests._support.guard import VARIABLE
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -107,7 +109,7 @@ def test_a_small_example_runs_and_leaves_nothing_running(name: str, tmp_path: Pa
     done = subprocess.run(
         [sys.executable, "-m", f"examples.{name}"],
         cwd=tmp_path,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)},
+        env={"PYTHONPATH": str(ROOT)} | {name: os.environ[name] for name in ("PATH", VARIABLE)},
         capture_output=True,
         text=True,
         check=False,

@@ -1,0 +1,44 @@
+"""No process outlives the tests, whatever ends them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from tests._support import guard
+from tests._support.command import is_alive
+from tests._support.eventually import eventually
+
+OWNER = """
+import subprocess, sys, time
+from tests._support import guard
+directory = guard.begin()
+started = subprocess.Popen(
+    ["/bin/sh", "-c", "sleep 600 & echo $!; kill -STOP $$"],
+    stdout=subprocess.PIPE, text=True, start_new_session=True,
+)
+print(directory, started.pid, started.stdout.readline().strip(), flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+async def test_frozen_processes_and_grandchildren_end_with_whoever_began(
+    number: signal.Signals,
+) -> None:
+    pipe, null = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+    environ = {name: text for name, text in os.environ.items() if name != guard.VARIABLE}
+    owner = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", OWNER, env=environ, stdout=pipe, stderr=null
+    )
+    assert owner.stdout is not None
+    directory, *pids = (await owner.stdout.readline()).decode().split()
+    assert len(pids) == 2
+    owner.send_signal(number)
+    await owner.wait()
+    await eventually(lambda: not any(is_alive(int(pid)) for pid in pids))
+    await eventually(lambda: not Path(directory).exists())
