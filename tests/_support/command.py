@@ -108,6 +108,10 @@ def is_alive(pid: int) -> bool:
         return False
 
 
+def is_frozen(pid: int) -> bool:
+    return psutil.Process(pid).status() == psutil.STATUS_STOPPED
+
+
 def _lives(process: psutil.Process) -> bool:
     with suppress(psutil.NoSuchProcess):
         return process.status() != psutil.STATUS_ZOMBIE

@@ -27,7 +27,7 @@ THRICE = Retry.fixed("20ms", attempts=3, floor="0s", jitter=0)
 poison = app.queue("poison", concurrency=30, payload_limit=10_000, retry=THRICE)
 deadly = app.queue("deadly", lease="2s", retry=THRICE)
 stubborn = app.queue("stubborn", lease="2s", timeout="300ms", retry=Retry.never())
-calm = app.queue("calm", lease="2s", concurrency=5)
+calm = app.queue("calm", lease="2s", concurrency=5, max_deliveries=100)
 
 
 @calm.task

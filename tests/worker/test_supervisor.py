@@ -7,12 +7,16 @@ import importlib
 import os
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from faena import State
-from tests._support.command import Service, is_alive
+from faena.cli.worker import command
+from faena.worker.supervise import worker_process
+from faena.worker.supervise.supervisor import Supervisor, SupervisorOptions
+from tests._support.command import Service, is_alive, is_frozen
 from tests._support.eventually import eventually
 from tests._support.ledger import Ledger
 from tests._support.valkey import Server, free_port
@@ -38,16 +42,18 @@ async def test_a_worker_killed_with_minus_nine_is_replaced_and_its_job_recovered
     assert (view.attempts_made, view.losses) == (1, 1)
 
 
-async def test_a_stop_lets_running_jobs_end_and_hands_back_the_rest_unspent(
+async def test_a_stop_lets_running_jobs_end_and_a_second_hands_back_the_rest_unspent(
     program: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
 ) -> None:
     with Service(
-        "worker", TARGET, "--grace", "8s", "--json", log=tmp_path / "log", **environ
+        "worker", TARGET, "--grace", "1h", "--json", log=tmp_path / "log", **environ
     ) as service:
         await serves(service, 1)
-        short = [await program.take.enqueue(0.2) for _ in range(2)]
-        long = [await program.take.enqueue(60.0) for _ in range(4)]
+        short = [await program.take.enqueue(1.0) for _ in range(2)]
+        long = [await program.take.enqueue(3600.0) for _ in range(4)]
         await eventually(lambda: len(ledger.entries("start")) == 4)
+        service.send(signal.SIGTERM)
+        await asyncio.gather(*(receipt.handle.result(timeout="60s") for receipt in short))
         service.send(signal.SIGTERM)
         code, out = await service.ended()
     assert code == 0, service.log()
@@ -58,17 +64,31 @@ async def test_a_stop_lets_running_jobs_end_and_hands_back_the_rest_unspent(
     assert {(view.attempts_made, view.losses) for view in views} == {(0, 0)}
 
 
-async def test_a_second_signal_hands_running_jobs_back_at_once(
-    program: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
+@pytest.mark.parametrize(
+    ("args", "signals"),
+    [
+        ((), [signal.SIGTERM, signal.SIGINT]),
+        (("--no-supervise",), [signal.SIGTERM, signal.SIGINT]),
+        (("--grace", "100ms"), [signal.SIGTERM]),
+    ],
+    ids=["hurried", "hurried without a supervisor", "no time left"],
+)
+async def test_a_job_that_a_stop_does_not_wait_for_is_handed_back_unspent(
+    args: tuple[str, ...],
+    signals: list[signal.Signals],
+    program: Any,
+    ledger: Ledger,
+    environ: dict[str, str],
+    tmp_path: Path,
 ) -> None:
-    with Service("worker", TARGET, log=tmp_path / "log", **environ) as service:
-        receipt = await under_way(service, program, ledger, 60.0)
-        service.send(signal.SIGINT)
-        await eventually(lambda: "stopping: " in service.log())
-        service.send(signal.SIGINT)
+    with Service("worker", TARGET, *args, log=tmp_path / "log", **environ) as service:
+        receipt = await under_way(service, program, ledger, 3600.0)
+        for number in signals:
+            service.send(number)
         code, _ = await service.ended()
     assert code == 0, service.log()
-    assert await receipt.handle.state() is State.READY
+    view = await receipt.handle.view()
+    assert (view.state, view.attempts_made, view.losses) == (State.READY, 0, 0)
 
 
 async def test_a_worker_signalled_beside_its_supervisor_is_not_hurried(
@@ -82,18 +102,6 @@ async def test_a_worker_signalled_beside_its_supervisor_is_not_hurried(
         code, _ = await service.ended()
     assert code == 0, service.log()
     assert await receipt.handle.state() is State.COMPLETED
-
-
-async def test_a_worker_alone_hurries_at_the_second_signal(
-    program: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
-) -> None:
-    with Service("worker", TARGET, "--no-supervise", log=tmp_path / "log", **environ) as service:
-        receipt = await under_way(service, program, ledger, 60.0)
-        service.send(signal.SIGTERM)
-        service.send(signal.SIGINT)
-        code, _ = await service.ended()
-    assert code == 0, service.log()
-    assert await receipt.handle.state() is State.READY
 
 
 async def test_workers_finish_when_their_supervisor_is_killed_with_minus_nine(
@@ -187,16 +195,15 @@ async def test_a_stop_before_any_worker_serves_promises_running_jobs_nothing(
 
 
 async def test_a_worker_frozen_for_good_is_killed_and_replaced(
-    program: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
+    program: Any, ledger: Ledger, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from faena.cli.worker import command
-    from faena.worker.supervise.supervisor import Supervisor, SupervisorOptions
-    from faena.worker.supervise.worker_slot import WorkerSlotOptions
-
-    options = SupervisorOptions(silent_s=30.0, slot=WorkerSlotOptions(grace_s=1))
-    supervisor = Supervisor(command(TARGET), options)
+    now_s = 0.0
+    monkeypatch.setattr(worker_process, "time", SimpleNamespace(monotonic=lambda: now_s))
+    supervisor = Supervisor(command(TARGET), SupervisorOptions(silent_s=0.6))
     running = asyncio.create_task(supervisor.run())
     receipt = await program.freeze.enqueue(0.0)
+    await eventually(lambda: any(is_frozen(one.pid) for one in ledger.entries("start")))
+    now_s = 1.0
     await receipt.handle.result(timeout="60s")
     supervisor.stop()
     await running
