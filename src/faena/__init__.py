@@ -1,6 +1,6 @@
 """Background jobs for multi-tenant services: durable, fair, fast.
 
-Names are imported when they are first used: `faena --help` and `import faena.errors` are quick.
+Names are imported on first use, so that `faena --help` and `import faena.errors` are fast.
 """
 
 from importlib import import_module
@@ -72,14 +72,14 @@ _NAMES = {
     "faena.worker.options": "WorkerOptions",
     "faena.worker.worker": "Worker",
 }
-"""The same for those who run it: names by the module that has them."""
+"""The same imports at run time: module to the names it defines."""
 
-_PLACES = {name: module for module, names in _NAMES.items() for name in names.split()}
+_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PLACES:
-        value = getattr(import_module(_PLACES[name]), name)
+    if name in _MODULES:
+        value = getattr(import_module(_MODULES[name]), name)
     elif not name.startswith("_") and find_spec(f"faena.{name}"):
         value = import_module(f"faena.{name}")
     else:

@@ -7,6 +7,6 @@ if __name__ == "__main__":
         from faena.cli import main
 
         code = main()
-    except KeyboardInterrupt:  # while it is still being imported
+    except KeyboardInterrupt:  # during the import
         code = 130
     sys.exit(code)

@@ -1,4 +1,4 @@
-"""The composition root: an app names its queues and tasks, connects, and runs workers."""
+"""The composition root: an app declares queues and tasks, connects to a broker, runs workers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from faena.values.keywords import known_keywords
 from faena.values.names import check_name
 from faena.worker.background_services import BackgroundServices
 
-if TYPE_CHECKING:  # whoever only enqueues does not load what runs jobs
+if TYPE_CHECKING:  # a program that only enqueues does not load the worker
     from faena.worker.options import Served, WorkerOptions
     from faena.worker.worker import Worker
 
@@ -48,7 +48,7 @@ class Faena(Registry):
     """An application's queues, tasks and connection to one broker."""
 
     @known_keywords("app")
-    def __init__(  # noqa: PLR0913 - each by its name, and all but the first may be left out
+    def __init__(  # noqa: PLR0913 - keyword arguments, all optional but the name
         self,
         name: str,
         url: str | None = None,
@@ -61,14 +61,14 @@ class Faena(Registry):
         clock: Clock | None = None,
         dead_letters: DeadLetters | None = None,
     ) -> None:
-        """Nothing is connected yet.
+        """Opens no connection; the first call does.
 
-        Without `url` the environment decides (FAENA_URL, REDIS_URL, REDIS_HOST …), and without that
-        an embedded Valkey keeps its data under `directory`, for development. `namespace` begins
-        every key and is the app's name unless given: programs meet on a server when they have the
-        same one. `allow_eviction` accepts a server that may throw jobs away. `patience` is how long
-        a producer's or a reader's call tries to reach the broker; workers wait for it. `clock`
-        replaces the server's time, in tests. `dead_letters`: what becomes of dead jobs unasked.
+        Without `url`, environment variables are used (FAENA_URL, REDIS_URL, REDIS_HOST …); without
+        those, an embedded Valkey for development, with its data in `directory`. `namespace` is the
+        prefix of every key, by default the app's name: programs with the same namespace share
+        queues. `allow_eviction` accepts a server that may evict jobs. `patience` is how long a call
+        of a producer or reader tries to reach the broker; workers try without end. `clock` replaces
+        the server's time in tests. `dead_letters` sets automatic retries and alerts for dead jobs.
         """
         connection = Connection(
             name=check_name("app", name),
@@ -90,12 +90,12 @@ class Faena(Registry):
 
     @known_keywords("flow")
     def flow(self, name: str = "flow", *, id: str | None = None) -> Plan:  # noqa: A002
-        """A plan of jobs that wait for each other: add to it, then `start` it."""
+        """A plan of jobs that wait for each other: add nodes, then `start` it."""
         return Plan(self, name, id=id)
 
     @known_keywords("chain")
     def chain(self, *drafts: Draft[Any], name: str = "chain") -> Plan:
-        """A plan of jobs one after the other."""
+        """A plan of jobs that run one after another."""
         return chain(self, drafts, name)
 
     @known_keywords("chord")
@@ -107,7 +107,7 @@ class Faena(Registry):
         on_failure: str = "fail",
         name: str = "chord",
     ) -> Plan:
-        """A plan of jobs side by side, and one more when all of them have ended."""
+        """A plan of parallel jobs, and a callback that runs when all of them have ended."""
         return chord(self, drafts, callback, on_failure=on_failure, name=name)
 
     @known_keywords("group")
@@ -118,25 +118,25 @@ class Faena(Registry):
         on_success: Draft[Any] | None = None,
         id: str | None = None,  # noqa: A002 - as jobs have one
     ) -> Group:
-        """Jobs that are counted as they end; see `Group`."""
+        """Jobs that are counted together, and callbacks that run when all have ended."""
         return Group(self, on_complete=on_complete, on_success=on_success, id=id)
 
     def running_flow(self, flow_id: str) -> Flow:
-        """A flow that has begun, by its id; nothing is looked up."""
+        """A started flow, by its id; the broker is not asked."""
         return Flow(self, flow_id)
 
     # -- schedules --------------------------------------------------------------------------------
 
     def cron(self, text: str, **options: Unpack[RecurringFields]) -> Recurring:
-        """Have a task, or a plain function that becomes one, run by a cron expression.
+        """Run a task, or a plain function, by a cron expression.
 
-        A function is put on the queue `scheduler`, which is made for it, or on another; the
-        schedule is called as the task unless it is given a name.
+        A plain function becomes a task on the queue `scheduler`, created for it, or on the queue
+        given. The schedule has the task's name unless `name` is given.
         """
         return Recurring(self, {"cron": text}, options)
 
     def every(self, interval: Duration, **options: Unpack[RecurringFields]) -> Recurring:
-        """The same for a fixed interval, counted from `start` or from the beginning of 1970."""
+        """Like `cron`, at a fixed interval, counted from `start` or from 1970-01-01 UTC."""
         return Recurring(self, {"every": interval}, options)
 
     def schedule(
@@ -146,7 +146,7 @@ class Faena(Registry):
         payload: Any = MISSING,
         **terms: Unpack[TimedFields],
     ) -> None:
-        """Declare a schedule for a task: by `cron=`, `every=` or `at=`."""
+        """Declare a schedule for a task, with `cron=`, `every=` or `at=`."""
         check_task(name, task)
         self.schedules.add(name, task, payload, terms)
 
@@ -156,7 +156,7 @@ class Faena(Registry):
 
     @property
     def dead_letters(self) -> Desk:
-        """The dead-letter desk: dead jobs of all queues, to look at, retry and deal with."""
+        """The dead-letter desk: list, retry, discard and resolve the dead jobs of all queues."""
         return Desk(self._desk_queues)
 
     def events(
@@ -167,10 +167,10 @@ class Faena(Registry):
         kinds: str | Sequence[str] | None = None,
         details: bool = False,
     ) -> AsyncGenerator[Event]:
-        """What happens to jobs, as it happens, of one queue, of some or of all; see docs/events.md.
+        """Follow the events of one queue, of some, or of all; see docs/events.md.
 
-        `since` is "now", "start" (what is kept), an instant, or the cursor of an event. `kinds` are
-        names of events; of a gap one is told in any case. `details` adds task and tenant.
+        `since` is "now", "start" (the oldest event kept), an instant, or the cursor of an event.
+        `kinds` selects events by name; gaps are always reported. `details` adds task and tenant.
         """
         check_is("details", details, bool)
         return follow(
@@ -186,11 +186,11 @@ class Faena(Registry):
         return self._ids.new_id()
 
     def new_ids(self, number: int) -> list[str]:
-        """Fresh job ids."""
+        """Several fresh job ids, in increasing order."""
         return self._ids.new_ids(number)
 
     def _renew_ids(self) -> None:
-        """Also after a fork, in whose moment another thread may have held the factory's lock."""
+        """Called after a fork too: another thread may have held the factory's lock meanwhile."""
         self._ids = IdFactory(lambda: time.time_ns() // 1_000_000, os.urandom)
 
     # -- workers ----------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ class Faena(Registry):
         queues: Iterable[Queue | str] | None = None,
         options: WorkerOptions | None = None,
     ) -> Worker:
-        """A worker for some queues, or for all; `run()` it."""
+        """A worker for the given queues, by default for all of this app; start it with `run()`."""
         from faena.worker.libraries import OldLibraries  # noqa: PLC0415 - see above
         from faena.worker.worker import Worker  # noqa: PLC0415 - see above
 
@@ -234,7 +234,7 @@ class Faena(Registry):
         )
 
     async def _shards(self) -> list[str]:
-        """Of all queues."""
+        """The shards of all queues."""
         runtime = await self.runtime()
         seen = [await in_sight(runtime.routers.of(queue)) for queue in self.queues]
         return [shard for one in seen for shard in one.shards]
@@ -242,7 +242,7 @@ class Faena(Registry):
     async def run_worker(self, queues: Iterable[Queue | str] | None = None, **options: Any) -> None:
         """Run a worker in this event loop until it is cancelled or its work is done.
 
-        Cancelled, it hands its running jobs back at once, no attempt used.
+        When cancelled, it releases its running jobs at once, without using an attempt.
         """
         from faena.worker.options import WorkerOptions  # noqa: PLC0415 - see above
 
@@ -257,7 +257,7 @@ class Faena(Registry):
 def _directory(given: Any) -> Path:
     if not isinstance(given, str | Path):
         raise ConfigError(
-            f"directory must be a text or a Path, got {shown(given)}",
+            f"directory must be a string or a Path, got {shown(given)}",
             field="directory",
             value=given,
         )
@@ -280,8 +280,9 @@ def _layers(given: Any) -> tuple[Middleware, ...]:
 
 
 def _served(queue: Queue, runtime: Runtime) -> Served:
-    """What a worker needs of a queue; who runs a task says which hooks and which costs it has, and
-    which not.
+    """What a worker needs of a queue.
+
+    The program that runs a task decides its hooks and costs, so it also writes that it has none.
     """
     from faena.worker.options import Served  # noqa: PLC0415 - see above
 

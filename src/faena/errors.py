@@ -1,17 +1,17 @@
 """Every error Faena raises, as one tree.
 
     FaenaError                  carries .op, the operation that failed
-    ├── ConfigError             before any I/O: the field, its value, what would be valid
-    │   ├── ArgumentError       the same for what one call is given: an id, an instant, a header
-    │   └── UnknownQueue        the app has no queue of this name; a KeyError, too
-    ├── StoreError              the broker
-    │   ├── StoreUnavailable    cannot be reached now; trying again is right
-    │   ├── StoreRejected       it answered no: out of memory, read-only, no permission
+    ├── ConfigError             raised before any I/O: the field, its value, what would be valid
+    │   ├── ArgumentError       the same for an argument of one call: an id, an instant, a header
+    │   └── UnknownQueue        the app has no queue of this name; also a KeyError
+    ├── StoreError              the broker failed
+    │   ├── StoreUnavailable    it cannot be reached now; try again
+    │   ├── StoreRejected       it refused: out of memory, read-only, no permission
     │   ├── NotDeclared         no program has declared the queue on this server yet
-    │   ├── ShardsChanged        a queue's jobs live elsewhere now; the client asks again by itself
-    │   └── ScriptError         a script failed in a way no code path expects
+    │   ├── ShardsChanged       the routing table is out of date; the client retries automatically
+    │   └── ScriptError         a script failed unexpectedly
     ├── PayloadError            cannot be encoded, decoded or validated, or is too large
-    ├── BatchError              a batch handler returned no list with an entry for each payload
+    ├── BatchError              a batch handler did not return one entry per payload
     ├── Overloaded              back-pressure refused the job: .retry_after .reason
     ├── JobError
     │   ├── JobNotFound
@@ -24,8 +24,8 @@
     ├── ResultTimeout           the wait for a result ended before the job did
     └── InternalError           a broken invariant: our bug
 
-Control flow inside a handler (`Snooze`, `Discard`, `RateLimited`) is not an error and lives in
-`faena.outcomes`.
+What a handler raises to choose its outcome (`Snooze`, `Discard`, `RateLimited`) is not an error;
+see `faena.outcomes`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LONGEST_SHOWN: Final = 200
 
 
 class FaenaError(Exception):
-    """Base of the tree; `op` names the operation that was under way, where one was."""
+    """Base of the tree; `op` is the operation that failed, or None."""
 
     def __init__(self, message: str, *, op: str | None = None) -> None:
         super().__init__(message)
@@ -46,7 +46,7 @@ class FaenaError(Exception):
 
 
 class ConfigError(FaenaError):
-    """A value given by the program is wrong; nothing has been written."""
+    """The program gave an invalid value; nothing was written."""
 
     def __init__(self, message: str, *, field: str | None = None, value: Any = None) -> None:
         super().__init__(message)
@@ -55,29 +55,29 @@ class ConfigError(FaenaError):
 
 
 class ArgumentError(ConfigError):
-    """A value given to one call is wrong, which may well come from outside; nothing was written."""
+    """One call was given an invalid value, perhaps from outside input; nothing was written."""
 
     @property
     def rule(self) -> str:
-        """What would be valid, without the value that was given: that may be a secret."""
+        """What would be valid, without the value given, which may be secret."""
         return str(self).partition(", got ")[0]
 
 
 class UnknownQueue(ConfigError, KeyError):
-    """The app has no queue of this name: `app.queues` raises it as the KeyError that it is."""
+    """The app has no queue of this name; a KeyError, because `app.queues` raises it."""
 
-    __str__ = Exception.__str__  # a KeyError's would put the message in quotes
+    __str__ = Exception.__str__  # KeyError would put the message in quotes
 
 
 def as_argument(error: ConfigError) -> ArgumentError:
-    """The same fault, found in what one call was given."""
+    """The same error, about an argument of one call."""
     return ArgumentError(str(error), field=error.field, value=error.value)
 
 
 class StoreError(FaenaError):
     """The broker failed.
 
-    `receipts` are those of the jobs that an `enqueue_many` had put on the queue before it did.
+    `receipts` are those of the jobs that `enqueue_many` had enqueued before.
     """
 
     receipts: Sequence[Any] = ()
@@ -86,7 +86,7 @@ class StoreError(FaenaError):
 class StoreUnavailable(StoreError):
     """The broker cannot be reached or is not ready; the same call may succeed later.
 
-    `is_outcome_unknown` tells whether the call was sent and not answered: it may have happened.
+    `is_outcome_unknown` is true when the call was sent but not answered: it may have taken effect.
     """
 
     def __init__(
@@ -97,26 +97,26 @@ class StoreUnavailable(StoreError):
 
 
 class StoreRejected(StoreError):
-    """The broker answered and refused: out of memory, read-only, or not permitted."""
+    """The broker refused the call: out of memory, read-only, or no permission."""
 
 
 class NotDeclared(StoreError):
-    """The queue is another program's to declare, and it has not yet."""
+    """Another program declares this queue, and has not done so yet."""
 
     def __init__(self, queue: str) -> None:
         super().__init__(
-            f"queue {queue} is not declared on this server yet: the program that has its handlers "
-            f"does so when it first enqueues or works; start a worker of that program",
+            f"queue {queue} is not declared on this server yet: the program with its handlers "
+            f"declares it on its first enqueue, or when its worker starts; start that worker",
             op="declare",
         )
 
 
 class ShardsChanged(StoreError):
-    """The shards of a queue are of a later epoch than the caller's; nothing has been written."""
+    """The caller's routing table is older than the queue's; nothing was written."""
 
 
 class ScriptError(StoreError):
-    """A script failed where none may fail."""
+    """A script failed unexpectedly: a defect of Faena, or damaged data."""
 
 
 class PayloadError(FaenaError):
@@ -133,11 +133,11 @@ class PayloadError(FaenaError):
 
 
 class BatchError(FaenaError):
-    """A handler that was called for many jobs did not say what became of each."""
+    """A batch handler did not return one entry for each job."""
 
 
 class Overloaded(FaenaError):
-    """Back-pressure refused the job; `retry_after` is in seconds."""
+    """Back-pressure refused the job; try again after `retry_after` seconds."""
 
     def __init__(self, message: str, *, retry_after: float, reason: str) -> None:
         super().__init__(message, op="enqueue")
@@ -146,15 +146,15 @@ class Overloaded(FaenaError):
 
 
 class JobError(FaenaError):
-    """An operation on one job could not be done."""
+    """An operation on one job failed."""
 
 
 class JobNotFound(JobError):
-    """No job has this id (it may have been pruned by retention)."""
+    """No job has this id; retention may have removed it."""
 
 
 class JobConflict(JobError):
-    """A job with this id exists and has another task, payload, tenant or key."""
+    """A job with this id exists, with another task, payload, tenant or key."""
 
 
 class InvalidTransition(JobError):
@@ -162,7 +162,7 @@ class InvalidTransition(JobError):
 
 
 class LeaseLost(JobError):
-    """The lease on the job is no longer held: it was rescued, cancelled or settled elsewhere."""
+    """The worker no longer holds the lease: the job was rescued, cancelled or settled elsewhere."""
 
 
 class JobFailed(FaenaError):
@@ -178,36 +178,36 @@ class JobCancelled(JobFailed):
 
 
 class JobTimedOut(JobFailed):
-    """Raised to a waiter when the job is dead because its last attempt ran out of time."""
+    """Raised to a waiter when the job is dead because its last attempt timed out."""
 
 
 class ResultTimeout(FaenaError):
-    """The wait for a result ended before the job did; the job itself goes on."""
+    """The wait for a result ended before the job did; the job continues."""
 
 
 class InternalError(FaenaError):
-    """An invariant of Faena itself is broken; please report it."""
+    """A bug in Faena: an invariant does not hold; please report it."""
 
 
 def shown(value: Any) -> str:
-    """Any value as a message quotes it: briefly, and however large or broken it is."""
+    """A short `repr` for error messages; never fails, however large or broken the value is."""
     try:
         is_text = isinstance(value, str | bytes)
         text = repr(value[: _LONGEST_SHOWN + 1] if is_text else value)
-    except Exception:  # noqa: BLE001 - a class of the program's own, or an int of too many digits
+    except Exception:  # noqa: BLE001 - the program's own __repr__, or an int with too many digits
         return f"<{type(value).__name__} that cannot be shown>"
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
 def as_text(value: Any) -> str:
-    """A text as it is, to be looked up among names, and of anything else what is shown of it."""
+    """A string as it is, to compare it with names; of any other value its `repr`."""
     return value if isinstance(value, str) else shown(value)
 
 
 def nearest(name: Any, valid: Iterable[str], *, never: Collection[str] = ()) -> str:
-    """A hint that ends an error message: the closest valid name, and the whole choice.
+    """The end of an error message: the closest valid name, and all valid ones.
 
-    Those of `never` are listed and not suggested.
+    Names in `never` are listed but not suggested.
     """
     choices = sorted(valid)
     if not choices:

@@ -6,9 +6,9 @@
         record.result = await charge(...)
     return record.result
 
-pending → completed (answered from the record for a day) or failed (may be begun again). A pending
-record belongs to a line of retries, known by the first job of it: the same job, run again or
-retried at the desk, begins again; a job of another line waits.
+A record goes from pending to completed (for a day, its result is returned) or to failed (any job
+may begin again). A pending record belongs to the first job of a line of retries: the same job, run
+again or retried at the desk, may begin again; other jobs wait.
 """
 
 from __future__ import annotations
@@ -47,21 +47,21 @@ COMPLETED_TTL: Duration = "24h"
 FAILED_TTL: Duration = "1h"
 
 _HELD: Final = timedelta(minutes=1)
-"""How long a record is kept for work whose process says nothing more."""
+"""How long a pending record lasts when the process that works no longer extends it."""
 
 _EXTEND_S: Final = 20.0
 
 _LAST_WORDS_S: Final = 2.0
-"""How long an attempt that was told to stop may take to say so: less than its worker waits."""
+"""How long a stopped attempt may take to release its record: less than its worker waits."""
 
 _log = logging.getLogger("faena.idempotency")
 
 
 class Record(msgspec.Struct, frozen=True):
-    """What was found when work was to begin."""
+    """What `begin` found."""
 
     status: Status
-    """began: do the work. pending: another job is at it. completed: it is done."""
+    """began: do the work. pending: another job is doing it. completed: it is done."""
     owner: str
     result: Any = None
 
@@ -72,32 +72,33 @@ class Record(msgspec.Struct, frozen=True):
 
     @property
     def is_mine(self) -> bool:
-        """Whether the caller is to do the work."""
+        """Whether the caller should do the work."""
         return self.status == "began"
 
 
 class Steps:
-    """What is done to the records of one queue, a script call each.
+    """The script calls on the records of one queue.
 
-    Of several attempts of one owner the last that began counts: its token is in the record.
+    When several attempts of one owner overlap, the last one to begin counts: the record has its
+    token.
     """
 
     def __init__(
         self, runtime: Callable[[], Awaitable[Runtime]], queue: str, *, is_patient: bool = False
     ) -> None:
-        """`is_patient` bears an outage as long as a worker does: work that is done is on record."""
+        """With `is_patient`, calls outlast an outage as a worker's do: finished work is kept."""
         self._runtime = runtime
         self._queue = queue
         self._is_patient = is_patient
 
     async def begin(self, key: str, owner: str, ttl: Duration, token: str = "") -> list[bytes]:
-        """`began`; or the status, the owner and the result of the record that is in the way."""
+        """`began`, or the status, owner and result of the existing record."""
         return await self._take(key, "begin", owner, ttl, b"", token)
 
     async def end(
         self, key: str, verb: str, owner: str, ttl: Duration, blob: bytes = b"", token: str = ""
     ) -> None:
-        """Complete, fail, extend or clear; InvalidTransition when the record is another's."""
+        """Complete, fail, extend or clear; InvalidTransition when another job owns the record."""
         (answer,) = await self._take(key, verb, owner, ttl, blob, token)
         if answer == b"NOT_OWNER":
             raise InvalidTransition(f"cannot {verb} {key}: another job owns the record", op=verb)
@@ -140,8 +141,8 @@ class Idempotency:
     ) -> Once[Any]:
         """Do a piece of work once, in an `async with` block; see `Once`.
 
-        While a job of another line is at it, this one is snoozed for `wait`. `result` is the type
-        of what comes of the work, which is kept for `keep`.
+        While another job does it, this one is snoozed for `wait`. `result` is the type of the
+        work's result, which is kept for `keep`.
         """
         check_is("job", job, Job)
         to_us("keep", keep, least_us=1)
@@ -150,7 +151,7 @@ class Idempotency:
         return Once(self._patient, _text(key), job.origin, terms)
 
     async def begin(self, key: Key, *, owner: str, ttl: Duration = PENDING_TTL) -> Record:
-        """Claim the work, or learn who has it or what came of it."""
+        """Claim the work, or learn who is doing it, or its result."""
         status, *rest = await self._steps.begin(_text(key), owner, ttl)
         if status == b"began":
             return Record("began", owner)
@@ -165,11 +166,11 @@ class Idempotency:
     async def complete(
         self, key: Key, result: Any, *, owner: str, ttl: Duration = COMPLETED_TTL
     ) -> None:
-        """Keep the result: whoever begins later is answered with it. The first one stands."""
+        """Keep the result for later calls of `begin`. The first result stays."""
         await self._steps.end(_text(key), "complete", owner, ttl, _blob("result", result))
 
     async def fail(self, key: Key, reason: str, *, owner: str, ttl: Duration = FAILED_TTL) -> None:
-        """Give the work up; anybody may begin it again."""
+        """Give up; any job may begin again."""
         await self._steps.end(_text(key), "fail", owner, ttl, _blob("reason", reason))
 
     async def clear(self, key: Key, *, owner: str) -> None:
@@ -182,21 +183,21 @@ class Terms:
     """How work is done once."""
 
     codec: Codec[Any]
-    """Of what comes of it."""
+    """Of the result."""
     keep: Duration
-    """How long that is kept."""
+    """How long the result is kept."""
     wait: Duration
-    """How long a job is snoozed while another is at it."""
+    """How long a job is snoozed while another one does the work."""
 
 
 class Once(Generic[T]):
-    """Work that is done once, whoever comes again; an `async with` block.
+    """Work that is done once, as an `async with` block.
 
-    At its end the record is completed: with `result`, which is None unless it was set. An exception
-    fails it, and anybody may begin again; unless `result` was set, for then the work is done. An
-    attempt that was told to stop gives the work up in the same way, but not under the feet of one
-    that has succeeded it: each has a token. A process that dies says nothing: its job begins again
-    when it is run again, others when the record has not been extended for a minute.
+    At the end of the block the record is completed with `result`, or with None if it was not set.
+    An exception fails the record, and any job may begin again, unless `result` was set: then the
+    work is done. A stopped attempt also fails the record, unless a later attempt has begun; each
+    attempt has its own token. After a process dies, its job begins again as soon as it is run
+    again, and other jobs when the record was not extended for a minute.
     """
 
     def __init__(self, steps: Steps, key: str, owner: str, terms: Terms) -> None:
@@ -209,18 +210,18 @@ class Once(Generic[T]):
         self._result: Any = None
         self._kept: bytes | None = None
         self.is_done = False
-        """Whether the work was done before; `result` is what came of it."""
+        """Whether the work was done before; `result` is its result."""
 
     @property
     def result(self) -> T:
-        """What came of the work."""
+        """The result of the work."""
         return self._result
 
     @result.setter
     def result(self, value: T) -> None:
         if self.is_done:
             raise InvalidTransition(
-                f"the work of {self._key} is done already: return record.result where "
+                f"the work of {self._key} is already done: return record.result when "
                 f"record.is_done is true",
                 op="complete",
             )
@@ -243,10 +244,10 @@ class Once(Generic[T]):
             try:
                 await self._steps.end(self._key, "extend", self._owner, _HELD, token=self._token)
             except InvalidTransition:
-                _log.warning("the work of %s was begun by others meanwhile", self._key)
+                _log.warning("another job has begun the work of %s meanwhile", self._key)
                 return
             except FaenaError as error:
-                _log.warning("the record of %s was not extended: %s", self._key, error)
+                _log.warning("could not extend the record of %s: %s", self._key, error)
 
     async def __aexit__(
         self,
@@ -263,7 +264,7 @@ class Once(Generic[T]):
             await self._complete()
 
     async def _complete(self) -> None:
-        """Also when the attempt is told to stop meanwhile: the work is done."""
+        """Finishes even if the attempt is stopped meanwhile: the work is done."""
         blob = self._kept or b"null"
         telling = asyncio.ensure_future(
             self._steps.end(self._key, "complete", self._owner, self._terms.keep, blob)
@@ -276,13 +277,12 @@ class Once(Generic[T]):
             raise
         except InvalidTransition:
             _log.warning(
-                "the work of %s was begun by another job before it was done; "
-                "it may have been done twice",
+                "another job began the work of %s before it was done; it may have been done twice",
                 self._key,
             )
 
     async def _give_up(self, reason: str) -> None:
-        """What cannot be said in time need not be: the record ends by itself."""
+        """If this is not possible in time, the record expires."""
         with contextlib.suppress(FaenaError, TimeoutError):
             async with asyncio.timeout(_LAST_WORDS_S):
                 blob = msgspec.json.encode(reason)
@@ -293,7 +293,7 @@ def _blob(what: str, value: Any) -> bytes:
     try:
         return msgspec.json.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
-        raise PayloadError(f"{what} must be what JSON can carry: {error}", op="encode") from None
+        raise PayloadError(f"{what} must be a JSON value: {error}", op="encode") from None
 
 
 def _text(key: Key) -> str:

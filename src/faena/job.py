@@ -1,4 +1,4 @@
-"""The vocabulary of one job: what the producer wrote, what a handler sees, what a reader sees."""
+"""One job: as its producer wrote it, as its handler sees it, and as a reader sees it."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from faena.values.view import View
 
 SCHEDULE_HEADER = "faena-schedule"
 INSTANT_HEADER = "faena-instant"
-"""What a schedule says of itself in its jobs; the instant in microseconds."""
+"""Headers that a schedule adds to its jobs; the instant is in microseconds."""
 
 BY_HEADER = "faena-by"
-"""Who asked for a job by hand."""
+"""Who enqueued a job by hand."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Input(msgspec.Struct, omit_defaults=True, frozen=True):
-    """How a job that this one waited for has ended."""
+    """How a job that this one waited for ended."""
 
     state: str
     """completed, dead, cancelled or skipped."""
     result: msgspec.Raw = msgspec.Raw()
-    """What it returned, encoded; empty when it did not complete, or all together are too large."""
+    """What it returned, encoded; empty if it did not complete, or if all inputs are too large."""
     error: msgspec.Raw = msgspec.Raw()
-    """What it failed with, encoded; empty when it did not."""
+    """Its error, encoded; empty if it did not fail."""
 
     def value(self, type: Any = Any) -> Any:  # noqa: A002 - as msgspec calls it
-        """What it returned, as plain values or as a type; None when there is nothing."""
+        """What it returned, as plain values or as `type`; None when there is nothing."""
         result = bytes(self.result)
         return codec_for(type).decode(result) if result else None
 
@@ -43,7 +43,7 @@ class Input(msgspec.Struct, omit_defaults=True, frozen=True):
 class Spec(msgspec.Struct, omit_defaults=True):
     """What the producer wrote, immutable once enqueued; `payload` stays encoded until needed.
 
-    What scripts read of it (`read_body` in spec_body.lua) stands before the payload, however large.
+    Fields that scripts read (spec_body.lua) come before the payload, which may be large.
     """
 
     task: str
@@ -54,11 +54,11 @@ class Spec(msgspec.Struct, omit_defaults=True):
     version: int = 1
     timeout_us: int | None = None
     attempts: int | None = None
-    """How many at most, where the producer said so."""
+    """The most attempts, if the producer set it."""
     retry: Terms | None = None
-    """The same of its policy."""
+    """The retry policy, if the producer set it."""
     parents: dict[str, Input] = {}
-    """In a flow: the nodes it came after, by name."""
+    """In a flow: the nodes it waited for, by name."""
     group: dict[str, int] = {}
     """In the callback of a group: how many members it had, and how they ended."""
 
@@ -106,68 +106,68 @@ class Job:
     def __init__(
         self, queue: str, job_id: str, spec: Spec, *, attempt: int = 1, notes: Notes | None = None
     ) -> None:
-        """`notes` is where it writes to."""
+        """`notes` takes its progress, log lines and costs."""
         self.queue = queue
         self.id = job_id
         self.origin = job_id
-        """The first job of its line: its own id, unless it is a dead job, retried at the desk."""
+        """The first job of its line of retries: its own id, unless it is a dead job's retry."""
         self.task = spec.task
         self.tenant = spec.tenant
         self.key = spec.key
         self.headers: Mapping[str, str] = spec.headers
         self.parents: Mapping[str, Input] = spec.parents
-        """In a flow: how the nodes before it have ended, by their names."""
+        """In a flow: how the nodes it waited for ended, by name."""
         self.group: Mapping[str, int] = spec.group
         """In a group's callback: its `total`, and how many are completed, dead and cancelled."""
         self.attempt = attempt
         """From 1; a delivery lost with its worker does not count."""
         self.max_attempts = spec.attempts or 1
-        """How many attempts it has at most, by its producer's word or its task's."""
+        """The most attempts it may have, set by its producer or its task."""
         self.enqueued_us = 0
         self.started_us = 0
         self.losses = 0
         """Deliveries lost with their worker."""
         self.worker = ""
         self.cancelled = False
-        """True once somebody asked for the job to stop, its time is over or its lease is lost."""
+        """True once its cancellation was requested, its time is over or its lease is lost."""
         self._notes = notes
 
     @property
     def enqueued_at(self) -> datetime:
-        """When the server took the job in, or a finished job was run again by hand."""
+        """When the server stored the job, or a finished job was rerun."""
         return _moment(self.enqueued_us)
 
     @property
     def started_at(self) -> datetime:
-        """When a worker was given this attempt, by the server's clock."""
+        """When a worker claimed this attempt, by the server's clock."""
         return _moment(self.started_us)
 
     @property
     def is_last_attempt(self) -> bool:
-        """Whether the job is dead if this attempt fails."""
+        """Whether the job dies if this attempt fails."""
         return self.attempt >= self.max_attempts
 
     @property
     def schedule(self) -> str | None:
-        """The schedule that made it, if one did."""
+        """The schedule that created it, if any."""
         return self.headers.get(SCHEDULE_HEADER)
 
     @property
     def instant(self) -> datetime | None:
-        """The instant of its schedule; None of a job that somebody asked for by hand."""
+        """The instant of its schedule; None if the job was enqueued by hand."""
         us = _instant_us(self.headers)
         return None if us is None else _moment(us)
 
     def attach(self, notes: Notes) -> None:
-        """Give the job somewhere to write to."""
+        """Set where progress, log lines and costs go."""
         self._notes = notes
 
     def detach(self) -> None:
-        """The job is another worker's now: whatever this handler still says of it is dropped."""
+        """Drop what this handler still writes: the job belongs to another worker now."""
         self._notes = None
 
     def progress(self, value: Any) -> None:
-        """Tell how far the work is: a percentage, or any JSON value. Written soon; latest wins."""
+        """Report progress: a percentage, or any JSON value. Written soon; the latest wins."""
         if (notes := self._notes) is not None:
             notes.progress(self.id, value)
 
@@ -177,10 +177,10 @@ class Job:
             notes.log(self.id, line)
 
     def spend(self, **used: int) -> None:
-        """Tell what this attempt has used so far, by unit: `job.spend(tokens=950)`; latest wins.
+        """Report what this attempt has used so far, by unit: `job.spend(tokens=950)`; latest wins.
 
-        It takes the place of the estimate in the windows of limits by cost, before the job is
-        settled at the latest: what was not used is free at once, what was used beyond is charged.
+        It replaces the estimate in the limits by cost, at the latest before the job is settled:
+        what was not used is free again at once, and what exceeds the estimate is charged.
         """
         if (notes := self._notes) is not None:
             notes.spend(self.id, used)
@@ -190,10 +190,10 @@ class Job:
 
 
 class JobView(View, frozen=True, kw_only=True):
-    """One job as a reader finds it.
+    """One job as a reader sees it.
 
-    Instants are whole microseconds since 1970, of the server's clock but for `created_at`, and None
-    where nothing says so: an ordinary job leaves no trace of its start once it is completed.
+    Instants are whole microseconds since 1970 by the server's clock, except `created_at`. They are
+    None where unknown: the start of an ordinary job is not kept once it has completed.
     """
 
     also = ("schedule", "instant")
@@ -214,52 +214,52 @@ class JobView(View, frozen=True, kw_only=True):
     losses: int
     """Deliveries lost with their worker."""
     created_at: int | None = None
-    """When its producer made its id, by the producer's own clock and to the millisecond: all that
-    is kept of an ordinary job's beginning. None where the producer gave it an id."""
+    """When its id was made, by the producer's clock, to the millisecond. For an ordinary job it is
+    the only record of its beginning. None where the producer chose the id."""
     enqueued_at: int | None
-    """When the server took it in, or it was last run again; of a finished job only where it was
-    put off before: by a delay, a retry or a snooze."""
+    """When the server stored it, or it was last rerun. Of a finished job, known only if it was
+    delayed, retried or snoozed before."""
     due_at: int | None
     """When a delayed job becomes ready."""
     lease_until: int | None
     """When a running job would be rescued."""
     started_at: int | None
-    """When the attempt under way began, else the last one that failed; not of a completed job."""
+    """When the current attempt began, or the last failed one; unknown for a completed job."""
     worker: str | None
     finished_at: int | None
     is_stopping: bool
-    """Running, and asked to stop."""
+    """Whether it is running and its cancellation was requested."""
     result: bytes | None
-    """Of a completed job, as JSON; None when it returned None or is not completed. As the type of
-    its task: `handle.result()`."""
+    """The result of a completed job, as JSON; None if it returned None or has not completed.
+    `handle.result()` decodes it as the task's type."""
     errors: tuple[ErrorRecord, ...]
     progress: Any
     log: tuple[str, ...]
     origin: str
-    """The first job of its line: its own id, unless it is a dead job, retried at the desk."""
+    """The first job of its line of retries: its own id, unless it is a dead job's retry."""
     retry_of: str | None = None
-    """The dead job that it was made of."""
+    """The dead job that it retries as new."""
     snoozes: int = 0
-    """How often its handler has put it off, since it was last run again."""
+    """How often its handler has snoozed it since it was last rerun."""
     snooze_reason: str | None = None
-    """Why, the last time; None when it gave no reason."""
+    """The reason of the last snooze, if one was given."""
     parked: int = 0
-    """How often a worker put it off that does not know its task, or only an older version."""
+    """How often a worker put it back because it knows no such task, or only an older version."""
     parked_reason: str | None = None
-    """What that worker said, the last time."""
+    """The reason that worker gave, the last time."""
     max_attempts: int | None = None
-    """How many attempts its producer gave it; None leaves that to its task."""
+    """The most attempts, if its producer set it; None leaves that to its task."""
     auto_retries: int = 0
-    """How often its line was retried by itself."""
+    """Automatic retries in its line of retries so far."""
     is_unreadable: bool = False
-    """Whether nobody can read what was enqueued: it has no task, no payload and no headers then."""
+    """Whether its spec cannot be decoded; it then has no task, no payload and no headers."""
 
     @property
     def schedule(self) -> str | None:
-        """The schedule that made it, if one did."""
+        """The schedule that created it, if any."""
         return self.headers.get(SCHEDULE_HEADER)
 
     @property
     def instant(self) -> int | None:
-        """The instant of its schedule; None of a job that somebody asked for by hand."""
+        """The instant of its schedule; None if the job was enqueued by hand."""
         return _instant_us(self.headers)

@@ -1,8 +1,8 @@
 """Rates that a queue or a tenant must not exceed.
 
-A limit says that no window of length `per`, wherever it starts, holds more than `max` claims, or
-claims that cost more than `max` of a unit. Here a limit is only read, checked and written; the
-engine's scripts enforce it.
+No window of length `per`, wherever it starts, may contain more than `max` claims, or claims that
+cost more than `max` of a unit. This module parses, checks and formats limits; the engine's scripts
+enforce them.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Limit:
     """At most `max` claims in any window of `per_us` microseconds.
 
     Written `Limit("10/min")`, `Limit("50/s")`, `Limit("1000/h")`, `Limit("10000/day")`,
-    `Limit("100/30s")`, or `Limit(max=10, per="1m")`. With `cost="tokens"` it is not
-    claims that count but what they cost in that unit. `str()` gives the one canonical text.
+    `Limit("100/30s")`, or `Limit(max=10, per="1m")`. With `cost="tokens"` it counts what claims
+    cost in that unit, not the claims. `str()` returns the canonical form.
     """
 
     max: int
@@ -45,7 +45,7 @@ class Limit:
     """Length of the window in microseconds: at least a millisecond."""
 
     cost: str | None
-    """The unit of which `max` is a sum; None counts claims."""
+    """The unit that `max` counts; None counts claims."""
 
     @overload
     def __init__(self, rate: str, *, cost: str | None = None) -> None: ...
@@ -62,7 +62,7 @@ class Limit:
         if rate is not None:
             if max is not None or per is not None:
                 raise ConfigError(
-                    f"limit must be a text or max and per, got {shown(rate)} beside them",
+                    f"limit must be a string, or max and per, got {shown(rate)} and one of them",
                     field="limit",
                     value=rate,
                 )
@@ -73,7 +73,7 @@ class Limit:
 
     @property
     def rate(self) -> str:
-        """The text without the unit."""
+        """The limit as a string, without the unit of cost."""
         window = _UNITS.get(self.per_us) or describe(self.per_us).replace(" ", "")
         return f"{self.max}/{window}"
 
@@ -86,11 +86,11 @@ class Limit:
 
 
 def check_unit(value: Any) -> str:
-    """Return `value` when it may name what jobs cost: it stands in keys and first lines."""
+    """Return `value` if it is a valid unit of cost; units are part of keys and specs."""
     if isinstance(value, str) and _UNIT.fullmatch(value):
         return value
     raise ConfigError(
-        f"cost must be named with 1 to 32 of a-z, 0-9 and '_' and start with a letter, "
+        f"cost must be a unit's name: 1 to 32 of a-z, 0-9 and '_', starting with a letter, "
         f"got {shown(value)}",
         field="cost",
         value=value,
@@ -98,9 +98,9 @@ def check_unit(value: Any) -> str:
 
 
 def check_stack(given: Any, *, what: str = "limits") -> tuple[Limit, ...]:
-    """The limits, shortest window first, when each of them can be the one that binds.
+    """The limits, shortest window first; refused if one of them can never be reached.
 
-    Two limits are compared at a time; a limit made idle only by several others together passes.
+    Limits are compared in pairs: one that only several others together make useless passes.
     """
     if not (isinstance(given, list | tuple) and all(isinstance(one, Limit) for one in given)):
         raise ConfigError(
@@ -129,10 +129,10 @@ def _contradiction(shorter: Limit, longer: Limit) -> str | None:
     if shorter.per_us == longer.per_us:
         return "both have the same window"
     if shorter.max >= longer.max:
-        return f"{shorter} can never bind"
+        return f"{shorter} can never be reached"
     windows = -(-longer.per_us // shorter.per_us)
     if shorter.max * windows <= longer.max:
-        return f"{longer} can never bind"
+        return f"{longer} can never be reached"
     return None
 
 

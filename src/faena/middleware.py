@@ -1,8 +1,8 @@
 """The hook around every enqueue and every execution.
 
-A middleware subclasses `Middleware` and wraps one method or both; the first one given to the app is
-the outermost. It may look, time, add headers, refuse by raising; it must call `call_next`, or the
-job is not sent, or not run.
+A middleware subclasses `Middleware` and overrides one method or both; the first one given to the
+app is the outermost. It may observe, measure, add headers, or refuse by raising. It must call
+`call_next`, or the job is not sent, or not run.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ Enqueue = Callable[[str, Spec], Awaitable[Any]]
 
 
 class Middleware:
-    """Wraps enqueue and execute; both pass on unless overridden."""
+    """Wraps enqueue and execute; the defaults only call the next one."""
 
     async def enqueue(self, queue: str, spec: Spec, call_next: Enqueue) -> Any:
-        """Around sending one job; `spec.headers` may be added to."""
+        """Around sending one job; it may add to `spec.headers`."""
         return await call_next(queue, spec)
 
     async def execute(self, job: Job, call_next: Execute) -> Any:
-        """Around one attempt; what it returns is the job's result, what it raises its failure."""
+        """Around one attempt; its return value is the job's result, its exception the failure."""
         return await call_next(job)
 
 

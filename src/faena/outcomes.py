@@ -1,14 +1,14 @@
-"""How an attempt ends: what a handler may raise on purpose, and the value each ending becomes.
+"""How an attempt ends: what a handler may raise on purpose, and the outcome of each ending.
 
 return value        Completed
 raise anything      Retried, or Buried when attempts are used up
 raise Snooze        Snoozed      run again later, no attempt used
 raise Discard       Buried       dead now, whatever attempts are left
-raise RateLimited   Limited      the provider said "not before": the queue, or the tenant, waits, no
+raise RateLimited   Limited      the provider asked to wait: the queue, or the tenant, is held, no
                                  attempt used
 cancelled           Cancelled
 claimed too late    Expired      cancelled, never run
-worker stops        Released     back to its place, no attempt used
+worker stops        Released     ready again at its old position, no attempt used
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ Scope = Literal["queue", "tenant"]
 _SCOPES: Final = ("queue", "tenant")
 _MOST_SNOOZES: Final = 1_000_000
 _UNSAID_US: Final = 60_000_000
-"""The wait where a provider has refused and not said for how long."""
+"""The wait when a provider refused without saying for how long."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Signal(Exception):
-    """Base of what a handler raises to choose its ending."""
+    """Base of what a handler raises to choose its outcome."""
 
 
 class Snooze(Signal):
@@ -56,10 +56,9 @@ class Snooze(Signal):
 
 
 class Discard(Signal):
-    """Give the job up now: it goes to the dead-letter desk with `reason`.
+    """Give up the job now: it goes to the dead-letter desk with `reason`.
 
-    It is never retried by itself, whatever error made the handler decide so. `code` is the error's,
-    by which the desk finds and groups jobs.
+    It is never retried automatically. The desk finds and groups jobs by the error's `code`.
     """
 
     code: str | None = None
@@ -74,11 +73,11 @@ class Discard(Signal):
 class RateLimited(Signal):
     """The provider asked to wait; no attempt is used.
 
-    `retry_after` may be what a `Retry-After` header has: seconds as a number or a text, or an HTTP
-    date; or a duration. What is past is no wait. None, and a text that says none of it, waits for a
-    minute: a provider's odd answer costs no attempt. `scope` "queue" holds the whole queue for
-    every worker, "tenant" only this tenant's jobs; where the queue has no lanes, "tenant" puts off
-    this job alone.
+    `retry_after` is the value of a `Retry-After` header (seconds as a number or a string, or an
+    HTTP date) or a duration. An instant in the past means no wait. None, or a string that cannot be
+    read, means one minute: a provider's odd answer costs no attempt. `scope="queue"` holds the
+    whole queue for every worker, "tenant" only this tenant's jobs; in a queue without lanes,
+    "tenant" delays this job alone.
     """
 
     def __init__(
@@ -86,7 +85,7 @@ class RateLimited(Signal):
     ) -> None:
         if scope not in _SCOPES:
             raise ConfigError(
-                f"scope must be a known one, got {shown(scope)}; {nearest(scope, _SCOPES)}",
+                f"scope must be a known scope, got {shown(scope)}; {nearest(scope, _SCOPES)}",
                 field="scope",
                 value=scope,
             )
@@ -96,7 +95,7 @@ class RateLimited(Signal):
         super().__init__(f"rate limited {'until' if self.retry_at_us else 'for'} {asked}")
 
     def wait_us(self, now: int) -> int:
-        """How long to wait from an instant on, in the server's microseconds."""
+        """How long to wait from `now`; both in microseconds, by the server's clock."""
         if self.retry_at_us is None or not now:
             return self.retry_after_us
         return min(max(0, self.retry_at_us - now), duration.LONGEST_US)
@@ -105,11 +104,11 @@ class RateLimited(Signal):
 def _text(what: str, value: object) -> str:
     if isinstance(value, str):
         return value
-    raise ConfigError(f"{what} must be a text, got {shown(value)}", field=what, value=value)
+    raise ConfigError(f"{what} must be a string, got {shown(value)}", field=what, value=value)
 
 
 def _promise_us(retry_after: Any) -> tuple[int, int | None]:
-    """How long to wait, and the instant that was named instead; what is past is no wait."""
+    """How long to wait, or the instant to wait for; one in the past means no wait."""
     match retry_after:
         case None:
             return _UNSAID_US, None
@@ -122,7 +121,7 @@ def _promise_us(retry_after: Any) -> tuple[int, int | None]:
             return _header_us(retry_after.strip())
         case _:
             raise ConfigError(
-                f"retry_after must be seconds, a duration, the text of a Retry-After header or "
+                f"retry_after must be seconds, a duration, the value of a Retry-After header or "
                 f"None, got {shown(retry_after)}",
                 field="retry_after",
                 value=retry_after,
@@ -140,8 +139,8 @@ def _seconds_us(seconds: float) -> int:
 
 
 def _header_us(text: str) -> tuple[int, int | None]:
-    """A provider's words; what nobody understands waits as if it had said nothing."""
-    with suppress(ValueError, ConfigError):  # of `inf`, too
+    """Reads a header; one that cannot be read counts as none."""
+    with suppress(ValueError, ConfigError):  # `inf` raises ConfigError
         return _seconds_us(float(text)), None
     with suppress(ConfigError):
         return duration.to_us("retry_after", text), None
@@ -164,12 +163,12 @@ class ErrorRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     at: int = 0
     """When it failed, in the server's microseconds."""
     started_at: int = 0
-    """When the attempt began; 0 where nothing says so."""
+    """When the attempt began; 0 if unknown."""
     fields: tuple[tuple[str, str], ...] = ()
 
 
 class DeathNote(msgspec.Struct, frozen=True, array_like=True):
-    """What the dead-letter desk is told of a job that is buried, in the order its script reads."""
+    """What the dead-letter desk records about a buried job, in the order its script reads."""
 
     task: str = ""
     """Empty when the job could not be read."""
@@ -178,11 +177,11 @@ class DeathNote(msgspec.Struct, frozen=True, array_like=True):
     code: str = ""
     fingerprint: str = ""
     sample: str = ""
-    """The message, without what differs between errors of a kind."""
+    """The message, without the parts that differ between errors of the same kind."""
     retry_us: int = 0
-    """After how long the job is retried by itself, if that is switched on then; 0 for never."""
+    """When to retry the job automatically, if that is enabled then; 0 for never."""
     most: int = 0
-    """How often at most, along the whole line of retries."""
+    """The most automatic retries in its whole line of retries."""
 
 
 class Completed(msgspec.Struct, frozen=True):
@@ -191,11 +190,11 @@ class Completed(msgspec.Struct, frozen=True):
     kind: ClassVar[str] = "complete"
     result: bytes = b""
     dropped: str = ""
-    """Why the value could not be kept, when it could not."""
+    """Why the value could not be kept, if so."""
 
 
 COMPLETED: Final = Completed()
-"""The ending of most jobs."""
+"""The outcome of most jobs."""
 
 
 class Retried(msgspec.Struct, frozen=True):
@@ -217,7 +216,7 @@ class Buried(msgspec.Struct, frozen=True):
 
 
 class Cancelled(msgspec.Struct, frozen=True):
-    """The handler was stopped because its cancellation was asked for."""
+    """The handler was stopped because the job's cancellation was requested."""
 
     kind: ClassVar[str] = "cancel"
     error: ErrorRecord
@@ -236,13 +235,14 @@ class Snoozed(msgspec.Struct, frozen=True):
     kind: ClassVar[str] = "snooze"
     delay_us: int
     reason: str | None = None
-    """What its handler gave, perhaps nothing; None when no handler asked for it."""
+    """The handler's reason, perhaps empty; None when no handler asked for the snooze."""
     is_parked: bool = False
-    """Whether it was never handed to a handler; `reason` then says why."""
+    """Whether no handler was called; `reason` then says why."""
 
 
 class Limited(msgspec.Struct, frozen=True):
-    """The queue, or the tenant, is held for `delay_us` and the job put back; no attempt used."""
+    """The queue, or the tenant, is held for `delay_us` and the job is ready again; no attempt
+    used."""
 
     delay_us: int
     scope: Scope = "queue"
@@ -253,7 +253,7 @@ class Limited(msgspec.Struct, frozen=True):
 
 
 class Released(msgspec.Struct, frozen=True):
-    """The job goes back to the place it was claimed from; no attempt used."""
+    """The job is ready again at its old position; no attempt used."""
 
     kind: ClassVar[str] = "release"
 

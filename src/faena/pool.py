@@ -12,11 +12,11 @@ from faena.values.names import check_name
 from faena.values.numbers import keep_whole
 
 SERVES = ("all", "shared", "dedicated")
-"""What workers may serve of a queue that lives in several shards."""
+"""Which shards of a queue a worker may serve."""
 
 _SIZE = re.compile(r"([0-9]{1,9})\s*(Ki|Mi|Gi|KB|MB|GB)")
 _LEAST = 16 << 20
-"""Less than any Python process has: one with such a bound would be replaced for ever."""
+"""Less than any Python process uses: with such a bound, it would be restarted forever."""
 _UNITS = {
     "Ki": 1 << 10,
     "Mi": 1 << 20,
@@ -32,24 +32,25 @@ class Pool:
     """Processes that serve the same queues."""
 
     name: str
-    """What `--pool` and WORKER_POOL call it."""
+    """Its name for `--pool` and WORKER_POOL."""
 
     queues: tuple[str, ...]
     """The queues its workers serve; at least one."""
 
     instances: int = 1
-    """Processes: 1 to 100."""
+    """The number of processes: 1 to 100."""
 
     concurrency: int | None = None
-    """Jobs of all queues together in one process; None adds up the queues' own."""
+    """Jobs of all queues together that one process runs at a time; None: the sum of the queues'
+    `concurrency`."""
 
     memory: str | None = None
-    """Resident memory after which a process finishes and is restarted: "512Mi", at least "16Mi";
-    None: no limit."""
+    """Resident memory above which a process finishes its jobs and is restarted: "512Mi", at least
+    "16Mi"; None: no limit."""
 
     serves: str = "all"
-    """Which shards of the queues: "all", "shared" (without those that tenants have of their own) or
-    "dedicated" (only those)."""
+    """Which shards of the queues: "all", "shared" (not those of dedicated tenants) or "dedicated"
+    (only those)."""
 
     memory_bytes: int | None = field(init=False, repr=False, compare=False)
 
@@ -66,12 +67,12 @@ class Pool:
 
 
 def read_size(what: str, value: Any) -> int:
-    """Bytes of a text such as "512Mi" or "1GB": a whole number with its unit."""
+    """The bytes of a string such as "512Mi" or "1GB": a whole number and a unit."""
     found = _SIZE.fullmatch(value) if isinstance(value, str) else None
     size = int(found.group(1)) * _UNITS[found.group(2)] if found else 0
     if size < _LEAST:
         raise ConfigError(
-            f'{what} must be a size with its unit, at least "16Mi", such as "512Mi" or "1Gi", '
+            f'{what} must be a size with a unit, at least "16Mi", such as "512Mi" or "1Gi", '
             f"got {shown(value)}",
             field=what,
             value=value,

@@ -62,7 +62,7 @@ Report: TypeAlias = Callable[[int], None]
 _log = logging.getLogger("faena.queue")
 
 _WAITING = (State.BLOCKED, State.DELAYED, State.READY)
-"""Removed in this order: whoever waits behind another job would move on when that one is gone."""
+"""Removed in this order: a blocked job would become ready when the job before it is removed."""
 
 
 class QueueFields(TypedDict, total=False):
@@ -93,7 +93,7 @@ class QueueFields(TypedDict, total=False):
 
 
 class Queue:
-    """A named queue with its options and tasks."""
+    """A queue of an app: its options, its tasks, and what operators can do to it."""
 
     is_remote = False
     """Whether another program declares and serves it."""
@@ -121,7 +121,7 @@ class Queue:
     ) -> BatchRegistrar:
         """Registers a function that is called once for many jobs: `@queue.batch(size=50)`.
 
-        Jobs are enqueued, limited, retried and finished one by one as ever; see `BatchOptions`.
+        Each job is still enqueued, limited, retried and finished on its own; see `BatchOptions`.
         """
         refuse_bare("@queue.batch(size=50)", size)
         size = min(DEFAULT_SIZE, self.options.concurrency) if size is None else size
@@ -147,7 +147,7 @@ class Queue:
         if options.name in self.tasks:
             raise ConfigError(
                 f"task {options.name!r} is registered twice on queue {self.name}: "
-                f"give one of them another name",
+                f"give one of the two another name",
                 field="name",
                 value=options.name,
             )
@@ -166,11 +166,11 @@ class Queue:
         options: Mapping[str, Any],
         names: Mapping[str, Any],
     ) -> Task[Any, Any]:
-        """Register what runs whenever a job of a task is dead, or has failed an attempt."""
+        """Register what runs whenever a job of a task dies, or fails an attempt."""
         if task in self.options.hooks.values():
-            raise ConfigError(f"a hook must be of a task that is none itself, got {shown(task)}")
+            raise ConfigError(f"a hook must not have hooks of its own, got one for {shown(task)}")
         if self.options.hooks.get((end, task)):
-            raise ConfigError(f"task {task!r} already has an {word_of(end)} hook")
+            raise ConfigError(f"task {task!r} already has an {word_of(end)} hook: remove one")
         check_hook(end, task, function, names)
         given = {"name": f"{task}.{word_of(end)}", **options}
         hook = self._add(function, build(TaskOptions, "task", given), names)
@@ -178,18 +178,18 @@ class Queue:
         self.options.hooks[end, task] = hook.name
         return hook
 
-    # -- looking --------------------------------------------------------------------------------
+    # -- reading --------------------------------------------------------------------------------
 
     async def overview(self) -> Overview:
         """Counts, holds, settings and workers."""
         return await (await self._app.runtime()).inspector.overview(self.name)
 
     async def counts(self) -> dict[str, int]:
-        """Jobs per state; `dead` are those that nobody has dealt with at the desk."""
+        """Jobs per state; `dead` counts those that are still pending at the desk."""
         return (await self.overview()).counts
 
     def handle(self, job_id: str) -> Handle[Any]:
-        """A job by its id; nothing is looked up."""
+        """A job by its id; the broker is not asked."""
         return Handle(self._app, self.name, check_label("id", job_id), codec_for(Any))
 
     async def jobs(
@@ -200,7 +200,7 @@ class Queue:
         cursor: str | None = None,
         is_newest_first: bool = False,
     ) -> Page:
-        """A page of jobs of a state."""
+        """One page of the jobs in a state."""
         limit = check_whole("limit", limit, least=1, most=1000)
         check_is("is_newest_first", is_newest_first, bool)
         state = state_of(state, State)
@@ -212,22 +212,23 @@ class Queue:
     # -- tenants --------------------------------------------------------------------------------
 
     def tenant(self, name: str | None) -> Tenant:
-        """One tenant, to look at or to decide about; None for the jobs without one.
+        """One tenant, to inspect or to configure; None stands for jobs without a tenant.
 
-        Raises ConfigError where the queue does not keep its tenants apart, or those jobs from them.
+        Raises ConfigError if tenants have no lanes in this queue, or jobs without a tenant have
+        none.
         """
         check_lanes(self.name, self.options, is_of_all=name is None)
         is_movable = self.options.order is not Order.QUEUE
         return Tenant(self._app.runtime, self.name, name, is_movable=is_movable)
 
     async def tenants(self, *, limit: int = 50) -> list[TenantView]:
-        """The tenants with the most live jobs, then those that something is decided for."""
+        """The tenants with the most live jobs, then those with settings of their own."""
         check_lanes(self.name, self.options)
         limit = check_whole("limit", limit, least=1, most=1000)
         return await busiest(await self._app.runtime(), self.name, limit)
 
     async def shares(self, *, minutes: int = 1) -> list[Shares]:
-        """What each tenant was given in the last full minutes, oldest first, and in this one."""
+        """Each tenant's share of the last full minutes, oldest first, and of the current one."""
         check_lanes(self.name, self.options)
         minutes = check_whole("minutes", minutes, least=0, most=59)
         runtime = await self._app.runtime()
@@ -235,7 +236,7 @@ class Queue:
         gone = await TransferCalls(runtime.engine).retired(self.name)
         return await shares_of(runtime.engine, [*dict.fromkeys([*router, *gone])], minutes)
 
-    # -- serving --------------------------------------------------------------------------------
+    # -- holds and settings ---------------------------------------------------------------------
 
     @known_keywords("pause")
     async def pause(
@@ -245,22 +246,22 @@ class Queue:
         lasting: Duration | None = None,
         by: str = "operator",
     ) -> bool:
-        """Serve no more jobs until `resume`, or for a time; running ones go on."""
+        """Start no more jobs until `resume`, or for a given time; running jobs continue."""
         check_reason(reason)
         check_label("by", by)
         wait_us = None if lasting is None else to_us("lasting", lasting, least_us=1)
         return any(await self._everywhere(lambda one, shard: one.hold(shard, reason, wait_us, by)))
 
     async def resume(self, *, reason: str = "pause", by: str = "operator") -> bool:
-        """End a hold; others with other reasons stay."""
+        """End the hold with this reason; holds with other reasons stay."""
         check_reason(reason)
         with on_behalf(by):
             return any(await self._everywhere(lambda engine, shard: engine.release(shard, reason)))
 
     async def settings(self) -> Settings:
-        """What is in force, in the words of `app.queue()`, and which of it was changed."""
+        """The settings in force, named as in `app.queue()`, and which were changed at run time."""
         conf = (await self.overview()).settings
-        if "version" not in conf:  # nobody has used it yet
+        if "version" not in conf:  # not declared on the server yet
             conf = as_declared(self.options, conf)
         return read_settings(conf, is_fair=self.options.is_fair)
 
@@ -269,16 +270,16 @@ class Queue:
     ) -> Settings:
         """Change options at run time, for every worker at its next call, until `reset`.
 
-        They are those of `app.queue()`, with the same values; None removes a bound. `backpressure`
-        and `retain` are replaced as a whole. Texts, as of a command line or a form, are read with
-        `faena.options.settings.parse_setting(name, text)`. Returns what is in force afterwards.
+        Names and values are those of `app.queue()`; None removes a bound. `backpressure` and
+        `retain` are replaced as a whole. `faena.options.settings.parse_setting(name, text)` reads
+        values from strings, as of a command line or a form. Returns the settings then in force.
         """
         if OF_TENANTS & changes.keys():
             check_lanes(self.name, self.options)
         if changes.get("key_limits") and not self.options.key_limits:
             raise ConfigError(
                 f"key_limits of queue {self.name} must be declared in code before they can be "
-                f"changed: its jobs do not say their keys",
+                f"changed: without them, jobs are stored without their keys",
                 field="key_limits",
                 value=changes.get("key_limits"),
             )
@@ -290,7 +291,7 @@ class Queue:
         return await self.settings()
 
     async def reset(self, *names: str, by: str = "operator") -> Settings:
-        """Let code decide these options again, `shards` too; without names, all of them."""
+        """Return these options, or all, to the values that code declares; `shards` too."""
         chosen = check_resettable(names or RESETTABLE)
         settings = [one for name in chosen for one in WRITTEN.get(name, ())]
         with on_behalf(by):
@@ -299,10 +300,10 @@ class Queue:
         return await self.settings()
 
     async def _everywhere(self, do: Callable[[Engine, str], Awaitable[T]]) -> list[T]:
-        """What each shard of the queue answers, the first one first.
+        """The answer of each shard of the queue, the first one first.
 
-        A shard that comes meanwhile may have been given what the first one had before: it is told
-        as well.
+        A shard that is added meanwhile may have been given the first one's old values, so it is
+        called as well.
         """
         runtime = await self._app.runtime()
         router, answers = runtime.routers.of(self.name), dict[str, T]()
@@ -314,16 +315,17 @@ class Queue:
     # -- shards ----------------------------------------------------------------------------------
 
     async def shards(self) -> ShardsView:
-        """How many shards there are, which tenants have a shard of their own, and what moves."""
+        """The number of shards, tenants with a shard of their own, and what is moving."""
         return await view_shards(await self._app.runtime(), self.name)
 
     async def reshard(
         self, shards: int, *, by: str = "operator", wait: Duration = "30s"
     ) -> ShardsView:
-        """Spread the queue over more shards while it runs, or over fewer when no job waits there.
+        """Spread the queue over more shards while it runs, or over fewer once those are empty.
 
-        Answers when all jobs have moved, or after `wait`: what is left goes on in the background,
-        here and in every worker. The number stays, whatever code asks for, until `reset("shards")`.
+        Returns when all jobs have moved, or after `wait`: then the move continues in the
+        background, here and in every worker. The number stays, whatever code declares, until
+        `reset("shards")`.
         """
         shards = check_whole("shards", shards, least=1, most=MOST_SHARDS)
         check_lanes(self.name, self.options, is_of_all=True)
@@ -344,7 +346,7 @@ class Queue:
     ) -> int:
         """Remove finished jobs older than `age`, at most `most`; returns how many.
 
-        `report` hears after each slice how many went with it.
+        `report` is called after each slice with the number of jobs removed.
         """
         word = state_of(state, FINISHED).value
         if most is not None:
@@ -356,23 +358,23 @@ class Queue:
     async def drain(
         self, *, is_delayed_too: bool = True, report: Report | None = None, by: str = "operator"
     ) -> int:
-        """Remove every job that waits; running and finished ones stay. Returns how many."""
+        """Remove every waiting job; running and finished ones stay. Returns how many."""
         sweep_out = (await self._app.runtime()).client.sweep_out
         states = _WAITING if is_delayed_too else (State.READY,)
         with on_behalf(by):
             return sum([await sweep_out(self.name, one.value, 0, None, report) for one in states])
 
     async def promote_all(self, *, report: Report | None = None, by: str = "operator") -> int:
-        """Run every job now that is delayed when this begins; returns how many."""
+        """Make every job that is delayed now ready; returns how many."""
         with on_behalf(by):
             return await (await self._app.runtime()).client.promote_all(self.name, report)
 
     async def obliterate(self, *, force: bool = False, by: str = "operator") -> None:
-        """Remove the queue with everything in it; refused while jobs run unless forced.
+        """Remove the queue with everything in it; refused while jobs run, unless forced.
 
-        Its events are gone as well: who did it is in the log of this program alone.
+        This removes its events too, so only this program's log tells who did it.
         """
-        _log.info("queue %s is obliterated by %s", self.name, check_label("by", by))
+        _log.info("obliterating queue %s, by %s", self.name, check_label("by", by))
         runtime = await self._app.runtime()
         await runtime.client.obliterate(self.name, force=force, carry=runtime.relay.try_to_carry)
 
@@ -389,8 +391,8 @@ def _check_batch(queue: Queue, batch: BatchOptions) -> None:
     most = queue.options.concurrency
     if batch.size > most:
         raise ConfigError(
-            f"size of a batch must be at most the concurrency of queue {queue.name}, "
-            f"which is {most}, got {batch.size}",
+            f"size of a batch must be at most {most}, the concurrency of queue {queue.name}, "
+            f"got {batch.size}",
             field="size",
             value=batch.size,
         )

@@ -1,4 +1,4 @@
-"""What a program declares: its queues, those of other programs that it uses, and its pools."""
+"""What a program declares: its queues, the remote queues it uses, and its worker pools."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Queues(dict[str, Queue]):
-    """The queues of an app by name; a wrong name is refused with the nearest one."""
+    """The queues of an app by name; the error for an unknown name suggests the nearest one."""
 
     def __init__(self, app: str) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Registry(ConnectedApp):
         self.pools: dict[str, Pool] = {}
 
     def queue(self, name: str, **options: Unpack[QueueFields]) -> Queue:
-        """Declare a queue; see `QueueOptions` for what can be said of it."""
+        """Declare a queue; `QueueOptions` documents the options."""
         self._refuse_second(name)
         checked = check_learning(build(QueueOptions, "queue", options))
         self.queues[name] = queue = Queue(cast("Faena", self), name, checked)
@@ -54,8 +54,7 @@ class Registry(ConnectedApp):
     def remote_queue(self, name: str) -> RemoteQueue:
         """A queue that another program declares and serves, to enqueue its tasks from here.
 
-        Nothing of its settings is written: `app.queue` would declare those that it is given. Asked
-        for again, it is the same queue.
+        Unlike `app.queue`, this writes no settings. A second call returns the same queue.
         """
         known = self.queues.get(check_name("queue", name))
         if isinstance(known, RemoteQueue):
@@ -68,13 +67,13 @@ class Registry(ConnectedApp):
     def _refuse_second(self, name: str) -> None:
         if check_name("queue", name) in self.queues:
             raise ConfigError(
-                f"queue {name!r} is declared twice; app.queues[{name!r}] is the one there is",
+                f"queue {name!r} is declared twice: use app.queues[{name!r}], or another name",
                 field="queue",
                 value=name,
             )
 
     def withdraw(self, queue: Queue) -> None:
-        """Take back a queue that was declared a moment ago."""
+        """Remove a queue that was declared a moment ago."""
         del self.queues[queue.name], self._options[queue.name]
 
     @known_keywords("pool")
@@ -88,12 +87,16 @@ class Registry(ConnectedApp):
         memory: str | None = None,
         serves: str = "all",
     ) -> Pool:
-        """Declare a worker pool: which queues, how many processes, how large, and whether it serves
-        all shards of the queues, the "shared" ones, or those "dedicated" to one tenant.
+        """Declare a worker pool: its queues, the number and memory of its processes, and whether
+        they serve all shards, the "shared" ones, or those "dedicated" to one tenant.
         """
         names = tuple(queue.name for queue in self.served_here(queues))
         if check_name("pool", name) in self.pools:
-            raise ConfigError(f"pool {name!r} is declared twice", field="pool", value=name)
+            raise ConfigError(
+                f"pool {name!r} is declared twice: give one of the two another name",
+                field="pool",
+                value=name,
+            )
         self.pools[name] = Pool(
             name=name,
             queues=names,
@@ -105,7 +108,7 @@ class Registry(ConnectedApp):
         return self.pools[name]
 
     def known(self, queue: Queue | str) -> Queue:
-        """A queue of this app, by itself or by its name."""
+        """A queue of this app, given as itself or by its name."""
         name = queue.name if isinstance(queue, Queue) else as_text(queue)
         known = self.queues[name]
         if isinstance(queue, Queue) and queue is not known:
@@ -117,7 +120,7 @@ class Registry(ConnectedApp):
         return known
 
     def served_here(self, queues: Any) -> list[Queue]:
-        """Queues of this app that a worker of it may serve."""
+        """The given queues, if a worker of this app may serve them."""
         if isinstance(queues, str) or not isinstance(queues, Iterable):
             raise ConfigError(
                 f"queues must be a list of queues or their names, got {shown(queues)}",
@@ -129,7 +132,7 @@ class Registry(ConnectedApp):
             if queue.is_remote:
                 raise ConfigError(
                     f"queue {queue.name} cannot be served here: another program declares it and "
-                    f"has its handlers",
+                    f"has its handlers; start a worker of that program",
                     field="queues",
                     value=queue.name,
                 )

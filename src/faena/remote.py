@@ -1,12 +1,12 @@
-"""Queues and tasks of another program, for one that only produces.
+"""Queues and tasks of another program, for a program that only enqueues.
 
     mail = app.remote_queue("mail")
     send = mail.stub("send", payload=Mail, result=Receipt)
     receipt = await send.enqueue(Mail(to="ana@example.com"), tenant="acme")
 
-The program with the handlers declares the queue: its settings are on the server, and nothing here
-writes them. What a producer must know of them to place a job (order, lanes, priority, the largest
-payload, what jobs of a task cost) is read from there, and again every second.
+The program with the handlers declares the queue and writes its settings to the server; this module
+never writes them. A producer needs some of them to enqueue a job (order, lanes, priority, largest
+payload, costs of tasks): it reads them from the server, at most once a second.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 _FRESH_S: Final = 1.0
-"""How long what was read of a queue's settings counts: jobs may be placed by it for as long."""
+"""How long settings are used before they are read again."""
 _MOST_VERSION: Final = 1_000_000
 
 
 class Stub(Task[P, R]):
-    """A task whose function is in another program: it can be enqueued, not called or served."""
+    """A task whose function is in another program: it can be enqueued, but not called or served."""
 
     def __init__(self, queue: RemoteQueue, handler: Handler, priority: int | None) -> None:
         super().__init__(queue.app, handler)
@@ -62,24 +62,24 @@ class Stub(Task[P, R]):
     @overload
     async def enqueue(self, payload: P, **options: Unpack[EnqueueFields]) -> Receipt[R]: ...
     async def enqueue(self, payload: Any = ..., **options: Unpack[EnqueueFields]) -> Receipt[Any]:
-        """Put one job on the queue; see `Task.enqueue`."""
+        """Enqueue one job; see `Task.enqueue`."""
         given = () if payload is ... else (payload,)
         return await self.put(self.draft(*given, **options))
 
     async def put(self, draft: Draft[P]) -> Receipt[R]:
-        """Put one job on the queue as it was drafted."""
+        """Enqueue one job from a draft."""
         await self.prepare()
         return await super().put(draft)
 
     async def put_many(
         self, payloads: Iterable[P | Draft[P]], shared: EnqueueOptions
     ) -> list[Receipt[R]]:
-        """Put many jobs on the queue; see `Task.put_many`."""
+        """Enqueue many jobs; see `Task.put_many`."""
         await self.prepare()
         return await super().put_many(payloads, shared)
 
     async def prepare(self) -> None:
-        """Know how jobs are placed in the queue."""
+        """Read the settings that enqueueing needs."""
         options = await self._origin.learn()
         self.handler = replace(
             self.handler,
@@ -103,7 +103,7 @@ class RemoteQueue(Queue):
 
     @property
     def handlers(self) -> dict[str, Handler]:
-        """None: they are elsewhere."""
+        """Always empty: the handlers are in another program."""
         return {}
 
     # -- tasks ----------------------------------------------------------------------------------
@@ -168,15 +168,15 @@ class RemoteQueue(Queue):
         priority: int | str | None = None,
         version: int = 1,
     ) -> Stub[Any, Any]:
-        """A task of this queue by its name, to be enqueued from here.
+        """A task of this queue by its name, to enqueue it from here.
 
-        `payload` is the type that is checked and encoded, as the handler's own would be: any JSON
-        value without one, nothing at all with None. `result` is what `handle.result()` returns.
-        `priority` is that of jobs which name none, by default the queue's; `version` the task's.
+        `payload` is the type to check and encode payloads with, as the handler would: any JSON
+        value by default, no payload with None. `result` is the type that `handle.result()` returns.
+        `priority` is the default of its jobs, or else the queue's; `version` is the task's.
         """
         if check_name("task", name) in self.tasks:
             raise ConfigError(
-                f"stub {name!r} is made twice on queue {self.name}: use the one there is",
+                f"stub {name!r} is made twice on queue {self.name}: use the first one",
                 field="name",
                 value=name,
             )
@@ -185,7 +185,7 @@ class RemoteQueue(Queue):
         version = check_whole("version", version, least=1, most=_MOST_VERSION)
         stub: Stub[Any, Any] = Stub(self, replace(handler, version=version), own)
         self.tasks[name] = stub
-        self._read = None  # what its jobs cost is not known yet
+        self._read = None  # the costs of this task are still unknown
         return stub
 
     def _handler(self, name: str, payload: Any, result: Any) -> Handler:
@@ -212,7 +212,7 @@ class RemoteQueue(Queue):
 
     @property
     def task(self) -> NoReturn:
-        """Refused: handlers are registered where the queue is declared."""
+        """Refused: the program that declares the queue registers its handlers."""
         self._refuse("register a handler", "use stub() to enqueue its tasks, or app.queue()")
 
     def batch(self, *_: Any, **__: Any) -> NoReturn:
@@ -221,12 +221,12 @@ class RemoteQueue(Queue):
 
     def add_hook(self, *_: Any, **__: Any) -> NoReturn:
         """Refused, as `task` is."""
-        self._refuse("register a hook", "do it there")
+        self._refuse("register a hook", "register it there")
 
     # -- settings -------------------------------------------------------------------------------
 
     async def learn(self) -> QueueOptions:
-        """What counts for whoever places jobs, read from the server; `options` says it from now on.
+        """Read the settings that enqueueing needs from the server, and update `options`.
 
         Raises NotDeclared when no program has declared the queue there yet.
         """
@@ -234,7 +234,7 @@ class RemoteQueue(Queue):
         if read is None or read[0] is not runtime:
             await self._look(runtime)
         elif time.monotonic() - read[1] > _FRESH_S:
-            self._read = runtime, time.monotonic()  # of many callers one asks
+            self._read = runtime, time.monotonic()  # of concurrent callers, only one reads
             try:
                 await self._look(runtime)
             except BaseException:
@@ -247,42 +247,42 @@ class RemoteQueue(Queue):
         wanted = (*PLACING, *(f"{COST_OF}{task}" for task in tasks))
         fields = await runtime.engine.command("HMGET", self.name, "conf", *wanted)
         if fields[0] is None:
-            await runtime.engine.declare(self.name)  # which refuses, unless it is a test
+            await runtime.engine.declare(self.name)  # raises NotDeclared, except in tests
             fields = await runtime.engine.command("HMGET", self.name, "conf", *wanted)
         self.options = placing_of(self.name, fields, tasks)
-        if tasks == tuple(self.tasks):  # what jobs of a stub made meanwhile cost is not known
+        if tasks == tuple(self.tasks):  # else the costs of a newer stub are still unknown
             self._read = runtime, asked_at
 
     def tenant(self, name: str | None) -> Tenant:
-        """One tenant, to look at or to decide about."""
+        """One tenant, to inspect or to configure."""
         return Tenant(self.app.runtime, self.name, name)
 
     async def tenants(self, *, limit: int = 50) -> list[TenantView]:
-        """The tenants with the most live jobs, then those that something is decided for."""
+        """The tenants with the most live jobs, then those with settings of their own."""
         await self.learn()
         return await super().tenants(limit=limit)
 
     async def settings(self) -> Settings:
-        """What counts on the server now."""
+        """The settings in force on the server."""
         await self.learn()
         return await super().settings()
 
     async def shares(self, *, minutes: int = 1) -> list[Shares]:
-        """What each tenant was given in the last full minutes, oldest first, and in this one."""
+        """Each tenant's share of the last full minutes, oldest first, and of the current one."""
         await self.learn()
         return await super().shares(minutes=minutes)
 
     async def configure(self, *_: Any, **__: Any) -> NoReturn:
-        """Refused: settings are changed where the queue is declared."""
-        self._refuse("change settings", "do it there")
+        """Refused: the program that declares the queue changes its settings."""
+        self._refuse("change settings", "change them there")
 
     async def reset(self, *_: str, **__: Any) -> NoReturn:
         """Refused, as `configure` is."""
-        self._refuse("reset settings", "do it there")
+        self._refuse("reset settings", "reset them there")
 
     async def reshard(self, *_: Any, **__: Any) -> NoReturn:
         """Refused, as `configure` is."""
-        self._refuse("change shards", "do it there")
+        self._refuse("change shards", "change them there")
 
     def _refuse(self, what: str, instead: str) -> NoReturn:
         raise ConfigError(
@@ -295,7 +295,7 @@ class RemoteQueue(Queue):
 def _absent(task: str) -> Callable[..., Any]:
     def absent(*_: Any, **__: Any) -> NoReturn:
         raise ConfigError(
-            f"task {task} must be enqueued: it is a stub, its function is in another program",
+            f"task {task} cannot be called here: its function is in another program; enqueue it",
             field="task",
             value=task,
         )

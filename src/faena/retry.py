@@ -1,8 +1,8 @@
-"""When a failed attempt is tried again, and when a job is given up.
+"""When a failed attempt is retried, and when a job is given up.
 
-A policy is a curve (how long to wait after the n-th attempt) under common rules: how many
-attempts, how much jitter, the shortest wait, and the exceptions that bury a job at once. It holds
-no clock and no randomness: the caller passes `random`, so a test can decide what chance says.
+A policy is a curve (how long to wait after the n-th attempt) with common rules: how many attempts,
+how much jitter, the shortest wait, and the exceptions that bury a job at once. It has no clock and
+no randomness of its own: the caller passes `random`, so tests are deterministic.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from faena.values.numbers import check_real, keep_whole
 MOST_ATTEMPTS: Final = 1_000
 
 Random: TypeAlias = Callable[[], float]
-"""A source of numbers from 0 up to, not including, 1."""
+"""Returns numbers from 0 up to, but not including, 1."""
 
 DelayFunction: TypeAlias = Callable[[int, BaseException | None], Duration]
-"""A user's own curve: the attempt that just failed (from 1) and its error, to a duration."""
+"""A user's own curve: from the attempt that just failed (from 1) and its error to a duration."""
 
 
 class Delay(NamedTuple):
-    """How long to wait; `fault` says what was wrong with a custom function, when it was."""
+    """How long to wait; `fault` describes the error of a custom function, if it failed."""
 
     us: int
     fault: str | None
@@ -84,7 +84,7 @@ class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
     floor_us: int
     steps: tuple[int, ...] = ()
     growth: tuple[int, float, int] | None = None
-    """Base, factor and cap, in the place of steps."""
+    """Base, factor and cap, instead of steps."""
 
     def policy(self, give_up_on: tuple[type[BaseException], ...]) -> Retry:
         """The policy, with the errors that the job's task gives up on."""
@@ -112,16 +112,16 @@ class Retry:
     """The wait after each attempt, before jitter."""
 
     attempts: int = 3
-    """How often the handler may start in all, the first time included: 1 to 1000."""
+    """How often the handler may run in total, including the first time: 1 to 1000."""
 
     jitter: float = field(default=0.2, kw_only=True)
-    """Share of the wait that chance may add or take away: 0 (none) to 1. 0.2 is ±20 %."""
+    """The random part of each wait, added or subtracted: 0 (none) to 1. 0.2 is ±20 %."""
 
     floor: Duration = field(default="1s", kw_only=True)
-    """The shortest wait after jitter, whatever the curve says. "0s" lifts it."""
+    """The shortest wait, after jitter. "0s" sets no minimum."""
 
     give_up_on: tuple[type[BaseException], ...] = field(default=(), kw_only=True)
-    """Exceptions, subclasses included, that bury the job at once; one alone needs no tuple."""
+    """Exceptions (or subclasses of them) that bury the job at once; a single one needs no tuple."""
 
     floor_us: int = field(init=False, repr=False, compare=False)
 
@@ -160,7 +160,7 @@ class Retry:
 
     @classmethod
     def steps(cls, *waits: Duration, attempts: int | None = None, **rules: Unpack[Rules]) -> Retry:
-        """One wait per attempt, the last one repeating; by default each step is used once."""
+        """One wait per attempt; the last one repeats. By default, each wait is used once."""
         if not waits:
             raise ConfigError("retry steps must be at least one duration, got none", field="steps")
         waits_us = tuple(to_us("retry step", wait) for wait in waits)
@@ -168,7 +168,7 @@ class Retry:
 
     @classmethod
     def custom(cls, function: DelayFunction, *, attempts: int = 3, **rules: Unpack[Rules]) -> Retry:
-        """Ask `function(attempt, error)`; when it fails, 1s, 2s, 4s, … is used in its place."""
+        """`function(attempt, error)` returns the wait; if it fails, 1s, 2s, 4s, … is used."""
         if not callable(function):
             raise ConfigError(
                 f"retry function must be callable with (attempt, error), got {shown(function)}",
@@ -179,11 +179,11 @@ class Retry:
 
     @classmethod
     def never(cls, **rules: Never) -> Retry:
-        """One attempt: a failure buries the job. It has no options."""
+        """One attempt: a failure buries the job. Takes no options."""
         for name, value in rules.items():
             raise ConfigError(
-                f"Retry.never must be given no options, got {shown(name)}: there is one attempt "
-                f"and no wait; Retry.fixed, Retry.steps and Retry.exponential take some",
+                f"Retry.never takes no options, got {shown(name)}: there is one attempt and no "
+                f"wait; use Retry.fixed, Retry.steps or Retry.exponential",
                 field=name,
                 value=value,
             )
@@ -205,10 +205,10 @@ class Retry:
         """The policy as it travels with a job; raises ConfigError when it cannot."""
         curve = self.curve
         if self.give_up_on or not isinstance(curve, Exponential | Steps):
-            what = "give_up_on" if self.give_up_on else "a curve of one's own"
+            what = "give_up_on" if self.give_up_on else "a custom function"
             raise ConfigError(
                 f"retry of one job must be exponential, fixed or steps, got {what}, which cannot "
-                "travel with it: give that to the task or the queue",
+                "be stored with the job: set it on the task or the queue",
                 field="retry",
             )
         rules = (self.attempts, float(self.jitter), self.floor_us)
@@ -229,7 +229,7 @@ class Retry:
         fault = None
         try:
             planned = self.curve.delay_us(attempt, error)
-        except Exception as failure:  # noqa: BLE001 - a user's function: a bug there must not cost the job its retry
+        except Exception as failure:  # noqa: BLE001 - a bug in a user's function must not cost the job its retry
             planned = _FALLBACK.delay_us(attempt, error)
             fault = f"{type(failure).__name__}: {failure}"
         swing = planned * self.jitter * (random() * 2 - 1)
@@ -240,7 +240,7 @@ class Retry:
         return self.delay(attempt, error, random=random).us
 
     def promised_us(self, retry_after_us: int, *, random: Random) -> int:
-        """The wait an upstream named: chance only adds, since earlier would break a promise."""
+        """The wait that an upstream asked for; jitter only adds, so a retry is never too early."""
         promised = min(max(retry_after_us, 0), LONGEST_US)
         return max(self.floor_us, promised + int(promised * self.jitter * random()))
 

@@ -1,6 +1,4 @@
-"""The states of a job. The ways from one to another are told by the headers of the scripts, and
-shown in `docs/design/states.md`.
-"""
+"""The states of a job. Script headers declare the transitions; see `docs/design/states.md`."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from faena.errors import ConfigError, as_text, nearest, shown
 
 
 class State(StrEnum):
-    """Where a job is; it is in exactly one state until it is pruned."""
+    """A job is in exactly one state until retention removes it."""
 
     BLOCKED = "blocked"
     """Waiting for other jobs."""
@@ -27,13 +25,13 @@ class State(StrEnum):
     """Leased to a worker."""
 
     COMPLETED = "completed"
-    """Done; its result is kept as long as the queue retains it."""
+    """Done; retention decides how long it and its result are kept."""
 
     DEAD = "dead"
-    """Given up; it waits at the dead-letter desk."""
+    """Given up; the dead-letter desk has it."""
 
     CANCELLED = "cancelled"
-    """Called off before it was done."""
+    """Cancelled before it was done."""
 
 
 FINISHED: Final = frozenset({State.COMPLETED, State.DEAD, State.CANCELLED})
@@ -41,13 +39,13 @@ LIVE: Final = frozenset(State) - FINISHED
 
 
 def state_of(value: State | str, valid: Collection[State]) -> State:
-    """The state that a caller names, when it is one of the valid ones."""
+    """The state with this name, if it is one of the valid ones."""
     words = {state.value: state for state in valid}
     word = value.value if isinstance(value, State) else as_text(value)
     if word not in words:
-        meant = words if word in {state.value for state in State} else ()  # and so no slip
+        meant = words if word in {state.value for state in State} else ()  # a state, so no typo
         raise ConfigError(
-            f"state must be one that fits here, got {shown(word)}; "
+            f"state must be one of those valid here, got {shown(word)}; "
             f"{nearest(word, words, never=meant)}",
             field="state",
             value=value,

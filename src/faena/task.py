@@ -1,4 +1,4 @@
-"""A task: what producers call, and what they get back."""
+"""A task: what producers enqueue."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _MEMORY = Durability()
 
 
 Hooking: TypeAlias = "Callable[[Callable[..., Any]], Task[Any, Any]]"
-"""A decorator of a hook, its options given."""
+"""A decorator that registers a hook with given options."""
 
 
 class EnqueueFields(TypedDict, total=False):
@@ -87,7 +87,7 @@ class EnqueueFields(TypedDict, total=False):
 
 
 class Draft(msgspec.Struct, Generic[P], frozen=True):
-    """A job yet to be: for `enqueue_many`, for flows and for groups."""
+    """A job that is not enqueued yet: for `enqueue_many`, flows and groups."""
 
     payload: P
     options: EnqueueOptions
@@ -98,7 +98,7 @@ class Draft(msgspec.Struct, Generic[P], frozen=True):
 
 
 class Task(Generic[P, R]):
-    """A registered function. Calling it runs the function here; `enqueue` has a worker run it."""
+    """A registered function. A call runs it here; `enqueue` lets a worker run it."""
 
     def __init__(self, app: Faena, handler: Handler) -> None:
         self.app = app
@@ -114,9 +114,9 @@ class Task(Generic[P, R]):
     @overload
     def on_dead(self, /, **options: Unpack[TaskFields]) -> Hooking: ...
     def on_dead(self, function: Any = None, /, **options: Unpack[TaskFields]) -> Any:
-        """Register what runs, as a job of its own, whenever a job of this task has died.
+        """Register a hook that runs as a job of its own whenever a job of this task dies.
 
-        Once for each death, whatever killed the job: it is made by the call that buries it.
+        It runs once for each death, whatever the cause: the call that buries the job creates it.
         """
         return self._hook("dead", function, options, sys._getframe(1).f_locals)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
 
@@ -125,7 +125,7 @@ class Task(Generic[P, R]):
     @overload
     def on_failure(self, /, **options: Unpack[TaskFields]) -> Hooking: ...
     def on_failure(self, function: Any = None, /, **options: Unpack[TaskFields]) -> Any:
-        """The same for every attempt that a job of this task has used up in vain, the last too."""
+        """Like `on_dead`, for every failed attempt of a job of this task, including the last."""
         return self._hook("failed", function, options, sys._getframe(1).f_locals)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
 
     def _hook(self, end: str, function: Any, options: Any, names: Mapping[str, Any]) -> Any:
@@ -136,7 +136,7 @@ class Task(Generic[P, R]):
         return register if function is None else register(function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function itself, as if it were no task."""
+        """Call the function here and now."""
         return self.handler.function(*args, **kwargs)
 
     @overload
@@ -148,10 +148,10 @@ class Task(Generic[P, R]):
     async def enqueue(
         self, payload: Any = _MISSING, **options: Unpack[EnqueueFields]
     ) -> Receipt[Any]:
-        """Put one job on the queue.
+        """Enqueue one job.
 
-        Raises Overloaded when back-pressure refuses it and JobConflict when its id is taken by a
-        job with another task, payload, tenant or key.
+        Raises Overloaded when back-pressure refuses it, and JobConflict when a job with the same id
+        but another task, payload, tenant or key exists.
         """
         if options or self.app.middleware:
             return await self.put(Draft(payload, of_one(options), self))
@@ -161,25 +161,25 @@ class Task(Generic[P, R]):
         return accepted(receipt_of(self, job, answer, "memory"))
 
     async def put(self, draft: Draft[P]) -> Receipt[R]:
-        """Put one job on the queue as it was drafted; for `enqueue` and for groups."""
+        """Enqueue one job from a draft; for `enqueue` and groups."""
         with _patience(draft.options):
             return accepted(await self._send_one(self.spec(draft), draft.options))
 
     async def enqueue_many(
         self, payloads: Iterable[P | Draft[P]], **options: Unpack[EnqueueFields]
     ) -> list[Receipt[R]]:
-        """Put many jobs on the queue: a round trip per 300 (100 with lanes), a receipt for each.
+        """Enqueue many jobs: one round trip per 300 (100 with lanes), one receipt per job.
 
-        Items are payloads or drafts of this task; what a draft says counts before the options here,
-        which are those of every job: an `id` is a draft's own.
+        Items are payloads or drafts of this task. The options apply to every job; those of a draft
+        take precedence. An `id` can only be given in a draft.
         """
         return await self.put_many(payloads, of_many(options))
 
     async def put_many(
         self, payloads: Iterable[P | Draft[P]], shared: EnqueueOptions
     ) -> list[Receipt[R]]:
-        """The same with options that were read already; for `enqueue_many` and for groups."""
-        # Every payload is checked before any is sent: a bad one costs no half-sent list.
+        """Like `enqueue_many`, with parsed options; for `enqueue_many` and groups."""
+        # Every payload is checked before any is sent, so that a bad one stops the whole list.
         pairs = self._pairs(payloads, shared)
         if not any(one.id for _, one in pairs):
             check_conflict(shared)
@@ -190,11 +190,11 @@ class Task(Generic[P, R]):
             return list(await asyncio.gather(*(self._send_one(*pair) for pair in specs)))
 
     def items(self, payloads: Iterable[P | Draft[P]]) -> list[P | Draft[P]]:
-        """Payloads and drafts as a list; what is no list of them is refused."""
+        """Payloads and drafts as a list; refuses anything else."""
         if isinstance(payloads, str | bytes | Mapping) or not isinstance(payloads, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's
             raise ArgumentError(
-                f"payloads must be a list of them, one for each job, got "
-                f"{type(payloads).__name__}: for a single job there is {self.name}.enqueue",
+                f"payloads must be a list, one for each job, got {type(payloads).__name__}: "
+                f"for a single job, use {self.name}.enqueue",
                 field="payloads",
             )
         return list(payloads)
@@ -221,8 +221,8 @@ class Task(Generic[P, R]):
         if draft.task is not self:
             mine, its = f"{self.queue}/{self.name}", f"{draft.task.queue}/{draft.task.name}"
             raise ConfigError(
-                f"a draft must be one of task {mine}, got one of {its}: "
-                f"give it to {draft.task.name}.enqueue_many",
+                f"draft must be of task {mine}, got one of {its}: "
+                f"use {draft.task.name}.enqueue_many",
                 field="draft",
             )
         return self._encode(draft.payload), merged(shared, draft.options)
@@ -232,14 +232,14 @@ class Task(Generic[P, R]):
         return Draft(payload, of_one(options), self)
 
     async def prepare(self) -> None:
-        """Know whatever placing a job takes; of a task of this program, everything is known."""
+        """Read what enqueueing needs to know; nothing for a task of this program."""
 
     def spec(self, draft: Draft[P]) -> Spec:
-        """What a worker would be sent for a draft: its payload is checked and encoded here."""
+        """The spec of a draft's job; this checks and encodes its payload."""
         return self._spec(self._encode(draft.payload), draft.options)
 
     def handle(self, job_id: Label) -> Handle[R]:
-        """A job of this task by its id; nothing is looked up."""
+        """A job of this task by its id; the broker is not asked."""
         return Handle(self.app, self.queue, as_label("id", job_id), self.handler.result)
 
     # -- sending --------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ class Task(Generic[P, R]):
         return await send(self.queue, spec)
 
     async def _send_all(self, pairs: Sequence[tuple[bytes, EnqueueOptions]]) -> list[Receipt[R]]:
-        """The server takes one batch in while the next is sealed and receipts are made."""
+        """While the server stores one batch, the next is sealed and receipts are made."""
         receipts: list[Receipt[R]] = []
         sending: asyncio.Task[list[Receipt[R]]] | None = None
         try:
@@ -267,7 +267,7 @@ class Task(Generic[P, R]):
                 if sending is not None:
                     receipts += await sending
                 sending = asyncio.create_task(self._deliver(*batch))
-                await asyncio.sleep(0)  # it goes out now, not when the next batch is sealed
+                await asyncio.sleep(0)  # send it now, before the next batch is sealed
             if sending is not None:
                 receipts += await sending
             return [kept(one, of.on_conflict) for one, (_, of) in zip(receipts, pairs, strict=True)]
@@ -282,7 +282,7 @@ class Task(Generic[P, R]):
         self, pairs: Sequence[tuple[bytes, EnqueueOptions]]
     ) -> tuple[list[NewJob], Durability]:
         asked = {id(one): one for _, one in pairs}.values()
-        # A frame costs as much as two jobs: it is for options that several have.
+        # A frame costs as much as two jobs, so it pays only for options that several jobs share.
         is_shared = 2 * len(asked) <= len(pairs)
         frames = {id(one): self._frame(one) for one in asked if is_shared and one.id is None}
         jobs = [
@@ -296,7 +296,7 @@ class Task(Generic[P, R]):
 
     @cached_property
     def _plain(self) -> Frame:
-        """Of a job for which its producer asks for nothing special."""
+        """The frame of a job with default options."""
         return self._frame(_DEFAULTS)
 
     def _frame(self, options: EnqueueOptions) -> Frame:
@@ -309,7 +309,7 @@ class Task(Generic[P, R]):
         return seal_job(options.id or fresh, spec, options, self.priority(options), facts)
 
     def _is_placed(self, pairs: Sequence[tuple[bytes, EnqueueOptions]]) -> bool:
-        """Whether jobs cost the server more than ordinary ones: lanes, chains."""
+        """Whether jobs have lanes or chains, and so cost the server more than ordinary ones."""
         options = self.app.queues[self.queue].options
         is_placed = options.is_laned or options.order is not Order.NONE
         return is_placed or (options.is_fair and any(one.tenant for _, one in pairs))
@@ -317,7 +317,7 @@ class Task(Generic[P, R]):
     def lane_facts(
         self, tenant: str | None, key: str | None, cost: Mapping[str, int] | None = None
     ) -> LaneFacts:
-        """The lane and the chain of a job, and what it is estimated at."""
+        """The lane, the chain and the estimated cost of a job."""
         options = self.app.queues[self.queue].options
         try:
             facts, default = lane_facts(self.queue, options, tenant, key), self.handler.cost
@@ -328,7 +328,7 @@ class Task(Generic[P, R]):
             raise as_argument(error) from None
 
     def priority(self, options: EnqueueOptions) -> int:
-        """Of a job with these options."""
+        """The priority of a job with these options."""
         return options.priority or self.handler.priority
 
     async def _runtime(self) -> Runtime:
@@ -365,7 +365,7 @@ class Task(Generic[P, R]):
                 )
             return b"null"
         if payload is _MISSING:
-            raise PayloadError(f"task {self.name} must be given its payload", op="enqueue")
+            raise PayloadError(f"task {self.name} needs a payload, got none", op="enqueue")
         encoded = codec.encode(payload)
         if len(encoded) > self.handler.payload_limit:
             raise PayloadError(
@@ -386,7 +386,7 @@ def _patience(options: EnqueueOptions) -> AbstractContextManager[None]:
 def _batches(
     pairs: Sequence[tuple[bytes, EnqueueOptions]], most: int
 ) -> Iterator[Sequence[tuple[bytes, EnqueueOptions]]]:
-    """Parts for one call each, by number and by the payloads' bytes."""
+    """Parts of at most `most` jobs and `BATCH_BYTES` of payloads, one call each."""
     start = size = 0
     for at, (payload, _) in enumerate(pairs):
         size += len(payload)

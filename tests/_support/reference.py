@@ -261,7 +261,7 @@ def _table(columns: list[str], rows: Iterable[list[str]]) -> list[str]:
 
 def options_page() -> str:
     """Everything that can be said to an app, a queue, a task, a call or a worker."""
-    intro = "Durations are a `timedelta` or a text: `500ms`, `90s`, `5m`, `24h`, `7d`, `1h30m`."
+    intro = "Durations are a `timedelta` or a string: `500ms`, `90s`, `5m`, `24h`, `7d`, `1h30m`."
     return _page("Options", intro, *(_section(part, is_option=True) for part in OPTIONS))
 
 

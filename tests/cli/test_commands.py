@@ -163,7 +163,7 @@ def test_a_pause_ends_by_itself_or_by_a_resume(cli: Cli) -> None:
     ]
     code, out, err = cli("resume", TARGET, "mail")
     assert (code, out) == (1, "mail: had no hold 'pause'; still held: audit\n")
-    assert "there was no hold 'pause'; --reason names another: audit" in err
+    assert "there is no hold 'pause'; use --reason with one of: audit" in err
     assert cli("resume", TARGET, "invoice")[0] == 0
 
 
@@ -247,12 +247,12 @@ def test_clean_asks_before_it_removes_dead_jobs(cli: Cli, monkeypatch: pytest.Mo
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     code, out, err = cli(*args)
     assert (code, out) == (1, "")
-    assert err == "faena: nothing was done: there is no terminal to ask at; use --yes\n"
+    assert err == "faena: nothing was done: no terminal for the confirmation; use --yes\n"
     assert document(cli, "queues", TARGET)[0]["counts"]["dead"] == 3
     monkeypatch.setattr("sys.stdin", Terminal("y\n"))
     code, out, err = cli(*args)
     assert (code, out) == (0, "3 jobs removed from mail\n")
-    assert err.startswith("Remove dead jobs of mail, pending ones too?")
+    assert err.startswith("Remove dead jobs of mail, including pending ones?")
 
 
 def test_dead_jobs_that_were_dealt_with_are_counted_apart(cli: Cli) -> None:
@@ -288,13 +288,13 @@ def test_drain_and_obliterate_ask_first(cli: Cli, monkeypatch: pytest.MonkeyPatc
     assert cli("drain", TARGET, "mail", "--yes")[1] == "2 waiting jobs removed from mail\n"
     monkeypatch.setattr("sys.stdin", Terminal("y\n"))
     code, out, err = cli("obliterate", TARGET, "mail")
-    assert (code, out) == (0, "mail was removed, with all of its jobs\n")
+    assert (code, out) == (0, "mail was removed with all its jobs\n")
     assert err.startswith("Remove mail with everything in it?")
 
 
 def test_audit_finds_nothing_wrong_with_what_the_engine_wrote(cli: Cli, server: Server) -> None:
     enqueue(send, 3)
-    assert cli("audit", TARGET) == (0, "2 queues: as promised\n", "")
+    assert cli("audit", TARGET) == (0, "2 queues: consistent\n", "")
     assert document(cli, "audit", TARGET, "mail") == []
     with server.client() as client:
         client.zadd("counter:{mail}:dead", {"ghost": 1})
@@ -311,7 +311,7 @@ def test_audit_exits_with_1_where_a_promise_is_broken(cli: Cli, server: Server) 
     problem = "must be in the catalogue"
     found = {"queue": "mail", "kind": "key", "name": "strange", "problem": problem}
     assert (code, json.loads(out)["items"]) == (1, [found])
-    assert "1 promise broken" in err
+    assert "1 violation found" in err
 
 
 def test_doctor_examines_a_url_an_app_or_the_environment(
@@ -323,7 +323,7 @@ def test_doctor_examines_a_url_an_app_or_the_environment(
         levels = {one["name"]: one["level"] for one in json.loads(out)["items"]}
         assert (levels["eviction"], levels["persistence"]) == ("ok", "fail")
         assert code == 1
-        said = f"1 of {len(levels)} points needs to be fixed, as the findings say"
+        said = f"1 of {len(levels)} checks needs to be fixed, see above"
         assert json.loads(err)["message"] == said
     _, out, _ = cli("doctor", "--url", server.url)
     assert "run CONFIG SET appendonly yes" in out
@@ -372,7 +372,7 @@ def test_explain_names_what_a_job_waits_for(cli: Cli) -> None:
     code, _, told = cli("explain", TARGET, "mail", "nobody")
     assert (code, told) == (
         1,
-        "faena: no job nobody in queue mail; `faena jobs` lists those there are\n",
+        "faena: no job nobody in queue mail; `faena jobs` lists the jobs of a queue\n",
     )
 
 

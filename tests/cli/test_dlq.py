@@ -114,7 +114,7 @@ def test_show_tells_everything_but_what_the_job_carries(cli: Cli) -> None:
     code, _, err = cli("dlq", "show", "mail", "nobody")
     assert (code, err) == (
         1,
-        "faena: no dead job nobody in queue mail; `faena dlq list` lists those there are\n",
+        "faena: no dead job nobody in queue mail; `faena dlq list` lists the dead jobs\n",
     )
 
 
@@ -164,7 +164,7 @@ def test_a_refusal_looks_like_none_of_the_others(cli: Cli, verb: str) -> None:
     code, out, err = cli("dlq", verb, "mail", a, b)
     rows = [line.split()[1:3] for line in out.splitlines()[2:]]
     assert (code, rows[0], rows[1][0]) == (1, ["refused:", "resolved"], done)
-    assert err == f"faena: dead job {a} is resolved; `faena dlq show` tells more\n"
+    assert err == f"faena: dead job {a} is resolved; `faena dlq show` shows it\n"
 
 
 @pytest.mark.parametrize("verb", ["retry", "discard", "resolve"])
@@ -196,8 +196,8 @@ def test_a_redrive_that_fails_says_how_to_go_on(cli: Cli, monkeypatch: pytest.Mo
     code, _, err = cli("dlq", "redrive", "mail")
     assert code == 1
     assert err == (
-        f"faena: redrive {view.id} has failed: 1 job died again; `faena dlq list` "
-        "shows dead jobs, `faena dlq redrive QUEUE --resume ID` goes on\n"
+        f"faena: redrive {view.id} failed: 1 job died again; `faena dlq list` "
+        "lists dead jobs, `faena dlq redrive QUEUE --resume ID` continues\n"
     )
 
 
@@ -218,7 +218,10 @@ def test_a_redrive_tells_how_it_goes_and_can_be_stopped(
     code, _, err = cli("dlq", "redrive", "mail", "--resume", "nobody")
     assert (code, err) == (
         1,
-        "faena: no redrive nobody in queue mail; `faena dlq redrives QUEUE` lists the last ones\n",
+        (
+            "faena: no redrive nobody in queue mail; "
+            "`faena dlq redrives QUEUE` lists the last redrives\n"
+        ),
     )
     monkeypatch.setattr(f"{__name__}.down", False)
     work_off()
@@ -258,7 +261,7 @@ def test_a_redrive_that_has_begun_takes_no_other_plan(
 ) -> None:
     code, out, err = cli("dlq", "redrive", "mail", told, "4f2a90c1d3e5", *plan, "--json")
     assert (code, out) == (2, "")
-    assert json.loads(err)["message"].startswith(f"{told} must stand alone, got {plan[0]} beside")
+    assert json.loads(err)["message"].startswith(f"{told} must not be combined with {plan[0]}")
 
 
 @pytest.mark.parametrize("told", ["--resume", "--stop"])

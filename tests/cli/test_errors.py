@@ -50,7 +50,9 @@ MODULES = {
 
 USAGE: dict[tuple[str, ...], str] = {
     ("obliterat",): "no command 'obliterat'; valid: audit, cancel",
-    ("retry",): "no command 'retry'; 'rerun' runs the same job again, 'dlq retry' makes a new job",
+    (
+        "retry",
+    ): "no command 'retry'; 'rerun' runs the same job again, 'dlq retry' retries a dead job",
     ("queus",): "no command 'queus'; did you mean 'queues'?",
     ("queues",): "MODULE:APP must be given first, such as shop.tasks:app, or be in FAENA_APP",
     ("queues", "shop"): "or be in FAENA_APP, got 'shop'",
@@ -62,8 +64,8 @@ USAGE: dict[tuple[str, ...], str] = {
     ("jobs", "shop:app", "mail", "--limit", "0"): "a whole number from 1 to 1000, got '0'",
     ("jobs", "shop:app", "mail", "--limit", "abc"): "a whole number from 1 to 1000, got 'abc'",
     ("enqueue", "shop:app", "send"): "such as mail/send, got 'send'; did you mean 'mail/send'?",
-    ("pause", "shop:app"): "QUEUE must be given, or --all, and not both",
-    ("pause", "shop:app", "mail", "--all"): "QUEUE must be given, or --all, and not both",
+    ("pause", "shop:app"): "give QUEUE or --all, and not both",
+    ("pause", "shop:app", "mail", "--all"): "give QUEUE or --all, and not both",
     ("pause", "shop:app", "mail", "--for", "5x"): "must be a duration such as 90s, 5m",
     ("clean", "shop:app", "mail"): "--age",
     ("pause", "shop:app", "mail", "--for", "0s"): "invalid value for '--for': it must be a dura",
@@ -76,20 +78,25 @@ USAGE: dict[tuple[str, ...], str] = {
     ("worker", "shop:app", "--rate", "fast"): "100/min or 500/30s, got 'fast'",
     ("enqueue", "shop:app", "mail/send", "--retry", "3"): "; did you mean '--attempts'?",
     ("enqueue", "shop:app", "mail/send", "--tenent", "a"): "'--tenant'?",
-    ("events", "shop:app", "--since", "yore"): "it must be now, start, a time ago such as 10m",
-    ("events", "shop:app", "--since", "2026-05-01T09:00"): "an instant with its zone",
+    ("events", "shop:app", "--since", "yore"): "it must be now, start, how long ago (10m)",
+    ("events", "shop:app", "--since", "2026-05-01T09:00"): "an instant with a time zone",
     ("health", "shop:app", "--timeout", "soon"): "must be a duration such as 90s",
     ("worker", "shop:app", "--concurrency", "0"): "--concurrency",
     ("worker", "shop:app", "--instances", "many"): "--instances",
-    ("worker", "shop:app", "--name", "a b"): "name must be letters, digits, . _ or -, got 'a b'",
+    (
+        "worker",
+        "shop:app",
+        "--name",
+        "a b",
+    ): "it must be letters, digits, '.', '_' or '-', got 'a b'",
     ("worker", "shop:app", "--queues", ","): "--queues must name at least one queue",
     ("worker", "shop:app", "--pool", "high", "--queues", "mail"): "give --pool or --queues",
     ("doctor", "shop:app", "--url", "valkey://localhost"): "give --url or MODULE:APP, not both",
 }
 
 WRONG: dict[tuple[str, ...], str] = {
-    ("queues", "shop:"): "MODULE:APP must be such as shop.tasks:app, got 'shop:'",
-    ("queues", "9:app"): "MODULE:APP must be such as shop.tasks:app",
+    ("queues", "shop:"): "MODULE:APP must be of the form shop.tasks:app, got 'shop:'",
+    ("queues", "9:app"): "MODULE:APP must be of the form shop.tasks:app",
     ("queues", "shp:app"): "no module 'shp' in the current directory",
     ("queues", "shop.tasks:app"): "no module 'shop.tasks'",
     ("queues", "shop:ap"): "module shop has no 'ap'; did you mean 'app'? valid: app",
@@ -217,7 +224,7 @@ def test_numbers_without_end_deep_json_and_stray_bytes_are_refused_with_code_2(
             "WORKER_RATE_LIMIT_DURATION must be a whole number of at least 1, got '1m'",
         ),
         ({"LOG_LEVEL": "loud"}, "LOG_LEVEL"),
-        ({"WORKER_ID": "a b"}, "name must be letters"),
+        ({"WORKER_ID": "a b"}, "it must be letters"),
     ],
 )
 def test_a_bad_value_in_the_environment_is_refused(
@@ -231,7 +238,7 @@ def test_a_bad_value_in_the_environment_is_refused(
     [
         ({"FAENA_URL": "nowhere"}, "FAENA_URL must start with a scheme such as valkey://"),
         ({"REDIS_PORT": "high"}, "REDIS_PORT must be a port from 1 to 65535, got 'high'"),
-        ({"FAENA_APP": "shop"}, "FAENA_APP must be such as shop.tasks:app, got 'shop'"),
+        ({"FAENA_APP": "shop"}, "FAENA_APP must be of the form shop.tasks:app, got 'shop'"),
         ({"FAENA_APP": "shop:ap"}, "FAENA_APP is wrong: module shop has no 'ap'; did you mean"),
         ({"FAENA_APP": "shp:app"}, "FAENA_APP is wrong: no module 'shp'"),
     ],
@@ -254,7 +261,7 @@ def test_a_broker_that_cannot_be_reached_is_told_within_seconds(
     began = time.monotonic()
     ran = run(*args, cwd=home, FAENA_URL=url)
     check(ran, 1, "could not reach the broker at 127.0.0.1:")
-    assert "start the broker, or correct its address: the app's url, else FAENA_URL" in ran.err
+    assert "start the broker, or correct its address: the app's url, or FAENA_URL" in ran.err
     assert time.monotonic() - began < 40
 
 
@@ -284,7 +291,7 @@ def test_an_error_is_one_object_for_programs_also_on_an_embedded_server(tmp_path
     assert (ran.code, ran.out) == (1, "")
     assert json.loads(ran.err) == {
         "code": "job_not_found",
-        "message": "no job nobody in queue mail; `faena jobs` lists those there are",
+        "message": "no job nobody in queue mail; `faena jobs` lists the jobs of a queue",
         "exit_code": 1,
     }
 
@@ -320,7 +327,7 @@ def test_debug_shows_the_traceback_before_the_line(home: Path) -> None:
 
 def test_a_job_that_is_not_there_is_named(home: Path, server: Server) -> None:
     ran = run("job", "shop:app", "mail", "nobody", cwd=home, FAENA_URL=server.url)
-    check(ran, 1, "no job nobody in queue mail; `faena jobs` lists those there are")
+    check(ran, 1, "no job nobody in queue mail; `faena jobs` lists the jobs of a queue")
 
 
 def test_a_reader_that_leaves_early_is_no_error(home: Path) -> None:

@@ -83,7 +83,7 @@ def test_what_a_flow_refuses_is_told_of_the_flow(cli: Cli) -> None:
     flow = begin("a", "b", runs=True)
     assert cli("flow", "cancel", flow) == (
         *(1, ""),
-        f"faena: cannot cancel flow {flow}: it is failed; `faena flow show` tells more\n",
+        f"faena: cannot cancel flow {flow}: it is failed; `faena flow show` shows it\n",
     )
 
 
@@ -97,7 +97,7 @@ async def _work() -> None:
     [
         (("show", "nonsense"), "flow must be given as queue/id"),
         (("show", "nobody/x"), "no queue 'nobody' in app flow-counter"),
-        (("show", "mail/x"), "; `faena flow list` lists those under way"),
+        (("show", "mail/x"), "; `faena flow list` lists running flows"),
         (("shwo", "mail/x"), "no command 'shwo'; did you mean 'show'?"),
         (("cancel", "mail/x"), "no flow mail/x"),
         (("show",), "FLOW must be given"),

@@ -83,7 +83,7 @@ def test_a_job_waits_for_an_instant_expires_and_takes_the_place_of_another(cli: 
     kept = document(cli, *SEND, '{"n": 2}', "--id", second["id"], "--on-conflict", "keep")
     assert (kept["id"], kept["is_different"], second["is_different"]) == (second["id"], True, False)
     code, out, err = cli(*args)
-    assert (code, err) == (0, f"in the place of {second['id']}\n")
+    assert (code, err) == (0, f"replaced job {second['id']}\n")
     code, _, err = cli(*SEND, '{"n": 3}', "--id", out.strip(), "--on-conflict", "keep")
     words = "already exists with another task, payload, tenant or key; delayed\n"
     assert (code, err) == (0, words)
@@ -106,32 +106,35 @@ CARD = (*SEND, '{"n": 1}')
     ("args", "words"),
     [
         (("enqueue",), "QUEUE/TASK must be given"),
-        (("enqueue", "send"), "QUEUE/TASK must be such as mail/send, got 'send'"),
+        (
+            ("enqueue", "send"),
+            "QUEUE/TASK must be a queue and a task, such as mail/send, got 'send'",
+        ),
         (("enqueue", "mail.in/send"), "no queue 'mail.in' in app hand; did you mean 'mail.out'?"),
         (("enqueue", "mail.out/sned"), "no task 'sned' on queue mail.out; did you mean 'send'?"),
-        (SEND, "task send must be given its payload"),
+        (SEND, "task send needs a payload"),
         (("enqueue", "mail.out/tidy", "1"), "task tidy takes no payload"),
         ((*SEND, "{"), "PAYLOAD must be JSON, @FILE or -"),
-        ((*SEND, "@/no/such/file"), "must name a file that can be read, got '@/no/such/file'"),
+        ((*SEND, "@/no/such/file"), "must be a readable file, got '@/no/such/file'"),
         ((*SEND, '{"n": "x"}'), "payload must be dict[str, int]"),
         ((*CARD, "2"), "unexpected extra argument '2'"),
         ((*CARD, "--delay", "soon"), "must be a duration such as 90s"),
-        ((*CARD, "--at", "2026-05-01T09:00"), "must be an instant with its zone such as"),
+        ((*CARD, "--at", "2026-05-01T09:00"), "must be an instant with a time zone, such as"),
         ((*CARD, "--expires", "never"), "must be a duration such as 90s"),
         ((*CARD, "--attempts", "0"), "--attempts"),
         ((*CARD, "--delay", "5m", "--at", "2100-01-01T00:00Z"), "delay and at must not both be"),
         ((*CARD, "--priority", "0"), "priority must be"),
         ((*CARD, "--header", "x"), "--header must be NAME=TEXT, got 'x'"),
         ((*CARD, "--durability", "forever"), "durability must be"),
-        ((*CARD, "--unique-ttl", "1h"), "must come with --unique KEY"),
+        ((*CARD, "--unique-ttl", "1h"), "need --unique KEY"),
         ((*CARD, "--unique", "u", "--unique-ttl", "1h"), "--unique-ttl must not be given with"),
         ((*CARD, "--unique", "u", "--unique-mode", "throttle"), "--unique-ttl must be given with"),
         ((*CARD, "--tenant", "a b"), "tenant must be 1 to 128 printable"),
-        (("change", "mail.out", "x"), "--delay or --priority must be given"),
+        (("change", "mail.out", "x"), "give --delay, --priority or both"),
         (("change", "mail.out", "x", "--priority", "often"), "priority must be"),
-        (("promote", "mail.out"), "ID must be given, or --all, and not both"),
-        (("promote", "mail.out", "x", "--all"), "ID must be given, or --all, and not both"),
-        (("configure", "mail.out", "max_running"), "NAME=VALUE must be such as max_running=5"),
+        (("promote", "mail.out"), "give ID or --all, and not both"),
+        (("promote", "mail.out", "x", "--all"), "give ID or --all, and not both"),
+        (("configure", "mail.out", "max_running"), "must be NAME=VALUE, such as max_running=5"),
         (("configure", "mail.out", "max_runing=5"), "did you mean 'max_running'?"),
         (("configure", "mail.out", "max_running=many"), "max_running must be"),
         (("configure", "mail.out", "lease=30"), "lease must be"),
@@ -141,7 +144,7 @@ CARD = (*SEND, '{"n": 1}')
         (("configure", "mail.out", "shards=2"), "use queue.reshard() or `faena reshard`"),
         (("configure", "mail.out", "limits=10/fortnight"), "windows: s, min, h, day, or a"),
         (("reset", "mail.out", "lmits"), "did you mean 'limits'?"),
-        (("groups", "mail.out", "mail.out/x"), "one QUEUE/ID must stand alone"),
+        (("groups", "mail.out", "mail.out/x"), "QUEUE/ID must be the only argument"),
         (("pause", "mail.out", "--by", "a b"), "by must be 1 to 128 printable characters"),
     ],
 )
@@ -168,7 +171,7 @@ def test_every_delayed_job_is_promoted(cli: Cli) -> None:
     for _ in range(3):
         document(cli, *CARD, "--delay", "1h")
     assert document(cli, "promote", "mail.out", "--all") == {"queue": "mail.out", "promoted": 3}
-    assert cli("promote", "mail.out", "--all")[1] == "0 jobs of mail.out may run now\n"
+    assert cli("promote", "mail.out", "--all")[1] == "0 jobs of mail.out promoted\n"
     assert document(cli, "queues")[0]["counts"]["ready"] == 3
 
 
@@ -177,7 +180,7 @@ def test_a_job_is_removed_for_good(cli: Cli) -> None:
     code, _, err = cli("remove", "mail.out", made)
     assert (code, err) == (
         1,
-        "faena: nothing was done: there is no terminal to ask at; use --yes\n",
+        "faena: nothing was done: no terminal for the confirmation; use --yes\n",
     )
     code, out, err = cli("remove", "mail.out", made, "nobody", "--yes", "--json")
     assert [one["outcome"] for one in json.loads(out)["items"]] == ["removed", "refused"]
@@ -281,7 +284,7 @@ def test_groups_under_way_are_listed_and_one_is_shown(cli: Cli) -> None:
     assert "on complete" in cli("groups", name)[1]
     assert document(cli, "groups", "--ended") == []
     code, _, err = cli("groups", "mail.out/nobody")
-    assert (code, "`faena groups` lists those under way" in err) == (1, True)
+    assert (code, "`faena groups` lists open groups" in err) == (1, True)
 
 
 def test_groups_that_have_ended_are_listed_on_request(cli: Cli) -> None:

@@ -75,7 +75,7 @@ def test_what_only_shows_changes_nothing(cli: Cli, server: Server) -> None:
 def test_the_number_of_an_operator_stays_until_it_is_reset(cli: Cli) -> None:
     asyncio.run(seed())
     asyncio.run(produce())
-    advice = "code asks for 2: `faena reset spread shards` lets code decide"
+    advice = "code declares 2: `faena reset spread shards` uses that"
     assert advice in cli("shards", "spread")[1]
     assert asyncio.run(number()) == 1
     assert cli("reset", "spread", "shards")[0] == 0
@@ -99,10 +99,9 @@ def test_a_number_below_that_of_code_says_who_would_decide_again(cli: Cli) -> No
     asyncio.run(seed())
     assert cli("reshard", "spread", "2")[1] == "spread has 2 shards and has moved\n"
     assert cli("reshard", "spread", "1")[1] == (
-        "spread has 1 shard and has moved; code asks for 2: "
-        "`faena reset spread shards` lets it decide\n"
+        "spread has 1 shard and has moved; code declares 2: `faena reset spread shards` uses that\n"
     )
-    assert cli("reshard", "spread", "1")[1] == "spread already had 1 shard: nothing has moved\n"
+    assert cli("reshard", "spread", "1")[1] == "spread already had 1 shard: nothing was moved\n"
 
 
 def test_a_tenant_that_is_where_it_should_be_has_not_moved(cli: Cli) -> None:
@@ -136,10 +135,10 @@ async def test_a_program_that_has_only_looked_grows_the_queue_when_it_enqueues(
 
 
 def test_a_list_of_nothing_says_what_there_is_none_of(cli: Cli) -> None:
-    assert cli("flow", "list")[1] == "no flow is under way; see --ended\n"
-    assert cli("flow", "list", "--ended")[1] == "no flow has ended of late\n"
-    assert cli("groups")[1].startswith("no group is under way; ")
-    assert cli("tenants", "spread")[1].startswith("no tenant has jobs, or ")
+    assert cli("flow", "list")[1] == "no running flow; --ended lists the others\n"
+    assert cli("flow", "list", "--ended")[1] == "no recently ended flow\n"
+    assert cli("groups")[1].startswith("no open group; ")
+    assert cli("tenants", "spread")[1].startswith("no tenant has jobs or ")
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])

@@ -180,9 +180,9 @@ def test_what_code_declares_no_more_is_shown_and_removed(cli: Cli) -> None:
     kept = app.schedules.declared.pop("hourly")
     try:
         assert "active, not in code" in cli("schedules")[1]
-        assert "no more in code, last at" in cli("schedules", "show", "hourly")[1]
+        assert "no longer in code, last at" in cli("schedules", "show", "hourly")[1]
         assert "at run time by " in cli("schedules", "show", "extra")[1]
-        assert cli("schedules", "remove", "hourly")[:2] == (0, "schedule hourly is removed\n")
+        assert cli("schedules", "remove", "hourly")[:2] == (0, "schedule hourly was removed\n")
         assert document(cli, "remove", "extra") == {"removed": "extra"}
         assert [one["name"] for one in document(cli)] == ["nightly"]
     finally:
@@ -203,7 +203,7 @@ def test_what_code_declares_no_more_is_shown_and_removed(cli: Cli) -> None:
         (("edit", "nightly", "--count", "few"), 2, "count must be a whole number"),
         (("edit", "nightly", "--end", "soon"), 2, "end must be a datetime"),
         (("edit", "nightly", "--at", "2026-13-01"), 2, "at must be a datetime"),
-        (("edit", "nightly"), 2, "a term must be given"),
+        (("edit", "nightly"), 2, "give at least one change"),
         (("edit", "nightly", "--overlap", "maybe"), 2, "overlap"),
         (("reset", "nightly", "crno"), 2, "did you mean 'cron'"),
         (("create", "hourly", *SEND, *EVERY), 2, "is declared by code"),
@@ -215,8 +215,12 @@ def test_what_code_declares_no_more_is_shown_and_removed(cli: Cli) -> None:
             "payload must be int",
         ),
         (("create", "new", *SEND, "--payload", "{", *EVERY), 2, "--payload must be JSON"),
-        (("create", "new", *SEND), 2, "--cron, --every or --at must be given"),
-        (("create", "new", *SEND, *EVERY, "--cron", "0 9 * * *"), 2, "one of them only"),
+        (("create", "new", *SEND), 2, "give one of --cron, --every and --at"),
+        (
+            ("create", "new", *SEND, *EVERY, "--cron", "0 9 * * *"),
+            2,
+            "give one of --cron, --every and --at",
+        ),
         (("create", "new", *SEND, "--at", "2001-01-01"), 2, "must have an instant after now"),
         (("create", "new", *SEND, "--cron", "never"), 2, "cron must have 5 fields"),
         (("create", "new", *EVERY), 2, "missing option '--task'"),

@@ -338,7 +338,7 @@ async def test_bad_decisions_are_refused(valkey: Server, namespace: str) -> None
         (job,) = await one.bury(1)
         with pytest.raises(ConfigError, match="by must be"):
             await one.desk.retry_as_new("mail", job, by="two words")
-        with pytest.raises(ConfigError, match="reason must be a text of at most 500"):
+        with pytest.raises(ConfigError, match="reason must be a UTF-8 string of at most 500"):
             await one.desk.discard("mail", job, reason="x" * 501)
         for options in ({"rate": "fast"}, {"rate": 5}, {"rate": "0/s"}):
             with pytest.raises(ConfigError, match="rate must be one or more in a window") as caught:

@@ -33,7 +33,7 @@ from faena.testing import harness
 from tests._support.valkey import Server
 
 URL = "redis://localhost"  # nothing here is ever dialled
-DURATION = r"must be a timedelta, or a text such as '90s', '5m'"
+DURATION = r"must be a timedelta, or a string such as '90s', '5m'"
 NAME = r"must be 1 to 64 of a-z, 0-9, '\.', '_', '-' and start with a letter or digit"
 LABEL = r"must be 1 to 128 printable characters without spaces"
 
@@ -121,7 +121,7 @@ DECLARATIONS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: Faena("shop", "redis://h?databse=3"),
         r"url must not have option 'databse' \(valid: db\)",
     ),
-    "url that is no text": (lambda: Faena("shop", 6379), "url must be a text such as valkey://"),
+    "url that is no text": (lambda: Faena("shop", 6379), "url must be a string such as valkey://"),
     "middleware that is a class": (
         lambda: Faena("shop", URL, middleware=[Middleware]),
         "middleware must be a list of Middleware objects, got",
@@ -144,7 +144,7 @@ DECLARATIONS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "limits that contradict": (
         lambda: queue(limits=[Limit("10/s"), Limit("5/min")]),
-        "got 10/s and 5/min: 10/s can never bind",
+        "got 10/s and 5/min: 10/s can never be reached",
     ),
     "limit": (lambda: Limit("ten a minute"), "limit must be .* '10/min'.*, got 'ten a minute'"),
     "limit of nothing": (lambda: Limit("0/min"), "limit max must be .*, got 0"),
@@ -170,7 +170,10 @@ DECLARATIONS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: queue().task(timout="3s")(coroutine),
         "task option must be a known name, got 'timout'; did you mean 'timeout'",
     ),
-    "place to run": (lambda: queue().task(run="fiber")(function), "got 'fiber'; valid: async"),
+    "place to run": (
+        lambda: queue().task(run="fiber")(function),
+        "run must be 'async' or .*, got 'fiber'",
+    ),
     "place for a coroutine": (
         lambda: queue().task(run="thread")(coroutine),
         "run must fit the handler of task coroutine, which is an async def, got 'thread'",
@@ -230,7 +233,7 @@ DECLARATIONS: dict[str, tuple[Callable[[], Any], str]] = {
         "task of schedule 'nightly' must be a task, got <function .*: write @queue.task above",
     ),
     # pools, workers and signals
-    "memory without a unit": (lambda: pool(memory="512"), "size with its unit, .*, got '512'"),
+    "memory without a unit": (lambda: pool(memory="512"), "size with a unit, .*, got '512'"),
     "memory of no process": (lambda: pool(memory="15Mi"), "at least \"16Mi\", .*, got '15Mi'"),
     "memory as a number": (lambda: pool(memory=1 << 30), "memory must be a size .*, got 1073"),
     "pool without queues": (lambda: app().pool("p", []), "must have at least one queue, got none"),
@@ -263,12 +266,15 @@ DECLARATIONS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "pool keyword": (lambda: pool(instance=2), "got 'instance'; did you mean 'instances'"),
     "pause keyword": (lambda: queue().pause(for_="5m"), "pause option .*, got 'for_'"),  # type: ignore[call-arg]
-    "directory": (lambda: Faena("shop", directory=5), "directory must be a text or a Path, got 5"),  # type: ignore[arg-type]
-    "learning nothing": (lambda: queue(learning=True), "learning must come with limits"),
+    "directory": (
+        lambda: Faena("shop", directory=5),
+        "directory must be a string or a Path, got 5",
+    ),  # type: ignore[arg-type]
+    "learning nothing": (lambda: queue(learning=True), "learning must be given with limits"),
     "attempts of a task": (lambda: queue().task(attempts=0)(function), "attempts .* 1 to 1000"),
     "attempts beside retry": (
         lambda: queue().task(attempts=5, retry=Retry.never())(function),
-        r"attempts and retry .*: write retry=Retry.exponential\(attempts=5\)",
+        r"attempts and retry .*: use retry=Retry.exponential\(attempts=5\)",
     ),
     "a lambda in a process": (
         lambda: queue().task(name="x", run="process")(lambda x: x),
@@ -287,7 +293,7 @@ DECLARATIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "rate limit": (lambda: RateLimited(math.nan), "must be a finite number of seconds, got nan"),
     "scope": (lambda: RateLimited(1, scope="all"), "got 'all'; valid: queue, tenant"),
     "shards in an order": (lambda: queue(order="queue", shards=3), "shards must be 1 .*, got 3"),
-    "durability level": (lambda: Durability("fsynced"), "DurabilityLevel, got 'fsynced': read"),  # type: ignore[arg-type]
+    "durability level": (lambda: Durability("fsynced"), "DurabilityLevel, got 'fsynced': use"),  # type: ignore[arg-type]
 }
 
 
@@ -371,22 +377,22 @@ OPTIONS: dict[str, tuple[Call, str]] = {
     "timeout": (lambda s: s.send.enqueue(1, timeout="0s"), "from 1ms to 3650d, got '0s'"),
     "a word on conflicts without an id": (
         lambda s: s.send.enqueue(1, on_conflict="keep"),
-        "on_conflict must come with id=, .*, got 'keep' without",
+        "on_conflict must be given together with id=, got 'keep' alone",
     ),
     "a word on conflicts of many without an id": (
         lambda s: s.send.enqueue_many([1, 2], on_conflict="keep"),
-        "on_conflict must come with id=",
+        "on_conflict must be given together with id=",
     ),
     "one id for many": (
         lambda s: s.send.enqueue_many([1, 2], id="x"),
-        r"id must be that of one job, got 'x' for a list .* write task.draft\(payload, id=…\)",
+        r"id must be given for each job, got 'x' for a whole list: use task.draft\(payload, id=…\)",
     ),
     "one id for many of a group": (
         lambda s: s.app.group().enqueue_many(s.send, [1, 2], id="x"),
-        "id must be that of one job, got 'x' for a list",
+        "id must be given for each job, got 'x' for a whole list",
     ),
     "option of many": (lambda s: s.send.enqueue_many([1], dely="5m"), "did you mean 'delay'"),
-    "many that are a number": (lambda s: s.send.enqueue_many(5), "a list of them, .*, got int"),
+    "many that are a number": (lambda s: s.send.enqueue_many(5), "must be a list, .*, got int"),
     "many that are a text": (lambda s: s.send.enqueue_many("ana"), "got str: .* send.enqueue"),
     "many that are one": (lambda s: s.send.enqueue_many({"to": "ana"}), "got dict: .*send.enqueue"),
     "a change of nothing": (
@@ -416,7 +422,7 @@ OPTIONS: dict[str, tuple[Call, str]] = {
     "setting that must be": (lambda s: s.mail.configure(lease=None), "lease .*, got None"),
     "idempotency key": (
         lambda s: s.mail.idempotency.begin("short", owner="x"),
-        "idempotency key must be a built key or have at least 16 characters, got 'short'",
+        "idempotency key must be an IdempotencyKey, .* at least 16 characters, got 'short'",
     ),
     "worker without queues": (lambda s: s.app.worker([]), "a worker must have at least one queue"),
     "worker of an app without queues": (lambda s: app().worker(), "must have at least one queue"),
@@ -448,7 +454,7 @@ PAYLOADS: dict[str, tuple[Call, str]] = {
     "a circle": (lambda s: s.send.enqueue(CIRCLE), r"\$ is nested too deeply"),
     "half a character": (lambda s: s.send.enqueue("\ud800"), "has an unpaired surrogate"),
     "a key that is no text": (lambda s: s.send.enqueue({1: 2}), "has a key of type int"),
-    "missing": (lambda s: s.send.enqueue(), "task send must be given its payload"),
+    "missing": (lambda s: s.send.enqueue(), "task send needs a payload"),
     "too much": (lambda s: s.ping.enqueue(3), "task ping takes no payload, got int"),
     "one of many": (lambda s: s.send.enqueue_many([1, object(), 3]), r"\$ is of type object"),
 }

@@ -39,7 +39,7 @@ def test_names_are_where_type_checkers_look_for_them() -> None:
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert seen == faena._PLACES
+    assert seen == faena._MODULES
     assert sorted(seen) == sorted(faena.__all__)
 
 

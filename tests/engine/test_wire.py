@@ -32,9 +32,9 @@ async def test_a_flushed_script_is_loaded_again(wire: Wire) -> None:
 
 async def test_what_the_packer_would_not_survive_is_refused_before_it(wire: Wire) -> None:
     for value in (10**5000, 2**63, -(2**63) - 1, True, "\ud800", None, [1]):
-        with pytest.raises(ArgumentError, match="an argument must be a text of UTF-8, bytes or a"):
+        with pytest.raises(ArgumentError, match="an argument must be a UTF-8 string, bytes or a"):
             await wire.call("SET", "packed", value, key="packed")
-        with pytest.raises(ArgumentError, match="an argument must be a text of UTF-8, bytes or a"):
+        with pytest.raises(ArgumentError, match="an argument must be a UTF-8 string, bytes or a"):
             await wire.run(ECHO, ["packed"], [value], patience_s=0)
     for value in (2**63 - 1, -(2**63), "ñ", b"\xff", 1.5):
         await wire.call("SET", "packed", value, "PX", 1, key="packed")

@@ -155,9 +155,9 @@ async def test_the_options_of_a_list_count_for_its_drafts(app: Faena, shop: Shop
 async def test_what_is_no_list_of_members_is_refused(app: Faena, shop: Shop) -> None:
     group = app.group()
     for wrong in ("12", {"1": 2}, 12):
-        with pytest.raises(ArgumentError, match="payloads must be a list of them"):
+        with pytest.raises(ArgumentError, match="payloads must be a list"):
             await group.enqueue_many(shop.member, wrong)  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match="on_conflict must come with id="):
+    with pytest.raises(ArgumentError, match="on_conflict must be given together with id="):
         await group.enqueue_many(shop.member, [1], on_conflict="keep")
     assert (await app.queues["members"].counts())["ready"] == 0
 

@@ -66,7 +66,7 @@ async def test_a_discard_may_have_a_code(app: Faena, h: Harness) -> None:
     [
         (lambda: Snooze("1m", most=0), "most must be"),
         (lambda: Snooze("1m", most="3"), "most must be"),
-        (lambda: Snooze("1m", reason=3), "reason must be a text, got 3"),
+        (lambda: Snooze("1m", reason=3), "reason must be a string, got 3"),
         (lambda: Discard("no", code=""), "code must be"),
         (lambda: Discard("no", code=404), "code must be"),
     ],

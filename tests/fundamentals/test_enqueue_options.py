@@ -213,7 +213,7 @@ async def test_a_draft_is_only_for_its_own_task(app: Faena, h: Harness) -> None:
     @queue.task
     async def refund(number: int) -> None: ...
 
-    with pytest.raises(ConfigError, match=r"item 1 of the list: .* give it to greet\.enqueue_many"):
+    with pytest.raises(ConfigError, match=r"item 1 of the list: .* use greet\.enqueue_many"):
         await refund.enqueue_many([refund.draft(1), greet.draft(1)])
     with pytest.raises(PayloadError, match="item 2 of the list: "):
         await refund.enqueue_many([1, 2, "three"])  # pyright: ignore[reportArgumentType] - the slip

@@ -115,7 +115,9 @@ def test_a_hook_of_a_hook_and_a_second_one_are_refused(app: Faena) -> None:
     @send.on_dead
     async def tell(death: Death) -> None: ...
 
-    with pytest.raises(ConfigError, match=r"a task that is none itself, got 'send\.on_dead'"):
+    with pytest.raises(
+        ConfigError, match=r"a hook must not have hooks of its own, got one for 'send\.on_dead'"
+    ):
         tell.on_dead(tell.handler.function)
     with pytest.raises(ConfigError, match="task 'send' already has an on_dead hook"):
         send.on_dead(tell.handler.function)

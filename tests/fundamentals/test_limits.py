@@ -78,7 +78,7 @@ async def test_tenants_whose_keys_have_limits_do_not_move(app: Faena, h: Harness
     await send.enqueue("a", tenant="acme", key="chat-a")
     with pytest.raises(ConfigError, match="tenants of queue chat must stay where they are"):
         await queue.tenant("acme").dedicate()
-    with pytest.raises(ConfigError, match="shards must be 1 where keys have limits, got 2"):
+    with pytest.raises(ConfigError, match="shards must be 1 with key_limits, got 2"):
         await queue.reshard(2)
     assert len(await h.drain()) == 1
 

@@ -63,7 +63,7 @@ async def test_an_argument_of_another_kind_is_refused_by_what_would_be_valid(
 async def test_the_reason_of_a_decision_can_be_written(app: Faena, decide: str) -> None:
     app.queue("mail")
     for value in (10**5000, 5, b"x", ["x"], "\ud800"):
-        with pytest.raises(ConfigError, match="reason must be a text of at most"):
+        with pytest.raises(ConfigError, match="reason must be a UTF-8 string of at most"):
             await getattr(app.dead_letters, decide)("mail", "j1", reason=value)
 
 
@@ -71,5 +71,5 @@ async def test_a_result_that_json_has_not_is_refused_as_a_payload(app: Faena) ->
     mail = app.queue("mail")
     await mail.idempotency.begin(KEY, owner="me")
     for value in (object(), "\ud800", 1j):
-        with pytest.raises(PayloadError, match="result must be what JSON can carry"):
+        with pytest.raises(PayloadError, match="result must be a JSON value"):
             await mail.idempotency.complete(KEY, value, owner="me")

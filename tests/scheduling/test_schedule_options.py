@@ -64,7 +64,7 @@ def test_only_what_is_given_is_said() -> None:
         ({"every": "500ms"}, "every must be a duration from 1s"),
         ({"every": 60}, "every must be a timedelta, or"),
         ({"every": "1h", "cron": "* * * * *"}, "must have one of cron, every and at"),
-        ({"at": "tomorrow"}, "at must be a datetime or a text such as"),
+        ({"at": "tomorrow"}, "at must be a datetime or a string such as"),
         ({"at": []}, "number of instants in at must be"),
         ({"at": 5}, "at must be a datetime"),
         ({"at": "1950-01-01"}, "at must be after 1970"),

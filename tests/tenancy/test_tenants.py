@@ -39,7 +39,7 @@ CONFIGURED: dict[str, tuple[dict[str, Any], str]] = {
     "half a job": ({"size": 1.5}, "size must be a whole number from 0"),
     "contradiction": (
         {"limits": [Limit("10/s"), Limit("5/min")]},
-        "limits must not contradict each other, got 10/s and 5/min: 10/s can never bind",
+        "limits must not contradict each other, got 10/s and 5/min: 10/s can never be reached",
     ),
     "a text": ({"limits": "10/s"}, "limits must be a list of limits such as"),
     "typo": ({"wieght": 2}, "got 'wieght'; did you mean 'weight'?"),

@@ -33,7 +33,7 @@ def test_a_limit_by_cost_is_another_limit_than_one_on_claims() -> None:
 
 @pytest.mark.parametrize("unit", ["", "Tokens", "to kens", "a/b", "@a", "1st", "x" * 33, 7])
 def test_a_unit_has_a_plain_name(unit: Any) -> None:
-    with pytest.raises(ConfigError, match="cost must be named with 1 to 32 of a-z"):
+    with pytest.raises(ConfigError, match="cost must be a unit's name: 1 to 32 of a-z"):
         Limit("1/s", cost=unit)
 
 
@@ -57,9 +57,9 @@ def test_an_estimate_is_a_whole_number_of_a_unit(cost: Any) -> None:
 
 def test_an_estimate_must_be_of_a_unit_that_is_limited_and_fit_into_the_limit() -> None:
     assert cost_fact("llm", queue.options, {"usd": 2, "tokens": 90_000}) == "tokens:90000,usd:2"
-    with pytest.raises(ConfigError, match=r"queue llm counts, got 'token'; did you mean 'tokens'"):
+    with pytest.raises(ConfigError, match=r"queue llm limits, got 'token'; did you mean 'tokens'"):
         cost_fact("llm", queue.options, {"token": 1})
-    with pytest.raises(ConfigError, match="must be at most 90000 tokens, which is all"):
+    with pytest.raises(ConfigError, match="must be at most 90000 tokens, because of"):
         cost_fact("llm", queue.options, {"tokens": 90_001})
 
 
@@ -79,9 +79,9 @@ async def test_what_could_never_start_is_refused_before_anything_is_sent() -> No
 
 
 def test_what_cannot_be_meant_together_is_refused() -> None:
-    with pytest.raises(ConfigError, match="learning must be off where a limit is by cost"):
+    with pytest.raises(ConfigError, match="learning must be off with a limit by cost"):
         QueueOptions(limits=[TOKENS], learning=True)
-    with pytest.raises(ConfigError, match="shards must be 1 where a limit of the queue is by cost"):
+    with pytest.raises(ConfigError, match="shards must be 1 with the limit"):
         QueueOptions(limits=[TOKENS], shards=2)
     assert QueueOptions(tenant_limits=[TOKENS], shards=2).units == {"tokens"}
     with pytest.raises(ConfigError, match="shards must be 1"):
@@ -95,6 +95,6 @@ async def test_one_tenant_s_own_limits_are_on_claims() -> None:
 
 @pytest.mark.parametrize("field", ["limits", "tenant_limits"])
 async def test_no_edit_limits_a_cost_that_jobs_cannot_say(field: Any) -> None:
-    with pytest.raises(ConfigError, match=f"{field} of queue llm must be by a cost that") as caught:
+    with pytest.raises(ConfigError, match=f"{field} of queue llm must count a unit that") as caught:
         await queue.configure(**{field: [Limit("5/s"), Limit("9/h", cost="pages")]})
     assert caught.value.field == field

@@ -42,7 +42,7 @@ def test_a_duration_is_read_to_the_microsecond(written: Any, us: int) -> None:
 def test_a_text_that_is_no_duration_is_refused_with_field_value_and_examples(written: Any) -> None:
     with pytest.raises(ConfigError) as refused:
         to_us("delay", written)
-    assert str(refused.value).startswith("delay must be a timedelta, or a text such as")
+    assert str(refused.value).startswith("delay must be a timedelta, or a string such as")
     assert str(refused.value).endswith(f"got {written!r}")
     assert (refused.value.field, refused.value.value) == ("delay", written)
 

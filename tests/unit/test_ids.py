@@ -214,7 +214,7 @@ def test_two_uuids_fit_into_a_key() -> None:
 def test_a_key_of_somebodys_own_needs_sixteen_characters() -> None:
     assert check_key("idempotency_key", "x" * 16) == "x" * 16
     assert check_key("idempotency_key", "webhook_mp_1") == "webhook_mp_1"
-    with pytest.raises(ConfigError, match="must be a built key or have at least 16 characters"):
+    with pytest.raises(ConfigError, match="a WebhookKey or at least 16 characters"):
         check_key("idempotency_key", "x" * 15)
     with pytest.raises(ConfigError, match="idempotency_key must be 1 to 128 printable"):
         check_key("idempotency_key", "x" * 129)

@@ -42,11 +42,11 @@ def test_a_program_that_only_produces_learns_that_jobs_say_their_keys() -> None:
         ({"key_limits": "1/s"}, "key_limits must be a list of limits"),
         ({"key_limits": [1]}, "key_limits must be a list of limits"),
         ({"key_limits": [Limit("1/s"), Limit("2/1s")]}, "key_limits must not contradict"),
-        ({"key_limits": [Limit("9/s", cost="tokens")]}, "key_limits must be on claims, got 9/s of"),
-        ({"key_limits": ONE, "order": "tenant"}, "key_limits must not be given where order is"),
-        ({"key_limits": ONE, "order": "queue"}, "key_limits must not be given where order is"),
+        ({"key_limits": [Limit("9/s", cost="tokens")]}, "key_limits must count claims, got 9/s of"),
+        ({"key_limits": ONE, "order": "tenant"}, "key_limits must not be given with order"),
+        ({"key_limits": ONE, "order": "queue"}, "key_limits must not be given with order"),
         ({"key_limits": ONE, "fair": False}, "fair must not be off: key_limits needs lanes"),
-        ({"key_limits": ONE, "shards": 2}, "shards must be 1 where keys have limits, got 2"),
+        ({"key_limits": ONE, "shards": 2}, "shards must be 1 with key_limits, got 2"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(options: dict[str, Any], said: str) -> None:
@@ -62,7 +62,7 @@ async def test_a_queue_whose_jobs_do_not_say_their_keys_cannot_be_given_limits_o
 
 def test_tenants_stay_where_they_are_while_keys_have_limits() -> None:
     settings = {name: text for name, text in declaration(KEYED).items() if text}
-    with pytest.raises(ConfigError, match="shards must be 1 where keys have limits, got 2"):
+    with pytest.raises(ConfigError, match="shards must be 1 with key_limits, got 2"):
         check_divisible(settings, 2)
     with pytest.raises(ConfigError, match="tenants of queue q must stay where they are"):
         check_stays(settings, "q")

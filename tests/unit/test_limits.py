@@ -76,7 +76,7 @@ def test_a_count_out_of_bounds_is_refused(most: Any) -> None:
 
 
 def test_text_and_parts_together_are_refused() -> None:
-    with pytest.raises(ConfigError, match="limit must be a text or max and per"):
+    with pytest.raises(ConfigError, match="limit must be a string, or max and per"):
         Limit("10/min", max=5)  # pyright: ignore[reportCallIssue]
 
 
@@ -99,10 +99,10 @@ def test_a_sound_stack_is_returned_shortest_window_first() -> None:
     ("one", "other", "reason"),
     [
         ("10/min", "20/60s", "both have the same window"),
-        ("100/min", "100/h", "100/min can never bind"),
-        ("200/min", "100/h", "200/min can never bind"),
-        ("10/min", "600/h", "600/h can never bind"),
-        ("10/min", "20/90s", "20/90s can never bind"),
+        ("100/min", "100/h", "100/min can never be reached"),
+        ("200/min", "100/h", "200/min can never be reached"),
+        ("10/min", "600/h", "600/h can never be reached"),
+        ("10/min", "20/90s", "20/90s can never be reached"),
     ],
 )
 def test_a_stack_with_a_limit_that_cannot_bind_is_refused(

@@ -178,5 +178,5 @@ def test_an_option_that_a_policy_does_not_have_is_named(build: Any) -> None:
 def test_every_policy_with_a_wait_takes_the_same_rules() -> None:
     assert Retry.steps("30s", jitter=0, give_up_on=KeyError).gives_up(KeyError())
     assert Retry.fixed("5s", floor="9s").floor_us == 9_000_000
-    with pytest.raises(ConfigError, match=r"Retry\.never must be given no options, got 'jitter'"):
+    with pytest.raises(ConfigError, match=r"Retry\.never takes no options, got 'jitter'"):
         Retry.never(jitter=0)  # pyright: ignore[reportArgumentType]

@@ -67,7 +67,7 @@ def test_every_option_is_changeable_or_says_why_not() -> None:
         ({"limits": "10/s"}, "limits must be a list of limits"),
         ({"max_running": 0}, "max_running must be"),
         ({"max_running": "7"}, "max_running must be"),
-        ({"lease": 30}, "lease must be a timedelta, or a text such as"),
+        ({"lease": 30}, "lease must be a timedelta, or a string such as"),
         ({"lease": "2h"}, "lease must be a duration from 100ms to 1h"),
         ({"retain": None}, "retain must be a Retain, got None"),
         ({"backpressure": {"soft": 1}}, "backpressure must be a Backpressure"),
@@ -118,7 +118,7 @@ def test_texts_are_read(name: str, text: str, value: Any) -> None:
         ("retain", "completed_count=many", "retain completed_count must be"),
         ("limits", "fast", "limit must be a count per window"),
         ("order", "key", "order cannot be changed"),
-        ("learning", "1", "learning must be yes or no, got '1'; true, false, on and off will do"),
+        ("learning", "1", "learning must be yes or no .*, got '1'"),
         ("lease", "5", "lease must be a duration such as 90s, 5m or 1h30m, got '5'"),
         ("age_step", "soon", "age_step must be a duration such as 90s"),
     ],
@@ -142,5 +142,5 @@ def test_limits_are_read_in_the_very_text_that_shows_them() -> None:
     for text in (", ".join(map(str, stack)), " ".join(map(str, stack)), "10/s,5000/min of tokens"):
         assert parse_setting("limits", text) == stack[: text.count("/")]
     for bad in ("5000/min of", "of tokens", "5000/min of Tokens", "5000/min tokens"):
-        with pytest.raises(ConfigError, match=r"limit must be|cost must be named"):
+        with pytest.raises(ConfigError, match=r"limit must be|cost must be a unit"):
             parse_setting("limits", bad)

@@ -1,15 +1,15 @@
 """The command `faena`: workers, and everything an operator does to queues and jobs.
 
-root        the commands' common roof, and the border where every error becomes one line
-catalogue   where each command is
-argument    what words and options may look like
-target      MODULE:APP becomes an app
-session     an app, connected for the length of one command
+root        the group of all commands; turns every error into one line and an exit code
+catalogue   the module and the help line of each command
+argument    arguments and options that commands share
+target      finds the app of MODULE:APP
+session     connects an app for one command
 output      tables for people, one JSON document for programs
-log         how log lines look
+log         formats of log lines
 worker, serving, dev       processes that run jobs
-document    what programs read
-progress    how far long work is
+document    the JSON document
+progress    progress bars
 enqueue, jobs, change      single jobs
 queues, settings, workers, tasks, tenants, shares, shards, schedules    queues and what serves them
 dlq, redrive, flow, groups, explain, checkup                           what went wrong, and why

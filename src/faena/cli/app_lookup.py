@@ -1,4 +1,4 @@
-"""MODULE:APP becomes an app: the module is imported, the current directory included."""
+"""Finds the app of MODULE:APP; modules in the current directory can be imported too."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ _TARGET = re.compile(r"(?P<module>[^\W\d]\w*(\.[^\W\d]\w*)*):(?P<app>[^\W\d]\w*(
 
 
 def find_app(target: str) -> Faena:
-    """The app that a text such as "shop.tasks:app" names."""
+    """The app named by a string such as "shop.tasks:app"."""
     found = _TARGET.fullmatch(target)
     if found is None:
-        raise _wrong(target, f"{_source(target)} must be such as shop.tasks:app, got {target!r}")
+        raise _wrong(
+            target, f"{_source(target)} must be of the form shop.tasks:app, got {target!r}"
+        )
     module = _import(found["module"], target)
     value: object = module
     for name in found["app"].split("."):
@@ -73,8 +75,8 @@ def _import(name: str, target: str) -> ModuleType:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise _broken(name, target, error) from error
         message = (
-            f"no module {error.name!r} in the current directory or in what is installed: "
-            "change to the directory that holds it, or correct its name"
+            f"no module {error.name!r} in the current directory or among installed packages: "
+            "change to its directory, or correct its name"
         )
         raise _wrong(target, message) from error
     except (Exception, SystemExit) as error:
@@ -88,7 +90,7 @@ def _broken(name: str, target: str, error: BaseException) -> ConfigError:
 
 
 def _place(error: BaseException) -> str:
-    """The innermost line of the user's own: what it calls may be far away and not theirs."""
+    """The innermost line in the user's own code."""
     if isinstance(error, SyntaxError):
         return f"{_short(error.filename or '?')}, line {error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)
@@ -119,5 +121,5 @@ def _wrong(target: str, message: str) -> ConfigError:
 
 
 def _source(target: str) -> str:
-    """Where it was said."""
+    """Where MODULE:APP came from."""
     return _VARIABLE if isinstance(target, FromVariable) else _WORD

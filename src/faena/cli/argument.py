@@ -1,7 +1,7 @@
-"""What words and options of the command line may look like.
+"""The arguments and options that commands share.
 
-MODULE:APP may stand first among the words or come from FAENA_APP; it is known by its colon, which
-no queue's name has.
+MODULE:APP is the first argument or comes from FAENA_APP. It is recognised by its colon, which no
+queue's name contains.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from faena.values.names import check_label
 
 _BY = "FAENA_BY"
 _DESTRUCTIVE = frozenset({"clean", "discard", "drain", "obliterate", "remove"})
-"""Commands that nobody must be led to by a slip."""
+"""Commands that are never suggested for a typo."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class FromVariable(str):
-    """MODULE:APP that nobody has given: it is blamed on FAENA_APP."""
+    """MODULE:APP taken from FAENA_APP, which errors then name."""
 
     __slots__ = ()
 
 
 class _Read(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - generic only of late
-    """An option read by one of the library's own readers."""
+    """An option parsed by a function of the library."""
 
     def __init__(self, name: str, valid: str, read: Callable[[str], Any]) -> None:
         self.name = name
@@ -54,7 +54,7 @@ class _Read(click.ParamType):  # pyright: ignore[reportMissingTypeArgument] - ge
 
 
 class Whole(click.IntRange):
-    """A whole number between bounds, refused in the words of the library."""
+    """A whole number between bounds, with errors worded as in the library."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
@@ -63,7 +63,7 @@ class Whole(click.IntRange):
             self.fail(f"it must be a whole number{self._bounds()}, got {value!r}", param, ctx)
 
     def _describe_range(self) -> str:
-        """What `--help` says, in place of inequalities."""
+        """Shown by `--help` instead of inequalities."""
         return self._bounds().strip()
 
     def _bounds(self) -> str:
@@ -96,7 +96,7 @@ def _expiry(text: str) -> str | datetime:
         return _instant(text)
 
 
-_INSTANTS = "an instant with its zone such as 2026-05-01T09:00Z or 2026-05-01T09:00+02:00"
+_INSTANTS = "an instant with a time zone, such as 2026-05-01T09:00Z or 2026-05-01T09:00+02:00"
 _DURATIONS = "a duration such as 90s, 5m, 1h30m or 7d"
 
 DURATION = _Read("duration", _DURATIONS, _duration)
@@ -107,7 +107,7 @@ _SIZES = "a size of at least 16Mi, such as 512Mi or 1Gi"
 
 
 def _size(text: str) -> int:
-    from faena.pool import read_size  # noqa: PLC0415 - no help text needs it
+    from faena.pool import read_size  # noqa: PLC0415 - not needed for --help
 
     return read_size("size", text)
 
@@ -120,13 +120,13 @@ TENANT_RATE = _Read("rate", f"{_RATES}; --no-limits sets none", Limit)
 
 
 class Commands(click.Group):
-    """Commands under one name."""
+    """A group of commands."""
 
     meant: Mapping[str, str] = {}
-    """Words that are no commands, and what to say to who tries them."""
+    """Words that are not commands, and hints for those who try them."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Show the choice where none was made."""
+        """Show the help if no command is given."""
         if not args and not self.invoke_without_command:
             click.echo(ctx.get_help())
             ctx.exit()
@@ -135,7 +135,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Refuse an unknown command with the nearest one."""
+        """Refuse an unknown command and suggest the nearest one."""
         known = self.list_commands(ctx)
         if args and args[0] not in known and not args[0].startswith("-"):
             hint = self.meant.get(args[0]) or nearest(args[0], known, never=_DESTRUCTIVE)
@@ -144,7 +144,7 @@ class Commands(click.Group):
 
 
 def words(metavar: str) -> Callable[[F], F]:
-    """The words of a command, taken apart by `split`."""
+    """The arguments of a command, which `split` takes apart."""
     return click.argument("words", nargs=-1, metavar=metavar)
 
 
@@ -155,34 +155,34 @@ def common(command: F) -> F:
         is_flag=True,
         expose_value=False,
         callback=_set("is_json"),
-        help="Print one JSON document and nothing else.",
+        help="Print one JSON document instead of text.",
     )(command)
     return click.option(
         "--debug",
         is_flag=True,
         expose_value=False,
         callback=_set("is_debug"),
-        help="Show the traceback of an error.",
+        help="Show the traceback of errors.",
     )(command)
 
 
 def by(command: F) -> F:
-    """Who decides: told to the library, which writes it down."""
+    """Who runs the command; recorded with the change."""
     return click.option(
         "--by",
         envvar=_BY,
         default=_whoever,
         show_default="FAENA_BY, or user@host",
         callback=_check_by,
-        help="Who decides.",
+        help="Who does this; recorded with the change.",
     )(command)
 
 
 def _whoever() -> str:
-    """The person at the keyboard, in letters that a label may have."""
+    """The current user and host, in characters that a label may have."""
     try:
         user = getpass.getuser()
-    except (KeyError, OSError):  # a container's user may have no name
+    except (KeyError, OSError):  # in a container, the user may have no name
         user = "operator"
     return re.sub(r"[^\w@.+-]", "-", f"{user}@{socket.gethostname()}")[:128]
 
@@ -204,7 +204,7 @@ def _set(name: str) -> Callable[[click.Context, click.Parameter, bool], None]:
 
 
 def split(given: Sequence[str], *names: str, rest: str | None = None) -> tuple[str, list[str]]:
-    """MODULE:APP, and the words behind it: one for each of `names`, then any number of `rest`."""
+    """MODULE:APP and the arguments after it: one for each of `names`, then any number of `rest`."""
     words = list(given)
     is_given = bool(words) and ":" in words[0]
     target = words.pop(0) if is_given else FromVariable(os.environ.get("FAENA_APP", ""))
@@ -221,11 +221,11 @@ def split(given: Sequence[str], *names: str, rest: str | None = None) -> tuple[s
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask on standard error, which keeps standard output for the answer."""
+    """Ask on standard error; standard output is for results."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise click.ClickException("nothing was done: there is no terminal to ask at; use --yes")
+        raise click.ClickException("nothing was done: no terminal for the confirmation; use --yes")
     click.confirm(question, abort=True, err=True)
 
 

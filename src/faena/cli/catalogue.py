@@ -1,4 +1,4 @@
-"""Where each command is: its module is loaded when it is asked for, so that help comes at once."""
+"""The commands. A command's module is imported when it is used, so that help is fast."""
 
 from __future__ import annotations
 
@@ -11,59 +11,59 @@ import click
 from faena.cli.argument import Commands
 
 CATALOGUE: Final[Mapping[str, tuple[str, str]]] = {
-    "audit": ("checkup", "Compare what is stored with what the engine promises."),
-    "cancel": ("change", "Cancel jobs; a running one is told to stop."),
-    "change": ("change", "Change when waiting jobs run, or their priority."),
-    "clean": ("queues", "Remove finished jobs that are old enough."),
-    "configure": ("settings", "Change settings of a queue at run time, or show them."),
+    "audit": ("checkup", "Check that the stored data is consistent."),
+    "cancel": ("change", "Cancel waiting or running jobs."),
+    "change": ("change", "Change the delay or priority of waiting jobs."),
+    "clean": ("queues", "Remove finished jobs older than an age."),
+    "configure": ("settings", "Show or change the settings of a queue."),
     "dev": ("dev", "Run a worker that restarts when the code changes."),
-    "dlq": ("redrive", "The dead-letter desk: find dead jobs, retry them as new, discard them."),
-    "doctor": ("checkup", "Check a broker, and say how to fix what is wrong."),
-    "drain": ("queues", "Remove every job that waits."),
-    "enqueue": ("enqueue", "Put a job on its queue and print its id."),
-    "events": ("events", "Follow what happens to jobs, as it happens."),
-    "explain": ("explain", "Say what a job waits for, or what became of it."),
+    "dlq": ("redrive", "The dead-letter desk: find, retry, discard or resolve dead jobs."),
+    "doctor": ("checkup", "Check a broker, and tell how to fix problems."),
+    "drain": ("queues", "Remove all waiting jobs of a queue."),
+    "enqueue": ("enqueue", "Enqueue a job and print its id."),
+    "events": ("events", "Follow the events of jobs."),
+    "explain": ("explain", "Explain why a job waits, or how it ended."),
     "flow": ("flow", "Flows: jobs that wait for each other."),
-    "groups": ("groups", "List the groups under way, or show one."),
-    "health": ("health", "Say whether jobs can be enqueued; for probes."),
-    "job": ("jobs", "Show everything known of one job."),
-    "jobs": ("jobs", "List jobs of a state, a page at a time."),
+    "groups": ("groups", "List groups of jobs, or show one."),
+    "health": ("health", "Check that jobs can be enqueued; for probes."),
+    "job": ("jobs", "Show one job."),
+    "jobs": ("jobs", "List the jobs of a queue in one state."),
     "obliterate": ("queues", "Remove a queue with everything in it."),
-    "pause": ("queues", "Serve no more jobs of some queues."),
-    "promote": ("change", "Run delayed jobs now."),
+    "pause": ("queues", "Pause queues: no more jobs start."),
+    "promote": ("change", "Make delayed jobs ready now."),
     "queues": ("queues", "Show every queue: jobs per state, holds, workers."),
     "remove": ("change", "Remove jobs for good."),
     "rerun": ("change", "Run finished jobs again: the same jobs, with fresh attempts."),
-    "reset": ("settings", "Let code decide settings of a queue again."),
-    "reshard": ("shards", "Spread a queue over more shards, or over fewer."),
+    "reset": ("settings", "Return settings of a queue to the values in code."),
+    "reshard": ("shards", "Change the number of shards of a queue."),
     "resume": ("queues", "End a pause."),
     "retry-failed": ("redrive", "Redrive all dead jobs: retry them as new jobs."),
-    "schedules": ("schedules", "List the schedules, look at or change one, or make one."),
-    "shards": ("shards", "Show where queues live, and what moves."),
-    "shares": ("shares", "Show what each tenant of a queue was given."),
+    "schedules": ("schedules", "List, show, create or change schedules."),
+    "shards": ("shards", "Show the shards of queues, and what is moving."),
+    "shares": ("shares", "Show each tenant's share of a queue, by minute."),
     "tasks": ("tasks", "Show the tasks that the app declares."),
-    "tenants": ("tenants", "Show the tenants of a queue, or decide something for one."),
-    "worker": ("worker", "Run jobs of the app's queues until SIGTERM or Ctrl-C."),
-    "workers": ("workers", "Show who runs jobs, and which ones."),
+    "tenants": ("tenants", "Show the tenants of a queue, or change settings of one."),
+    "worker": ("worker", "Run the jobs of the app's queues until SIGTERM or Ctrl-C."),
+    "workers": ("workers", "Show workers, and the jobs they run."),
 }
-"""The module and a line of help, by name."""
+"""Module and help line, by command."""
 
 _MEANT: Final[Mapping[str, str]] = {
-    "retry": "'rerun' runs the same job again, 'dlq retry' makes a new job of a dead one",
+    "retry": "'rerun' runs the same job again, 'dlq retry' retries a dead job as a new one",
 }
 
 
 class Roof(Commands):
-    """All commands, each of which is loaded with its module."""
+    """All commands; each is imported on first use."""
 
     meant = _MEANT
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's own
-        """Every name, of those that are not loaded too."""
+        """All names, without importing any command."""
         return sorted(CATALOGUE)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Load a command."""
+        """Import a command."""
         if cmd_name not in self.commands and cmd_name in CATALOGUE:
             module = importlib.import_module(f"faena.cli.{CATALOGUE[cmd_name][0]}")
             for one in vars(module).values():
@@ -72,7 +72,7 @@ class Roof(Commands):
         return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The choice, without a look at any of them."""
+        """Print the list, without importing any command."""
         rows = [(name, CATALOGUE[name][1]) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl(rows)

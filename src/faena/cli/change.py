@@ -1,4 +1,4 @@
-"""Commands that change single jobs: call them off, run them again or sooner, remove them."""
+"""Commands that change single jobs: cancel, rerun, promote, change, remove."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Change = Callable[[Handle[Any]], Awaitable[str | None]]
 
 
 def _change(output: Output, words: Sequence[str], change: Change, done: str) -> None:
-    """Do the same to each job; one that refuses does not keep the others from it."""
+    """Do the same to each job; if one is refused, the others are still changed."""
     app, queue, ids = app_and_queue(words, "ID", rest="ID")
 
     async def change_all() -> list[tuple[str, str | JobError]]:
@@ -39,7 +39,7 @@ def _change(output: Output, words: Sequence[str], change: Change, done: str) -> 
     ]
 
     def view(console: Console) -> None:
-        if len(outcomes) > 1 or not refused:  # else the error line says it all
+        if len(outcomes) > 1 or not refused:  # else the error line is enough
             console.print(table(("id", "outcome"), map(tuple, outcomes)))
 
     output.list(told, view)
@@ -63,7 +63,7 @@ async def _try(change: Change, handle: Handle[Any], done: str) -> str | JobError
 @common
 @click.pass_obj
 def cancel(output: Output, words: tuple[str, ...], by: str) -> None:
-    """Cancel jobs; a running one is told to stop."""
+    """Cancel jobs; the handler of a running job is stopped."""
     _change(output, words, lambda one: one.cancel(by=by), "cancelled")
 
 
@@ -86,17 +86,17 @@ def rerun(output: Output, words: tuple[str, ...], by: str) -> None:
 @common
 @click.pass_obj
 def promote(output: Output, words: tuple[str, ...], *, is_all: bool, by: str) -> None:
-    """Run delayed jobs now."""
+    """Make delayed jobs ready now."""
     target, (name, *ids) = split(words, "QUEUE", rest="ID")
     if bool(ids) == is_all:
-        raise click.UsageError("ID must be given, or --all, and not both")
+        raise click.UsageError("give ID or --all, and not both")
     if ids:
         _change(output, words, lambda one: one.promote(by=by), "ready")
         return
     app = find_app(target)
     queue = find_queue(app, name)
     promoted = _promote_all(output, app, queue, by)
-    told = f"{counted(promoted, 'job')} of {name} may run now"
+    told = f"{counted(promoted, 'job')} of {name} promoted"
     output.say({"queue": name, "promoted": promoted}, told)
 
 
@@ -112,7 +112,7 @@ def _promote_all(output: Output, app: Faena, queue: Queue, by: str) -> int:
     )
 )
 @words("[MODULE:APP] QUEUE ID...")
-@click.option("--delay", type=DURATION, help="Run it this long from now; 0s for at once.")
+@click.option("--delay", type=DURATION, help="Run them after this time from now; 0s: now.")
 @click.option("--priority", help="1 (soonest) to 100, or a level's name.")
 @by
 @common
@@ -120,21 +120,21 @@ def _promote_all(output: Output, app: Faena, queue: Queue, by: str) -> int:
 def change(
     output: Output, words: tuple[str, ...], delay: str | None, priority: str | None, by: str
 ) -> None:
-    """Change when waiting jobs run, or their priority."""
+    """Change the delay or the priority of waiting jobs."""
     if delay is None and priority is None:
-        raise click.UsageError("--delay or --priority must be given")
+        raise click.UsageError("give --delay, --priority or both")
     level = None if priority is None else priority_of(read_whole(priority))
     _change(output, words, lambda one: one.change(delay=delay, priority=level, by=by), "changed")
 
 
 @click.command(epilog=example("faena remove shop.tasks:app mail 01JCXYZ --yes"))
 @words("[MODULE:APP] QUEUE ID...")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @by
 @common
 @click.pass_obj
 def remove(output: Output, words: tuple[str, ...], *, yes: bool, by: str) -> None:
-    """Remove jobs for good; refused while they run, or while a flow or a group waits for them."""
+    """Remove jobs for good; refused for a running job, or one that a flow or group waits for."""
     _, (name, *ids) = split(words, "QUEUE", "ID", rest="ID")
     confirm(f"Remove {counted(len(ids), 'job')} of {name} for good?", yes=yes)
     _change(output, words, lambda one: one.remove(by=by), "removed")

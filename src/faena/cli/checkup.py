@@ -1,4 +1,4 @@
-"""Commands that look for what is wrong: with a broker, and with what is stored on it."""
+"""Commands that look for problems: of a broker, and of the data stored on it."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _COLOURS = {"ok": "green", "warn": "yellow", "fail": "bold red"}
     epilog=example("faena doctor shop.tasks:app", "faena doctor --url valkey://localhost:6379/0")
 )
 @words("[MODULE:APP]")
-@click.option("--url", help="Examine this broker instead of an app's.")
+@click.option("--url", help="Check this broker instead of an app's.")
 @common
 @click.pass_obj
 def doctor(output: Output, words: tuple[str, ...], url: str | None) -> int:
-    """Check a broker, and say how to fix what is wrong; exit code 1 when something is."""
+    """Check a broker, and tell how to fix problems; exit code 1 if there are any."""
     if url and words:
         raise click.UsageError("give --url or MODULE:APP, not both")
     address = Address.parse(url, source="--url") if url else _environment(words)
@@ -47,11 +47,11 @@ def doctor(output: Output, words: tuple[str, ...], url: str | None) -> int:
 
 def _broken(failed: int, points: int) -> str:
     verb = "needs" if failed == 1 else "need"
-    return f"{failed} of {counted(points, 'point')} {verb} to be fixed, as the findings say"
+    return f"{failed} of {counted(points, 'check')} {verb} to be fixed, see above"
 
 
 def _environment(words: Sequence[str]) -> Address | None:
-    """Without any app, the broker that the environment names."""
+    """The broker in the environment, if no app is given."""
     is_named = words or os.environ.get("FAENA_APP")
     return None if is_named else Address.from_environ(os.environ)
 
@@ -61,7 +61,7 @@ async def _examine(app: Faena | None, address: Address | None) -> list[Finding]:
         if address is not None:
             return await visit(address)
         if app is None:
-            raise click.UsageError("MODULE:APP must be given, or --url")
+            raise click.UsageError("give MODULE:APP or --url")
         return await app.doctor()
     finally:
         if app is not None:
@@ -81,7 +81,7 @@ def _draw_findings(console: Console, findings: Sequence[Finding]) -> None:
 @common
 @click.pass_obj
 def audit(output: Output, words: tuple[str, ...]) -> int:
-    """Compare what is stored with what the engine promises; exit code 1 on a violation."""
+    """Check that the stored data is consistent; exit code 1 if it is not."""
     app, chosen = app_and_queues(words)
     found = session.run(app, lambda: _audit(app, chosen))
     rows = [
@@ -92,13 +92,13 @@ def audit(output: Output, words: tuple[str, ...]) -> int:
         if rows:
             console.print(table(("queue", "kind", "name", "problem"), rows, spare=("kind",)))
         else:
-            console.print(Text(f"{counted(len(chosen), 'queue')}: as promised"))
+            console.print(Text(f"{counted(len(chosen), 'queue')}: consistent"))
 
     heads = ("queue", "kind", "name", "problem")
     output.list((dict(zip(heads, row, strict=True)) for row in rows), view)
     if rows:
-        broken = f"{counted(len(rows), 'promise')} broken"
-        raise click.ClickException(f"{broken}, as the findings say; please report it")
+        found = f"{counted(len(rows), 'violation')} found"
+        raise click.ClickException(f"{found}, see above; please report it")
     return 0
 
 

@@ -1,7 +1,7 @@
-"""`faena dev`: a worker that follows the source code.
+"""`faena dev`: a worker that restarts when the code changes.
 
-At every change a new worker process is started and, once it serves, takes the place of the old
-one. A change that cannot even start is told, and the old process goes on.
+At every change a new worker process is started; once it serves, it replaces the old one. If it
+cannot start, the error is shown and the old process continues.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _log = logging.getLogger("faena.dev")
 
 @click.command(epilog=example("faena dev shop.tasks:app"))
 @words("[MODULE:APP]")
-@click.option("--concurrency", type=Whole(1, 10_000), help="Jobs at a time.")
+@click.option("--concurrency", type=Whole(1, 10_000), help="Jobs to run at a time.")
 @common
 @click.pass_obj
 def dev(output: Output, words: tuple[str, ...], concurrency: int | None) -> int:
     """Run a worker that restarts when Python files below the current directory change.
 
-    Without a broker's address in the app or in FAENA_URL, an embedded Valkey keeps the jobs under
+    If neither the app nor FAENA_URL names a broker, an embedded Valkey is used, with its data in
     .faena/.
     """
     target, _ = split(words)
@@ -51,7 +51,7 @@ def dev(output: Output, words: tuple[str, ...], concurrency: int | None) -> int:
 
 
 class _Follower:
-    """Runs a supervisor, and another one when the code could not start and has changed since."""
+    """Runs a supervisor; starts it again if the app could not start and the code has changed."""
 
     def __init__(self, argv: list[str]) -> None:
         self._argv = argv
@@ -67,7 +67,7 @@ class _Follower:
                 if supervisor.is_stopping:
                     return code
                 self._supervisor = None
-                _log.error("the app could not start: waiting for a change")
+                _log.error("the app could not start; waiting for a change of the code")
                 await self._changed.wait()
                 self._changed.clear()
         finally:
@@ -84,9 +84,9 @@ class _Follower:
 
 
 def _changes(directory: Path) -> AsyncIterator[object]:
-    """Something whenever Python files below the directory have changed."""
+    """Yields whenever Python files below the directory have changed."""
     try:
         from watchfiles import PythonFilter, awatch  # noqa: PLC0415 - only for development
     except ImportError:
-        raise ConfigError("faena dev needs the package watchfiles: install it") from None
+        raise ConfigError("faena dev needs the package watchfiles: install it with pip") from None
     return awatch(directory, watch_filter=PythonFilter())

@@ -1,4 +1,4 @@
-"""Commands of the dead-letter desk. What jobs carry is shown only on request."""
+"""Commands of the dead-letter desk. Payloads are shown only on request."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from faena.queue import Queue
 F = TypeVar("F", bound=Callable[..., Any])
 
 _LOOKED_AT = 50
-"""Refused jobs of which it is told what has become of them."""
+"""The most refused jobs to look up, to tell what they were retried as."""
 
 
 @click.group(
@@ -35,22 +35,22 @@ _LOOKED_AT = 50
     ),
 )
 def dlq() -> None:
-    """The dead-letter desk: find dead jobs, retry them as new, discard them.
+    """The dead-letter desk: find, retry, discard or resolve dead jobs.
 
     Every command takes --json.
     """
 
 
 def filters(command: F) -> F:
-    """Which dead jobs are meant."""
+    """The options that select dead jobs."""
     for option in reversed(
         (
-            click.option("--tenant", help="Of this tenant."),
-            click.option("--task", help="Of this task."),
-            click.option("--error", help="Died of this: an exception's name, or a code."),
-            click.option("--fingerprint", help="Of this kind of error; see `dlq groups`."),
-            click.option("--older-than", type=DURATION, help="Dead for longer: 24h."),
-            click.option("--newer-than", type=DURATION, help="Dead for less: 1h."),
+            click.option("--tenant", help="Only jobs of this tenant."),
+            click.option("--task", help="Only jobs of this task."),
+            click.option("--error", help="Only jobs with this error: an exception or a code."),
+            click.option("--fingerprint", help="Only this kind of error; see `dlq groups`."),
+            click.option("--older-than", type=DURATION, help="Only jobs dead for longer: 24h."),
+            click.option("--newer-than", type=DURATION, help="Only jobs dead for less: 1h."),
         )
     ):
         command = option(command)
@@ -58,18 +58,18 @@ def filters(command: F) -> F:
 
 
 def decision(command: F) -> F:
-    """Who decides, and why."""
+    """Who does this, and why."""
     return by(click.option("--reason", help="Why.")(command))
 
 
 def chosen(given: Sequence[str]) -> tuple[Faena, list[str] | None]:
-    """The app, and the queues that are named; None for all."""
+    """The app and the given queues; None for all."""
     target, names = split(given, rest="QUEUE")
     app = find_app(target)
     return app, [find_queue(app, name).name for name in names] or None
 
 
-# -- looking ------------------------------------------------------------------------------------
+# -- reading ------------------------------------------------------------------------------------
 
 
 @dlq.command("list", epilog=example("faena dlq list shop.tasks:app mail --tenant acme --limit 20"))
@@ -77,14 +77,14 @@ def chosen(given: Sequence[str]) -> tuple[Faena, list[str] | None]:
 @click.option(
     "--status",
     type=click.Choice([str(one) for one in Status]),
-    help="Only jobs with this one; those that were dealt with are listed too without.",
+    help="Only jobs with this status.  [default: all]",
 )
 @filters
 @click.option(
-    "--limit", type=Whole(1, 200), default=50, show_default=True, help="How many on a page."
+    "--limit", type=Whole(1, 200), default=50, show_default=True, help="Jobs on one page."
 )
-@click.option("--cursor", help="Where the page before this one ended.")
-@click.option("--oldest-first", is_flag=True, help="The oldest first, not the newest.")
+@click.option("--cursor", help="The cursor printed below the previous page.")
+@click.option("--oldest-first", is_flag=True, help="List the oldest first.")
 @common
 @click.pass_obj
 def list_(
@@ -96,10 +96,10 @@ def list_(
     oldest_first: bool,
     **wanted: Any,
 ) -> None:
-    """List dead jobs of all queues, or of some, the newest first, a page at a time.
+    """List dead jobs of all queues, or of the given ones, newest first.
 
-    Those that were retried, discarded or resolved stay in the list until retention ends;
-    --status pending lists the others.
+    Jobs that were retried, discarded or resolved stay in the list until retention removes them;
+    --status pending leaves them out.
     """
     app, queues = chosen(words)
     page = session.run(
@@ -140,11 +140,11 @@ def _document(letter: DeadLetter, *, is_open: bool) -> dict[str, Any]:
 
 @dlq.command(epilog=example("faena dlq show shop.tasks:app mail 01JCXYZ --payload"))
 @words("[MODULE:APP] QUEUE ID")
-@click.option("--payload", is_flag=True, help="Show the payload, too.")
+@click.option("--payload", is_flag=True, help="Show the payload as well.")
 @common
 @click.pass_obj
 def show(output: Output, words: tuple[str, ...], *, payload: bool) -> None:
-    """Show everything known of one dead job."""
+    """Show one dead job: its status, errors and links to other jobs."""
     app, queue, (job_id,) = app_and_queue(words, "ID")
     letter = session.run(app, lambda: app.dead_letters.get(queue.name, job_id))
     if letter is None:
@@ -186,11 +186,11 @@ def _facts(letter: DeadLetter) -> list[tuple[str, object]]:
 
 @dlq.command(epilog=example("faena dlq groups shop.tasks:app", "faena dlq groups mail --limit 5"))
 @words("[MODULE:APP] [QUEUE]...")
-@click.option("--limit", type=Whole(1, 200), default=20, show_default=True, help="How many.")
+@click.option("--limit", type=Whole(1, 200), default=20, show_default=True, help="How many groups.")
 @common
 @click.pass_obj
 def groups(output: Output, words: tuple[str, ...], limit: int) -> None:
-    """Show dead jobs by kind of error, those with the most pending ones first."""
+    """Group dead jobs by kind of error, those with the most pending jobs first."""
     app, queues = chosen(words)
     found = session.run(app, lambda: app.dead_letters.groups(queues=queues, limit=limit))
     heads = ("fingerprint", "queue", "pending", "total", "last", "error")
@@ -213,7 +213,7 @@ def groups(output: Output, words: tuple[str, ...], limit: int) -> None:
 @common
 @click.pass_obj
 def stats(output: Output, words: tuple[str, ...]) -> None:
-    """Show how many are dead, by queue and status, and since when the oldest one waits."""
+    """Count dead jobs by queue and status, and show the oldest pending one."""
     app, queues = chosen(words)
     seen = session.run(app, lambda: app.dead_letters.stats(queues=queues))
     output.show(seen, lambda console: console.print(facts(_numbers(seen))))
@@ -231,7 +231,7 @@ def _numbers(seen: DeadStats) -> list[tuple[str, object]]:
     ]
 
 
-# -- deciding -----------------------------------------------------------------------------------
+# -- changing -----------------------------------------------------------------------------------
 
 
 def _deal(
@@ -240,7 +240,7 @@ def _deal(
     done: str,
     work: Callable[[Desk, str, list[str]], Awaitable[Sequence[Dealt]]],
 ) -> None:
-    """Do the same to each job; one that refuses does not keep the others from it."""
+    """Do the same to each job; if one is refused, the others are still changed."""
     app, queue, ids = app_and_queue(given, "ID", rest="ID")
 
     async def deal() -> tuple[Sequence[Dealt], dict[str, str]]:
@@ -267,7 +267,7 @@ def _deal(
 
 
 async def _retried(app: Faena, queue: Queue, dealt: Sequence[Dealt]) -> dict[str, str]:
-    """Why each job was refused: of some that were retried before, as which jobs."""
+    """Why each job was refused; for some that were retried before, with the new job's id."""
     why = {one.id: one.refused for one in dealt if one.refused}
     for job in [job for job, refused in why.items() if refused == Status.RETRIED][:_LOOKED_AT]:
         letter = await app.dead_letters.get(queue.name, job)
@@ -277,7 +277,7 @@ async def _retried(app: Faena, queue: Queue, dealt: Sequence[Dealt]) -> dict[str
 
 
 async def _refused(app: Faena, queue: Queue, job_id: str) -> Dealt:
-    """Why nothing was done to a job, as the desk tells it of many."""
+    """Why a single job was refused, in the form the desk uses for many."""
     letter = await app.dead_letters.get(queue.name, job_id)
     state = letter.status if letter else await queue.handle(job_id).state()
     return Dealt(job_id, refused=state.value if state else "unknown")
@@ -289,7 +289,7 @@ async def _refused(app: Faena, queue: Queue, job_id: str) -> Dealt:
 @common
 @click.pass_obj
 def retry(output: Output, words: tuple[str, ...], by: str, reason: str | None) -> None:
-    """Retry dead jobs as new: jobs linked to them, at high priority with fresh attempts."""
+    """Retry dead jobs as new jobs, linked to them, with high priority and fresh attempts."""
 
     def work(desk: Desk, queue: str, ids: list[str]) -> Awaitable[Sequence[Dealt]]:
         return desk.retry_many_as_new(queue, ids, by=by, reason=reason or "manual retry")
@@ -303,7 +303,7 @@ def retry(output: Output, words: tuple[str, ...], by: str, reason: str | None) -
 @common
 @click.pass_obj
 def discard(output: Output, words: tuple[str, ...], by: str, reason: str | None) -> None:
-    """Give dead jobs up; they stay until retention ends."""
+    """Mark dead jobs as given up; they are kept until retention removes them."""
 
     def work(desk: Desk, queue: str, ids: list[str]) -> Awaitable[Sequence[Dealt]]:
         return desk.discard(queue, *ids, by=by, reason=reason or "")
@@ -317,7 +317,7 @@ def discard(output: Output, words: tuple[str, ...], by: str, reason: str | None)
 @common
 @click.pass_obj
 def resolve(output: Output, words: tuple[str, ...], by: str, reason: str | None) -> None:
-    """Mark dead jobs as handled by hand; they stay until retention ends."""
+    """Mark dead jobs as resolved by hand; they are kept until retention removes them."""
 
     def work(desk: Desk, queue: str, ids: list[str]) -> Awaitable[Sequence[Dealt]]:
         return desk.resolve(queue, *ids, by=by, reason=reason or "")

@@ -1,4 +1,4 @@
-"""`faena enqueue`: put a job on its queue by hand."""
+"""`faena enqueue`: enqueue a job by hand."""
 
 from __future__ import annotations
 
@@ -33,45 +33,47 @@ _TIMED: Final = (UniqueMode.THROTTLE, UniqueMode.DEBOUNCE)
     )
 )
 @words("[MODULE:APP] QUEUE/TASK [PAYLOAD]")
-@click.option("--tenant", help="Whom the job belongs to.")
-@click.option("--key", help="What it is kept in order with.")
-@click.option("--delay", type=DURATION, help="How long it waits first: 5m.")
-@click.option("--at", type=INSTANT, help="When it is ready: 2026-05-01T09:00+02:00.")
-@click.option("--expires", type=EXPIRY, help="When it is too late to start it: 1h, or an instant.")
+@click.option("--tenant", help="The tenant that the job is for.")
+@click.option("--key", help="The key for ordering and limits by key.")
+@click.option("--delay", type=DURATION, help="How long the job waits before it is ready: 5m.")
+@click.option("--at", type=INSTANT, help="When it becomes ready: 2026-05-01T09:00+02:00.")
+@click.option("--expires", type=EXPIRY, help="When it is too late to start: 1h, or an instant.")
 @click.option("--priority", help="1 (soonest) to 100, or a level's name.")
-@click.option("--id", "job_id", help="Its id: the same id is the same job.")
-@click.option("--unique", metavar="KEY", help="What makes another job a duplicate.")
+@click.option("--id", "job_id", help="The job's id; the same id is the same job.")
+@click.option("--unique", metavar="KEY", help="Jobs with the same key are duplicates.")
 @click.option(
     "--unique-mode",
     type=click.Choice([mode.value for mode in UniqueMode]),
-    help="Until when.  [default: while_live]",
+    help="How long the key is held.  [default: while_live]",
 )
-@click.option("--unique-ttl", type=DURATION, help="How long; for throttle and debounce.")
-@click.option("--unique-delay", type=DURATION, help="What a debounced job waits.")
-@click.option("--replace", metavar="KEY", help="Of the jobs that wait under it the newest stays.")
+@click.option("--unique-ttl", type=DURATION, help="The ttl of throttle and debounce.")
+@click.option("--unique-delay", type=DURATION, help="How long a debounced job waits.")
+@click.option("--replace", metavar="KEY", help="Replace a waiting job with the same key.")
 @click.option(
     "--on-conflict",
     type=click.Choice(["raise", "keep"]),
-    help="What to do when the id is taken by another job.  [default: raise]",
+    help="What to do when another job has the id.  [default: raise]",
 )
 @click.option("--durability", help="memory, replicated(n) or fsynced; replicated is replicated(1).")
-@click.option("--header", "headers", multiple=True, metavar="NAME=TEXT", help="May be repeated.")
-@click.option("--by", help="Who asks for it, in its header faena-by.  [default: nobody]")
+@click.option(
+    "--header", "headers", multiple=True, metavar="NAME=TEXT", help="A header; repeatable."
+)
+@click.option("--by", help="Who enqueues it; stored in the header faena-by.")
 @click.option(
     "--cost",
     "costs",
     multiple=True,
     metavar="UNIT=N",
-    help="Its estimate for limits by cost: tokens=1200. May be repeated.",
+    help="The estimated cost, for limits by cost: tokens=1200; repeatable.",
 )
 @click.option("--attempts", type=Whole(1, MOST_ATTEMPTS), help="Maximum number of attempts.")
 @click.option("--timeout", type=DURATION, help="How long an attempt may run: 90s.")
 @common
 @click.pass_obj
 def enqueue(output: Output, words: tuple[str, ...], **given: Any) -> None:
-    """Put a job on its queue and print its id.
+    """Enqueue a job and print its id.
 
-    PAYLOAD is JSON, @FILE, or - for standard input; a task that takes none needs none.
+    PAYLOAD is JSON, @FILE, or - for standard input; leave it out if the task takes none.
     """
     target, (name, *rest) = split(words, "QUEUE/TASK", rest="PAYLOAD")
     if len(rest) > 1:
@@ -99,9 +101,9 @@ def enqueue(output: Output, words: tuple[str, ...], **given: Any) -> None:
 
 
 def _remark(receipt: Receipt[Any]) -> None:
-    """Say on standard error what else became of it: standard output has the id alone."""
+    """Print remarks on standard error; standard output has only the id."""
     if receipt.replaced:
-        click.echo(f"in the place of {receipt.replaced}", err=True)
+        click.echo(f"replaced job {receipt.replaced}", err=True)
     if receipt.status == "duplicate":
         other = " with another task, payload, tenant or key" if receipt.is_different else ""
         click.echo(f"already exists{other}; {receipt.state}", err=True)
@@ -113,7 +115,9 @@ def _task(app: Faena, name: str) -> Task[Any, Any]:
         known = [f"{queue.name}/{one}" for queue in app.queues.values() for one in queue.tasks]
         close = next((one for one in known if one.endswith(f"/{name}")), None)
         hint = f"; did you mean {close!r}?" if close else ""
-        raise click.UsageError(f"QUEUE/TASK must be such as mail/send, got {name!r}{hint}")
+        raise click.UsageError(
+            f"QUEUE/TASK must be a queue and a task, such as mail/send, got {name!r}{hint}"
+        )
     tasks = find_queue(app, queue_name).tasks
     if task not in tasks:
         hint = nearest(task, tasks)
@@ -126,7 +130,7 @@ def _payload(text: str) -> Any:
         return msgspec.json.decode(_read(text))
     except (msgspec.DecodeError, RecursionError) as error:
         is_bare = text != "-" and text[:1] not in set('@[{"')
-        hint = """; a text is JSON in quotes of its own: '"ana"'""" if is_bare else ""
+        hint = """; a JSON string needs its own quotes: '"ana"'""" if is_bare else ""
         raise PayloadError(
             f"PAYLOAD must be JSON, @FILE or -: {error}{hint}", op="enqueue"
         ) from None
@@ -141,7 +145,7 @@ def _read(text: str) -> bytes:
         return Path(text[1:]).read_bytes()
     except OSError as error:
         raise click.UsageError(
-            f"PAYLOAD must name a file that can be read, got {text!r}: {error.strerror}"
+            f"PAYLOAD must be a readable file, got {text!r}: {error.strerror}"
         ) from None
 
 
@@ -192,7 +196,7 @@ def _unique(
     if unique is None:
         if unique_mode or unique_ttl or unique_delay:
             raise click.UsageError(
-                "--unique-mode, --unique-ttl and --unique-delay must come with --unique KEY"
+                "--unique-mode, --unique-ttl and --unique-delay need --unique KEY"
             )
         return None
     mode = UniqueMode(unique_mode or UniqueMode.WHILE_LIVE)
@@ -200,7 +204,7 @@ def _unique(
         needs = "must" if mode in _TIMED else "must not"
         raise click.UsageError(f"--unique-ttl {needs} be given with --unique-mode {mode}")
     if unique_delay is not None and mode is not UniqueMode.DEBOUNCE:
-        raise click.UsageError("--unique-delay must be given with --unique-mode debounce only")
+        raise click.UsageError("--unique-delay needs --unique-mode debounce")
     if mode is UniqueMode.DEBOUNCE:
         return Unique.debounce(unique, unique_ttl or "", unique_delay)
     if mode is UniqueMode.THROTTLE:

@@ -1,4 +1,4 @@
-"""`faena events`: what happens to jobs, as it happens."""
+"""`faena events`: follow the events of jobs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from faena.values.duration import to_s
 
 
 def _since(_ctx: click.Context, _param: click.Parameter, text: str) -> str | datetime:
-    """now, start, a time ago, an instant with its zone, or the cursor of an event."""
+    """now, start, a duration ago, an instant with a time zone, or the cursor of an event."""
     try:
         return datetime.now(UTC) - timedelta(seconds=to_s("since", text))
     except ConfigError:
@@ -34,7 +34,7 @@ def _since(_ctx: click.Context, _param: click.Parameter, text: str) -> str | dat
     try:
         read_since(at)
     except ConfigError:
-        valid = "now, start, a time ago such as 10m, an instant with its zone or an event's cursor"
+        valid = "now, start, how long ago (10m), an instant with a time zone or an event's cursor"
         raise click.BadParameter(f"it must be {valid}, got {text!r}") from None
     return at
 
@@ -51,10 +51,12 @@ def _since(_ctx: click.Context, _param: click.Parameter, text: str) -> str | dat
     callback=_since,
     default="now",
     show_default=True,
-    help="now, start (what is kept), a time ago (10m), an instant, or an event's cursor.",
+    help="now, start (the oldest kept), how long ago (10m), an instant, or an event's cursor.",
 )
-@click.option("--kind", "kinds", multiple=True, help="Only these, such as dead; may be repeated.")
-@click.option("--limit", type=Whole(1), help="End after so many events.")
+@click.option(
+    "--kind", "kinds", multiple=True, help="Only events of this kind, such as dead; repeatable."
+)
+@click.option("--limit", type=Whole(1), help="Stop after this many events.")
 @common
 @click.pass_obj
 def events(
@@ -65,9 +67,9 @@ def events(
     kinds: tuple[str, ...],
     limit: int | None,
 ) -> None:
-    """Follow what happens to jobs of all queues, or of some, until Ctrl-C; a line for each event.
+    """Follow the events of all queues, or of the given ones, until Ctrl-C; one line per event.
 
-    With --json each line is an object. Gaps are told in any case.
+    With --json, each line is an object. Gaps are always reported.
     """
     target, names = split(words, rest="QUEUE")
     read_kinds(kinds or None)
@@ -76,7 +78,7 @@ def events(
     given: dict[str, Any] = {"since": since, "kinds": kinds or None, "details": True}
     try:
         session.run(app, lambda: _follow(app, output, queues, given, limit))
-    except KeyboardInterrupt:  # how it is meant to end
+    except KeyboardInterrupt:  # the normal end
         return
 
 
@@ -95,7 +97,7 @@ async def _follow(
 
 def _object(event: Event) -> str:
     told: dict[str, Any] = document(event)
-    for name in event.apart:  # what only the cursor says
+    for name in event.apart:  # known only through the cursor
         del told[name]
     return msgspec.json.encode(told | {"cursor": event.cursor}).decode() + "\n"
 

@@ -1,4 +1,4 @@
-"""`faena explain`: what a waiting job waits for, and what became of one that does not."""
+"""`faena explain`: why a job waits, or how it ended."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from faena.states import State
 @common
 @click.pass_obj
 def explain(output: Output, words: tuple[str, ...]) -> None:
-    """Say what stands between a waiting job and its start, or what became of one that has begun."""
+    """Explain why a waiting job has not started, or how another one ended."""
     app, queue, (job_id,) = app_and_queue(words, "ID")
     found, letter = session.run(app, lambda: _look(app, queue, job_id))
     if found.state is None:
@@ -62,13 +62,13 @@ def _draw(console: Console, found: Explanation, letter: DeadLetter | None) -> No
 
 
 def _detail(gate: Gate, now: int) -> str:
-    """A turn is told in words: what counts lanes says nothing by itself."""
+    """A turn in words: the number that orders lanes means nothing to a reader."""
     detail = gate.words(now) if gate.name == "turn" else plain(gate.detail)
     return f"{detail} until {instant(gate.until)}".lstrip() if gate.until else detail
 
 
 def retried_at(letter: DeadLetter) -> str | None:
-    """What workers will do about a dead job by themselves."""
+    """When workers will retry a dead job automatically, if they will."""
     if letter.retry_at is None:
         return None
     return f"will be retried automatically at {instant(letter.retry_at)}"

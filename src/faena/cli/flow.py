@@ -36,14 +36,14 @@ def flow() -> None:
 
 @flow.command("list", epilog=example("faena flow list shop.tasks:app", "faena flow list --ended"))
 @words("[MODULE:APP] [QUEUE]...")
-@click.option("--ended", is_flag=True, help="Those that have ended, instead of those under way.")
+@click.option("--ended", is_flag=True, help="Only flows that have ended.  [default: running ones]")
 @click.option(
-    "--limit", type=Whole(1, 1000), default=50, show_default=True, help="How many of each queue."
+    "--limit", type=Whole(1, 1000), default=50, show_default=True, help="How many per queue."
 )
 @common
 @click.pass_obj
 def list_(output: Output, words: tuple[str, ...], *, ended: bool, limit: int) -> None:
-    """List flows of all queues, or of some, the newest first."""
+    """List the flows of all queues, or of the given ones, newest first."""
     app, queues = app_and_queues(words)
 
     async def look() -> list[FlowView]:
@@ -60,7 +60,7 @@ def list_(output: Output, words: tuple[str, ...], *, ended: bool, limit: int) ->
         for view in found
     ]
     heads = ("flow", "name", "state", "ended", "since")
-    none = "no flow has ended of late" if ended else "no flow is under way; see --ended"
+    none = "no recently ended flow" if ended else "no running flow; --ended lists the others"
     output.list(
         map(_summary, found),
         lambda one: one.print(table(heads, rows, spare=("name", "since"), none=none)),
@@ -69,11 +69,11 @@ def list_(output: Output, words: tuple[str, ...], *, ended: bool, limit: int) ->
 
 @flow.command(epilog=example("faena flow show shop.tasks:app mail/0Q7Xez7i3lQmA8w7fYOA"))
 @words("[MODULE:APP] FLOW")
-@click.option("--results", is_flag=True, help="Show what completed nodes returned as well.")
+@click.option("--results", is_flag=True, help="Show the results of completed nodes as well.")
 @common
 @click.pass_obj
 def show(output: Output, words: tuple[str, ...], *, results: bool) -> None:
-    """Show a flow: how far it is, and every node with its job."""
+    """Show a flow: its progress, and every node with its job."""
     found, app = _find(words)
     view = session.run(app, found.view)
 
@@ -109,7 +109,7 @@ def show(output: Output, words: tuple[str, ...], *, results: bool) -> None:
 @common
 @click.pass_obj
 def cancel(output: Output, words: tuple[str, ...], by: str) -> None:
-    """Cancel a flow: its jobs that wait or run, and those not sent yet."""
+    """Cancel a flow: its waiting and running jobs, and nodes not yet enqueued."""
     found, app = _find(words)
     _change(app, lambda: found.cancel(by=by))
     output.say({"flow": found.id, "state": "cancelled"}, f"{found.id} is cancelled")
@@ -121,14 +121,14 @@ def cancel(output: Output, words: tuple[str, ...], by: str) -> None:
 @common
 @click.pass_obj
 def rerun(output: Output, words: tuple[str, ...], by: str) -> None:
-    """Run again, in new jobs, what has not completed of a flow that failed or was cancelled."""
+    """Run a failed or cancelled flow again, with new jobs for the nodes that did not complete."""
     found, app = _find(words)
     _change(app, lambda: found.rerun(by=by))
     output.say({"flow": found.id, "state": "running"}, f"{found.id} runs again")
 
 
 def _change(app: Faena, work: Callable[[], Awaitable[None]]) -> None:
-    """Do something to a flow; a refusal is about the flow, not about a job of the same verb."""
+    """Change a flow; errors get the operation `flow`, for advice about flows instead of jobs."""
     try:
         session.run(app, work)
     except InvalidTransition as error:
@@ -157,7 +157,7 @@ def _short(text: str) -> str:
 
 
 def _outcome(node: NodeView, *, is_open: bool) -> msgspec.Raw | None:
-    """What a node returned is its program's own; what it failed with is the operator's too."""
+    """A node's error, or its result if the operator asked for results: they may be secret."""
     if node.outcome is None or (node.state == "completed" and not is_open):
         return None
     return msgspec.Raw(node.outcome)

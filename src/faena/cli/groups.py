@@ -1,4 +1,4 @@
-"""`faena groups`: jobs that belong together, and what is sent when all have ended."""
+"""`faena groups`: jobs that are counted together, and their callbacks."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _HEADS = ("group", "members", "completed", "dead", "cancelled", "since")
     )
 )
 @words("[MODULE:APP] [QUEUE | QUEUE/ID]...")
-@click.option("--ended", is_flag=True, help="Those that have ended, instead of those under way.")
+@click.option("--ended", is_flag=True, help="Only groups that have ended.  [default: open ones]")
 @click.option(
-    "--limit", type=Whole(1, 1000), default=50, show_default=True, help="How many of each queue."
+    "--limit", type=Whole(1, 1000), default=50, show_default=True, help="How many per queue."
 )
 @common
 @click.pass_obj
 def groups(output: Output, words: tuple[str, ...], *, ended: bool, limit: int) -> None:
-    """List groups of all queues, or of some, the newest first; or show one."""
+    """List the groups of all queues, or of the given ones, newest first; or show one."""
     target, names = split(words, rest="QUEUE")
     app = find_app(target)
     for name in names:
@@ -44,9 +44,9 @@ def groups(output: Output, words: tuple[str, ...], *, ended: bool, limit: int) -
         output.show(view, lambda console: _draw(console, view))
         return
     if any("/" in name for name in names):
-        raise click.UsageError(f"one QUEUE/ID must stand alone, got {' '.join(names)!r}")
+        raise click.UsageError(f"QUEUE/ID must be the only argument, got {' '.join(names)!r}")
     found = session.run(app, lambda: _look(app, names or list(app.queues), ended, limit))
-    none = "no group has ended" if ended else "no group is under way; --ended lists the others"
+    none = "no ended group" if ended else "no open group; --ended lists the others"
     rows = [_row(view) for view in found]
     drawn = partial(table, _HEADS, rows, spare=("cancelled", "dead", "since"), none=none)
     output.list(found, lambda console: console.print(drawn()))
@@ -59,7 +59,7 @@ async def _look(app: Faena, queues: list[str], is_ended: bool, limit: int) -> li
         for one in await calls.groups(queue, is_live=not is_ended, limit=limit):
             try:
                 found.append(await app.group(id=f"{queue}/{one}").view())
-            except JobNotFound:  # it has gone since
+            except JobNotFound:  # removed meanwhile
                 continue
     return found
 

@@ -1,4 +1,4 @@
-"""`faena health`: how an app stands, for probes and for people."""
+"""`faena health`: whether jobs can be enqueued, for probes and people."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from faena.telemetry.health import Health
     epilog=example("faena health shop.tasks:app", "faena health --served --timeout 1s --json")
 )
 @words("[MODULE:APP]")
-@click.option("--served", is_flag=True, help="Each queue must have a worker, and no hold, too.")
+@click.option("--served", is_flag=True, help="Also require a worker and no hold for each queue.")
 @click.option(
-    "--timeout", type=DURATION, default="2s", show_default=True, help="How long it may take."
+    "--timeout", type=DURATION, default="2s", show_default=True, help="How long the check may take."
 )
 @common
 @click.pass_obj
 def health(output: Output, words: tuple[str, ...], *, served: bool, timeout: str) -> None:
-    """Say whether jobs can be enqueued; exit code 1 when they cannot.
+    """Check that jobs can be enqueued; exit code 1 if they cannot.
 
-    It never takes longer than --timeout, and nothing is written.
+    It never takes longer than --timeout, and writes nothing.
     """
     app = find_app(split(words)[0])
     found = asyncio.run(_ask(app, timeout))
@@ -48,7 +48,7 @@ async def _ask(app: Faena, timeout: str) -> Health:
 
 
 def _trouble(found: Health) -> str:
-    """Why it is not as it should be."""
+    """The reason for exit code 1."""
     if not found.is_reachable:
         return f"jobs cannot be enqueued: {found.problem}"
     missing = [name for name, queue in found.queues.items() if not queue.is_ready]

@@ -1,4 +1,4 @@
-"""Commands on single jobs. What a job carries is shown only on request: it may be confidential."""
+"""Commands that show jobs. Payloads are shown only on request: they may be confidential."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _CONFIDENTIAL = ("payload", "result")
     epilog=example("faena job shop.tasks:app mail 01JCXYZ", "faena job mail 01JCXYZ --payload")
 )
 @words("[MODULE:APP] QUEUE ID")
-@click.option("--payload", is_flag=True, help="Show payload and result, too.")
+@click.option("--payload", is_flag=True, help="Show payload and result as well.")
 @common
 @click.pass_obj
 def job(output: Output, words: tuple[str, ...], *, payload: bool) -> None:
-    """Show everything known of one job."""
+    """Show one job: state, times, errors, progress, log lines."""
     app, queue, (job_id,) = app_and_queue(words, "ID")
     view = session.run(app, queue.handle(job_id).view)
     if view is None:
@@ -102,13 +102,13 @@ def _text(encoded: msgspec.Raw | bytes | None) -> str | None:
     type=click.Choice([state.value for state in State]),
     default=State.DEAD.value,
     show_default=True,
-    help="Jobs of this state.",
+    help="The state of the jobs.",
 )
 @click.option(
-    "--limit", type=Whole(1, 1000), default=50, show_default=True, help="How many on a page."
+    "--limit", type=Whole(1, 1000), default=50, show_default=True, help="Jobs on one page."
 )
-@click.option("--cursor", help="Where the page before this one ended.")
-@click.option("--newest-first", is_flag=True, help="The newest first, not the oldest.")
+@click.option("--cursor", help="The cursor printed below the previous page.")
+@click.option("--newest-first", is_flag=True, help="List the newest first.")
 @common
 @click.pass_obj
 def jobs(
@@ -120,7 +120,7 @@ def jobs(
     cursor: str | None,
     newest_first: bool,
 ) -> None:
-    """List jobs of a state, a page at a time."""
+    """List the jobs of a queue in one state, a page at a time."""
     app, queue, _ = app_and_queue(words)
     page = session.run(
         app, lambda: queue.jobs(state, limit=limit, cursor=cursor, is_newest_first=newest_first)
@@ -139,7 +139,7 @@ def jobs(
 
 
 def _when(view: JobView) -> int | None:
-    """The instant that matters most of a job in its state."""
+    """The most relevant instant of a job in its state."""
     began = view.started_at if view.state is State.RUNNING else view.enqueued_at
     return view.finished_at or view.due_at or began
 

@@ -1,9 +1,8 @@
-"""What programs read: one shape for every command.
+"""The JSON document of `--json`: one form for all commands.
 
-A list is `{"items": […], "cursor": …}`. Instants are ISO 8601 texts in UTC, lengths of time are
-seconds and their names end in `_s`, numbers are numbers. The library's own values keep
-microseconds; their fields say by name which they are. Keys of mappings are names that users chose,
-and stay.
+A list is `{"items": […], "cursor": …}`. Instants are ISO 8601 strings in UTC. Durations are in
+seconds, with names that end in `_s`; the library's values are in microseconds, and the names of
+their fields tell which are durations. Keys of mappings are users' own names and stay as they are.
 """
 
 from __future__ import annotations
@@ -23,24 +22,24 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def iso(us: int | None) -> str | None:
-    """A server's instant; None for none, and for 0, which stands for no end."""
+    """An instant of the server; None for None, and for 0, which means no end."""
     if not us:
         return None
     return (_EPOCH + timedelta(microseconds=us)).isoformat().replace("+00:00", "Z")
 
 
 def seconds(us: float | None) -> float | None:
-    """A length of time."""
+    """A duration in seconds."""
     return None if us is None else us / 1e6
 
 
 def page(items: Iterable[Any], cursor: str | None = None) -> dict[str, Any]:
-    """A list, and where its next page begins."""
+    """A list, and the cursor of its next page."""
     return {"items": list(items), "cursor": cursor}
 
 
 def document(value: Any) -> Any:
-    """Anything that a command found, made of what JSON has."""
+    """Any result of a command, as JSON values."""
     fields = _fields_of(value)
     if fields is not None:
         return dict(_told(name, one) for name, one in fields.items())
@@ -52,7 +51,7 @@ def document(value: Any) -> Any:
 
 
 def _fields_of(value: Any) -> dict[str, Any] | None:
-    """Of the library's own values; what jobs carry is no such thing and stays as it is."""
+    """The fields of one of the library's values; None for others, such as payloads."""
     if isinstance(value, Limit):
         return None
     if isinstance(value, msgspec.Struct):

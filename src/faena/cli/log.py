@@ -1,4 +1,4 @@
-"""How log lines look: plain as a rule, JSON for collectors, pretty for development."""
+"""Formats of log lines: plain by default, JSON for collectors, pretty for development."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COLOURS: Final = {
 }
 
 _task: ContextVar[str] = ContextVar("faena_task", default="")
-"""Of the job whose handler is logging."""
+"""The task of the job whose handler logs."""
 
 _log = logging.getLogger("faena.jobs")
 
@@ -51,7 +51,7 @@ class _Plain(logging.Formatter):
 
 
 class _Json(logging.Formatter):
-    """One object a line."""
+    """One JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -67,9 +67,7 @@ class _Json(logging.Formatter):
 
 
 class _Pretty(logging.Formatter):
-    """The time of day, the level, the job's task where one is run, the message; coloured at a
-    terminal.
-    """
+    """Time of day, level, the job's task if there is one, message; coloured on a terminal."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(level)s %(about)s%(message)s")
@@ -102,7 +100,7 @@ def _time(record: logging.LogRecord) -> str:
 
 
 class JobLog(Middleware):
-    """Tells of every attempt; for development, where jobs are few and their author watches."""
+    """Logs every attempt; for development, where jobs are few."""
 
     async def execute(self, job: Job, call_next: Execute) -> Any:
         began, token = time.perf_counter(), _task.set(f"{job.queue}/{job.task}")

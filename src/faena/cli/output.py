@@ -1,6 +1,6 @@
-"""What a command says on standard output: a table for people, or one JSON document for programs.
+"""What a command prints on standard output: a table for people, or one JSON document.
 
-Texts out of jobs are shown with their control characters spelt out, so that no job can speak to the
+Control characters in strings from jobs are escaped, so that no job can send escape sequences to the
 operator's terminal.
 """
 
@@ -18,20 +18,20 @@ from faena.cli.json_output import document as as_document
 from faena.cli.json_output import page
 from faena.outcomes import ErrorRecord
 
-if TYPE_CHECKING:  # help and JSON do without
+if TYPE_CHECKING:  # not needed for help and JSON
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
 _WIDE = 10_000
-"""Columns of an output that is no terminal: nothing is cut, grep sees whole lines."""
+"""Columns if the output is not a terminal: nothing is cut, and grep sees whole lines."""
 
 _LEAST_TEXT = 24
-"""Letters of a column of free text, where a terminal is narrow."""
+"""The least width of a column of free text on a narrow terminal."""
 
 
 class Output:
-    """Says what a command found, in the form that was asked for."""
+    """Prints the result of a command, as text or as JSON."""
 
     def __init__(self) -> None:
         self.is_json = False
@@ -51,11 +51,11 @@ class Output:
     def list(
         self, items: Iterable[Any], view: Callable[[Console], None], cursor: str | None = None
     ) -> None:
-        """The same for a list, of which every command prints the same shape."""
+        """Like `show`, for a list, which has the same form in every command."""
         self.show(page(items, cursor), view)
 
     def say(self, document: Any, line: str) -> None:
-        """The same for a single line."""
+        """Like `show`, for a single line."""
         self.show(document, lambda console: console.out(plain(line), highlight=False))
 
 
@@ -67,10 +67,10 @@ def table(
     text: str | None = None,
     none: str = "none",
 ) -> Table | Text:
-    """A plain table, a line for each row; numbers stand to the right. Without rows it says `none`.
+    """A plain table, one line per row, numbers aligned right. Without rows it is the text `none`.
 
-    No name or id is ever cut or folded: a table that is too wide for the terminal goes without the
-    columns that are `spare`, in this order, and the column of free `text` is cut.
+    Names and ids are never cut or wrapped: if the table is too wide for the terminal, it leaves out
+    the columns in `spare`, in this order, and cuts the column of free `text`.
     """
     from rich.text import Text  # noqa: PLC0415
 
@@ -93,12 +93,12 @@ def table(
 
 
 def terminal_width() -> int:
-    """How many columns there is room for."""
+    """The width of the output, in characters."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDE
 
 
 def _drawn(columns: Mapping[str, Sequence[object]], most: Mapping[str | None, int]) -> Any:
-    """A table as wide as it must be, where some columns have at most so many letters."""
+    """A table of its natural width; `most` is the greatest width of some columns."""
     from rich import box  # noqa: PLC0415
     from rich.cells import cell_len  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
@@ -120,7 +120,7 @@ def _drawn(columns: Mapping[str, Sequence[object]], most: Mapping[str | None, in
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> Table:
-    """Names and values below each other; a value of None is left out."""
+    """Names and values, one pair per line; pairs with None are left out."""
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
@@ -134,12 +134,12 @@ def facts(pairs: Iterable[tuple[str, object]]) -> Table:
 
 
 def counted(number: int, noun: str) -> str:
-    """So many of something: "1 job", "2 jobs"."""
+    """A number and its noun: "1 job", "2 jobs"."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def plain(text: str) -> str:
-    """The text without anything that moves a cursor; line ends stay."""
+    """The text with control characters escaped, except line ends."""
     return "".join(
         sign if sign.isprintable() or sign == "\n" else sign.encode("unicode_escape").decode()
         for sign in text
@@ -166,12 +166,12 @@ def titled(name: str, code: str | None) -> str:
 
 
 def attempts(made: int, most: int | None) -> str:
-    """How many attempts a job has made, and of how many where that is known."""
+    """The number of attempts made, and the most if known."""
     return str(made) if most is None else f"{made} of {most}"
 
 
 def instant(us: int | None, zone: str = "UTC") -> str | None:
-    """A server's instant, readable, in a zone that is named."""
+    """An instant of the server as readable text, with its time zone."""
     if us is None:
         return None
     from zoneinfo import ZoneInfo  # noqa: PLC0415 - as above

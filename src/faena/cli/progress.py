@@ -1,4 +1,4 @@
-"""How far long work is: a bar at a terminal, on standard error; elsewhere nothing until it ends."""
+"""Progress bars for long work, on standard error, and only on a terminal."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Advance: TypeAlias = Callable[[int], None]
 
 @contextmanager
 def progress(output: Output, what: str, total: int | None = None) -> Generator[Advance]:
-    """A bar for so many pieces, None for nobody knows how many; it goes when the work is done."""
+    """A bar for `total` items, None if unknown; it disappears when the work is done."""
     if not is_shown(output):
         yield lambda _number: None
         return
-    from rich.console import Console  # noqa: PLC0415 - most commands are over at once
+    from rich.console import Console  # noqa: PLC0415 - most commands need no bar
     from rich.progress import (  # noqa: PLC0415
         BarColumn,
         MofNCompleteColumn,
@@ -35,5 +35,5 @@ def progress(output: Output, what: str, total: int | None = None) -> Generator[A
 
 
 def is_shown(output: Output) -> bool:
-    """Whether somebody watches."""
+    """Whether standard error is a terminal and the output is text."""
     return not output.is_json and sys.stderr.isatty()

@@ -34,7 +34,7 @@ _COUNTED = (
     State.CANCELLED,
 )
 _SPARE = ("dealt with", "cancelled", "blocked", "completed", "holds")
-"""What a narrow terminal goes without, in this order."""
+"""Columns to leave out on a narrow terminal, in this order."""
 
 
 @click.command(
@@ -46,7 +46,7 @@ _SPARE = ("dealt with", "cancelled", "blocked", "completed", "holds")
 def queues(output: Output, words: tuple[str, ...]) -> None:
     """Show every queue: jobs per state, holds, workers.
 
-    `dead` are the jobs that nobody has dealt with yet; see `faena dlq`.
+    `dead` counts dead jobs that are still pending; see `faena dlq`.
     """
     app = find_app(split(words)[0])
     found = session.run(app, lambda: _each(app.queues.values(), Queue.overview))
@@ -57,7 +57,7 @@ def queues(output: Output, words: tuple[str, ...]) -> None:
 
 
 def _document(app: Faena, seen: Overview) -> dict[str, Any]:
-    """A queue for programs; one that nobody has used yet has no settings."""
+    """The JSON of a queue; one that is not declared on the server yet has no settings."""
     is_used, is_fair = "version" in seen.settings, app.queues[seen.queue].options.is_fair
     settings = readable(read_settings(seen.settings, is_fair=is_fair)) if is_used else None
     return {**document(seen), "settings": settings}
@@ -77,14 +77,14 @@ async def _each(chosen: Iterable[Queue], work: Callable[[Queue], Awaitable[T]]) 
     return [await work(queue) for queue in chosen]
 
 
-# -- serving ------------------------------------------------------------------------------------
+# -- holds --------------------------------------------------------------------------------------
 
 
 def _choose(words: Sequence[str], *, all_queues: bool) -> tuple[Faena, list[Queue]]:
-    """The queues named, or all; naming none must be meant."""
+    """The given queues, or all of them with --all."""
     target, names = split(words, rest="QUEUE")
     if bool(names) == all_queues:
-        raise click.UsageError("QUEUE must be given, or --all, and not both")
+        raise click.UsageError("give QUEUE or --all, and not both")
     app = find_app(target)
     return app, [find_queue(app, name) for name in names] or list(app.queues.values())
 
@@ -96,12 +96,12 @@ def _choose(words: Sequence[str], *, all_queues: bool) -> tuple[Faena, list[Queu
 )
 @words("[MODULE:APP] [QUEUE]...")
 @click.option("--all", "all_queues", is_flag=True, help="Every queue of the app.")
-@click.option("--for", "lasting", type=LASTING, help="End the pause by itself: 5m, 2h.")
+@click.option("--for", "lasting", type=LASTING, help="End the pause after this time: 5m, 2h.")
 @click.option(
     "--reason",
     default="pause",
     show_default=True,
-    help="Why, in a few words; `resume` ends the hold with the same reason.",
+    help="Why; `resume` ends the hold with the same reason.",
 )
 @by
 @common
@@ -115,7 +115,7 @@ def pause(
     reason: str,
     by: str,
 ) -> None:
-    """Serve no more jobs of some queues; running ones go on, new ones are taken in."""
+    """Pause queues: no more jobs start; running jobs continue, and new ones are accepted."""
     app, chosen = _choose(words, all_queues=all_queues)
 
     async def hold(queue: Queue) -> dict[str, object]:
@@ -140,7 +140,7 @@ def resume(
 ) -> None:
     """End a pause; holds with other reasons stay, and are shown.
 
-    Exit code 1 where it ended nothing and others stay.
+    Exit code 1 if no hold was ended but others remain.
     """
     app, chosen = _choose(words, all_queues=all_queues)
 
@@ -161,7 +161,7 @@ def resume(
     left = list(dict.fromkeys(hold for one in done for hold in one["holds"]))
     if left and not any(one["resumed"] for one in done):
         raise click.ClickException(
-            f"nothing was resumed: there was no hold {reason!r}; --reason names another: "
+            f"nothing was resumed: there is no hold {reason!r}; use --reason with one of: "
             f"{', '.join(left)}"
         )
 
@@ -185,24 +185,24 @@ def _names(chosen: Sequence[Queue]) -> str:
     "states",
     type=click.Choice(sorted(state.value for state in FINISHED)),
     multiple=True,
-    help="Only jobs of this state.  [default: completed and cancelled]",
+    help="Only jobs in this state.  [default: completed and cancelled]",
 )
-@click.option("--age", type=DURATION, required=True, help="Only jobs finished longer ago: 7d.")
-@click.option("--yes", is_flag=True, help="Do not ask about dead jobs.")
+@click.option("--age", type=DURATION, required=True, help="Only jobs that finished longer ago: 7d.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation about dead jobs.")
 @by
 @common
 @click.pass_obj
 def clean(
     output: Output, words: tuple[str, ...], *, states: tuple[str, ...], age: str, yes: bool, by: str
 ) -> None:
-    """Remove finished jobs that are old enough, of all queues or of some.
+    """Remove finished jobs older than --age, of all queues or of the given ones.
 
-    Dead jobs stay unless --state dead asks for them: somebody may still want to retry them.
+    Dead jobs are kept unless --state dead is given, so that they can still be retried.
     """
     app, chosen = app_and_queues(words)
     wanted = states or (State.COMPLETED.value, State.CANCELLED.value)
     if State.DEAD.value in wanted:
-        confirm(f"Remove dead jobs of {_names(chosen)}, pending ones too?", yes=yes)
+        confirm(f"Remove dead jobs of {_names(chosen)}, including pending ones?", yes=yes)
 
     async def sweep(queue: Queue) -> dict[str, Any]:
         removed = {
@@ -221,18 +221,18 @@ def clean(
 
 @click.command(epilog=example("faena drain shop.tasks:app mail --yes"))
 @words("[MODULE:APP] QUEUE")
-@click.option("--keep-delayed", is_flag=True, help="Remove only the jobs that are ready.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--keep-delayed", is_flag=True, help="Remove only ready jobs.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @by
 @common
 @click.pass_obj
 def drain(
     output: Output, words: tuple[str, ...], *, keep_delayed: bool, yes: bool, by: str
 ) -> None:
-    """Remove every job that waits; running and finished ones stay."""
+    """Remove all waiting jobs; running and finished ones stay."""
     app, queue, _ = app_and_queue(words)
     name = queue.name
-    confirm(f"Remove every waiting job of {name}?", yes=yes)
+    confirm(f"Remove all waiting jobs of {name}?", yes=yes)
     with progress(output, f"draining {name}") as advance:
         removed = session.run(
             app, lambda: queue.drain(is_delayed_too=not keep_delayed, report=advance, by=by)
@@ -243,8 +243,8 @@ def drain(
 
 @click.command(epilog=example("faena obliterate shop.tasks:app mail --yes"))
 @words("[MODULE:APP] QUEUE")
-@click.option("--force", is_flag=True, help="Also while jobs are running.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--force", is_flag=True, help="Even while jobs are running.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @by
 @common
 @click.pass_obj
@@ -255,4 +255,4 @@ def obliterate(output: Output, words: tuple[str, ...], *, force: bool, yes: bool
     confirm(f"Remove {name} with everything in it?", yes=yes)
     with progress(output, f"obliterating {name}"):
         session.run(app, lambda: queue.obliterate(force=force, by=by))
-    output.say({"queue": name, "obliterated": True}, f"{name} was removed, with all of its jobs")
+    output.say({"queue": name, "obliterated": True}, f"{name} was removed with all its jobs")

@@ -1,4 +1,4 @@
-"""Commands that redrive dead jobs: retry them as new ones, by the thousand."""
+"""Commands that redrive dead jobs: retry many of them as new jobs, at a rate."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from faena.limits import Limit
 )
 @words("[MODULE:APP] QUEUE")
 @filters
-@click.option("--rate", type=RATE, help="How fast: 50/s, 100/min.")
+@click.option("--rate", type=RATE, help="The most jobs per time: 50/s, 100/min.")
 @click.option(
     "--canary",
     type=Whole(0, MOST_CANARIES),
     default=0,
-    help="So many first; the others follow when all of them have completed.",
+    help="Retry this many first, and the others when all of these have completed.",
 )
-@click.option("--failures", type=Whole(0), help="End it when more than this die again.")
-@click.option("--resume", metavar="ID", help="Go on with one that was stopped, or left alone.")
-@click.option("--stop", metavar="ID", help="End one, whoever drives it.")
+@click.option("--failures", type=Whole(0), help="Stop when more than this many die again.")
+@click.option("--resume", metavar="ID", help="Continue a redrive that was stopped or interrupted.")
+@click.option("--stop", metavar="ID", help="Stop a redrive, wherever it runs.")
 @decision
 @common
 @click.pass_obj
@@ -53,9 +53,9 @@ def redrive(
     rate: Limit | None,
     **given: Any,
 ) -> None:
-    """Retry as new all pending dead jobs that a filter asks for, oldest first, at a rate.
+    """Retry all pending dead jobs that match the filters as new jobs, oldest first, at a rate.
 
-    An interrupted redrive goes on with --resume.
+    --resume continues an interrupted redrive.
     """
     target, (name,) = split(words, "QUEUE")
     _check_alone(click.get_current_context())
@@ -76,12 +76,12 @@ def redrive(
     output.say(view, _sentence(view))
     if view.state == "failed":
         raise InvalidTransition(
-            f"redrive {view.id} has failed: {counted(view.died, 'job')} died again", op="redrive"
+            f"redrive {view.id} failed: {counted(view.died, 'job')} died again", op="redrive"
         )
 
 
 def _check_alone(ctx: click.Context) -> None:
-    """Refuse a plan beside --resume or --stop: a redrive keeps the one that it was begun with."""
+    """Refuse other options with --resume or --stop: a redrive keeps those it was started with."""
     said = click.core.ParameterSource.COMMANDLINE
     given = {
         option.name: option.opts[0]
@@ -93,8 +93,8 @@ def _check_alone(ctx: click.Context) -> None:
     others = [option for option in given.values() if option != told]
     if told and others:
         raise click.UsageError(
-            f"{told} must stand alone, got {' and '.join(others)} beside it: "
-            "a redrive keeps the plan that it was begun with"
+            f"{told} must not be combined with {' and '.join(others)}: "
+            "a redrive keeps the options it was started with"
         )
 
 
@@ -103,7 +103,7 @@ def _check_alone(ctx: click.Context) -> None:
 @common
 @click.pass_obj
 def redrives(output: Output, words: tuple[str, ...]) -> None:
-    """Show the last redrives of a queue, the newest first."""
+    """Show the last redrives of a queue, newest first."""
     app, queue, _ = app_and_queue(words)
     found = session.run(app, lambda: app.dead_letters.redrives(queue.name))
     heads = ("id", "state", "retried", "dead again", "canary", "rate", "begun", "by", "reason")
@@ -118,9 +118,9 @@ def redrives(output: Output, words: tuple[str, ...]) -> None:
 
 @contextmanager
 def _watched(output: Output, what: str) -> Generator[Report]:
-    """A bar that counts the jobs which were retried, of one redrive after another.
+    """A progress bar of retried jobs, for one redrive after another.
 
-    Ctrl-C ends the watching alone: workers carry on what is written down.
+    Ctrl-C stops only the watching: workers continue the redrive.
     """
     seen: dict[str, RedriveView] = {}
     try:
@@ -139,7 +139,7 @@ def _watched(output: Output, what: str) -> Generator[Report]:
 
 def _farewell(view: RedriveView) -> str:
     return (
-        f"redrive {view.id} goes on in workers of {view.queue}: "
+        f"workers of {view.queue} continue redrive {view.id}: "
         f"`faena dlq redrive {view.queue} --stop {view.id}` stops it"
     )
 
@@ -154,16 +154,16 @@ def _sentence(view: RedriveView) -> str:
     epilog=example("faena retry-failed shop.tasks:app", "faena retry-failed mail --rate 50/s"),
 )
 @words("[MODULE:APP] [QUEUE]...")
-@click.option("--rate", type=RATE, help="How fast: 50/s, 100/min.")
+@click.option("--rate", type=RATE, help="The most jobs per time: 50/s, 100/min.")
 @decision
 @common
 @click.pass_obj
 def retry_failed(
     output: Output, words: tuple[str, ...], rate: Limit | None, by: str, reason: str | None
 ) -> None:
-    """Redrive every pending dead job of all queues, or of some: retry them as new jobs.
+    """Redrive all pending dead jobs of all queues, or of the given ones: retry them as new jobs.
 
-    `dlq redrive` does the same for one queue, with filters.
+    `dlq redrive` does this for one queue, with filters.
     """
     app, queues = chosen(words)
     why = reason or "retry-failed"

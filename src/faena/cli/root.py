@@ -1,7 +1,7 @@
-"""The roof over the commands, and the border where every error becomes one line and an exit code.
+"""The group of all commands; turns every error into one line and an exit code.
 
-0 is success, 1 an error, 2 something given that makes no sense (a word, an option, a variable, an
-app), 130 an interruption.
+0 is success, 1 an error, 2 wrong input (an argument, an option, a variable, an app), 130 an
+interruption.
 """
 
 from __future__ import annotations
@@ -34,31 +34,31 @@ _NEXT: Final[tuple[tuple[type[FaenaError], str | None, str], ...]] = (
     (
         StoreUnavailable,
         None,
-        "start the broker, or correct its address: the app's url, else FAENA_URL",
+        "start the broker, or correct its address: the app's url, or FAENA_URL",
     ),
-    (StoreRejected, None, "examine the broker with `faena doctor`"),
-    (JobNotFound, "flow", "`faena flow list` lists those under way, `--ended` the others"),
-    (JobNotFound, "group", "`faena groups` lists those under way"),
-    (JobNotFound, "redrive", "`faena dlq redrives QUEUE` lists the last ones"),
-    (JobNotFound, "dlq", "`faena dlq list` lists those there are"),
-    (JobNotFound, None, "`faena jobs` lists those there are"),
-    (InvalidTransition, "flow", "`faena flow show` tells more"),
+    (StoreRejected, None, "check the broker with `faena doctor`"),
+    (JobNotFound, "flow", "`faena flow list` lists running flows, `--ended` the others"),
+    (JobNotFound, "group", "`faena groups` lists open groups, `--ended` the others"),
+    (JobNotFound, "redrive", "`faena dlq redrives QUEUE` lists the last redrives"),
+    (JobNotFound, "dlq", "`faena dlq list` lists the dead jobs"),
+    (JobNotFound, None, "`faena jobs` lists the jobs of a queue"),
+    (InvalidTransition, "flow", "`faena flow show` shows it"),
     (
         InvalidTransition,
         "redrive",
-        "`faena dlq list` shows dead jobs, `faena dlq redrive QUEUE --resume ID` goes on",
+        "`faena dlq list` lists dead jobs, `faena dlq redrive QUEUE --resume ID` continues",
     ),
-    (InvalidTransition, "dlq", "`faena dlq show` tells more"),
+    (InvalidTransition, "dlq", "`faena dlq show` shows it"),
     (InvalidTransition, "remove", "`faena schedules pause` pauses it"),
-    (InvalidTransition, "remove_job", "`faena job` tells more"),
+    (InvalidTransition, "remove_job", "`faena job` shows it"),
     (InvalidTransition, "run", "the app's middleware must let its jobs pass"),
     (InvalidTransition, "reshard", "`faena shards` shows how many there are"),
-    (InvalidTransition, "move", "`faena shards` shows what is under way"),
-    (InvalidTransition, "obliterate", "`faena obliterate --force` forces it"),
-    (InvalidTransition, None, "`faena job` tells more"),
+    (InvalidTransition, "move", "`faena shards` shows what is moving"),
+    (InvalidTransition, "obliterate", "use --force to remove it anyway"),
+    (InvalidTransition, None, "`faena job` shows it"),
 )
-"""What to do about errors whose message cannot know that a command line is being used: by their
-kind and operation, None for any other."""
+"""Advice for errors of the library, which does not know that a command line is used: by error and
+operation, None for any other operation."""
 
 
 _MEANT: Final[Mapping[str, Sequence[str]]] = {
@@ -67,7 +67,7 @@ _MEANT: Final[Mapping[str, Sequence[str]]] = {
     "--queue": ("--queues",),
     "--force": ("--yes",),
 }
-"""Options that some try, and what they are called here, where a command has that."""
+"""Options that users may try, and their names here, if the command has them."""
 
 _CLOSE: Final = 0.75
 
@@ -76,9 +76,9 @@ _CLOSE: Final = 0.75
 @click.version_option(package_name="faena", prog_name="faena")
 @click.pass_context
 def roof(ctx: click.Context) -> None:
-    """Background jobs: run workers, look at queues, repair jobs.
+    """Background jobs: run workers, inspect queues, retry jobs.
 
-    MODULE:APP names the app, such as shop.tasks:app; FAENA_APP may hold it instead.
+    MODULE:APP is the app, such as shop.tasks:app, and may be set in FAENA_APP instead.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
@@ -89,25 +89,25 @@ def main(args: Sequence[str] | None = None) -> int:
     output = Output()
     words = sys.argv[1:] if args is None else list(args)
     options = words[: words.index("--")] if "--" in words else words
-    output.is_json = "--json" in options  # also where the command line is too wrong to be read
+    output.is_json = "--json" in options  # also if the command line cannot be parsed
     if output.is_json and not logging.getLogger().handlers:
-        # What nobody configured would be printed between the objects; `faena worker` configures.
+        # Unconfigured log lines would appear between the objects; `faena worker` configures logs.
         logging.getLogger().addHandler(logging.NullHandler())
     try:
         code = roof.main(args, prog_name="faena", obj=output, standalone_mode=False)
     except BrokenPipeError:
         return _deaf()
-    except SystemExit as end:  # click's own answer to a reader that left
+    except SystemExit as end:  # raised by click when the reader of a pipe has gone
         return end.code if isinstance(end.code, int) else 1
-    except BaseException as error:  # noqa: BLE001 - the border
+    except BaseException as error:  # noqa: BLE001 - every error becomes a line
         return _explain(error, output)
     return code if isinstance(code, int) else 0
 
 
 def _explain(error: BaseException, output: Output) -> int:
-    """One line for one error, or one object."""
+    """Print an error as one line, or as one JSON object."""
     if isinstance(error, click.Abort) and isinstance(error.__cause__, KeyboardInterrupt):
-        error = error.__cause__  # click takes Ctrl-C for an answer to a question
+        error = error.__cause__  # click raises Abort for Ctrl-C at a question
     if output.is_debug:
         traceback.print_exception(error)
     told, code = _line(error)
@@ -123,7 +123,7 @@ def _explain(error: BaseException, output: Output) -> int:
 
 
 def _name(error: BaseException) -> str:
-    """The kind of an error, for programs: job_not_found, usage_error."""
+    """The error's type in the JSON object: job_not_found, usage_error."""
     if isinstance(error, click.UsageError):
         return "usage_error"
     if isinstance(error, click.ClickException | click.Abort):
@@ -146,7 +146,7 @@ def _line(error: BaseException) -> tuple[str, int]:
             return f"interrupted; {error}" if str(error) else "interrupted", 130
         case _:
             what = f"{type(error).__name__}: {error}"
-            return f"unexpected error, {what}; --debug shows where, please report it", 1
+            return f"unexpected error, {what}; --debug shows the traceback, please report it", 1
 
 
 def _usage(error: click.UsageError) -> tuple[str, int]:
@@ -162,8 +162,8 @@ def _said(error: click.ClickException) -> tuple[str, int]:
 
 
 def _code(error: FaenaError) -> int:
-    """2 for what was given: it is the same in every command. A broker that is set up in a way that
-    loses jobs was not given, although the library calls it a ConfigError too.
+    """2 for wrong input. A broker whose configuration could lose jobs is no input, although the
+    library raises ConfigError for it too.
     """
     if isinstance(error, ConfigError):
         return 1 if error.field == "maxmemory-policy" else 2
@@ -178,7 +178,7 @@ def _advice(error: FaenaError) -> str | None:
 
 
 def _no_option(error: click.NoSuchOption) -> str:
-    """Suggest only what is nearly the same, or is known to be meant."""
+    """Suggest only a very similar option, or one that is known to be meant."""
     given = error.option_name
     known = {name for one in error.ctx.command.params for name in one.opts} if error.ctx else set()
     close = difflib.get_close_matches(given, error.possibilities or (), n=1, cutoff=_CLOSE)
@@ -187,7 +187,7 @@ def _no_option(error: click.NoSuchOption) -> str:
 
 
 def _name_variable(error: click.UsageError) -> None:
-    """Blame the environment variable where a bad value came from one."""
+    """Name the environment variable if the bad value came from one."""
     if not isinstance(error, click.BadParameter) or error.param is None or error.ctx is None:
         return
     source = error.ctx.get_parameter_source(error.param.name or "")
@@ -201,6 +201,6 @@ def _lower(message: str) -> str:
 
 
 def _deaf() -> int:
-    """Nobody reads on, as behind `| head`; the interpreter must not complain about it either."""
+    """The reader has gone, as with `| head`; the interpreter must not complain at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 1

@@ -1,7 +1,4 @@
-"""Commands on schedules: when they fire, and what operators decide about them.
-
-What their jobs carry is shown only on request.
-"""
+"""Commands on schedules. Payloads are shown only on request."""
 
 from __future__ import annotations
 
@@ -33,11 +30,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _HEADS: Final = ("schedule", "queue", "when", "next", "last", "fired", "state")
 _NOTHING: Final = "none"
-"""What is given to an option to take a bound away."""
+"""The value of an option that removes a bound."""
 
 
 class _Schedules(Commands):
-    """Lists the schedules unless the first word says what else to do."""
+    """Lists the schedules unless the first argument is a command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         is_told = bool(args) and (args[0] == "--help" or not re.search("^-|:", args[0]))
@@ -54,9 +51,9 @@ class _Schedules(Commands):
     ),
 )
 def schedules() -> None:
-    """List the schedules, look at or change one of them, or make one.
+    """List, show, create or change schedules.
 
-    MODULE:APP alone lists; every command takes --json.
+    MODULE:APP alone lists them; every command takes --json.
     """
 
 
@@ -65,7 +62,7 @@ def schedules() -> None:
 @common
 @click.pass_obj
 def list_(output: Output, words: tuple[str, ...]) -> None:
-    """List all schedules, the next one first; also those that code declares no more."""
+    """List all schedules, the next to fire first, including those no longer declared in code."""
     target, _ = split(words)
     app = find_app(target)
     found = session.run(app, app.schedules.list)
@@ -85,13 +82,13 @@ def list_(output: Output, words: tuple[str, ...]) -> None:
     type=Whole(1, 1000),
     default=5,
     show_default=True,
-    help="How many of the next instants.",
+    help="How many of the next instants to show.",
 )
-@click.option("--payload", is_flag=True, help="Show the payload of its jobs, too.")
+@click.option("--payload", is_flag=True, help="Show the payload of its jobs as well.")
 @common
 @click.pass_obj
 def show(output: Output, words: tuple[str, ...], number: int, *, payload: bool) -> None:
-    """Show everything about one schedule, and its next instants."""
+    """Show one schedule and its next instants."""
     app, name = _find(words)
 
     async def look() -> tuple[ScheduleView, list[int]]:
@@ -105,27 +102,29 @@ def show(output: Output, words: tuple[str, ...], number: int, *, payload: bool) 
 
 
 def _timed(command: F) -> F:
-    """When a schedule fires, and what jobs it makes."""
+    """The options for when a schedule fires and what jobs it enqueues."""
     for option in reversed(
         (
-            click.option("--cron", help="An expression of 5 fields, or 6 with seconds first."),
+            click.option("--cron", help="A cron expression: 5 fields, or 6 with seconds first."),
             click.option("--every", type=DURATION, help="An interval: 90s, 5m, 6h."),
             click.option(
-                "--at", multiple=True, help="An instant such as 2026-12-24T18:00; may be repeated."
+                "--at", multiple=True, help="An instant such as 2026-12-24T18:00; repeatable."
             ),
-            click.option("--tz", help="The zone, such as Europe/Madrid."),
-            click.option("--jitter", help="Delay each job by a part of this; none for no delay."),
-            click.option("--start", help="No instant before this; none for no bound."),
-            click.option("--end", help="No instant after this; none for no bound."),
-            click.option("--count", help="How many instants; none for any number."),
-            click.option("--overlap", type=click.Choice(OVERLAPS), help="While a job of it lives."),
+            click.option("--tz", help="The time zone, such as Europe/Madrid."),
+            click.option("--jitter", help="The longest random delay of each job; none: no delay."),
+            click.option("--start", help="The earliest instant; none: no bound."),
+            click.option("--end", help="The latest instant; none: no bound."),
+            click.option("--count", help="The number of instants; none: no bound."),
             click.option(
-                "--missed", help="After an outage: skip, latest, all, or such as all(10)."
+                "--overlap", type=click.Choice(OVERLAPS), help="If its previous job is still live."
             ),
-            click.option("--tenant", help="Of its jobs; none for no tenant."),
-            click.option("--key", help="Of its jobs; none for no key."),
-            click.option("--priority", help="Of its jobs: 1 to 100, or a level's name."),
-            click.option("--payload", help="Of its jobs, as JSON."),
+            click.option(
+                "--missed", help="After an outage, fire: skip, latest, all, or the last as all(10)."
+            ),
+            click.option("--tenant", help="The tenant of its jobs; none: no tenant."),
+            click.option("--key", help="The key of its jobs; none: no key."),
+            click.option("--priority", help="The priority of its jobs: 1 to 100, or a level."),
+            click.option("--payload", help="The payload of its jobs, as JSON."),
         )
     ):
         command = option(command)
@@ -139,16 +138,16 @@ def _timed(command: F) -> F:
     )
 )
 @words("[MODULE:APP] NAME")
-@click.option("--task", required=True, metavar="QUEUE/TASK", help="What it runs.")
+@click.option("--task", required=True, metavar="QUEUE/TASK", help="The task to run.")
 @_timed
 @by
 @common
 @click.pass_obj
 def create(output: Output, words: tuple[str, ...], task: str, by: str, **given: Any) -> None:
-    """Create a schedule that code does not declare."""
+    """Create a schedule that is not declared in code."""
     terms = _terms(given)
     if sum(name in terms for name in TIMINGS) != 1:
-        raise click.UsageError("--cron, --every or --at must be given, and one of them only")
+        raise click.UsageError("give one of --cron, --every and --at")
 
     def work(app: Faena, name: str) -> Awaitable[ScheduleView]:
         return app.schedules.create(name, task, by=by, **terms)
@@ -173,10 +172,10 @@ def create(output: Output, words: tuple[str, ...], task: str, by: str, **given: 
 @common
 @click.pass_obj
 def edit(output: Output, words: tuple[str, ...], by: str, **given: Any) -> None:
-    """Change a schedule for every worker at once; code no longer decides these terms."""
+    """Change options of a schedule, for all workers; the values in code no longer apply to them."""
     terms = _terms(given)
     if not terms:
-        raise click.UsageError("a term must be given, such as --cron '0 3 * * *'")
+        raise click.UsageError("give at least one change, such as --cron '0 3 * * *'")
     _decide(output, words, lambda app, name: app.schedules.edit(name, by=by, **terms))
 
 
@@ -186,7 +185,7 @@ def edit(output: Output, words: tuple[str, ...], by: str, **given: Any) -> None:
 @common
 @click.pass_obj
 def reset(output: Output, words: tuple[str, ...], by: str) -> None:
-    """Go back to what code says of some terms, or of all."""
+    """Return options of a schedule, or all of them, to the values in code."""
     target, (name, *terms) = split(words, "NAME", rest="TERM")
     app = find_app(target)
     view = session.run(app, lambda: app.schedules.reset(name, *terms, by=by))
@@ -199,7 +198,7 @@ def reset(output: Output, words: tuple[str, ...], by: str) -> None:
 @common
 @click.pass_obj
 def pause(output: Output, words: tuple[str, ...], by: str) -> None:
-    """Fire nothing until it is resumed; instants that pass meanwhile do not count as missed."""
+    """Pause a schedule until it is resumed; instants that pass meanwhile do not count as missed."""
     _decide(output, words, lambda app, name: app.schedules.pause(name, by=by))
 
 
@@ -209,7 +208,7 @@ def pause(output: Output, words: tuple[str, ...], by: str) -> None:
 @common
 @click.pass_obj
 def resume(output: Output, words: tuple[str, ...], by: str) -> None:
-    """Fire again, from the next instant on."""
+    """Resume a paused schedule, from its next instant on."""
     _decide(output, words, lambda app, name: app.schedules.resume(name, by=by))
 
 
@@ -219,7 +218,7 @@ def resume(output: Output, words: tuple[str, ...], by: str) -> None:
 @common
 @click.pass_obj
 def run(output: Output, words: tuple[str, ...], by: str) -> None:
-    """Make a job now, beside those of the schedule."""
+    """Enqueue a job of the schedule now; its instants stay the same."""
     app, name = _find(words)
     handle = session.run(app, lambda: app.schedules.run(name, by=by))
     output.say({"queue": handle.queue, "id": handle.id}, f"job {handle.id} on queue {handle.queue}")
@@ -231,10 +230,10 @@ def run(output: Output, words: tuple[str, ...], by: str) -> None:
 @common
 @click.pass_obj
 def remove(output: Output, words: tuple[str, ...], by: str) -> None:
-    """Remove a schedule that no code declares; its jobs stay."""
+    """Remove a schedule that is not declared in code; its jobs stay."""
     app, name = _find(words)
     session.run(app, lambda: app.schedules.remove(name, by=by))
-    output.say({"removed": name}, f"schedule {name} is removed")
+    output.say({"removed": name}, f"schedule {name} was removed")
 
 
 def _find(given: Sequence[str]) -> tuple[Faena, str]:
@@ -247,7 +246,7 @@ def _decide(
     given: Sequence[str],
     work: Callable[[Faena, str], Awaitable[ScheduleView]],
 ) -> None:
-    """Change the schedule that the words name, and show how it stands then."""
+    """Change a schedule, and show the result."""
     app, name = _find(given)
     view = session.run(app, lambda: work(app, name))
     output.show(_document(view), lambda console: _draw(console, view))
@@ -290,7 +289,7 @@ def _row(view: ScheduleView) -> tuple[object, ...]:
 
 
 def _document(view: ScheduleView, *, is_open: bool = False) -> dict[str, Any]:
-    """A schedule for programs; what its jobs carry may be confidential."""
+    """The JSON of a schedule, without the payload unless asked for: it may be confidential."""
     terms = {name: value for name, value in view.terms.items() if name != "payload"}
     terms["jitter_s"] = seconds(terms.pop("jitter"))
     terms |= {name: iso(terms[name]) for name in ("start", "end")}
@@ -310,7 +309,7 @@ def _when(
 
 
 def _local(us: int | None, zone: str) -> str | None:
-    """The same instant as a clock on the wall there shows it."""
+    """An instant as local time in a time zone."""
     if us is None:
         return None
     return datetime.fromtimestamp(us / 1e6, ZoneInfo(zone)).isoformat()
@@ -321,7 +320,7 @@ def _both(us: int, zone: str) -> dict[str, str | None]:
 
 
 def _shown(us: int | None, zone: str) -> str | None:
-    """In the schedule's own zone, and in UTC where that is another."""
+    """An instant in the schedule's time zone, and in UTC if that differs."""
     own = instant(us, zone)
     return own if own is None or zone == "UTC" else f"{own}  ({instant(us)})"
 
@@ -360,4 +359,4 @@ def _declared(view: ScheduleView) -> str:
     if view.declared_at is None:
         return f"at run time {_mark(view.since)}"
     last = f"last at {instant(view.declared_at)}"
-    return f"in code, {last}" if view.is_declared else f"no more in code, {last}"
+    return f"in code, {last}" if view.is_declared else f"no longer in code, {last}"

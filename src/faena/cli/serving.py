@@ -1,8 +1,7 @@
-"""One worker process from inside: what it serves, its connection, its end.
+"""One worker process: what it serves, its connection, its end.
 
-An app's pool says what its processes serve; options of the command line go before it. The process
-always ends once its work has: a handler's thread that never returns, or a coroutine that will not
-be cancelled, must not keep it.
+Options of the command line take precedence over the app's pool. The process always exits when its
+work has ended, even if a handler's thread never returns or a coroutine ignores its cancellation.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _log = logging.getLogger("faena.worker")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What the command line and the environment ask of a worker process; None asks for nothing."""
+    """What the command line and the environment ask for; None leaves it to the pool or the app."""
 
     pool: str | None
     queues: tuple[str, ...] | None
@@ -55,12 +54,12 @@ class Plan:
 
     queues: tuple[str, ...]
     instances: int
-    """Processes that its pool wants in all."""
+    """The number of processes of its pool."""
     options: WorkerOptions
 
 
 def make_plan(app: Faena, wish: Wish, *, is_supervised: bool) -> Plan:
-    """Fill in what the wish leaves open from the pool, or from the whole app."""
+    """Complete the wish from the pool, or from the whole app."""
     pool = None if wish.pool is None else _pool(app, wish.pool)
     queues = wish.queues or (pool.queues if pool else tuple(app.queues))
     for queue in queues:
@@ -95,14 +94,14 @@ def run(app: Faena, plan: Plan, line: Lifeline | None) -> int:
 
 def _loop_factory() -> type[asyncio.AbstractEventLoop] | None:
     try:
-        import uvloop  # noqa: PLC0415 - it does not exist on every system
+        import uvloop  # noqa: PLC0415 - not available on every system
     except ImportError:
         return None
     return uvloop.Loop
 
 
 async def _serve(app: Faena, plan: Plan, line: Lifeline | None) -> int:
-    """Signals are answered to the very end: one that comes late must not spoil the exit code."""
+    """Handles signals to the end, so that a late one does not change the exit code."""
     code = 1
     with contextlib.ExitStack() as parts:
         try:
@@ -136,14 +135,14 @@ async def _reach(app: Faena) -> bool:
 
 @contextlib.contextmanager
 def _tied(worker: Worker, line: Lifeline | None, plan: Plan, broker: str) -> Generator[None]:
-    """Say when the worker serves; let it go when its supervisor is gone."""
+    """Report when the worker serves; stop it when its supervisor has died."""
 
     def hurry() -> None:
         worker.stop()
         worker.stop()
 
     def lost() -> None:
-        _log.warning("the supervisor is gone: finishing")
+        _log.warning("the supervisor has died: finishing")
         worker.stop()
 
     async def tell() -> None:
@@ -163,7 +162,7 @@ def _tied(worker: Worker, line: Lifeline | None, plan: Plan, broker: str) -> Gen
 
 
 def _end_for_sure(code: int) -> None:
-    """From now on the process has a few seconds, whatever still runs in it."""
+    """Exit within a few seconds, whatever still runs in the process."""
     ending = threading.Timer(_END_WITHIN_S, os._exit, (code,))
     ending.daemon = True
     ending.start()

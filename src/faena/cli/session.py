@@ -1,4 +1,4 @@
-"""An app, connected for the length of one command."""
+"""Connects an app for one command."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from faena.app import Faena
 from faena.engine.wire.patience import within
 
 _CONNECT_S = 2.0
-"""Somebody is watching: nobody there is told sooner than to a program."""
+"""Shorter than a program's patience: a user waits for the answer."""
 
 T = TypeVar("T")
 
 
 @contextmanager
 def _one_line(*, is_told: bool) -> Generator[None]:
-    """Where the broker is told anyway, say nothing else of it."""
+    """If the broker is shown anyway, drop the log line about the embedded one."""
     log = logging.getLogger("faena")
     if is_told:
         log.addFilter(_is_other)
@@ -37,13 +37,13 @@ def _is_other(record: logging.LogRecord) -> bool:
 
 
 def run(app: Faena, work: Callable[[], Awaitable[T]]) -> T:
-    """Connect, do the work, leave; a broker that cannot be reached is an error within seconds."""
+    """Connect, do the work, disconnect; an unreachable broker is an error within seconds."""
 
     async def session() -> T:
         try:
             with _one_line(is_told=sys.stderr.isatty()), within(_CONNECT_S):
                 await app.connect()
-            if sys.stderr.isatty():  # for people: which of their brokers this is
+            if sys.stderr.isatty():  # tell people which of their brokers this is
                 click.secho(await app.broker(), dim=True, err=True)
             return await work()
         finally:

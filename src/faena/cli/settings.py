@@ -1,4 +1,4 @@
-"""Commands on a queue's settings at run time, in the words of `app.queue()`."""
+"""Commands on a queue's settings at run time, named as in `app.queue()`."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _LENGTHS: Final = ("lease", "age_step")
 @common
 @click.pass_obj
 def configure(output: Output, words: tuple[str, ...], by: str) -> None:
-    """Change settings of a queue at run time, for every worker at its next call, until `reset`.
+    """Show the settings of a queue, or change them at run time, until `reset`.
 
-    Names and values are those of app.queue(); `none` takes a bound away, and what is not said of
-    backpressure and retain has its default. Without NAME=VALUE the settings are shown.
+    Names and values are those of app.queue(); `none` removes a bound. Omitted parts of backpressure
+    and retain get their defaults. A change applies to every worker at its next call.
     """
     target, (name, *pairs) = split(words, "QUEUE", rest="NAME=VALUE")
     changes = dict(map(_read, pairs))
@@ -59,7 +59,7 @@ def configure(output: Output, words: tuple[str, ...], by: str) -> None:
 @common
 @click.pass_obj
 def reset(output: Output, words: tuple[str, ...], by: str) -> None:
-    """Let code decide some settings of a queue again, or all of them; `shards` too."""
+    """Return settings of a queue, or all of them, to the values in code; `shards` too."""
     target, (name, *names) = split(words, "QUEUE", rest="NAME")
     check_resettable(names)
     app = find_app(target)
@@ -70,7 +70,7 @@ def reset(output: Output, words: tuple[str, ...], by: str) -> None:
 def _read(pair: str) -> tuple[str, Any]:
     name, sign, text = pair.partition("=")
     if not sign:
-        raise click.UsageError(f"NAME=VALUE must be such as max_running=5, got {pair!r}")
+        raise click.UsageError(f"a change must be NAME=VALUE, such as max_running=5, got {pair!r}")
     return name, parse_setting(name, text)
 
 
@@ -87,7 +87,7 @@ def _show(output: Output, queue: Queue, settings: Settings) -> None:
 
 
 def readable(settings: Settings) -> dict[str, Any]:
-    """Settings for programs: numbers, and lengths of time in seconds."""
+    """The JSON of settings, with durations in seconds."""
     told: dict[str, Any] = document(settings)
     return told | {f"{name}_s": to_s(name, told.pop(name)) for name in _LENGTHS}
 

@@ -1,4 +1,4 @@
-"""Commands on the shards of queues, those of dedicated tenants among them."""
+"""Commands on the shards of queues, including those of dedicated tenants."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STEP_S: Final = 1.0
 @common
 @click.pass_obj
 def shards(output: Output, words: tuple[str, ...]) -> None:
-    """Show where queues live: their shards, tenants with a shard of their own, what moves."""
+    """Show the shards of queues, tenants with a shard of their own, and what is moving."""
     app, chosen = app_and_queues(words)
 
     async def look() -> list[ShardsView]:
@@ -45,10 +45,10 @@ def shards(output: Output, words: tuple[str, ...]) -> None:
 
 
 def _edited(queue: Queue, view: ShardsView) -> str:
-    """What keeps a queue from having the shards that its code asks for."""
+    """Why a queue does not have the number of shards declared in code."""
     return (
-        f"{queue.name} has {counted(view.shards, 'shard')}, set with `faena reshard`; code asks "
-        f"for {queue.options.shards}: `faena reset {queue.name} shards` lets code decide"
+        f"{queue.name} has {counted(view.shards, 'shard')}, set with `faena reshard`; code "
+        f"declares {queue.options.shards}: `faena reset {queue.name} shards` uses that"
     )
 
 
@@ -69,14 +69,14 @@ def _table(found: list[ShardsView]) -> object:
     type=DURATION,
     default="10m",
     show_default=True,
-    help="How long to wait until jobs have moved; workers continue after that.",
+    help="How long to wait for jobs to move; workers continue after that.",
 )
 @common
 @click.pass_obj
 def reshard(output: Output, words: tuple[str, ...], by: str, wait: str) -> None:
-    """Spread a queue over more shards while it runs; over fewer when no job waits in those.
+    """Change the number of shards of a queue while it runs; shards to be removed must be empty.
 
-    The number stays, whatever code asks for, until `faena reset QUEUE shards`.
+    The number stays, whatever code declares, until `faena reset QUEUE shards`.
     """
     target, (name, number) = split(words, "QUEUE", "SHARDS")
     if not isinstance(read_whole(number), int):
@@ -90,11 +90,11 @@ def reshard(output: Output, words: tuple[str, ...], by: str, wait: str) -> None:
 def _told(queue: Queue, before: ShardsView, view: ShardsView) -> str:
     shards = counted(view.shards, "shard")
     if not before.is_moving and before.shards == view.shards:
-        return f"{view.queue} already had {shards}: nothing has moved"
-    state = "is still moving; workers go on" if view.is_moving else "has moved"
+        return f"{view.queue} already had {shards}: nothing was moved"
+    state = "is still moving; workers continue" if view.is_moving else "has moved"
     is_fewer = view.is_edited and view.shards < queue.options.shards
     return f"{view.queue} has {shards} and {state}" + (
-        f"; code asks for {queue.options.shards}: `faena reset {view.queue} shards` lets it decide"
+        f"; code declares {queue.options.shards}: `faena reset {view.queue} shards` uses that"
         if is_fewer
         else ""
     )
@@ -103,7 +103,7 @@ def _told(queue: Queue, before: ShardsView, view: ShardsView) -> str:
 async def _reshard(
     queue: Queue, shards: int, by: str, wait_s: float
 ) -> tuple[ShardsView, ShardsView]:
-    """How it was and is; tells on standard error how many jobs each shard has while they move."""
+    """The views before and after; while jobs move, standard error shows how many each shard has."""
     before = await queue.shards()
     moving = asyncio.create_task(queue.reshard(shards, by=by, wait=timedelta(seconds=wait_s)))
     try:

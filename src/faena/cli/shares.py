@@ -1,4 +1,4 @@
-"""`faena shares`: who was given what of a queue, minute by minute."""
+"""`faena shares`: each tenant's share of a queue, by minute."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _HEADS = ("minute", "tenant", "given", "share", "mean wait", "kept back")
     type=Whole(0, 59),
     default=1,
     show_default=True,
-    help="How many full minutes, beside the one that still runs.",
+    help="How many full minutes, in addition to the current one.",
 )
 @common
 @click.pass_obj
 def shares(output: Output, words: tuple[str, ...], minutes: int) -> None:
-    """Show what each tenant of a queue was given, minute by minute, and how long it waited."""
+    """Show each tenant's share of a queue by minute, and how long its jobs waited."""
     app, queue, _ = app_and_queue(words)
     found = session.run(app, lambda: queue.shares(minutes=minutes))
     output.list(map(_document, found), lambda console: _draw(console, found))
@@ -49,7 +49,7 @@ def _document(minute: Shares) -> dict[str, Any]:
 
 
 def _tenants(minute: Shares) -> list[str]:
-    """Those that were given the most first; some were only kept back."""
+    """Those with the largest share first; some were only kept back."""
     known = dict.fromkeys([*minute.given, *minute.throttled_us])
     return sorted(known, key=lambda tenant: -minute.given.get(tenant, 0))
 
@@ -67,7 +67,7 @@ def _told(minute: Shares, tenant: str) -> dict[str, Any]:
 
 def _draw(console: Console, found: Sequence[Shares]) -> None:
     rows = [row for minute in found for row in _rows(minute)]
-    console.print(table(_HEADS, rows, spare=("kept back", "given"), none="nobody was served"))
+    console.print(table(_HEADS, rows, spare=("kept back", "given"), none="no tenant was served"))
     for minute in found:
         fairness = "-" if minute.fairness is None else f"{minute.fairness:.3f}"
         running = "" if minute.is_over else ", still running"

@@ -1,4 +1,4 @@
-"""`faena tasks`: what the code declares, without a broker."""
+"""`faena tasks`: the tasks declared in code; needs no broker."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HEADS = ("queue", "task", "payload", "run", "timeout", "attempts", "priority", 
 @common
 @click.pass_obj
 def tasks(output: Output, words: tuple[str, ...]) -> None:
-    """Show the tasks that the app declares, with their options; the broker is not asked."""
+    """Show the tasks that the app declares, with their options; needs no broker."""
     _, queues = app_and_queues(words)
     found = [handler for queue in queues for handler in queue.handlers.values()]
     rows = [tuple(_shown(one).values()) for one in found]
@@ -56,7 +56,7 @@ def _shown(handler: Handler) -> dict[str, object]:
 
 
 def _payload(handler: Handler) -> str | None:
-    """The type that the function's author wrote down; None when it takes no payload."""
+    """The payload's type in the function's signature; None if it takes no payload."""
     if handler.payload_at < 0:
         return None
     parameters = [*inspect.signature(handler.function).parameters.values()]

@@ -1,4 +1,4 @@
-"""Commands on the tenants of a queue: what they have, what they were given, what is decided."""
+"""Commands on the tenants of a queue: their jobs, shares and settings."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from faena.tenancy.shares import Shares, Waits
 from faena.tenancy.tenants import SETTINGS, Tenant, TenantView
 
 _NOBODY = "(no tenant)"
-_NO_TENANT = "no tenant has jobs, or anything decided for it"
+_NO_TENANT = "no tenant has jobs or settings of its own"
 _HOUR = 59
 _UNSEEN = "is waiting or running, and none was started in the last hour: is its name right?"
 _HEADS = (
@@ -49,7 +49,7 @@ _HEADS = (
 
 
 class _Tenants(click.Group):
-    """Shows the tenants unless the first word says what else to do."""
+    """Shows the tenants unless the first argument is a command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         is_told = bool(args) and (args[0] in self.commands or args[0] == "--help")
@@ -65,9 +65,9 @@ class _Tenants(click.Group):
     ),
 )
 def tenants() -> None:
-    """Show the tenants of a queue, or decide something for one of them.
+    """Show the tenants of a queue, or change settings of one of them.
 
-    MODULE:APP QUEUE [TENANT] shows; every command takes --json.
+    MODULE:APP QUEUE [TENANT] alone shows them; every command takes --json.
     """
 
 
@@ -85,7 +85,7 @@ def tenants() -> None:
 @common
 @click.pass_obj
 def show(output: Output, words: tuple[str, ...], limit: int) -> None:
-    """Show what tenants have, were given, and what is decided for them."""
+    """Show the tenants of a queue, or one of them: jobs, shares, settings."""
     target, (name, *rest) = split(words, "QUEUE", rest="TENANT")
     if len(rest) > 1:
         raise click.UsageError(f"unexpected extra argument {rest[1]!r}")
@@ -102,13 +102,13 @@ async def _both(queue: Queue, limit: int) -> tuple[list[TenantView], list[Shares
     return await queue.tenants(limit=limit), await queue.shares()
 
 
-# -- deciding -----------------------------------------------------------------------------------
+# -- changing -----------------------------------------------------------------------------------
 
 
 def _decide(
     output: Output, given: Sequence[str], work: Callable[[Tenant], Awaitable[TenantView]]
 ) -> None:
-    """Change something for the tenant that the words name, and show how it stands then."""
+    """Change a tenant, and show the result."""
     app, queue, tenant = _find(given)
     _tell(output, app, queue, lambda: work(tenant))
 
@@ -116,7 +116,7 @@ def _decide(
 def _tell(
     output: Output, app: Faena, queue: Queue, work: Callable[[], Awaitable[TenantView]]
 ) -> None:
-    """Show a tenant; a misspelt one has no jobs either, which is said in so many words."""
+    """Show a tenant; if it has no jobs, say so: its name may be misspelt."""
 
     async def both() -> tuple[TenantView, bool]:
         view = await work()
@@ -140,7 +140,7 @@ async def _was_served(queue: Queue, tenant: str) -> bool:
 def _end(
     output: Output, given: Sequence[str], work: Callable[[Tenant], Awaitable[TenantView]]
 ) -> None:
-    """The same for what takes decisions back: say which."""
+    """Remove settings of a tenant, and show which."""
     before, after = _before_and_after(given, work)
     left = {name for name, text in _decided(after) if text is not None}
     ended = {name: text for name, text in _decided(before) if text and name not in left}
@@ -156,7 +156,7 @@ def _end(
 def _move(
     output: Output, given: Sequence[str], work: Callable[[Tenant], Awaitable[TenantView]]
 ) -> None:
-    """The same for what gives a tenant another shard: say when it had that before."""
+    """Move a tenant to another shard, or say that it was there already."""
     before, after = _before_and_after(given, work)
     is_same = before.is_dedicated == after.is_dedicated and not before.is_moving
 
@@ -190,7 +190,7 @@ _wait = click.option(
     type=DURATION,
     default="10m",
     show_default=True,
-    help="How long to wait until its jobs have moved; workers continue after that.",
+    help="How long to wait for its jobs to move; workers continue after that.",
 )
 
 
@@ -212,7 +212,7 @@ def dedicate(output: Output, words: tuple[str, ...], by: str, wait: str) -> None
 @common
 @click.pass_obj
 def rejoin(output: Output, words: tuple[str, ...], by: str, wait: str) -> None:
-    """Let a tenant share the queue with the others again."""
+    """Return a tenant to the shards that it shares with others."""
     _move(output, words, lambda tenant: tenant.rejoin(by=by, wait=wait))
 
 
@@ -225,23 +225,23 @@ def rejoin(output: Output, words: tuple[str, ...], by: str, wait: str) -> None:
 )
 @words("[MODULE:APP] QUEUE TENANT")
 @click.option(
-    "--limit", "limits", type=TENANT_RATE, multiple=True, help="Jobs per time; several stack."
+    "--limit", "limits", type=TENANT_RATE, multiple=True, help="The most jobs per time; repeatable."
 )
-@click.option("--no-limits", is_flag=True, help="None, whatever the queue says.")
-@click.option("--max-running", type=Whole(), help="Its jobs running at a time.")
-@click.option("--weight", type=NUMBER, help="Its share beside the others, who have 1.")
-@click.option("--size", type=Whole(), help="Live jobs from which more are refused.")
+@click.option("--no-limits", is_flag=True, help="No limits, not even the queue's.")
+@click.option("--max-running", type=Whole(), help="The most jobs running at a time.")
+@click.option("--weight", type=NUMBER, help="Its weight in the queue; others have 1.")
+@click.option("--size", type=Whole(), help="The most live jobs; more are refused.")
 @click.option(
-    "--drop", type=click.Choice(SETTINGS), multiple=True, help="Let the queue decide this again."
+    "--drop", type=click.Choice(SETTINGS), multiple=True, help="Use the queue's setting again."
 )
-@click.option("--for", "lasting", type=LASTING, help="End all of it by itself: 5m, 2h.")
+@click.option("--for", "lasting", type=LASTING, help="End these settings after this time: 5m, 2h.")
 @by
 @common
 @click.pass_obj
 def set_(
     output: Output, words: tuple[str, ...], *, lasting: str | None, by: str, **given: Any
 ) -> None:
-    """Decide limits, a maximum, a weight or a size for one tenant alone."""
+    """Set limits, the most running jobs, the weight or the size of one tenant."""
     settings = _settings(**given)
     _decide(output, words, lambda tenant: tenant.configure(lasting=lasting, by=by, **settings))
 
@@ -256,21 +256,21 @@ def _settings(
         settings["limits"] = list(limits)
     for name in drop:
         if name in settings:
-            raise click.UsageError(f"{name} must be set or dropped, and not both")
+            raise click.UsageError(f"{name} must be set or dropped, not both")
     if not settings and not drop:
-        raise click.UsageError("a setting must be given, such as --weight 2")
+        raise click.UsageError("give at least one setting, such as --weight 2")
     return settings | dict.fromkeys(drop)
 
 
 @tenants.command(epilog=example("faena tenants hold mail acme --reason 'invoice unpaid' --for 1d"))
 @words("[MODULE:APP] QUEUE TENANT")
 @click.option("--reason", default="operator", show_default=True, help="Why.")
-@click.option("--for", "lasting", type=LASTING, help="End the hold by itself: 5m, 2h.")
+@click.option("--for", "lasting", type=LASTING, help="End the hold after this time: 5m, 2h.")
 @by
 @common
 @click.pass_obj
 def hold(output: Output, words: tuple[str, ...], reason: str, lasting: str | None, by: str) -> None:
-    """Serve no more jobs of one tenant; running ones go on, new ones are taken in."""
+    """Hold a tenant: no more of its jobs start; running ones continue, new ones are accepted."""
     _decide(output, words, lambda tenant: tenant.hold(reason, lasting=lasting, by=by))
 
 
@@ -280,7 +280,7 @@ def hold(output: Output, words: tuple[str, ...], reason: str, lasting: str | Non
 @common
 @click.pass_obj
 def release(output: Output, words: tuple[str, ...], by: str) -> None:
-    """End the hold of one tenant; what else is decided for it stays."""
+    """End the hold of one tenant; its other settings stay."""
     _end(output, words, lambda tenant: tenant.release(by=by))
 
 
@@ -290,7 +290,7 @@ def release(output: Output, words: tuple[str, ...], by: str) -> None:
 @common
 @click.pass_obj
 def reset(output: Output, words: tuple[str, ...], by: str) -> None:
-    """Let the queue decide everything for one tenant again."""
+    """Remove the hold and all settings of one tenant; the queue's settings apply again."""
     _end(output, words, lambda tenant: tenant.reset(by=by))
 
 
@@ -321,7 +321,7 @@ def _list(console: Console, found: Sequence[TenantView], shares: Sequence[Shares
 
 
 def _delays(shares: Sequence[Shares], tenant: str) -> tuple[str, str]:
-    """In these minutes: the mean wait of a job, and for how long the tenant was throttled."""
+    """The mean wait of a job in these minutes, and how long the tenant was throttled."""
     measured = [minute.waits[tenant] for minute in shares if tenant in minute.waits]
     waits = Waits(sum(one.number for one in measured), sum(one.sum_us for one in measured))
     throttled = sum(minute.throttled_us.get(tenant, 0) for minute in shares)

@@ -28,7 +28,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class _Kept(click.Command):
-    """Keeps the words it was given, to start worker processes with the same."""
+    """Keeps its arguments, to start worker processes with them."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta["faena.args"] = tuple(args)
@@ -37,12 +37,12 @@ class _Kept(click.Command):
 
 def _check_name(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
     if value is not None and not _NAME.fullmatch(value):
-        raise click.BadParameter(f"name must be letters, digits, . _ or -, got {value!r}")
+        raise click.BadParameter(f"it must be letters, digits, '.', '_' or '-', got {value!r}")
     return value
 
 
 def _rate_of_environ() -> Limit | None:
-    """WORKER_RATE_LIMIT_MAX jobs in WORKER_RATE_LIMIT_DURATION milliseconds."""
+    """WORKER_RATE_LIMIT_MAX jobs per WORKER_RATE_LIMIT_DURATION milliseconds."""
     most, per_ms = os.environ.get(_MAX), os.environ.get(_DURATION) or "60000"
     if not most:
         return None
@@ -62,65 +62,67 @@ def _rate_of_environ() -> Limit | None:
     ),
 )
 @words("[MODULE:APP]")
-@click.option("--pool", envvar="WORKER_POOL", help="The pool of the app to serve.")
-@click.option("--queues", help="Queues to serve, such as mail,invoice. Default: all.")
+@click.option("--pool", envvar="WORKER_POOL", help="The worker pool to run.")
+@click.option("--queues", help="Queues to serve, such as mail,invoice.  [default: all]")
 @click.option(
     "--concurrency",
     type=Whole(1, 10_000),
     envvar="WORKER_CONCURRENCY",
-    help="Jobs at a time in one process.",
+    help="The most jobs that one process runs at a time.",
 )
-@click.option("--instances", type=Whole(1, 100), help="Processes.  [default: the pool's, or 1]")
+@click.option(
+    "--instances", type=Whole(1, 100), help="Worker processes.  [default: the pool's, or 1]"
+)
 @click.option(
     "--grace",
     type=DURATION,
     default="30s",
     show_default=True,
-    help="How long running jobs may go on after SIGTERM.",
+    help="How long running jobs may continue after SIGTERM.",
 )
 @click.option(
     "--serves",
     type=click.Choice(SERVES),
-    help="All shards of its queues, the shared ones, or those dedicated to one tenant."
+    help="Which shards: all, the shared ones, or those dedicated to one tenant."
     "  [default: the pool's, or all]",
 )
-@click.option("--memory", type=SIZE, help="Memory after which a process is replaced: 512Mi.")
-@click.option("--rate", type=RATE, help="Jobs that one process may start: 100/min.")
+@click.option("--memory", type=SIZE, help="Memory above which a process is replaced: 512Mi.")
+@click.option("--rate", type=RATE, help="The most jobs that one process starts: 100/min.")
 @click.option(
     "--name",
     envvar="WORKER_ID",
     callback=_check_name,
-    help="What leases and logs call it.  [default: host and process]",
+    help="The worker's name in leases and logs.  [default: host and process]",
 )
 @click.option(
     "--stuck",
     type=DURATION,
     default="15s",
     show_default=True,
-    help="How long a blocked event loop may outlast its jobs' timeouts.",
+    help="How long the event loop may stay blocked after a job's timeout.",
 )
 @click.option(
     "--no-supervise", is_flag=True, help="Run one worker in this process, without a supervisor."
 )
-@click.option("--log-json", is_flag=True, help="Log JSON lines.")
+@click.option("--log-json", is_flag=True, help="Log lines of JSON.")
 @click.option(
     "--log-level",
     type=click.Choice(log.LEVELS, case_sensitive=False),
     envvar="LOG_LEVEL",
     default="info",
     show_default=True,
-    help="The least level that is logged.",
+    help="The lowest level to log.",
 )
 @click.option("--pretty", is_flag=True, hidden=True)
 @common
 @click.pass_context
 def worker(ctx: click.Context, words: tuple[str, ...], **options: Any) -> int:
-    """Run jobs of the app's queues until SIGTERM or Ctrl-C.
+    """Run the jobs of the app's queues until SIGTERM or Ctrl-C.
 
-    Running jobs may then end; what does not in time is handed back and uses no attempt. A second
-    signal hands back at once. SIGHUP replaces the processes one by one.
+    Running jobs then have --grace to end; the others are released without using an attempt. A
+    second signal releases them at once. SIGHUP replaces the processes one by one.
 
-    Read from the environment, where no option says otherwise: WORKER_POOL, WORKER_ID,
+    Options that are not given are read from the environment: WORKER_POOL, WORKER_ID,
     WORKER_CONCURRENCY, WORKER_RATE_LIMIT_MAX, WORKER_RATE_LIMIT_DURATION (ms), LOG_LEVEL.
     """
     target, _ = split(words)
@@ -141,7 +143,7 @@ def worker(ctx: click.Context, words: tuple[str, ...], **options: Any) -> int:
 
 
 def _wish(ctx: click.Context, options: dict[str, Any]) -> serving.Wish:
-    """Put the options together; a flag goes before the environment."""
+    """Combine the options; flags take precedence over the environment."""
     pool, queues = options["pool"], options["queues"]
     if pool and queues:
         if ctx.get_parameter_source("pool") is not click.core.ParameterSource.ENVIRONMENT:
@@ -176,7 +178,7 @@ def _work(output: Output, target: str, wish: serving.Wish, *, is_pretty: bool) -
 
 
 def supervise(output: Output, args: tuple[str, ...], options: SupervisorOptions) -> int:
-    """Keep worker processes that are started with the same arguments."""
+    """Run worker processes with the same arguments under a supervisor."""
     supervisor = Supervisor(command(*args), options)
     code = asyncio.run(supervisor.run())
     if output.is_json:
@@ -190,10 +192,10 @@ def supervise(output: Output, args: tuple[str, ...], options: SupervisorOptions)
 
 
 def command(*args: str) -> list[str]:
-    """What starts one worker; -P keeps the user's files from posing as modules that we import."""
+    """The command line of one worker; -P stops the user's files from shadowing our imports."""
     return [sys.executable, "-P", "-m", "faena", "worker", "--no-supervise", *args]
 
 
 def is_at_terminal() -> bool:
-    """Whether a hang-up would mean that the terminal was closed."""
+    """Whether SIGHUP would mean that the terminal was closed."""
     return sys.stdin is not None and sys.stdin.isatty()

@@ -1,4 +1,4 @@
-"""`faena workers`: who runs jobs, of which queues, and which ones now."""
+"""`faena workers`: the workers, their queues, and the jobs they run."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _SPARE: Final = ("version", "since", "host", "listed until", "busy since", "pid"
     type=Whole(1, 10_000),
     default=1000,
     show_default=True,
-    help="How many running jobs of a queue to look at; a number that may be larger has a +.",
+    help="Running jobs to read per queue; a + marks a number that may be larger.",
 )
 @common
 @click.pass_obj
 def workers(output: Output, words: tuple[str, ...], limit: int) -> None:
-    """Show the workers of all queues, or of some: where they are, what they serve and run."""
+    """Show the workers of all queues, or of the given ones: host, queues and running jobs."""
     app, chosen = app_and_queues(words)
     found = session.run(app, lambda: _look(chosen, limit))
     rows = [_row(one) for one in found.values()]
@@ -51,23 +51,23 @@ def workers(output: Output, words: tuple[str, ...], limit: int) -> None:
 
 
 class _Seen:
-    """A worker as its queues know it."""
+    """What the queues know about one worker."""
 
     def __init__(self, name: str) -> None:
         self.about = WorkerView(name)
         self.queues: list[str] = []
         self.jobs: list[JobView] = []
         self.is_cut = False
-        """Whether it may run more than these: not all running jobs were looked at."""
+        """Whether it may run more jobs: not all running jobs were read."""
 
     def serves(self, queue: str, about: WorkerView) -> None:
-        """One of its queues knows this of it."""
+        """Add what one of its queues knows."""
         self.queues.append(queue)
         (self.about,) = merged([self.about, about])
 
     @property
     def busy_since(self) -> int | None:
-        """When the job that it has run for the longest was claimed."""
+        """When the oldest of its running jobs was claimed."""
         return min((job.started_at for job in self.jobs if job.started_at), default=None)
 
 
@@ -86,7 +86,7 @@ async def _look(queues: Sequence[Queue], limit: int) -> dict[str, _Seen]:
 
 
 async def _running(queue: Queue, limit: int) -> tuple[list[JobView], bool]:
-    """Some of the jobs that run, and whether there are more."""
+    """Some of the running jobs, and whether there are more."""
     jobs: list[JobView] = []
     cursor: str | None = ""
     while cursor is not None and len(jobs) < limit:
@@ -124,7 +124,7 @@ def _document(seen: _Seen) -> dict[str, Any]:
 def _row(seen: _Seen) -> tuple[object, ...]:
     shown = [f"{job.queue}/{job.task} {job.id}" for job in seen.jobs[:_SHOWN]]
     more = [f"… ({len(seen.jobs)})"] if len(seen.jobs) > _SHOWN else []
-    queues = ", ".join(seen.queues) or "(not heard of lately)"
+    queues = ", ".join(seen.queues) or "(no recent heartbeat)"
     about, busy = seen.about, instant(seen.busy_since) or "-"
     said = (about.host or "-", about.pid or "-", about.version or "-", instant(about.since) or "-")
     jobs = plain("\n".join([*shown, *more]))

@@ -93,7 +93,7 @@ def read_decision(action: str, reason: Any, by: Any) -> Decision:
     check_label("by", by)
     if not isinstance(reason, str) or len(reason) > _LONGEST_REASON or not is_utf8(reason):
         raise ConfigError(
-            f"reason must be a text of at most {_LONGEST_REASON} characters of UTF-8, "
+            f"reason must be a UTF-8 string of at most {_LONGEST_REASON} characters, "
             f"got {shown(reason)}",
             field="reason",
             value=reason,

@@ -1,7 +1,7 @@
-"""Every option of queues, tasks and enqueue calls, checked when it is given.
+"""The options of queues, tasks and enqueue calls, checked on construction.
 
-One frozen value per concern. A field keeps what the program wrote; where the engine needs another
-form, a field beside it holds it (`lease`, `lease_us`). Nothing here knows how an option is obeyed.
+One frozen dataclass per concern. A field keeps what the program wrote; where the engine needs
+another form, a second field has it (`lease`, `lease_us`). Nothing here applies an option.
 """
 
 from faena.options.backpressure import Backpressure

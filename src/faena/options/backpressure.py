@@ -1,4 +1,4 @@
-"""When a queue slows its producers down, and when it refuses them."""
+"""When a queue slows down its producers, and when it refuses jobs."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ _BOUNDS: Final = ("soft", "hard", "tenant_soft", "tenant_hard")
 @known_fields("backpressure")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backpressure:
-    """How deep a queue (waiting, delayed and running jobs together) may become.
+    """How many live jobs (waiting, delayed and running) a queue may have.
 
-    What is not given bounds nothing; at least one of the four bounds must be.
+    At least one of the four bounds must be given; None sets no bound.
     """
 
     soft: int | None = None
-    """Depth from which a producer is told how long it should wait."""
+    """Depth from which receipts tell the producer how long to wait."""
 
     hard: int | None = None
-    """Depth from which jobs are refused with `Overloaded`; more than `soft`."""
+    """Depth from which jobs are refused with `Overloaded`; greater than `soft`."""
 
     tenant_soft: int | None = None
-    """The same for the live jobs of each tenant, where the queue has lanes."""
+    """Like `soft`, for the live jobs of each tenant; the queue must have lanes."""
 
     tenant_hard: int | None = None
-    """Live jobs of a tenant from which its jobs are refused; more than `tenant_soft`."""
+    """Like `hard`, for the live jobs of each tenant; greater than `tenant_soft`."""
 
     max_delay: Duration = "5s"
-    """The suggested wait just below `hard`; it grows evenly from nothing at `soft`. Without a hard
-    bound it is the wait from the soft one on."""
+    """The suggested wait just below `hard`; it grows linearly from zero at `soft`. Without a hard
+    bound, it is the wait from the soft bound on."""
 
     max_delay_us: int = field(init=False, repr=False, compare=False)
 

@@ -17,24 +17,24 @@ _LONGEST_WAIT_US: Final = 600_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchOptions(TaskOptions):
-    """How jobs of one task are gathered; a `timeout` is that of the call, for all of them."""
+    """How jobs of one task are gathered into batches; `timeout` applies to the whole call."""
 
     size: int = DEFAULT_SIZE
-    """Jobs in one call: 1 to 1,000, and no more than the queue's `concurrency`. Unless it is given:
-    50, or that concurrency where it is less."""
+    """The most jobs in one call: 1 to 1,000, and at most the queue's `concurrency`. Default: 50, or
+    the concurrency if that is less."""
 
     wait: Duration = "200ms"
-    """How long the first job waits for others: up to 10m; "0s" calls with what came along."""
+    """How long the first job waits for others: up to 10m; with "0s", not at all."""
 
     per_tenant: bool = False
-    """Whether a call has jobs of one tenant only."""
+    """Whether each call gets jobs of one tenant only."""
 
     wait_us: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         TaskOptions.__post_init__(
             self
-        )  # no super(): a class with slots is not the one written here
+        )  # no super(): with slots, dataclass replaces the class defined here
         keep_whole(self, "size", least=1, most=_MOST)
         derive(self, "wait_us", between_us("wait", self.wait, 0, _LONGEST_WAIT_US))
         check_is("per_tenant", self.per_tenant, bool)

@@ -17,7 +17,7 @@ def estimates(given: Any) -> Mapping[str, int]:
     """The estimates, checked: 1 to 1,000,000,000 of each unit."""
     if not isinstance(given, Mapping):
         raise ConfigError(
-            f'cost must be given by unit, such as {{"tokens": 1200}}, got {shown(given)}',
+            f'cost must map units to numbers, such as {{"tokens": 1200}}, got {shown(given)}',
             field="cost",
             value=given,
         )

@@ -1,4 +1,4 @@
-"""What becomes of dead jobs by itself: automatic retries, and what operators are told of."""
+"""Automatic retries of dead jobs, and alerts about them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from faena.values.keywords import known_fields
 from faena.values.numbers import keep_whole
 
 CODES: Final = ("ECONNREFUSED", "ETIMEDOUT", "RATE_LIMIT", "SERVICE_UNAVAILABLE")
-"""Errors that mostly pass: a provider that was down, slow or busy."""
+"""Transient errors: a provider was down, slow or busy."""
 
 VARIABLE: Final = "ENABLE_DLQ_AUTO_RETRY"
 
@@ -26,33 +26,33 @@ _WORDS: Final = {"true": True, "1": True, "yes": True, "on": True} | {
 @known_fields("dead_letters")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetters:
-    """How the dead-letter desk of an app looks after itself."""
+    """What the dead-letter desk of an app does automatically."""
 
     auto_retry: bool | None = None
-    """Whether workers retry dead jobs whose error is retryable; None says yes. The variable
-    ENABLE_DLQ_AUTO_RETRY (true, false) overrides it. Jobs that fell due while it was off are
-    retried when it is on again."""
+    """Whether workers retry dead jobs whose error is retryable; None means yes. The environment
+    variable ENABLE_DLQ_AUTO_RETRY (true, false) overrides it. Jobs that become due while it is off
+    are retried when it is on again."""
 
     codes: tuple[str, ...] = CODES
     """Error codes that are retryable."""
 
     errors: tuple[type[BaseException], ...] = ()
-    """Exception classes that are retryable too, whatever their code; `Discard` never is."""
+    """Exception classes that are also retryable, whatever their code; `Discard` never is."""
 
     retry_after: Duration = "1h"
     """How long after its death a job is retried."""
 
     most_retries: int = 2
-    """Automatic retries at most, counted along the whole line of a job and those made of it."""
+    """The most automatic retries of a job, including those of the jobs that it was retried as."""
 
     alert_new: int | None = 10
-    """More deaths than this in an hour, in all queues, are told as `dead_surge`; None for never."""
+    """More deaths than this in an hour, in all queues, cause a `dead_surge` event; None: never."""
 
     alert_age: Duration | None = "24h"
-    """A job that is pending for longer is told as `dead_old`; None for never."""
+    """A job that is pending for longer causes a `dead_old` event; None: never."""
 
     alert_waiting: int | None = 100
-    """More pending jobs than this, in all queues, are told as `dead_many`; None for never."""
+    """More pending jobs than this, in all queues, cause a `dead_many` event; None: never."""
 
     retry_after_us: int = field(init=False, repr=False, compare=False)
     alert_age_us: int | None = field(init=False, repr=False, compare=False)
@@ -72,15 +72,15 @@ class DeadLetters:
         derive(self, "alert_age_us", None if age is None else to_us("alert_age", age, least_us=1))
 
     def retries(self, code: str | None, error: BaseException | None) -> bool:
-        """Whether a job that died of this may be retried by itself.
+        """Whether a job that died of this error may be retried automatically.
 
-        Not whether it will: `auto_retry` is asked when it is due.
+        `auto_retry` is checked later, when the job is due.
         """
         is_retryable = code in self.codes or isinstance(error, self.errors)
         return is_retryable and self.most_retries > 0
 
     def settled(self, environ: Mapping[str, str]) -> Self:
-        """With `auto_retry` decided: by the environment where it says so, else by the program."""
+        """With `auto_retry` resolved: from the environment if set there, else from the program."""
         word = environ.get(VARIABLE, "").strip().lower()
         if not word:
             return replace(self, auto_retry=self.auto_retry is not False)

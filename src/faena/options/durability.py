@@ -1,4 +1,4 @@
-"""What must have happened to an enqueued job before the producer is answered."""
+"""How safely a job must be stored before `enqueue` returns."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _KNOWN: Final = ("fsynced", "memory", "replicated(n)")
 
 
 class DurabilityLevel(StrEnum):
-    """From the fastest answer to the safest on one node."""
+    """From the fastest to the safest."""
 
     MEMORY = "memory"
-    """The broker has it in memory; its log follows within seconds."""
+    """The broker has it in memory; its configuration decides when it is on disk."""
 
     REPLICATED = "replicated"
-    """So many replicas have acknowledged it."""
+    """A number of replicas have acknowledged it."""
 
     FSYNCED = "fsynced"
     """It is on the broker's disk."""
@@ -30,7 +30,7 @@ class DurabilityLevel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Durability:
-    """A level and, for `replicated`, how many replicas must answer; `str()` is what was read."""
+    """A level and, for `replicated`, how many replicas must acknowledge; `of` reads `str()`."""
 
     level: DurabilityLevel = DurabilityLevel.MEMORY
     """"memory", "replicated" or "fsynced"."""
@@ -41,8 +41,8 @@ class Durability:
     def __post_init__(self) -> None:
         if not isinstance(self.level, DurabilityLevel):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's
             raise ConfigError(
-                f"level must be a DurabilityLevel, got {shown(self.level)}: read a text with "
-                f'Durability.of("fsynced"), or give it as durability="fsynced"',
+                f"level must be a DurabilityLevel, got {shown(self.level)}: use "
+                f'Durability.of("fsynced"), or give a string as durability="fsynced"',
                 field="level",
                 value=self.level,
             )
@@ -52,14 +52,14 @@ class Durability:
         )
 
     def __hash__(self) -> int:
-        return self.replicas  # there are few of them, and it is asked for at every call
+        return self.replicas  # fast, since every call hashes it; there are few values
 
     def __str__(self) -> str:
         return f"{self.level}({self.replicas})" if self.replicas else str(self.level)
 
     @property
     def strength(self) -> tuple[int, int]:
-        """Orders them: the strongest of several is safe for all."""
+        """For comparisons: the strongest of several levels is safe for all."""
         return list(DurabilityLevel).index(self.level), self.replicas
 
     @classmethod

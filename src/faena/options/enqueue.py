@@ -34,72 +34,73 @@ _MOST_HEADERS: Final = 64
 _LONGEST_HEADER: Final = 4_096
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_US: Final = 2**52
-"""Some time in the year 2112: what the scripts can count exactly, with priorities added."""
+"""In the year 2112: scripts can count up to here exactly, with priorities added."""
 _APART: Final = (("delay", "at"), ("unique", "replace"), ("attempts", "retry"))
-"""Of each pair a call can give one."""
+"""Pairs of which a call may give only one."""
 _TELLS: Final = re.compile(r"[fg]:[^:\s]+:[^:\s]+:[^:\s]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnqueueOptions:
-    """What one enqueue call says about its job."""
+    """The options of one job."""
 
     tenant: str | None = None
-    """The organisation the job belongs to; None is the queue's common tenant."""
+    """The customer that the job is for; None: no tenant."""
 
     key: str | None = None
     """A finer ordering key inside the tenant."""
 
     delay: Duration | None = None
-    """How long the job waits before it is ready; None and "0s" are at once."""
+    """How long the job waits before it is ready; None and "0s": it is ready at once."""
 
     at: datetime | None = None
-    """When the job is ready, in the place of a delay; one that is past by then is at once."""
+    """When the job becomes ready, instead of `delay`; an instant in the past: at once."""
 
     expires: Duration | datetime | None = None
-    """When it is too late to start it: such a job is cancelled with the code EXPIRED, and so is
-    one that is given an instant that is past."""
+    """When it is too late to start: the job is then cancelled with the code EXPIRED, at once if the
+    instant is in the past."""
 
     priority: int | None = None
-    """1 (soonest) to 100, or a level's name; None asks the task, then the queue."""
+    """1 (soonest) to 100, or a level's name; None: the task's, else the queue's."""
 
     id: str | None = None
-    """The job's id; None makes one. The same id with the same payload is the same job."""
+    """The job's id; None: a new one. The same id with the same payload is the same job."""
 
     unique: Unique | str | None = None
-    """What counts as a duplicate; a plain text is a key unique while its job lives."""
+    """What counts as a duplicate; a plain string is a key that is unique while its job lives."""
 
     replace: str | None = None
-    """A key, in the place of `unique`: of the jobs that wait under it only the newest stays."""
+    """A key, instead of `unique`: the job replaces a waiting one with the same key."""
 
     on_conflict: OnConflict = "raise"
-    """What to do when `id` is taken by another job: raise JobConflict, or keep that one. Without
-    an id it is refused."""
+    """What to do when another job has this `id`: raise JobConflict, or keep that job. Needs an
+    `id`."""
 
     durability: Durability | str = _MEMORY
-    """What must be safe before the call returns: "memory", "replicated(n)" or "fsynced"."""
+    """How safely the job must be stored before the call returns: "memory", "replicated(n)" or
+    "fsynced"."""
 
     headers: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
-    """Texts that travel beside the payload: at most 64, each at most 4096 characters."""
+    """Strings stored with the payload: at most 64, each of at most 4096 characters."""
 
     timeout: Duration | None = None
-    """How long one attempt may run; None asks the task, then the queue, then the priority."""
+    """How long one attempt may run; None: as the task, else the queue, else the priority says."""
 
     attempts: int | None = None
-    """How many attempts the job has at most, 1 to 1000; None asks the retry policy."""
+    """The most attempts, 1 to 1000; None: as many as the retry policy says."""
 
     retry: Retry | None = None
-    """Its retry policy; None asks the task, then the queue. What those give up on still counts."""
+    """Its retry policy; None: the task's, else the queue's. Their `give_up_on` always applies."""
 
     patience: Duration | None = None
-    """How long this call tries to reach the broker; None asks the app."""
+    """How long this call tries to reach the broker; None: the app's `patience`."""
 
     cost: Mapping[str, int] | None = field(default=None, hash=False)
-    """Estimates for the queue's limits by cost, such as {"tokens": 1200}; what is not named asks
-    the task, and is 1 then."""
+    """Estimates for the queue's limits by cost, such as {"tokens": 1200}; units not named here: the
+    task's estimate, else 1."""
 
     tells: str | None = field(init=False, default=None)
-    """The flow or group that is told of the job's end; only `telling` sets it."""
+    """The flow or group to notify when the job ends; only `telling` sets it."""
 
     claim: Unique | None = field(init=False, repr=False, compare=False)
     """What `unique` or `replace` asks for."""
@@ -151,19 +152,19 @@ class EnqueueOptions:
         self._check_debounce()
         if 0 < self.lasts_us <= self.delay_us or 0 < self.expires_us <= self.at_us:
             raise ConfigError(
-                f"expires must be later than the job is ready, got {shown(self.expires)}",
+                f"expires must be after the job becomes ready, got {shown(self.expires)}",
                 field="expires",
                 value=self.expires,
             )
 
     def _check_debounce(self) -> None:
-        """A wait of the job's own would be ignored, where the claim has one."""
+        """Refuse a delay of the job's own: debounce sets the delay."""
         if self.claim is None or not self.claim.delay_us:
             return
         for name in ("at", "delay"):
             if getattr(self, name) is not None:
                 raise ConfigError(
-                    f"{name} must not be given with Unique.debounce, which puts its job off "
+                    f"{name} must not be given with Unique.debounce, which delays the job "
                     f"itself: use replace=, or the delay of Unique.debounce",
                     field=name,
                     value=getattr(self, name),
@@ -182,7 +183,7 @@ def _lasts_us(expires: Any) -> int:
 
 
 def _instant(what: str, value: Any) -> int:
-    """Microseconds of an aware datetime; one before 1970 is as past as 1970 itself."""
+    """Microseconds of an aware datetime; one before 1970 counts as 1970."""
     if not isinstance(value, datetime) or value.utcoffset() is None:
         raise ConfigError(
             f"{what} must be a datetime with a time zone, such as datetime.now(UTC), "
@@ -199,26 +200,26 @@ def _instant(what: str, value: Any) -> int:
 
 
 def check_conflict(options: EnqueueOptions) -> None:
-    """Refuse a word on conflicts where there is no id to be in conflict over."""
+    """Refuse `on_conflict` without an id: only jobs with the same id conflict."""
     if options.on_conflict == "raise" or options.id is not None:
         return
     raise ArgumentError(
-        f"on_conflict must come with id=, which is what jobs conflict over, "
-        f"got {shown(options.on_conflict)} without",
+        f"on_conflict must be given together with id=, got {shown(options.on_conflict)} alone: "
+        f"only jobs with the same id conflict",
         field="on_conflict",
         value=options.on_conflict,
     )
 
 
 def telling(options: EnqueueOptions, tells: str) -> EnqueueOptions:
-    """The same options, of a job whose end a flow or a group is told of."""
+    """The same options, for a job whose end must be reported to a flow or a group."""
     told = replace(options)
     derive(told, "tells", check_tells(tells))
     return told
 
 
 def check_tells(tells: str) -> str:
-    """Return what names a flow's node or a group, `kind:queue:id:name`; the name may be empty."""
+    """Return `tells` if it names a flow's node or a group: `kind:queue:id:name`, or no name."""
     if not _TELLS.fullmatch(tells):
         raise ConfigError(
             f"id of a flow or a group must be 'id' or 'queue/id', got {shown(tells)}",
@@ -233,15 +234,15 @@ def _headers(given: Any) -> dict[str, str]:
         return {}
     if not isinstance(given, Mapping) or len(given) > _MOST_HEADERS:
         raise ConfigError(
-            f"headers must be a mapping of at most {_MOST_HEADERS} texts, "
+            f"headers must be a mapping of at most {_MOST_HEADERS} strings, "
             f"got {type(given).__name__}",
             field="headers",
         )
     for name, text in given.items():
         check_label("header name", name)
-        if not _is_header(text):  # its text may be a secret, so the error does not repeat it
+        if not _is_header(text):  # it may be secret, so the error does not repeat it
             raise ConfigError(
-                f"header {name} must be a text of at most {_LONGEST_HEADER} characters of UTF-8, "
+                f"header {name} must be a UTF-8 string of at most {_LONGEST_HEADER} characters, "
                 f"got {type(text).__name__}",
                 field=name,
             )
@@ -267,11 +268,11 @@ def of_one(given: Mapping[str, Any]) -> EnqueueOptions:
 
 
 def of_many(given: Mapping[str, Any]) -> EnqueueOptions:
-    """The options that many jobs have in common: anything but an id."""
+    """The options that many jobs share: any but `id`."""
     if given.get("id") is not None:
         raise ConfigError(
-            f"id must be that of one job, got {shown(given['id'])} for a list of them: "
-            f"write task.draft(payload, id=…) for each item",
+            f"id must be given for each job, got {shown(given['id'])} for a whole list: "
+            f"use task.draft(payload, id=…) for each item",
             field="id",
             value=given["id"],
         )
@@ -279,7 +280,7 @@ def of_many(given: Mapping[str, Any]) -> EnqueueOptions:
 
 
 def merged(call: EnqueueOptions, draft: EnqueueOptions) -> EnqueueOptions:
-    """The options of a draft, and of the call where the draft says nothing."""
+    """The options of a draft, completed by those of the call."""
     if call is draft or call == _PLAIN:
         return draft
     names = [one.name for one in fields(EnqueueOptions) if one.init]

@@ -1,4 +1,4 @@
-"""What the option classes share: optional values, derived fields, and building from a mapping."""
+"""Shared by the option classes: optional values, derived fields, and building from a mapping."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHORTEST_TIMEOUT_US: Final = 1_000
 
 
 def build(cls: type[T], what: str, given: Mapping[str, Any]) -> T:
-    """Make options of class `cls`, naming the nearest valid name for each unknown one."""
+    """Make options of class `cls`; the error for an unknown name suggests the nearest one."""
     known = [one for one in fields(cls) if one.init]  # pyright: ignore[reportArgumentType] - T is one of the dataclasses above
     names = {one.name for one in known}
     for name in given:
@@ -35,7 +35,7 @@ def build(cls: type[T], what: str, given: Mapping[str, Any]) -> T:
 
 
 def derive(options: object, name: str, value: Any) -> None:
-    """Set a field of frozen options while they are being made."""
+    """Set a field of frozen options during construction."""
     object.__setattr__(options, name, value)
 
 
@@ -45,7 +45,7 @@ def optional_us(what: str, value: Any) -> int | None:
 
 
 def attempt_us(timeout: Any) -> int | None:
-    """Microseconds of an attempt's timeout, which must leave the handler some time."""
+    """Microseconds of an attempt's timeout; zero is refused."""
     return None if timeout is None else to_us("timeout", timeout, least_us=_SHORTEST_TIMEOUT_US)
 
 
@@ -60,7 +60,7 @@ def optional_whole(what: str, value: Any, *, least: int, most: int = _MANY) -> i
 
 
 def check_choice(what: str, value: Any, known: Sequence[str]) -> None:
-    """Refuse a word that is none of the known ones."""
+    """Refuse a value that is not one of the known ones."""
     if value not in known:
         words = " or ".join(repr(word) for word in known)
         raise ConfigError(f"{what} must be {words}, got {shown(value)}", field=what, value=value)

@@ -1,4 +1,4 @@
-"""Which jobs of a queue must not overtake each other."""
+"""Which jobs of a queue keep their order."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from faena.errors import ConfigError, nearest, shown
 
 
 class Order(StrEnum):
-    """Which jobs of a queue must start in the order they came and never overlap."""
+    """Which jobs of a queue start in the order they were enqueued, one at a time."""
 
     NONE = "none"
-    """None: the most throughput."""
+    """None, for the highest throughput."""
 
     TENANT = "tenant"
-    """Those of one tenant."""
+    """Those of the same tenant."""
 
     KEY = "key"
-    """Those of one key of one tenant."""
+    """Those of the same tenant and key."""
 
     QUEUE = "queue"
-    """All: one at a time."""
+    """All jobs of the queue."""
 
     @classmethod
     def of(cls, value: Any) -> Order:

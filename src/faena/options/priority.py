@@ -1,7 +1,7 @@
-"""How soon a job is served among others of its queue: a lower number is sooner.
+"""Which jobs of a queue start sooner: those with a lower number.
 
-Any whole number from 1 to 100 is a priority; five levels have names. The engine lets every waiting
-job gain one per `age_step`, so a low priority is later, never starved.
+A priority is any whole number from 1 to 100; five levels have names. A waiting job gains one step
+per `age_step`, so a job of low priority starts later but never starves.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ class Priority(IntEnum):
     """The named levels."""
 
     CRITICAL = 1
-    """The health of the system itself, recovery from a panic."""
+    """The health of the system itself, such as recovery after an outage."""
 
     HIGH = 5
-    """Whatever earns money or is owed to an authority."""
+    """Payments, and duties with a deadline."""
 
     NORMAL = 10
-    """The ordinary business of the service."""
+    """The ordinary work of the service."""
 
     LOW = 20
-    """Background upkeep."""
+    """Maintenance in the background."""
 
     BULK = 50
-    """Imports and batches that may take their time."""
+    """Imports and other bulk work without hurry."""
 
 
 PRIORITY_TIMEOUT_US: Final[Mapping[Priority, int]] = MappingProxyType(
@@ -47,7 +47,7 @@ PRIORITY_TIMEOUT_US: Final[Mapping[Priority, int]] = MappingProxyType(
         Priority.BULK: 600_000_000,
     }
 )
-"""How long one attempt may run when neither task nor queue says: 5m, 2m, 1m, 30s, 10m."""
+"""The timeout of one attempt if neither task nor queue sets one: 5m, 2m, 1m, 30s, 10m."""
 
 
 def priority_of(value: Any, *, what: str = "priority") -> int:
@@ -57,7 +57,7 @@ def priority_of(value: Any, *, what: str = "priority") -> int:
     return check_whole(what, value, least=HIGHEST, most=LOWEST)
 
 
-@cache  # asked for every job that names no timeout
+@cache  # called for every job without a timeout
 def default_timeout_us(priority: int) -> int:
     """The timeout of the nearest level at or below the number: 7 counts as HIGH."""
     number = priority_of(priority)

@@ -39,48 +39,49 @@ class QueueOptions:
     """How a queue serves its jobs."""
 
     order: Order = Order.NONE
-    """What starts in the order it came; see `Order`."""
+    """Which jobs start in the order they were enqueued; see `Order`."""
 
     on_failure: str = "block"
-    """Whether the jobs behind one that failed wait for its next attempt ("block"), or "pass"."""
+    """In a queue with an order, whether jobs wait for the next attempt of a failed job before them
+    ("block") or start before it ("pass")."""
 
     fair: bool | str | None = None
-    """Whether tenants take turns: by "jobs" (True), or by the "time" that their jobs take. None: by
-    jobs where jobs carry a tenant, unless the whole queue keeps an order."""
+    """Whether tenants take turns: by number of "jobs" (True), or by the "time" that their jobs run.
+    None: by jobs if jobs have tenants, unless the whole queue keeps an order."""
 
     limits: Sequence[Limit] = ()
-    """Claims allowed on the whole queue, exact; several stack."""
+    """Exact limits on claims of the whole queue; all of them apply."""
 
     tenant_limits: Sequence[Limit] = ()
-    """Claims allowed for each tenant, exact; several stack."""
+    """Exact limits on claims of each tenant; all of them apply."""
 
     key_limits: Sequence[Limit] = ()
-    """Claims allowed for each key of a tenant, exact; several stack. Jobs without `key=` are not
-    limited by them."""
+    """Exact limits on claims of each key of a tenant; all of them apply. Jobs without `key=` are
+    not limited by them."""
 
     learning: bool = False
-    """Whether limits fall when a handler raises `RateLimited`, to recover slowly."""
+    """Whether limits are lowered when a handler raises `RateLimited`, and recover slowly."""
 
     concurrency: int = 5
-    """Jobs of this queue that one worker process runs at a time: 1 to 10,000."""
+    """The most jobs of this queue that one worker process runs at a time: 1 to 10,000."""
 
     max_running: int | None = None
-    """Jobs running at a time in all workers together: 1 to 10⁹; None sets no bound."""
+    """The most jobs that all workers together run at a time: 1 to 10⁹; None: no bound."""
 
     tenant_max_running: int | None = None
-    """The same for each tenant."""
+    """Like `max_running`, for each tenant."""
 
     timeout: Duration | None = None
-    """How long one attempt may run; None leaves it to the job's priority."""
+    """How long one attempt may run; None: it depends on the job's priority."""
 
     priority: int = Priority.NORMAL
-    """Of jobs that name none: 1 (soonest) to 100, or a level's name."""
+    """The default priority of jobs: 1 (soonest) to 100, or a level's name."""
 
     retry: Retry = field(default_factory=Retry.exponential)
-    """What follows a failed attempt."""
+    """The retry policy of jobs whose attempt fails."""
 
     backpressure: Backpressure | None = None
-    """When producers are slowed and refused; None accepts whatever the broker can hold."""
+    """When producers are slowed down and refused; None: never, while the broker has memory."""
 
     retain: Retain = field(default_factory=Retain)
     """How long finished jobs are kept."""
@@ -89,44 +90,44 @@ class QueueOptions:
     """How long a worker may be silent before its jobs are rescued: 100ms to 1h."""
 
     max_deliveries: int = 3
-    """Deliveries a job may lose with their workers, in its life, before it is dead: 1 to 100."""
+    """How many lost deliveries (its worker died or froze) bury a job: 1 to 100."""
 
     age_step: Duration = "5m"
-    """The wait that is worth one step of priority: 1ms to 1d."""
+    """The waiting time that raises a job's priority by one step: 1ms to 1d."""
 
     retry_boost: int = 2
-    """Steps of priority that each attempt used is worth: 0 (none) to 10."""
+    """Steps of priority that a job gains with each attempt used: 0 (none) to 10."""
 
     payload_limit: int = 1_048_576
-    """Bytes one encoded payload may have: 1 to 128 MiB; larger ones never reach the wire."""
+    """The largest encoded payload, in bytes: 1 to 128 MiB; larger ones are not sent."""
 
     events_kept: int = 500
-    """Batches of changes that the queue's stream of events keeps, about: 0 (none) to 1,000,000."""
+    """About how many batches of events the queue keeps: 0 (none) to 1,000,000."""
 
     shards: int = 1
     """Shards that share the queue's lanes, each in its own hash slot: 1 to 64. The number grows at
-    run time, also when code that asks for more enqueues or serves; see `Queue.reshard`."""
+    run time, too: by `Queue.reshard`, or when a program that declares more uses the queue."""
 
     is_fair: bool = field(init=False, repr=False, compare=False)
-    """Whether jobs that carry a tenant stand in its lane."""
+    """Whether jobs with a tenant are in its lane."""
 
     is_laned: bool = field(init=False, repr=False, compare=False)
-    """Whether those without a tenant have a lane as well, from the first one on."""
+    """Whether jobs without a tenant have a lane as well, from the first job on."""
 
     units: frozenset[str] = field(init=False, repr=False, compare=False)
-    """What its limits by cost count."""
+    """The units that its limits by cost count."""
 
     hooks: dict[tuple[str, str], str] = field(
         init=False, repr=False, compare=False, default_factory=dict[tuple[str, str], str]
     )
-    """(dead or failed, task) → the task whose jobs are made then; "" takes another program's back.
-    Filled while tasks are registered, after the queue was made."""
+    """(dead or failed, task) → the hook to run; "" removes one that another program declared.
+    Filled while tasks are registered, after construction."""
 
     costs: dict[str, Mapping[str, int]] = field(
         init=False, repr=False, compare=False, default_factory=dict[str, Mapping[str, int]]
     )
-    """Task → what its jobs are estimated at, for whoever makes them without its function. Filled as
-    `hooks` are."""
+    """Task → the estimates of its jobs, for programs that enqueue it without its function. Filled
+    like `hooks`."""
 
     timeout_us: int | None = field(init=False, repr=False, compare=False)
     lease_us: int = field(init=False, repr=False, compare=False)
@@ -142,7 +143,7 @@ class QueueOptions:
             value = optional_whole(name, getattr(self, name), least=1, most=MOST_RUNNING)
             derive(self, name, value)
         keep_whole(self, "max_deliveries", least=1, most=100)
-        # With 1000 attempts, a boost of 10 and a step of a day a score still is exact in a double.
+        # With 1000 attempts, a boost of 10 and a step of a day, a double still holds exact scores.
         keep_whole(self, "retry_boost", least=0, most=10)
         keep_whole(self, "payload_limit", least=1, most=_LARGEST_PAYLOAD)
         keep_whole(self, "events_kept", least=0, most=_MOST_EVENTS)
@@ -174,8 +175,8 @@ class QueueOptions:
             bound = getattr(self.backpressure, name, None)
             if bound is not None and not self.is_fair:
                 raise ConfigError(
-                    f"backpressure {name} must not be given where tenants have no lanes, got "
-                    f"{bound}: {'fair is off' if self.fair is False else 'fair=True gives them'}",
+                    f"backpressure {name} must not be given in a queue without lanes, got {bound}: "
+                    f"{'remove fair=False' if self.fair is False else 'fair=True adds lanes'}",
                     field=name,
                     value=bound,
                 )
@@ -185,8 +186,8 @@ class QueueOptions:
         derive(self, "units", frozenset(one.cost for one in limits if one.cost is not None))
         if self.units and self.learning:
             raise ConfigError(
-                f"learning must be off where a limit is by cost, got {limits}: a refusal does "
-                f"not say how much less of it would do",
+                f"learning must be off with a limit by cost, got {limits}: a refusal does not "
+                f"tell which cost would have been accepted",
                 field="learning",
                 value=True,
             )
@@ -195,15 +196,15 @@ class QueueOptions:
         for limit in self.key_limits:
             if limit.cost is not None:
                 raise ConfigError(
-                    f"key_limits must be on claims, got {limit}; limits and tenant_limits may be "
+                    f"key_limits must count claims, got {limit}; limits and tenant_limits may be "
                     f"by cost",
                     field="key_limits",
                     value=self.key_limits,
                 )
         if self.key_limits and self.order in {Order.TENANT, Order.QUEUE}:
             raise ConfigError(
-                f"key_limits must not be given where order is {self.order.value!r}: a job that "
-                f"waits for its key would hold up those of other keys; order 'key' goes with them",
+                f"key_limits must not be given with order {self.order.value!r}: a job that waits "
+                f"for the limit of its key would block jobs of other keys; use order 'key'",
                 field="key_limits",
                 value=self.key_limits,
             )
@@ -232,10 +233,10 @@ class QueueOptions:
 
 
 def check_learning(options: QueueOptions) -> QueueOptions:
-    """Refuse to learn where code declares nothing that could fall; operators may remove limits."""
+    """Refuse `learning` without limits in code; operators may remove limits later."""
     if options.learning and not (options.limits or options.tenant_limits):
         raise ConfigError(
-            "learning must come with limits or tenant_limits, which are what falls, got neither",
+            "learning must be given with limits or tenant_limits, which it lowers, got neither",
             field="learning",
             value=True,
         )
@@ -243,28 +244,28 @@ def check_learning(options: QueueOptions) -> QueueOptions:
 
 
 def check_parts(options: QueueOptions, shards: int) -> None:
-    """Refuse bounds on a whole queue of which not every shard would have a part."""
+    """Refuse bounds on a whole queue that cannot be divided among its shards."""
     if shards == 1:
         return
     if options.order is Order.QUEUE:
         raise ConfigError(
-            f"shards must be 1 where the whole queue keeps an order, got {shards}; "
-            f"an order by tenant or by key may have more",
+            f"shards must be 1 with order 'queue', got {shards}; "
+            f"a queue with order 'tenant' or 'key' may have more",
             field="shards",
             value=shards,
         )
     for limit in options.limits:
         if limit.cost is not None:
             raise ConfigError(
-                f"shards must be 1 where a limit of the queue is by cost, got {limit}: its parts "
-                f"could be too small for a job; tenant_limits may be by cost",
+                f"shards must be 1 with the limit {limit}: a shard's part of it could be too "
+                f"small for one job, got {shards}; use tenant_limits by cost instead",
                 field="shards",
                 value=shards,
             )
     if options.key_limits:
         raise ConfigError(
-            f"shards must be 1 where keys have limits, got {shards}: what a key has used would not "
-            f"move with its tenant",
+            f"shards must be 1 with key_limits, got {shards}: what a key has used would not move "
+            f"with its tenant",
             field="shards",
             value=shards,
         )
@@ -274,7 +275,7 @@ def check_parts(options: QueueOptions, shards: int) -> None:
     for what, most in bounds.items():
         if most is not None and most < shards:
             raise ConfigError(
-                f"{what} must leave each of {shards} shards at least one, got {most}",
+                f"{what} must be at least {shards}, one for each shard, got {most}",
                 field="shards",
                 value=shards,
             )

@@ -13,39 +13,39 @@ from faena.values.keywords import known_fields
 @known_fields("retain")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retain:
-    """How long finished jobs are kept, by age, number and size: whichever bound is met first.
+    """How long finished jobs are kept, by age, number and size: the first bound reached applies.
 
-    For each of the three states at least one bound must stand, or the broker would fill up. An age
-    of "0s" or a count of 0 keeps none; None lifts a bound. Of a queue with shards, or with tenants
-    that have a shard of their own, each shard keeps as many.
+    Each of the three states needs at least one bound, or the broker would fill up. An age of "0s"
+    or a count of 0 keeps none; None sets no bound. In a queue with several shards, the bounds apply
+    to each shard.
     """
 
     completed: Duration | None = "24h"
-    """Age after which a completed job and its result go."""
+    """Age after which a completed job and its result are removed."""
 
     completed_count: int | None = 1_000
-    """Completed jobs kept per queue; the oldest go first."""
+    """The most completed jobs kept; the oldest are removed first."""
 
     completed_bytes: int | None = None
-    """Bytes of payloads and results of completed jobs kept per queue."""
+    """The most bytes of payloads and results of completed jobs."""
 
     dead: Duration | None = "30d"
-    """Age after which a dead job leaves the dead-letter desk."""
+    """Age after which a dead job is removed from the dead-letter desk."""
 
     dead_count: int | None = 10_000
-    """Dead jobs kept per queue; the oldest go first."""
+    """The most dead jobs kept; the oldest are removed first."""
 
     dead_bytes: int | None = None
-    """Bytes of payloads of dead jobs kept per queue."""
+    """The most bytes of payloads of dead jobs."""
 
     cancelled: Duration | None = "24h"
-    """Age after which a cancelled job goes."""
+    """Age after which a cancelled job is removed."""
 
     cancelled_count: int | None = 1_000
-    """Cancelled jobs kept per queue; the oldest go first."""
+    """The most cancelled jobs kept; the oldest are removed first."""
 
     cancelled_bytes: int | None = None
-    """Bytes of payloads of cancelled jobs kept per queue."""
+    """The most bytes of payloads of cancelled jobs."""
 
     completed_us: int | None = field(init=False, repr=False, compare=False)
     dead_us: int | None = field(init=False, repr=False, compare=False)

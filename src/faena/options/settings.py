@@ -1,4 +1,4 @@
-"""Which options of a queue can be changed while it runs, as values and as texts."""
+"""The options of a queue that can be changed while it runs, as values and as strings."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SettingFields(TypedDict, total=False):
 
 
 class Settings(View, frozen=True, kw_only=True):
-    """What is in force on a queue now, in the words of its options; durations are texts."""
+    """The settings in force on a queue, named like its options; durations are strings."""
 
     limits: tuple[Limit, ...]
     tenant_limits: tuple[Limit, ...]
@@ -48,7 +48,7 @@ class Settings(View, frozen=True, kw_only=True):
     max_running: int | None
     tenant_max_running: int | None
     fair: str | bool
-    """Whether tenants take turns, by "jobs" or by "time"; False where a queue has no lanes."""
+    """Whether tenants take turns, by "jobs" or by "time"; False if the queue has no lanes."""
     on_failure: str
     backpressure: Backpressure | None
     retain: Retain
@@ -58,27 +58,28 @@ class Settings(View, frozen=True, kw_only=True):
     retry_boost: int
     events_kept: int
     edited: tuple[str, ...]
-    """Names that were changed at run time: code decides them again after `reset`."""
+    """The options changed at run time; `reset` returns them to the values in code."""
 
 
 CHANGEABLE: Final = tuple(name for name in Settings.__struct_fields__ if name != "edited")
 
 RESETTABLE: Final = (*CHANGEABLE, "shards")
-"""What `reset` leaves to code again: the number that `reshard` has set as well."""
+"""What `reset` can return to the values in code: also the number set by `reshard`."""
 
 _FIXED: Final[Mapping[str, str]] = {
-    "order": "jobs that wait are in their order already; declare it in code",
+    "order": "waiting jobs already have their order; declare it in code",
     "shards": "use queue.reshard() or `faena reshard`",
     "concurrency": "each worker process has its own; set it in code or for a pool",
     "timeout": "it is read by the process that runs the job; set it in code",
-    "priority": "it is given to a job when it is enqueued; set it in code, or change single jobs",
+    "priority": "jobs get it when they are enqueued; set it in code, or change single jobs",
     "retry": "it is read by the process that runs the job; set it in code",
     "payload_limit": "it is checked by the program that enqueues; set it in code",
 }
 
 
 def check_changeable(names: Sequence[str]) -> tuple[str, ...]:
-    """Names of options that can be changed while a queue runs; refused with the reason if not."""
+    """Return the names if these options can be changed while a queue runs; else raise with the
+    reason."""
     for name in names:
         if as_text(name) in _FIXED:
             raise ConfigError(
@@ -93,18 +94,18 @@ def check_changeable(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def check_resettable(names: Sequence[str]) -> tuple[str, ...]:
-    """Names of options that code may decide again."""
+    """Return the names if these options can be reset."""
     check_changeable([name for name in names if name not in RESETTABLE])
     return tuple(names)
 
 
 def changed(options: QueueOptions, changes: Mapping[str, Any]) -> QueueOptions:
-    """A queue's options with some changed, checked as if code had said so."""
+    """A queue's options with some changed, checked as if declared in code."""
     check_changeable(tuple(changes))
     if changes.get("fair", "jobs") is None or changes.get("fair") is False:
         raise ConfigError(
             f"fair must be 'jobs' or 'time' while the queue runs, got {shown(changes['fair'])}: "
-            f"whether tenants have lanes is code's to say",
+            f"only code decides whether tenants have lanes",
             field="fair",
             value=changes["fair"],
         )
@@ -115,23 +116,22 @@ def changed(options: QueueOptions, changes: Mapping[str, Any]) -> QueueOptions:
 _STACKS: Final = ("limits", "tenant_limits", "key_limits")
 
 OF_TENANTS: Final = frozenset({"tenant_limits", "tenant_max_running", "fair"})
-"""What means something only where a queue keeps its tenants apart."""
+"""Settings that need a queue with lanes."""
 
 
 _LIMIT: Final = re.compile(r"([^\s,]+)(?:\s+of\s+([^\s,]+))?")
 
-# -- texts --------------------------------------------------------------------------------------
+# -- from strings -------------------------------------------------------------------------------
 
 
 def parse_setting(name: str, text: str) -> Any:
-    """The value that a text means, for command lines and forms; "none" means None.
+    """Read a value from a string, for command lines and forms; "none" means None.
 
         max_running 50 · lease 60s · learning yes · on_failure pass
         limits "10/s, 5000/min of tokens"
         backpressure "soft=100 hard=500 max_delay=5s" · retain "completed=24h dead_count=5000"
 
-    What is not said of `backpressure` and `retain` has the default of its class. The value is
-    checked by `configure`.
+    Omitted parts of `backpressure` and `retain` have their defaults. `configure` checks the value.
     """
     check_changeable([name])
     if text.strip().lower() == "none":
@@ -144,12 +144,12 @@ def _words(text: str) -> list[str]:
 
 
 def _stack(text: str) -> list[Limit]:
-    """Limits as they are shown, those by cost with their unit: `10/s, 5000/min of tokens`."""
+    """Limits in the form they are shown: `10/s, 5000/min of tokens`."""
     return [Limit(rate, cost=unit or None) for rate, unit in _LIMIT.findall(text)]
 
 
 def _number(text: str) -> int | str:
-    """A whole number; what is none is left for `configure` to refuse by its name."""
+    """A whole number; `configure` refuses anything else, with the option's name."""
     number = read_whole(text.replace("_", ""))
     return number if isinstance(number, int) else text
 
@@ -158,7 +158,7 @@ def _switch(text: str) -> bool:
     words = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
     if text.strip().lower() not in words:
         raise ConfigError(
-            f"learning must be yes or no, got {shown(text)}; true, false, on and off will do",
+            f"learning must be yes or no (or true, false, on, off), got {shown(text)}",
             field="learning",
             value=text,
         )
@@ -166,7 +166,7 @@ def _switch(text: str) -> bool:
 
 
 def _length(name: str) -> Callable[[str], str]:
-    """A duration; on a command line there are no timedeltas to be had."""
+    """A duration; the error does not mention timedelta, which a command line cannot give."""
 
     def parse(text: str) -> str:
         try:

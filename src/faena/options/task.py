@@ -22,32 +22,32 @@ _RUNS: Final = ("async", "thread", "process")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskOptions:
-    """How one task's jobs run; None leaves a choice to the queue."""
+    """How the jobs of one task run."""
 
     name: str
-    """The word on the wire that finds the handler again; unique in its queue."""
+    """The name by which jobs find their handler; unique in its queue."""
 
     timeout: Duration | None = None
-    """How long one attempt may run; None asks the queue, then the priority."""
+    """How long one attempt may run; None: as the queue, else the priority says."""
 
     retry: Retry | None = None
-    """What follows a failed attempt; None asks the queue."""
+    """Its retry policy; None: the queue's."""
 
     attempts: int | None = None
-    """How many attempts its jobs have at most, 1 to 1000, with the waits of the queue's policy;
-    None asks that too. Beside `retry`, give it there."""
+    """The most attempts of its jobs, 1 to 1000, with the waits of the queue's policy; None: as many
+    as that says. Not together with `retry`, which has its own."""
 
     run: Run | None = None
     """Where the handler runs; None picks async for `async def` and a thread for `def`."""
 
     priority: int | None = None
-    """Of jobs that name none; None asks the queue."""
+    """The default priority of its jobs; None: the queue's."""
 
     version: int = 1
-    """Of the payload's shape; a worker parks jobs of a newer one than its own."""
+    """The version of the payload's type; a worker parks jobs of a newer version than its own."""
 
     cost: Mapping[str, int] = field(default_factory=dict[str, int], hash=False)
-    """Estimates for the queue's limits by cost, of jobs that name none."""
+    """Default estimates of its jobs, for the queue's limits by cost."""
 
     timeout_us: int | None = field(init=False, repr=False, compare=False)
 
@@ -70,7 +70,7 @@ class TaskOptions:
         keep_whole(self, "attempts", least=1, most=MOST_ATTEMPTS)
         if self.retry is not None:
             raise ConfigError(
-                f"attempts and retry must not both be given: write "
+                f"attempts and retry must not both be given: use "
                 f"retry=Retry.exponential(attempts={self.attempts}) or another policy",
                 field="attempts",
                 value=self.attempts,

@@ -1,4 +1,4 @@
-"""What happens when a job is enqueued while another with the same unique key is still about."""
+"""What happens when a job is enqueued while another one holds the same unique key."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from faena.values.names import check_label
 
 
 class UniqueMode(StrEnum):
-    """Which jobs count as duplicates, and which of the two survives."""
+    """Which jobs are duplicates, and which of the two is kept."""
 
     WHILE_WAITING = "while_waiting"
     WHILE_LIVE = "while_live"
@@ -24,16 +24,16 @@ class UniqueMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Unique:
-    """A unique key, scoped to its queue, and its mode; build one with a class method."""
+    """A unique key within its queue, and its mode; build one with a class method."""
 
     mode: UniqueMode
-    """How long the key is taken, and what a second job does meanwhile."""
+    """How long the key is held, and what happens to a second job meanwhile."""
 
     key: str
     """What makes two jobs the same."""
 
     ttl_us: int = 0
-    """How long the key is held (throttle, debounce); 0 for the modes that end with a state."""
+    """How long the key is held (throttle, debounce); 0 for modes that depend on the job's state."""
 
     delay_us: int = 0
     """How long a debounced job waits after the latest call; 0 otherwise."""
@@ -48,7 +48,7 @@ class Unique:
 
     @classmethod
     def while_live(cls, key: Label) -> Unique:
-        """A second job is a duplicate until the first is finished."""
+        """A second job is a duplicate until the first has finished."""
         return cls(UniqueMode.WHILE_LIVE, as_label("unique key", key))
 
     @classmethod
@@ -59,10 +59,10 @@ class Unique:
 
     @classmethod
     def debounce(cls, key: Label, ttl: Duration, delay: Duration | None = None) -> Unique:
-        """Each call replaces the waiting job and starts its wait again.
+        """Each call replaces the waiting job and restarts its delay.
 
-        The job runs `delay` (by default `ttl`) after the latest call, and the key is free when
-        it starts. A delay longer than `ttl` is refused.
+        The job runs `delay` (by default `ttl`) after the latest call, and the key is free once it
+        starts. A delay longer than `ttl` is refused.
         """
         ttl_us = to_us("unique ttl", ttl, least_us=1_000)
         delay_us = ttl_us if delay is None else to_us("unique delay", delay, least_us=1_000)
@@ -77,17 +77,17 @@ class Unique:
 
     @classmethod
     def replace(cls, key: Label) -> Unique:
-        """Each call replaces the job that waits, for its next attempt too; one that runs stays."""
+        """Each call replaces the waiting job, also before a retry; a running job stays."""
         return cls(UniqueMode.DEBOUNCE, as_label("replace", key))
 
     @classmethod
     def keep_last(cls, key: Label) -> Unique:
-        """While one runs, one more may wait, and the latest call decides what it carries."""
+        """While one job runs, one more may wait; the latest call decides its payload."""
         return cls(UniqueMode.KEEP_LAST, as_label("unique key", key))
 
     @classmethod
     def of(cls, value: Any) -> Unique:
-        """Read an option: a plain key is unique while its job lives."""
+        """Read an option; a plain key means `while_live`."""
         if isinstance(value, Unique):
             return value
         if isinstance(value, Label) and not isinstance(value, bool):

@@ -190,7 +190,7 @@ def read_instant(what: str, value: Any, zone: str) -> int:
             moment = None
     if not isinstance(moment, datetime):
         raise ConfigError(
-            f"{what} must be a datetime or a text such as 2026-12-24T18:00, got {shown(value)}",
+            f"{what} must be a datetime or a string such as 2026-12-24T18:00, got {shown(value)}",
             field=what,
             value=value,
         )

@@ -33,18 +33,20 @@ def check_divisible(settings: Mapping[str, str], shards: int) -> None:
     """Refuse when a bound on the queue, as it stands on the server, leaves a shard nothing."""
     if shards > 1 and settings.get("costs"):
         raise ConfigError(
-            f"shards must be 1 where a limit of the queue is by cost, got {shards}", field="shards"
+            f"shards must be 1 with a limit by cost on the queue, got {shards}: "
+            f"use tenant_limits by cost instead",
+            field="shards",
         )
     if shards > 1 and settings.get("keyed"):
         raise ConfigError(
-            f"shards must be 1 where keys have limits, got {shards}", field="shards", value=shards
+            f"shards must be 1 with key_limits, got {shards}", field="shards", value=shards
         )
     bounds = [(name, int(settings[name])) for name in ("max_running", "hard") if name in settings]
     bounds += [("limits", limit.max) for limit in read_limits(settings.get("limits", ""))]
     for name, most in bounds:
         if 0 < most < shards:
             raise ConfigError(
-                f"{name} must leave each of {shards} shards at least one, got {most}",
+                f"{name} must be at least {shards}, one for each shard, got {most}",
                 field="shards",
                 value=shards,
             )

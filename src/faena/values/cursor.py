@@ -1,4 +1,4 @@
-"""Cursors: texts that continue a list behind a position, and belong to the list they came from."""
+"""Cursors: strings that continue a list after a position; each is valid for its own list only."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class Reached(msgspec.Struct, array_like=True, frozen=True):
     """Where a list stopped."""
 
     digest: bytes
-    """Of what the list is about."""
+    """Identifies the list: its filters and order."""
     score: str
-    """As the server wrote it; empty before the first position."""
+    """As the server wrote it; empty for the start of the list."""
     id: str
     bounds: tuple[int | None, ...] = ()
-    """Instants that were decided with the first page."""
+    """Instants fixed by the first page."""
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -30,13 +30,13 @@ _decode = msgspec.msgpack.Decoder(Reached).decode
 
 
 def write_cursor(about: object, score: str, job: str, bounds: tuple[int | None, ...] = ()) -> str:
-    """A text that continues behind a position; `about` must have a faithful `repr`."""
+    """A cursor for the position after `job`; the `repr` of `about` must identify the list."""
     packed = _encode(Reached(_digest(about), score, job, bounds))
     return base64.urlsafe_b64encode(packed).decode().rstrip("=")
 
 
 def read_cursor(cursor: Any, about: object, what: str) -> Reached:
-    """The position that a cursor names; `what` says in an error which list it must come from."""
+    """The position of a cursor; `what` names the list in errors."""
     try:
         padding = "=" * (-len(cursor) % 4)
         read = _decode(base64.b64decode(cursor + padding, altchars=b"-_", validate=True))

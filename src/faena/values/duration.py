@@ -1,9 +1,9 @@
 """Lengths of time, as people write them and as the engine counts them.
 
-At the API a duration is a `timedelta` or a text such as "90s", "5m", "24h", "7d", "200ms" or
+At the API a duration is a `timedelta` or a string such as "90s", "5m", "24h", "7d", "200ms" or
 "1h30m": whole numbers with units, largest unit first, each unit once. Bare numbers are refused,
-because nothing says whether 30 means seconds or milliseconds. Inside, a duration is an integer of
-microseconds, so comparing and adding is exact, and ten years of them still fit a double.
+because 30 could mean seconds or milliseconds. Internally, a duration is a whole number of
+microseconds: comparing and adding is exact, and ten years still fit into a double.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _UNITS: Final = (
 _TEXT: Final = re.compile(
     "".join(f"(?:([0-9]{{1,18}}){unit}(?: (?=[0-9]))?)?" for unit, _ in _UNITS)
 )
-_VALID: Final = "a timedelta, or a text such as '90s', '5m' or '1h30m'"
+_VALID: Final = "a timedelta, or a string such as '90s', '5m' or '1h30m'"
 
 
 def to_us(
@@ -37,7 +37,7 @@ def to_us(
 ) -> int:
     """Microseconds of `value` between two bounds, at most ten years.
 
-    `what` is for errors, and so is `other`: what else the caller takes.
+    Errors name `what`, and `other`, which says what else the caller accepts.
     """
     us = _parse(what, value, other)
     if least_us <= us <= most_us:
@@ -49,7 +49,7 @@ def to_us(
 
 
 def to_ms(what: str, value: Any) -> int:
-    """Milliseconds, rounded up: a duration that is not zero stays so."""
+    """Milliseconds, rounded up so that a short duration does not become zero."""
     return -(-to_us(what, value) // 1_000)
 
 
@@ -59,7 +59,7 @@ def to_s(what: str, value: Any) -> float:
 
 
 def describe(us: int) -> str:
-    """The shortest exact text, largest unit first: "1h 30m". `to_us` reads it back."""
+    """The shortest exact string, largest unit first: "1h 30m". `to_us` reads it."""
     parts: list[str] = []
     rest = abs(us)
     for unit, size in _UNITS:

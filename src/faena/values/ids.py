@@ -1,20 +1,19 @@
-"""Job ids and idempotency keys: the texts by which the same thing is known to be the same.
+"""Job ids and idempotency keys.
 
-A job id is 20 characters: 48 bits of milliseconds, then 72 random bits, in an alphabet whose order
-is that of ASCII, so ids sort by the time they were made wherever texts are compared as bytes. Ids
-are made by the producer, which is why a repeated call after a lost reply names the same job.
+A job id has 20 characters: 48 bits of milliseconds, then 72 random bits, in an alphabet in ASCII
+order, so that ids sort by the time they were made. The producer makes them; so a call that is
+repeated after a lost reply names the same job.
 
-An idempotency key says what a piece of work is about, so that doing it twice can be noticed:
+An idempotency key identifies a piece of work, so that doing it twice can be noticed:
 
     idem_org123_invoice_inv456_cae_1701234567     tenant, entity, its id, action, stamp
     idem_org123_pdf_inv456_v2                     the same without a stamp
     webhook_mp_98765_payment                      source, the sender's own id
 
-Parts are divided by `_`. An `_` inside a part is written `%5F` and a `%` is written `%25`, so keys
-of ordinary parts look as above and every key can be read back; the sender's id of a webhook comes
-last and stands as it is. A key has at most 128 characters (two UUIDs and their words need more than
-64), and one that was not built here has at least 16, since a short text of somebody's own is seldom
-unique.
+Parts are separated by `_`. Inside a part, `_` is written `%5F` and `%` is written `%25`, so every
+key can be parsed; the sender's id of a webhook comes last and is not escaped. A key has at most 128
+characters (two UUIDs and the other parts need more than 64). One that was not built here has at
+least 16, since a short string of a user's own is seldom unique.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from faena.values.names import LABEL_MAX, check_label
 from faena.values.numbers import check_whole
 
 ID_ALPHABET: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~"
-"""64 characters in ASCII order, safe in URLs and never a leading '-' on a command line."""
+"""64 characters in ASCII order, safe in URLs; without '-', which a command line would misread."""
 
 _BASE64: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _IN_ORDER: Final = bytes.maketrans(_BASE64, ID_ALPHABET.encode())
@@ -47,14 +46,14 @@ K = TypeVar("K")
 _SHORTEST_KEY: Final = 16
 _STAMP_MOST: Final = 10**15
 _TOO_LONG: Final = 10**LABEL_MAX
-"""An int of more digits than a label may have."""
+"""The first int with more digits than a label may have."""
 
 
 class IdFactory:
-    """Makes ids that only ever increase within one process, whatever its clock does.
+    """Makes ids that always increase within one process, whatever its clock does.
 
-    Each call draws fresh randomness, so a forked child that inherits the last id does not repeat
-    its parent's. Ids of one call follow each other closely, which is what makes a batch cheap.
+    Each call draws new random bits, so a forked child does not repeat its parent's ids. The ids of
+    one call are successive numbers, which makes a batch cheap.
     """
 
     def __init__(self, clock_ms: Callable[[], int], entropy: Callable[[int], bytes]) -> None:
@@ -71,7 +70,7 @@ class IdFactory:
         return _encode(raw)
 
     def new_ids(self, count: int) -> list[str]:
-        """So many ids, in increasing order."""
+        """`count` ids, in increasing order."""
         number = self._reserve(check_whole("count", count, least=0, most=1_000_000))
         ids: list[str] = []
         while len(ids) < count:
@@ -82,7 +81,7 @@ class IdFactory:
         return ids
 
     def _reserve(self, count: int) -> int:
-        """The first of `count` successive numbers above every number given out before."""
+        """The first of `count` successive numbers, all above every number used before."""
         chance = self._entropy(_RANDOM_BYTES)
         with self._lock:
             first = int.from_bytes(self._next(chance), "big")
@@ -90,7 +89,7 @@ class IdFactory:
         return first
 
     def _next(self, chance: bytes) -> bytes:
-        """A number of now, made of time and chance, above every number given out before."""
+        """A number made of the time and random bits, above every number used before."""
         raw = self._clock_ms().to_bytes(_BYTES - len(chance), "big") + chance
         if raw > self._last:
             return raw
@@ -104,7 +103,7 @@ def _encode(raw: bytes) -> str:
 
 
 def made_at_us(job_id: str) -> int | None:
-    """When an id was made, by the clock of the program that did; None for a text that is no id."""
+    """When an id was made, by its producer's clock; None if the string is not a generated id."""
     if len(job_id) != _ID_LENGTH or not set(job_id) <= set(ID_ALPHABET):
         return None
     number = 0
@@ -114,7 +113,7 @@ def made_at_us(job_id: str) -> int | None:
 
 
 Part: TypeAlias = str | int | UUID
-"""What a part of a key may be given as; it is kept as text."""
+"""Types that a part of a key may have; it is stored as a string."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -127,7 +126,7 @@ class IdempotencyKey:
     action: str
 
     stamp: int | None = None
-    """What tells two rounds of the same action apart: unix seconds, a number; None for one only."""
+    """Distinguishes repetitions of the action, such as by unix seconds; None: it is done once."""
 
     def __init__(
         self,
@@ -153,13 +152,13 @@ class IdempotencyKey:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The key that `str()` wrote; raises ConfigError for a text that is none."""
+        """Parse what `str()` wrote; raises ConfigError for any other string."""
         return _parsed(cls, text, "idem_<tenant>_<entity>_<id>_<action>")
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class WebhookKey:
-    """One message of an outside sender, known by the sender's own id; `str()` is the key."""
+    """One message of an external sender, identified by the sender's id; `str()` is the key."""
 
     source: str
     external_id: str
@@ -174,24 +173,24 @@ class WebhookKey:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The key that `str()` wrote; raises ConfigError for a text that is none."""
+        """Parse what `str()` wrote; raises ConfigError for any other string."""
         return _parsed(cls, text, "webhook_<source>_<id>")
 
 
 BuiltKey: TypeAlias = IdempotencyKey | WebhookKey
 
 Label: TypeAlias = Part | BuiltKey
-"""What a job's id, a key or a tenant may be given as; it is kept as text."""
+"""Types that a job's id, a key or a tenant may have; it is stored as a string."""
 
 
 def as_label(what: str, value: Any) -> str:
-    """The text of an id, a key or a tenant."""
+    """An id, a key or a tenant as a string."""
     is_built = isinstance(value, IdempotencyKey | WebhookKey)
     return str(value) if is_built else _as_part(what, value)
 
 
 def _as_part(what: str, value: Any) -> str:
-    """An int, such as that of an enum, is its digits; what they were made of decides nothing."""
+    """An int, also one of an enum, becomes its digits."""
     if isinstance(value, UUID):
         return check_label(what, str(value))
     if isinstance(value, int) and not isinstance(value, bool):
@@ -201,7 +200,7 @@ def _as_part(what: str, value: Any) -> str:
 
 
 def parse_key(text: str) -> BuiltKey | None:
-    """The parts of a key built here, or None for a text that no builder writes."""
+    """The parsed key, or None for a string that no key class writes."""
     try:
         key = _parse(text)
     except ConfigError:
@@ -210,12 +209,12 @@ def parse_key(text: str) -> BuiltKey | None:
 
 
 def check_key(what: str, value: Any) -> str:
-    """Return `value` when it may stand as an idempotency key, whoever made it."""
+    """Return `value` if it is a valid idempotency key, built here or not."""
     text = check_label(what, value)
     if len(text) >= _SHORTEST_KEY or parse_key(text) is not None:
         return text
     raise ConfigError(
-        f"{what} must be a built key or have at least {_SHORTEST_KEY} characters, "
+        f"{what} must be an IdempotencyKey, a WebhookKey or at least {_SHORTEST_KEY} characters, "
         f"got {shown(value)}",
         field=what,
         value=value,

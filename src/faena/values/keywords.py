@@ -1,4 +1,4 @@
-"""Keywords that a function does not know, refused as options are: with the nearest valid name."""
+"""Refuses unknown keyword arguments as unknown options are: with the nearest valid name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def known_keywords(what: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Have a function refuse unknown keywords by a ConfigError; `what` is for its message."""
+    """Make a function raise ConfigError for unknown keywords; the message names `what`."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         code = function.__code__
@@ -41,7 +41,7 @@ def known_keywords(what: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def known_fields(what: str) -> Callable[[type[T]], type[T]]:
-    """The same for a dataclass."""
+    """Like `known_keywords`, for a dataclass."""
 
     def decorate(cls: type[T]) -> type[T]:
         cls.__init__ = known_keywords(what)(cls.__init__)

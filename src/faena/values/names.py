@@ -1,4 +1,4 @@
-"""Names and ids, checked once at the edge: whatever passes here is safe in keys, URLs and logs."""
+"""Checks of names and ids, done once at the API: what passes is safe in keys, URLs and logs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _NAME = re.compile(NAME)
 
 
 def is_name(value: Any) -> bool:
-    """Whether a queue, a task, a pool or a schedule may have this name."""
+    """Whether this is a valid name of a queue, a task, a pool or a schedule."""
     return _NAME.fullmatch(_plain(value)) is not None
 
 
 def check_name(what: str, value: Any) -> str:
-    """Return `value` when it is a valid name."""
+    """Return `value` if it is a valid name."""
     if is_name(value):
         return _plain(value)
     raise ConfigError(
@@ -33,7 +33,7 @@ def check_name(what: str, value: Any) -> str:
 
 
 def check_label(what: str, value: Any) -> str:
-    """Return `value` when it may stand as a tenant, key or job id: short, printable, not blank."""
+    """Return `value` if it is a valid tenant, key or job id: short, printable, without spaces."""
     text = _plain(value)
     if 0 < len(text) <= LABEL_MAX and _is_clean(text):
         return text
@@ -45,7 +45,7 @@ def check_label(what: str, value: Any) -> str:
 
 
 def check_words(what: str, value: Any) -> str:
-    """Return `value` when it may stand as an error's name or code: a label that may have spaces."""
+    """Return `value` if it is a valid error name or code: like a label, but with spaces."""
     text = _plain(value)
     if 0 < len(text) <= WORDS_MAX and text.isprintable():
         return text
@@ -57,7 +57,7 @@ def check_words(what: str, value: Any) -> str:
 
 
 def check_reason(value: Any) -> str:
-    """Return `value` when it may stand as the reason of a hold: a line, not blank."""
+    """Return `value` if it is a valid reason of a hold: one line, not blank."""
     text = _plain(value)
     if text.isprintable() and text.strip() and len(text) <= REASON_MAX:
         return text
@@ -69,7 +69,7 @@ def check_reason(value: Any) -> str:
 
 
 def as_words(text: str) -> str:
-    """A text of somebody's so that it passes as words: cut, with escapes for what is no sign."""
+    """Any string in a form that `check_words` accepts: cut, with unprintable characters escaped."""
     signs = [
         sign if sign.isprintable() else sign.encode("unicode_escape").decode()
         for sign in text[:WORDS_MAX]
@@ -78,15 +78,15 @@ def as_words(text: str) -> str:
 
 
 def is_utf8(text: str) -> bool:
-    """Whether a text can be written: one with an unpaired surrogate cannot."""
+    """Whether a string can be encoded: one with an unpaired surrogate cannot."""
     return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _plain(value: Any) -> str:
-    """The text itself of a text, such as that of an enum; empty for anything else."""
+    """A plain str of a str, such as a StrEnum member; empty for anything else."""
     return str.__str__(value) if isinstance(value, str) else ""
 
 
 def _is_clean(text: str) -> bool:
-    # An unpaired surrogate is "not printable" too, so whatever passes can be encoded as UTF-8.
+    # An unpaired surrogate is not printable either, so what passes can be encoded as UTF-8.
     return text.isprintable() and " " not in text

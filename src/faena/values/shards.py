@@ -1,5 +1,5 @@
-"""How shards are named: `invoices` is the first one, `invoices/1` the second, `invoices/@acme` the
-shard of one tenant."""
+"""Names of shards: `invoices` is the first one, `invoices/1` the second, and `invoices/@acme` the
+shard of the dedicated tenant acme."""
 
 from __future__ import annotations
 

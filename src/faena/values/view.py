@@ -1,4 +1,4 @@
-"""What readers are given: values that can also be had as a plain dict, for JSON."""
+"""The base of values that reading calls return; each can become a plain dict, for JSON."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ import msgspec
 
 
 class View(msgspec.Struct, frozen=True):
-    """A value that a reader is given."""
+    """A value that a reading call returns."""
 
     also: ClassVar[tuple[str, ...]] = ()
-    """Properties that its dict has beside its fields."""
+    """Properties that its dict has in addition to its fields."""
     apart: ClassVar[tuple[str, ...]] = ()
-    """Fields that its dict has not: what jobs carry, and what is no value."""
+    """Fields that its dict leaves out: payloads, headers, and what JSON cannot express."""
 
     def to_dict(self) -> dict[str, Any]:
-        """A plain dict, made of what JSON has, by the names of its fields.
+        """Its fields as a plain dict of JSON values.
 
-        Payloads and headers are not in it: they are their jobs' own, and may be secret. Results
-        are, as plain values.
+        It leaves out payloads and headers, which may be secret. Results are plain values.
         """
         names = (*self.__struct_fields__, *self.also)
         return {name: _plain(getattr(self, name)) for name in names if name not in self.apart}
@@ -46,7 +45,7 @@ def _plain(value: Any) -> Any:
 
 
 def _options(value: Any) -> Any:
-    """What a program could have given; an option that has words of its own is told by them."""
+    """An option's `str()` if it defines one, else the fields that a program can set."""
     if "__str__" in vars(type(value)):
         return str(value)
     return {one.name: getattr(value, one.name) for one in dataclasses.fields(value) if one.init}
@@ -59,7 +58,7 @@ def _word(value: Any) -> Any:
 
 
 def _decoded(blob: bytes) -> Any:
-    """What was written as JSON; None for what was not."""
+    """The decoded JSON; None if it is not JSON."""
     try:
         return msgspec.json.decode(blob)
     except msgspec.DecodeError:

@@ -89,7 +89,8 @@ class Address:
         """Read a URL; `source` names where it came from in an error."""
         if not isinstance(url, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's
             raise ConfigError(
-                f"{source} must be a text such as {_EXAMPLES['direct']}, got {type(url).__name__}",
+                f"{source} must be a string such as {_EXAMPLES['direct']}, "
+                f"got {type(url).__name__}",
                 field=source,
             )
         return _Parser(url, source).read()

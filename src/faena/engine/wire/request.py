@@ -37,8 +37,7 @@ def check_arguments(args: Iterable[Argument]) -> None:
             is_fit = isinstance(one, bytes | bytearray | memoryview | float)
         if not is_fit:
             raise ArgumentError(
-                f"an argument must be a text of UTF-8, bytes or a number of 64 bits, "
-                f"got {shown(one)}",
+                f"an argument must be a UTF-8 string, bytes or a 64-bit number, got {shown(one)}",
                 value=one,
             )
 
