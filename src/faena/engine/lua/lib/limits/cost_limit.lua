@@ -64,7 +64,8 @@ end
 --- What a claim may cost, or nil where nothing is limited by cost.
 local function open_purse(conf, now)
   if conf.costs or conf.tenant_costs then
-    return { windows = look_into_costs(cost_windows(conf.costs), now), number = 0, bytes = 0, now = now }
+    return { windows = look_into_costs(cost_windows(conf.costs), now), number = 0, bytes = 0, now = now,
+             look = new_look() }
   end
 end
 
@@ -72,7 +73,7 @@ end
 -- lane. The next one waits and none overtakes it: where the lane's window is too small, with the instant
 -- to look again; where the queue's is, or the claim has bytes enough, the purse is closed.
 local function afford(purse, own, ids)
-  local specs = look_at_specs(ids)
+  local specs = look_at_specs(ids, purse.look)
   for i, spec in ipairs(specs) do
     local costs, bytes = costs_in(spec), purse.bytes + #(spec or '')
     local short, empty = too_small(own, costs), too_small(purse.windows, costs)

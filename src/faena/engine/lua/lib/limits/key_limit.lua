@@ -108,7 +108,7 @@ local function clear_head(lane, share, keys, conf, now)
     for i = 1, #first, 2 do
       ids[#ids + 1] = first[i]
     end
-    local specs = look_at_specs(ids)
+    local specs = look_at_specs(ids, keys.look)
     local kept, waiting, is_cut = judge(keys, pending, first, specs, most, conf, now)
     cleared, most, keys.left = cleared + #kept, most - #waiting, keys.left - #waiting
     if #waiting > 0 then
@@ -123,9 +123,9 @@ local function clear_head(lane, share, keys, conf, now)
   return cleared, true
 end
 
---- What a claim keeps of keys, or nil where they have no limits.
-local function open_keys(conf)
-  return conf.key_limits and { known = {}, judged = {}, left = ASIDE_OF_CLAIM }
+--- What a claim keeps of keys, or nil where they have no limits; `purse` may have looked at specs.
+local function open_keys(conf, purse)
+  return conf.key_limits and { known = {}, judged = {}, left = ASIDE_OF_CLAIM, look = purse and purse.look or new_look() }
 end
 
 --- Jobs have left their lane to be claimed; their windows are written when the claim is complete.

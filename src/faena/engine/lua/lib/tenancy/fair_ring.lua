@@ -187,7 +187,7 @@ end
 -- what is noted of its lane, …}}.
 local function serve_ring(number, conf, now, cost, purse)
   local taken, before = { popped = {}, ids = {}, endings = {}, asked = {}, number = 0, purse = purse, cost = cost,
-                    visits = {}, keys = open_keys(conf) }, virtual_time()
+                    visits = {}, keys = open_keys(conf, purse) }, virtual_time()
   local quantum = conf.fifo and 1 or math.max(1, math.min(QUANTUM, math.ceil(number / 3)))
   local is_gated = conf.tenant_limits or conf.tenant_max_running or call('EXISTS', key('tenants')) == 1
   local least = 1

@@ -116,15 +116,13 @@ end
 local function claim(number, lease, worker, now, lease_us, conf)
   local taken = number > 0 and pop_ready(number, conf, now)
   local ids = taken and taken.ids or {}
-  local purse, keys, specs = taken and taken.purse or {}, taken and taken.keys or {}, specs_of(ids)
-  if context.looked_at then
-    forget_specs()
-  end
+  local purse, keys = taken and taken.purse or {}, taken and taken.keys or {}
   if #ids == 0 then
     return {}, {}, {}, {}, taken and taken.is_cut or keys.is_cut or false, purse.opens_at
   elseif purse.windows then
     spend_in_windows(purse.windows, 0, now)
   end
+  local specs = specs_of(ids, purse.look or keys.look)
   local is_cut = #specs < #ids or purse.is_full or keys.is_cut or taken.is_cut
   if #specs < #ids then
     cut(taken, #specs, now)
