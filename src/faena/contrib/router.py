@@ -1,4 +1,4 @@
-"""A small HTTP interface to an app's tasks: enqueue, look at a job, health.
+"""A small HTTP interface to an app's tasks: enqueue a job, read a job, health.
 
     web.mount("/jobs", router(app, tasks=[send], authorize=authorize, tenant=tenant_of))
 
@@ -6,9 +6,8 @@
     GET  /mail/JOB             its state, and its result once it is completed
     GET  /health               200 or 503; no names, nobody is asked who they are
 
-Only the tasks that are named are reachable. Whose jobs they are is decided by the credential: the
-tenant comes from a callable that sees the request, never from a body, and a job of another tenant,
-or of another task, is not found.
+Only the given tasks can be reached. The tenant comes from a callable that reads the request's
+credential, never from the body; jobs of other tenants or other tasks are not found.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from faena.values.keywords import known_keywords
 from faena.values.names import check_label
 
 Authorize = Callable[[Request], Awaitable[Any] | Any]
-"""Whether a request may enter: anything false, or an HTTPException, says no."""
+"""Whether a request is allowed: a false value, or an HTTPException, refuses it."""
 
 TenantOf = Callable[[Request], Awaitable[str | None] | str | None]
 

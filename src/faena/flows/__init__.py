@@ -1,4 +1,4 @@
-"""Jobs that belong together: flows, whose jobs wait for each other, and groups of counted ones."""
+"""Flows, whose jobs wait for each other, and groups, whose jobs are counted together."""
 
 from faena.flows.flow import Flow, FlowView, NodeView
 from faena.flows.group import Group, GroupView

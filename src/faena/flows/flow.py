@@ -1,4 +1,4 @@
-"""A flow that has begun: how it stands, and what can be done with it."""
+"""A started flow: read its state, wait for it, cancel it, run it again."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _unpack = msgspec.msgpack.decode
 
 
 def check_id(flow: str) -> str:
-    """An id that can be part of others."""
+    """Return `flow` if it is a valid id: it becomes part of other ids."""
     if len(check_label("id", flow)) > _LONGEST_ID or set(flow) & set(":/."):
         raise ConfigError(
             f"id of a flow or a group must be at most {_LONGEST_ID} characters without colon, "
@@ -66,7 +66,7 @@ def check_id(flow: str) -> str:
 async def until_over(
     is_over: Callable[[], Awaitable[bool]], what: str, timeout: timedelta | str | None
 ) -> None:
-    """Ask again and again, less and less often; raises ResultTimeout when it takes too long."""
+    """Poll with growing pauses; raises ResultTimeout when it takes too long."""
     wait_s = None if timeout is None else to_s("timeout", timeout)
     try:
         async with asyncio.timeout(wait_s):
@@ -85,7 +85,7 @@ def job_of(queue: str, flow: str, name: int | str, run: int = 1) -> str:
 
 
 class NodeView(View, frozen=True, kw_only=True):
-    """A node as a reader finds it."""
+    """One node of a flow."""
 
     name: str
     queue: str
@@ -99,7 +99,7 @@ class NodeView(View, frozen=True, kw_only=True):
 
 
 class FlowView(View, frozen=True, kw_only=True):
-    """A flow as a reader finds it. Instants are the server's microseconds."""
+    """The state of a flow. Instants are the server's microseconds."""
 
     also = ("progress",)
 
@@ -136,7 +136,7 @@ class _Head:
 
 
 class Flow:
-    """A flow, from outside."""
+    """A handle of a started flow."""
 
     def __init__(self, app: Faena, flow_id: str) -> None:
         self._app = app
@@ -153,7 +153,7 @@ class Flow:
         return (await self._head(await self._calls())).state
 
     async def view(self, *, has_nodes: bool = True) -> FlowView:
-        """Everything known of the flow, with its nodes or without."""
+        """The state of the flow, with or without its nodes."""
         calls = await self._calls()
         head = await self._head(calls)
         return FlowView(
@@ -173,7 +173,7 @@ class Flow:
         return 1.0 - head.left / head.total if head.total else 0.0
 
     async def wait(self, timeout: timedelta | str | None = None) -> FlowView:
-        """Wait until the flow has ended, well or not, and return how it stands."""
+        """Wait until the flow has ended, successfully or not, and return its state."""
         calls = await self._calls()
 
         async def is_over() -> bool:
@@ -190,9 +190,9 @@ class Flow:
         *,
         type: Any = Any,  # noqa: A002 - as `Input.value`
     ) -> Any:
-        """What the job of a node returned, as plain values or as a type, once the flow has ended.
+        """Wait for the flow, and return a node's result, as plain values or as `type`.
 
-        It is the flow's own record, whatever retention has kept of the job. Raises JobFailed when
+        The flow keeps results itself, even if retention has removed the job. Raises JobFailed when
         the job is dead, and JobCancelled when it was cancelled or skipped.
         """
         view = await self.wait(timeout)
@@ -202,22 +202,22 @@ class Flow:
         return codec_for(type).decode(node.outcome or b"null")
 
     async def node(self, name: str) -> Handle[Any]:
-        """The job of a node, to look at or to change; it may not have been sent yet."""
+        """The job of a node; it may not have been enqueued yet."""
         node = _find(await self.view(), name)
         return Handle(self._app, node.queue, node.job, codec_for(Any))
 
     # -- changing -------------------------------------------------------------------------------
 
     async def cancel(self, *, by: str | None = None) -> None:
-        """Send nothing more of it, and cancel what is in its queues; the event tells `by` whom."""
+        """Enqueue no more of its jobs, and cancel those that wait or run; the event names `by`."""
         with on_behalf(by):
             await self._do("cancel")
             await self._carry()
 
     async def rerun(self, *, by: str | None = None) -> None:
-        """Run again, in new jobs, what has not completed of a flow that failed or was cancelled.
+        """Run a failed or cancelled flow again, with new jobs for nodes that did not complete.
 
-        Jobs of it that are dead are resolved at the dead-letter desk: the new ones stand for them.
+        Its dead jobs are resolved at the dead-letter desk, since the new jobs replace them.
         """
         calls = await self._calls()
         last = await self._refuse_live(calls)
@@ -237,9 +237,9 @@ class Flow:
         await self._resolve([nodes[number - 1] for number in left], last)
 
     async def _refuse_live(self, calls: FlowCalls) -> dict[str, str]:
-        """A job that was run again by itself must end before its node is run anew.
+        """Refuse while a job that was rerun on its own is still live.
 
-        Returns the last job of each node that has failed.
+        Returns the last job of each failed node.
         """
         last: dict[str, str] = {}
         head = await self._head(calls)
@@ -256,7 +256,7 @@ class Flow:
         return last
 
     async def _last_of(self, node: _Raw) -> str:
-        """The node's job, or the last one that the dead-letter desk has made of it."""
+        """The node's job, or the last one that it was retried as."""
         job = node.job
         while node.state == "dead" and node.queue in self._app.queues:
             letter = await self._app.dead_letters.get(node.queue, job)
@@ -292,7 +292,7 @@ class Flow:
         if answer == "unknown":
             raise _unknown(self.id)
         if answer != "OK" and not answer.isdigit():
-            hint = ", and some of its jobs have yet to end" if answer == "cancelled" else ""
+            hint = ", and some of its jobs have not ended yet" if answer == "cancelled" else ""
             raise InvalidTransition(f"cannot {verb} flow {self.id}: it is {answer}{hint}", op=verb)
         return answer
 

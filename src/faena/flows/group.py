@@ -1,11 +1,11 @@
-"""Groups: any number of jobs, and a job that is sent when all of them have ended.
+"""Groups: any number of jobs, and a callback that is enqueued when all of them have ended.
 
     async with app.group(on_complete=report.draft(day), on_success=archive.draft(day)) as group:
         await group.enqueue_many(send, recipients)
 
-Members are counted as they end, wherever they are. A callback is sent once: `on_complete` when all
-have ended, `on_success` when all have completed, if need be after some were run again. A group
-whose program dies before it is sealed keeps its members running and calls nobody.
+Members are counted as they end, in any queue. Each callback is enqueued once: `on_complete` when
+all members have ended, `on_success` when all have completed, perhaps after reruns. If the program
+dies before it seals the group, the members still run, but no callback is enqueued.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ R = TypeVar("R")
 
 
 class GroupView(View, frozen=True, kw_only=True):
-    """A group as a reader finds it. Instants are the server's microseconds."""
+    """The state of a group. Instants are the server's microseconds."""
 
     id: str
     total: int | None
@@ -52,7 +52,7 @@ class GroupView(View, frozen=True, kw_only=True):
     created_at: int
     finished_at: int | None
     callbacks: dict[str, str]
-    """What became of `complete` and `success`: waiting, sent, completed, dead or cancelled."""
+    """The states of `complete` and `success`: waiting, sent, completed, dead or cancelled."""
 
     @property
     def ended(self) -> int:
@@ -86,7 +86,7 @@ class Group:
 
     @property
     def id(self) -> str:
-        """By which it is found again, with `app.group(id=…)`; known once it has begun."""
+        """The id for `app.group(id=…)`; known once the group has begun."""
         if self._queue is None:
             raise ConfigError(
                 "a group without callbacks has an id once it has a member; find one that has begun "
@@ -100,7 +100,7 @@ class Group:
     async def enqueue(
         self, task: Task[P, R], /, *payload: P, **options: Unpack[EnqueueFields]
     ) -> Receipt[R]:
-        """Put one member on its queue; see `Task.enqueue`."""
+        """Enqueue one member; see `Task.enqueue`."""
         draft = task.draft(*payload, **options)
         tells = await self._begin(task, [draft.options.id])
         with self._counting():
@@ -115,7 +115,7 @@ class Group:
         /,
         **options: Unpack[EnqueueFields],
     ) -> list[Receipt[R]]:
-        """Put many members on their queue; those that are refused, or duplicates, are none."""
+        """Enqueue many members; refused jobs and duplicates do not become members."""
         shared, items = of_many(options), task.items(payloads)
         ids = [one.options.id if isinstance(one, Draft) else None for one in items]
         tells = await self._begin(task, ids)
@@ -126,7 +126,7 @@ class Group:
 
     @contextlib.contextmanager
     def _counting(self) -> Generator[None]:
-        """A call that fails half-way may have put members there that nobody counted."""
+        """A call that fails halfway may have enqueued members that were not counted."""
         try:
             yield
         except (StoreError, asyncio.CancelledError):
@@ -134,7 +134,7 @@ class Group:
             raise
 
     def _count(self, receipts: Iterable[Receipt[Any]]) -> None:
-        """A duplicate that tells this group is a member too, from an earlier run of the program."""
+        """A duplicate that reports to this group is a member, from an earlier run."""
         self._members |= {one.id for one in receipts if one.status == "created" or one.is_member}
 
     async def _begin(self, task: Task[Any, Any], ids: Sequence[str | None]) -> str:
@@ -168,7 +168,7 @@ class Group:
         self._is_open, self._sealed = True, None if answer == "OK" else answer
 
     async def seal(self) -> None:
-        """Say that these were all members: from now on the group can end."""
+        """Add no more members: from now on the group can end."""
         if self._queue is None:
             raise ConfigError(
                 "a group must have a callback or a member before it is sealed, got none",
@@ -209,7 +209,7 @@ class Group:
     # -- looking --------------------------------------------------------------------------------
 
     async def view(self) -> GroupView:
-        """How many there are, and how they have ended so far."""
+        """The number of members, and how they have ended so far."""
         found = await (await self._calls()).group(*self.id.split("/"))
         if not found:
             raise _unknown(self.id)

@@ -1,4 +1,4 @@
-"""Flows: jobs of any queues, each of which begins when those before it have ended.
+"""Flows: jobs of any queues, each enqueued when the jobs it waits for have ended.
 
     flow = app.flow("invoice")
     cae = flow.add(request_cae.draft(invoice, tenant="org-1"))
@@ -7,9 +7,9 @@
     running = await flow.start()
     await running.wait("5m")
 
-A plan is checked whole and written in parts; nobody sees it, and no job of it is sent, before it is
-begun in one call. What happens then is decided at the queue where the flow lives, that of its first
-node: see the scripts `flow` and `receive`.
+A plan is checked as a whole and written in parts; it is invisible, and no job of it is enqueued,
+until one call starts it. After that, scripts decide at the queue of its first node: see `flow` and
+`receive`.
 """
 
 from __future__ import annotations
@@ -56,17 +56,17 @@ class Node:
     name: str
     draft: Draft[Any]
     after: Mapping[str, str]
-    """Names of the nodes before it, each with what becomes of this one if that fails."""
+    """The nodes it waits for, each with what happens to this node if that one fails."""
 
 
 After = Iterable["Node | str"] | Mapping["Node | str", str] | Mapping[Node, str] | Mapping[str, str]
 
 
 class Plan:
-    """A flow that has not begun."""
+    """A flow that is not started yet."""
 
     def __init__(self, app: Faena, name: str = "flow", *, id: str | None = None) -> None:  # noqa: A002
-        """With an `id` of one's own, a flow that exists is not begun a second time."""
+        """With an `id` of your own, the same flow is not started twice."""
         self._app = app
         self.name = check_label("flow", name)
         self._id = app.new_id() if id is None else check_id(id)
@@ -128,7 +128,7 @@ class Plan:
     # -- beginning ------------------------------------------------------------------------------
 
     async def start(self) -> Flow:
-        """Check the plan, write it and begin it; again after a failure is safe."""
+        """Check the plan, write it and start it; safe to repeat after a failure."""
         drawn = _Drawing(self)
         queue = drawn.nodes[0].draft.task.queue
         runtime = await self._app.runtime()
@@ -319,7 +319,7 @@ def _cycle(nodes: Mapping[str, Node], left: Mapping[str, int]) -> list[str]:
 
 
 def chain(app: Faena, drafts: Sequence[Draft[Any]], name: str = "chain") -> Plan:
-    """One after the other."""
+    """A plan of jobs that run one after another."""
     plan = Plan(app, name)
     last: Node | None = None
     for draft in drafts:
@@ -335,7 +335,7 @@ def chord(
     on_failure: str = "fail",
     name: str = "chord",
 ) -> Plan:
-    """Any number side by side, and one when all have ended."""
+    """A plan of parallel jobs, and a callback when all have ended."""
     if isinstance(drafts, Draft):  # an easy slip, as chain takes them one by one
         raise ConfigError(
             "drafts of a chord must be a list, such as chord([a, b], callback), got "

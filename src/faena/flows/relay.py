@@ -25,7 +25,7 @@ _log = logging.getLogger("faena.flows")
 
 
 class Relay:
-    """Carries what shards have to carry, as it is told of them."""
+    """Relays the messages and pending sends of the shards it is told of."""
 
     def __init__(self, engine: Engine, client: Client) -> None:
         self._calls = FlowCalls(engine)

@@ -1,1 +1,1 @@
-"""Looking at queues and brokers without changing them."""
+"""Reading queues and brokers without changing anything."""

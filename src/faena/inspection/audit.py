@@ -1,4 +1,4 @@
-"""Compares everything a queue has stored with what the engine promises of it.
+"""Checks that everything a queue has stored is consistent.
 
 A job is in exactly one state; whatever else names it has an owner; the counters add up; every key
 is in the catalogue, of its type, and has an owner or an end. Works beside running workers: a
@@ -25,7 +25,7 @@ _PAGE: Final = 500
 
 @dataclass(frozen=True, slots=True, order=True)
 class Violation:
-    """One broken promise: what it is about, its name, and what is wrong."""
+    """One inconsistency: the kind and name of the object, and what is wrong."""
 
     kind: str  # job, lane, flow, schedule, key or total
     name: str

@@ -1,7 +1,7 @@
-"""Examines a broker and says what to mend, in the words of its own configuration.
+"""Checks a broker and tells how to fix problems, in terms of its own configuration.
 
-Every finding names one point, what was found, and for a bad one the exact command or line that puts
-it right. What a managed service hides is reported as hidden, not guessed. Nothing is changed.
+Every finding names what was checked and what was found and, for a problem, the exact command or
+line that fixes it. What a managed service hides is reported as hidden. Nothing is changed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FEW_CLIENTS = 1000
 
 
 class Finding(View, frozen=True):
-    """One point examined."""
+    """The result of one check."""
 
     name: str
     level: Level
@@ -87,7 +87,7 @@ async def visit(address: Address, **options: Any) -> list[Finding]:
 
 
 async def refuse_eviction(wire: Wire, *, allow: bool = False, patience_s: float = 0.0) -> None:
-    """Raise ConfigError when the broker may throw jobs away; pass where it hides its policy."""
+    """Raise ConfigError when the broker may evict jobs; pass if it hides its policy."""
     if allow:
         return
     for node in await wire.nodes(patience_s):

@@ -15,18 +15,18 @@ _MINUTE_US = 60_000_000
 
 
 class Gate(View, frozen=True):
-    """One thing that stands between a job and its start."""
+    """One thing that keeps a job from starting."""
 
     name: str
     """delayed, parked, behind, unserved, held, max_running, limit, tenant_moving, tenant_held,
     tenant_max_running, tenant_limit, key_limit or turn."""
 
     detail: str
-    """Why a job was snoozed, why it was parked and how often, the shard that no worker serves, the
-    reason of a hold, the limit, the job that comes first and its state, lanes in front."""
+    """Depending on the gate: the reason of a snooze or of parking, the shard without a worker, the
+    reason of a hold, the limit, the job that comes first and its state, the lanes ahead."""
 
     until: int | None
-    """When it opens by itself; None when that depends on something else."""
+    """When it opens on its own; None if that depends on something else."""
 
     def words(self, now: int) -> str:
         """The gate as part of a sentence."""
@@ -37,10 +37,10 @@ class Gate(View, frozen=True):
 
 
 class Past(View, frozen=True, kw_only=True):
-    """What became of a job that does not wait any more."""
+    """The history of a job that no longer waits."""
 
     at: int | None
-    """When it was claimed, of one that runs; when it was finished, of any other."""
+    """When it was claimed, if it is running; otherwise when it finished."""
 
     attempts_made: int
     losses: int
@@ -73,16 +73,17 @@ class Explanation(View, frozen=True, kw_only=True):
 
     at: int
     gates: tuple[Gate, ...]
-    """Everything in the way, the queue's first; a ready job without any only waits its turn."""
+    """Everything that keeps it from starting, the queue's gates first; a ready job without gates
+    only waits for its turn."""
 
     ahead: int
-    """Jobs that come first, as far as can be told."""
+    """Jobs that come first, as far as known."""
 
     rate: float
-    """Claims a second of late, on the whole queue."""
+    """Recent claims per second, of the whole queue."""
 
     past: Past | None = None
-    """What became of a job that does not wait: it runs, or is finished."""
+    """The history of a job that no longer waits: it is running or finished."""
 
     @property
     def is_waiting(self) -> bool:
@@ -91,8 +92,8 @@ class Explanation(View, frozen=True, kw_only=True):
 
     @property
     def expected_at(self) -> int | None:
-        """When it should start; None where nobody can tell: nothing is claimed of late, somebody
-        must act first, or a job that runs must end.
+        """When it should start; None if unknown: nothing was claimed recently, an operator must
+        act first, or a running job must end.
         """
         if not self.is_waiting:
             return None

@@ -1,1 +1,1 @@
-"""What a running system tells of itself."""
+"""Events and health of a running system."""

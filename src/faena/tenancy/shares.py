@@ -1,7 +1,7 @@
-"""What the tenants of a queue were given of its service, minute by minute, and how they waited.
+"""Each tenant's share of a queue's service by minute, and how long its jobs waited.
 
-The scripts count what each lane starts; here it is only read, in bounded pages, so the minute that
-still runs may have gone on between two of them.
+The scripts count what each lane starts. This module reads the counts in bounded pages, so those of
+the current minute may change between two pages.
 """
 
 from __future__ import annotations
@@ -33,32 +33,33 @@ class Waits(NamedTuple):
 
 
 class Shares(View, frozen=True, kw_only=True):
-    """What the tenants of a queue were given in one minute; "" stands for the jobs without one."""
+    """The tenants' shares of one minute; "" stands for jobs without a tenant."""
 
     also = ("fairness",)
 
     at: int
     """The server's instant at which the minute began."""
     is_over: bool
-    """False for the minute that still runs."""
+    """False for the current minute."""
     given: Mapping[str, float]
     """Jobs started, divided by the tenant's weight."""
     waits: Mapping[str, Waits] = msgspec.field(default_factory=dict[str, Waits])
-    """From ready to start, of the tenants that were served; in an order, from when a job came."""
+    """The waits of the tenants served, from ready to start; in a queue with an order, from
+    enqueue to start."""
     throttled_us: Mapping[str, int] = msgspec.field(default_factory=dict[str, int])
     """How much of the minute a tenant had ready jobs and was kept back by its limits, its
     max_running or a hold of its own; absent when it never was."""
 
     @property
     def fairness(self) -> float | None:
-        """Jain's index: 1 when all were given the same, 1/n when one of n had everything; None when
-        nobody was. It speaks of those that were served, whether they wanted more or not.
+        """Jain's index: 1 if all had the same share, 1/n if one of n had everything; None if no
+        tenant was served. It counts only tenants that were served, whatever their demand.
         """
         squares = sum(number * number for number in self.given.values())
         return sum(self.given.values()) ** 2 / (len(self.given) * squares) if squares else None
 
     def of(self, tenant: str | None) -> float:
-        """A tenant's part of the whole: 0 to 1."""
+        """A tenant's share of the whole: 0 to 1."""
         total = sum(self.given.values())
         return self.given.get(tenant or "", 0.0) / total if total else 0.0
 

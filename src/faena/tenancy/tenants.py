@@ -1,4 +1,4 @@
-"""One tenant of a queue: what operators decide for it alone.
+"""One tenant of a queue: its own settings, its hold, its shard.
 
     acme = queue.tenant("acme")
     await acme.configure(limits=[Limit("5/s")], weight=2, lasting="1h", by="ops")
@@ -6,8 +6,8 @@
     await acme.release()
     await acme.dedicate()
 
-Everything is checked here before anything is sent; the scripts obey at their next call. Settings
-and the hold each have an end of their own, by the server's clock.
+Everything is checked before anything is sent; changes apply from the next call of a script on.
+Settings and hold can each have an end, by the server's clock.
 """
 
 from __future__ import annotations
@@ -48,41 +48,41 @@ _LANE_LIVE: Final = 1_000_000
 
 
 class TenantFields(TypedDict, total=False):
-    """What may be decided for one tenant; None lets the queue decide again."""
+    """The settings of one tenant; None returns to the queue's."""
 
     limits: Sequence[Limit] | None
-    """Claims allowed for it instead of the queue's `tenant_limits`; an empty list sets none."""
+    """Its limits instead of the queue's `tenant_limits`; an empty list: no limits."""
     max_running: int | None
-    """Its jobs running at a time, instead of the queue's `tenant_max_running`."""
+    """The most running jobs, instead of the queue's `tenant_max_running`."""
     weight: float | None
-    """Its share beside the others, who have 1: from 0.01 to 1000."""
+    """Its weight when tenants take turns: 0.01 to 1000; others have 1."""
     size: int | None
-    """Its live jobs from which more are refused, instead of `tenant_hard`; 0 refuses all."""
+    """The most live jobs, instead of `tenant_hard`; more are refused, and 0 refuses all."""
 
 
 class TenantView(View, frozen=True, kw_only=True):
-    """What is decided for a tenant, and how it stands. Instants are the server's microseconds."""
+    """The settings and the state of a tenant. Instants are the server's microseconds."""
 
     also = ("is_held",)
 
     tenant: str | None
-    """None for the jobs without one, which share a lane."""
+    """None for jobs without a tenant, which share a lane."""
     limits: tuple[Limit, ...] | None
-    """These four are None where the queue decides."""
+    """These four are None where the queue's settings apply."""
     max_running: int | None
     weight: float | None
     size: int | None
     held_until: int | None
-    """None when it is not held, 0 until it is released."""
+    """None: not held; 0: held until it is released."""
     reason: str | None
-    """Of the hold; `rate_limited` when a handler asked for it."""
+    """The reason of the hold; `rate_limited` if a handler asked for it."""
     by: str | None
-    """Who decided last, and when."""
+    """Who made the last change, and when."""
     at: int | None
     ends_at: int | None
-    """When the four settings end by themselves."""
+    """When the four settings end."""
     live: int
-    """Its jobs that wait or run."""
+    """Its waiting and running jobs."""
     running: int
     parked_until: int | None
     """When it is looked at again at the latest, having ready jobs that may not start now: 0 when
@@ -97,7 +97,7 @@ class TenantView(View, frozen=True, kw_only=True):
     is_dedicated: bool = False
     """Whether it has a shard of its own."""
     is_moving: bool = False
-    """Whether jobs of it are still where it lived before."""
+    """Whether some of its jobs are still in its previous shard."""
 
     @property
     def is_held(self) -> bool:
@@ -122,7 +122,7 @@ class Tenant:
         self.name = None if tenant is None else check_label("tenant", tenant)
 
     async def view(self) -> TenantView:
-        """What is decided for it, and how many jobs it has."""
+        """Its settings, its hold and its number of jobs."""
         runtime = await self._runtime()
         await runtime.routers.of(self._queue).look()  # whether it moves, is asked now
         return await _view(runtime, self._queue, lane_of(self.name))
@@ -134,9 +134,9 @@ class Tenant:
         by: str = "operator",
         **settings: Unpack[TenantFields],
     ) -> TenantView:
-        """Decide something for this tenant alone, for a time or until `reset`.
+        """Change settings of this tenant, for a time or until `reset`.
 
-        What is not named stays; every call gives all its settings a new end.
+        Other settings stay, but every call sets a new end for all of them.
         """
         changes = {name: _text(name, value) for name, value in settings.items()}
         if not changes:
@@ -151,18 +151,18 @@ class Tenant:
     async def hold(
         self, reason: str, *, lasting: Duration | None = None, by: str = "operator"
     ) -> TenantView:
-        """Serve none of its jobs until `release`, or for a time; running ones go on."""
+        """Start none of its jobs until `release`, or for a given time; running ones continue."""
         hold = {"held_until": "0"}
         if lasting is not None:
             hold = {"held_for": str(to_us("lasting", lasting, least_us=1))}
         return await self._change({**hold, "reason": check_reason(reason)}, by=by)
 
     async def release(self, *, by: str = "operator") -> TenantView:
-        """End its hold, whoever asked for it; settings stay."""
+        """End its hold, whoever set it; its settings stay."""
         return await self._change({"held_until": "", "reason": ""}, by=by)
 
     async def reset(self, *, by: str = "operator") -> TenantView:
-        """Let the queue decide everything again: no setting and no hold is left."""
+        """Remove its settings and its hold: the queue's settings apply again."""
         nothing = dict.fromkeys((*SETTINGS, "held_until", "reason"), "")
         return await self._change(nothing, by=by)
 
@@ -188,14 +188,14 @@ class Tenant:
     async def dedicate(self, *, by: str = "operator", wait: Duration = "30s") -> TenantView:
         """Give the tenant a shard of its own, with a pool of slots of its own in every worker.
 
-        Its waiting jobs move there in order. Answers when they have, or after `wait`: what is left
-        goes on in the background, here and in every worker. Raises InvalidTransition, with nothing
-        begun, when another change of the queue's shards has not ended by then.
+        Its waiting jobs move there in order. Returns when they have moved, or after `wait`: then
+        the move continues in the background, here and in every worker. Raises InvalidTransition,
+        with nothing moved, if another change of the queue's shards has not ended by then.
         """
         return await self._relocate(Change(own=lane_of(self.name)), by=by, wait=wait)
 
     async def rejoin(self, *, by: str = "operator", wait: Duration = "30s") -> TenantView:
-        """Let the tenant share the queue with the others again; its jobs move back in order."""
+        """Return the tenant to the shared shards; its jobs move back in order."""
         return await self._relocate(Change(shared=lane_of(self.name)), by=by, wait=wait)
 
     async def _relocate(self, change: Change, *, by: str, wait: Duration) -> TenantView:
