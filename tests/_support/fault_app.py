@@ -54,6 +54,8 @@ class Work(msgspec.Struct, omit_defaults=True):
     """What a job is to do: take `ms` milliseconds, and fail its first `fails` attempts."""
 
     ms: int = 0
+    once: bool = False
+    """Whether it takes no time any more when a worker has lost it."""
     fails: int = 0
     note: str = ""
     tokens: int | None = None
@@ -80,7 +82,7 @@ def open_app(plan: Plan, ledger: Ledger, *, name: str = "shop") -> Faena:
             with ledger.attempt(job):
                 if payload.note:
                     job.progress(payload.note)
-                await asyncio.sleep(payload.ms / 1000)
+                await asyncio.sleep(_seconds(payload, job))
                 if payload.tokens is not None:
                     job.spend(tokens=payload.tokens)
                 _fail_if_planned(payload, job)
@@ -93,7 +95,7 @@ def open_app(plan: Plan, ledger: Ledger, *, name: str = "shop") -> Faena:
         def grind(payload: Work, job: Job) -> str:
             never = threading.Event()
             with ledger.attempt(job):
-                for _ in range(int(payload.ms / 1000 / _STEP_S)):
+                for _ in range(int(_seconds(payload, job) / _STEP_S)):
                     never.wait(_STEP_S)
                 _fail_if_planned(payload, job)
             return f"{job.attempt}/{job.losses}"
@@ -114,8 +116,12 @@ def _add_pack(queue: Queue, size: int, ledger: Ledger) -> None:
         with ExitStack() as attempts:
             for job in jobs:
                 attempts.enter_context(ledger.attempt(job))
-            await asyncio.sleep(max(work.ms for work in works) / 1000)
+            await asyncio.sleep(max(map(_seconds, works, jobs)))
         return [f"{job.attempt}/{job.losses}" for job in jobs]
+
+
+def _seconds(payload: Work, job: Job) -> float:
+    return 0.0 if payload.once and job.losses else payload.ms / 1000
 
 
 def _fail_if_planned(payload: Work, job: Job) -> None:

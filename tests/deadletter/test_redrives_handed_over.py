@@ -26,7 +26,7 @@ from faena.sharding.router import Routers
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
 
-HOMES = ("mail", "mail/1")
+SHARDS = ("mail", "mail/1")
 TENANTS = ("t0", "t1", "t2", "t3")
 NAP_S = 0.01
 MOST_CALLS = 60
@@ -60,9 +60,9 @@ class Fuse:
         raise Killed
 
 
-class Yard:
-    """Two shards with dead jobs, each batch with an error of its own, and a clerk in place of
-    workers.
+class DeadJobs:
+    """Two shards with dead jobs, each batch with an error of its own, and somebody in place
+    of workers.
     """
 
     def __init__(self, app: Faena, engine: Engine, routers: Routers) -> None:
@@ -88,7 +88,7 @@ class Yard:
 
     async def _settle(self, outcome: Any) -> list[str]:
         ids: list[str] = []
-        for shard in HOMES:
+        for shard in SHARDS:
             answer = await self._exchange(shard, 100)
             ids += [one.id for one in answer.claimed]
             endings = [Settlement(one.id, one.lease, outcome) for one in answer.claimed]
@@ -97,7 +97,7 @@ class Yard:
 
     def _exchange(self, shard: str, want: int, endings: Sequence[Settlement] = ()) -> Any:
         turn = Turn(self._calls(), want, list(endings))
-        return self.engine.exchange(shard, f"clerk-{shard}", "clerk", turn)
+        return self.engine.exchange(shard, f"worker-{shard}", "worker", turn)
 
     def redrives(self, fuse: Fuse | None = None) -> Redrives:
         """Of a driver of its own, which lives as long as its fuse."""
@@ -122,25 +122,25 @@ class Yard:
 
 
 @pytest.fixture
-async def yard(
+async def jobs(
     valkey: Server, namespace: str, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Yard]:
+) -> AsyncIterator[DeadJobs]:
     monkeypatch.setattr(driver, "LONGEST_NAP_S", NAP_S)
-    app = Faena("yard", valkey.url, namespace=namespace)
+    app = Faena("shop", valkey.url, namespace=namespace)
     queue = app.queue("mail", shards=2, retain=Retain(dead_count=None))
 
     @queue.task
     async def send(error: str) -> None: ...
 
     runtime = await app.runtime()
-    yield Yard(app, runtime.engine, runtime.routers)
+    yield DeadJobs(app, runtime.engine, runtime.routers)
     await queue.obliterate(force=True)
     await app.close()
 
 
 @asynccontextmanager
-async def clerk(yard: Yard) -> AsyncIterator[None]:
-    working = asyncio.create_task(yard.complete())
+async def at_work(jobs: DeadJobs) -> AsyncIterator[None]:
+    working = asyncio.create_task(jobs.complete())
     try:
         yield
     finally:
@@ -148,13 +148,13 @@ async def clerk(yard: Yard) -> AsyncIterator[None]:
         await asyncio.wait({working})
 
 
-async def carried_on(yard: Yard, redrive: str) -> RedriveView:
+async def carried_on(jobs: DeadJobs, redrive: str) -> RedriveView:
     """Once the lease of whoever is gone has ended: here at once."""
-    await yard.engine.command("DEL", "mail", f"redriver:{redrive}")
+    await jobs.engine.command("DEL", "mail", f"redriver:{redrive}")
     found: list[RedriveView] = []
 
     async def is_over() -> bool:
-        view = await yard.redrives().carry_on("mail", redrive)
+        view = await jobs.redrives().carry_on("mail", redrive)
         found.extend([view] if view else [])
         return bool(found)
 
@@ -165,27 +165,27 @@ async def carried_on(yard: Yard, redrive: str) -> RedriveView:
 @pytest.mark.parametrize("is_sent", [False, True], ids=["unsent", "sent"])
 @pytest.mark.parametrize("canary", [0, 3])
 async def test_another_ends_a_redrive_wherever_its_driver_was_killed(
-    yard: Yard, canary: int, is_sent: bool
+    jobs: DeadJobs, canary: int, is_sent: bool
 ) -> None:
     for calls in range(1, MOST_CALLS):
         error = f"Boom{calls}"
-        number = await yard.bury(error)
-        redrive = await yard.begin(error, canary)
-        fuse = Fuse(yard.engine.wire, calls, is_sent=is_sent)
-        async with clerk(yard):
+        number = await jobs.bury(error)
+        redrive = await jobs.begin(error, canary)
+        fuse = Fuse(jobs.engine.wire, calls, is_sent=is_sent)
+        async with at_work(jobs):
             try:
-                view = await yard.redrives(fuse).carry_on("mail", redrive)
+                view = await jobs.redrives(fuse).carry_on("mail", redrive)
                 is_killed = False
             except Killed:
                 is_killed = True
-                if (await yard.view(redrive)).state != "done":
-                    assert await yard.redrives().under_way("mail") == [redrive], calls
-                view = await carried_on(yard, redrive)
+                if (await jobs.view(redrive)).state != "done":
+                    assert await jobs.redrives().under_way("mail") == [redrive], calls
+                view = await carried_on(jobs, redrive)
             assert view
             assert (view.state, view.moved) == ("done", number), calls
-            await eventually(lambda: sum(yard.done.values()) == number * calls)  # noqa: B023 - awaited here
-        assert set(yard.done.values()) == {1}
-        assert await yard.redrives().under_way("mail") == []
+            await eventually(lambda: sum(jobs.done.values()) == number * calls)  # noqa: B023 - awaited here
+        assert set(jobs.done.values()) == {1}
+        assert await jobs.redrives().under_way("mail") == []
         if not is_killed:
             return
     pytest.fail(f"a driver must end within {MOST_CALLS} calls")
@@ -193,16 +193,16 @@ async def test_another_ends_a_redrive_wherever_its_driver_was_killed(
 
 @pytest.mark.parametrize(("verb", "state"), [("fail", "failed"), ("stop", "stopped")])
 async def test_what_one_shard_was_told_before_somebody_died_counts_for_all(
-    yard: Yard, verb: str, state: str
+    jobs: DeadJobs, verb: str, state: str
 ) -> None:
-    await yard.bury("Boom")
-    redrive = await yard.begin("Boom", canary=3)
-    await DeskCalls(yard.engine).redrives(HOMES[1], verb, redrive)
-    assert await yard.redrives().under_way("mail") == [redrive]
-    view = await yard.redrives().carry_on("mail", redrive)
+    await jobs.bury("Boom")
+    redrive = await jobs.begin("Boom", canary=3)
+    await DeskCalls(jobs.engine).redrives(SHARDS[1], verb, redrive)
+    assert await jobs.redrives().under_way("mail") == [redrive]
+    view = await jobs.redrives().carry_on("mail", redrive)
     assert view
     assert (view.state, view.moved) == (state, 0)
-    assert await yard.redrives().under_way("mail") == []
+    assert await jobs.redrives().under_way("mail") == []
 
 
 class Blind(Redrives):
@@ -217,14 +217,14 @@ class Blind(Redrives):
         return await super().under_way(queue)
 
 
-async def test_a_look_that_failed_is_followed_by_another_soon(yard: Yard) -> None:
-    number = await yard.bury("Boom")
-    redrive = await yard.begin("Boom", canary=0)
-    takeover = RedriveTakeover(Blind(yard.app._desk_queues), ["mail"], every_s=3600, soon_s=0.01)
+async def test_a_look_that_failed_is_followed_by_another_soon(jobs: DeadJobs) -> None:
+    number = await jobs.bury("Boom")
+    redrive = await jobs.begin("Boom", canary=0)
+    takeover = RedriveTakeover(Blind(jobs.app._desk_queues), ["mail"], every_s=3600, soon_s=0.01)
     carrying = asyncio.create_task(takeover.run())
 
     async def is_done() -> bool:
-        view = await yard.view(redrive)
+        view = await jobs.view(redrive)
         return (view.state, view.moved) == ("done", number)
 
     await eventually(is_done)

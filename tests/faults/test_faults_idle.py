@@ -19,7 +19,7 @@ from tests._support.worker_processes import WorkerProcesses
 
 SETTLED_S = 5.0  # what was measured of the last jobs is sent a second later
 WATCHED_S = 8.0
-HOMES = 3
+SHARDS = 3
 ONCE = {"BZPOPMIN": 2.0, "PING": 5.0, "due": 5.0, "HGETALL": 4.0, "overview": 4.0}
 """Seconds between two commands of a kind. The last two ask where a queue lives, one queue after the
 other, the very last in a test of its own."""
@@ -62,13 +62,13 @@ async def test_a_worker_that_looks_for_shards_is_no_louder(server: Server) -> No
 
 def test_the_paces_come_to_two_commands_a_second() -> None:
     once = sum(1 / pace for kind, pace in ONCE.items() if kind != "overview")
-    assert once + sum(HOMES / pace for pace in EACH.values()) <= 2
+    assert once + sum(SHARDS / pace for pace in EACH.values()) <= 2
 
 
 def check(seen: list[str], seconds: float) -> None:
     """Each timer keeps its pace, and may fall due as soon as the watch begins."""
     most = Counter({kind: int(seconds // pace) + 1 for kind, pace in ONCE.items()})
-    most.update({kind: HOMES * (int(seconds // pace) + 1) for kind, pace in EACH.items()})
+    most.update({kind: SHARDS * (int(seconds // pace) + 1) for kind, pace in EACH.items()})
     found = Counter(_kind(command) for command in seen)
     assert found <= most, seen
 

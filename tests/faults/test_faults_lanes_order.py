@@ -32,6 +32,9 @@ from tests._support.lane_app import (
 )
 
 NAMING = {"tenant": tenant_of, "key": key_of}
+LEASE = "5s"
+"""A worker that lives keeps its leases, however busy the machine: a job that is lost and given to
+another may overlap with itself."""
 
 
 def in_turn(
@@ -51,7 +54,7 @@ SIX_BY_KEY = [(tenant, key) for tenant in ("acme", "bolt") for key in ("a", "b",
 async def test_chains_keep_their_order_while_workers_are_killed_and_heads_fail(
     lane_plan_for: Callable[..., LanePlan], order: str, chains: list[tuple[str, str]]
 ) -> None:
-    plan = lane_plan_for(QueuePlan(retry_wait="100ms"), order=order)
+    plan = lane_plan_for(QueuePlan(retry_wait="100ms", lease=LEASE), order=order)
     found = await run_all_while_workers_die(plan, chains)
     assert overlaps(found, NAMING[order]) == []
     assert overtakings(found, NAMING[order]) == []
@@ -77,7 +80,7 @@ async def run_all_while_workers_die(
 async def test_where_failures_pass_first_attempts_keep_their_order_and_nothing_overlaps(
     lane_plan_for: Callable[..., LanePlan], order: str, chains: list[tuple[str, str]]
 ) -> None:
-    plan = lane_plan_for(QueuePlan(retry_wait="100ms"), order=order, on_failure="pass")
+    plan = lane_plan_for(QueuePlan(retry_wait="100ms", lease=LEASE), order=order, on_failure="pass")
     found = await run_all_while_workers_die(plan, chains)
     assert overlaps(found, NAMING[order]) == []
     assert first_overtakings(found, NAMING[order]) == []
@@ -142,7 +145,7 @@ async def test_cancelled_heads_and_members_let_their_chain_go_on_in_order(
 async def test_a_job_that_is_rerun_takes_its_turn_behind_those_that_wait(
     lane_plan_for: Callable[..., LanePlan],
 ) -> None:
-    plan = lane_plan_for(QueuePlan(attempts=1), order="tenant")
+    plan = lane_plan_for(QueuePlan(attempts=1, lease=LEASE), order="tenant")
     async with at_work(plan, 2) as (processes, app):
         chains = [("acme", "a"), ("bolt", "a")]
         dead = [job_id(tenant, "a", 0) for tenant, _ in chains]

@@ -29,7 +29,7 @@ from tests.properties.shards_relocation import Hired
 
 QUEUE = "q"
 OWN = ("@a", "@b")
-HOMES = (QUEUE, "q/1", "q/2", "q/3", *(own_shard(QUEUE, lane) for lane in OWN))
+SHARDS = (QUEUE, "q/1", "q/2", "q/3", *(own_shard(QUEUE, lane) for lane in OWN))
 REPLACING = ("debounce", "last")
 LEFT_BY_MOVES = ("moves", "transfer_out", "late")
 
@@ -314,7 +314,7 @@ class ShardsDriver:
         assert not moves, f"{moves} outlive the change in {view.shards}"
         lost = [(shard, job) for shard, job in view.jobs() if not self._lives_at(shard, job.lane)]
         assert not lost, f"{lost} must be where their lanes live"
-        for shard in HOMES:
+        for shard in SHARDS:
             assert self.wait(audit(self.engine, shard)) == [], shard
 
     def _lives_at(self, shard: str, lane: str | None) -> bool:
@@ -327,7 +327,7 @@ class ShardsDriver:
         self.loop.close()
 
     async def _close(self) -> None:
-        for shard in HOMES:
+        for shard in SHARDS:
             while await self.engine.obliterate(shard, 1000, force=True) != "DONE":
                 pass
         await self.wire.call("FLUSHALL")

@@ -41,7 +41,7 @@ STABLE = 40
 Read = Callable[[Engine, Routers, bool], Awaitable[list[str]]]
 
 
-class Town:
+class BusyQueue:
     """A queue full of jobs, and chance."""
 
     def __init__(self, rig: Rig, server: Server, seed: int) -> None:
@@ -144,24 +144,24 @@ class Town:
 
 
 @pytest.fixture
-async def make_town(
+async def make_queue(
     rig: Rig, valkey: Server, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Callable[[int], Town]]:
+) -> AsyncIterator[Callable[[int], BusyQueue]]:
     async def always(*_: object) -> bool:
         return True
 
     monkeypatch.setattr(Lock, "take", always)
     monkeypatch.setattr(Lock, "drop", always)
     monkeypatch.setattr(relocation, "_PAUSE_S", 0)
-    towns: list[Town] = []
+    queues: list[BusyQueue] = []
 
-    def make(seed: int) -> Town:
-        towns.append(Town(rig, valkey, seed))
-        return towns[-1]
+    def make(seed: int) -> BusyQueue:
+        queues.append(BusyQueue(rig, valkey, seed))
+        return queues[-1]
 
     yield make
-    for town in towns:
-        await town.close()
+    for queue in queues:
+        await queue.close()
 
 
 def jobs_of(state: State, limit: int) -> Read:
@@ -212,20 +212,20 @@ READS = {
 @pytest.mark.parametrize("is_newest_first", [False, True])
 @pytest.mark.parametrize("what", READS)
 async def test_whoever_reads_all_pages_sees_each_job_once(
-    make_town: Callable[[int], Town], what: str, is_newest_first: bool, seed: int
+    make_queue: Callable[[int], BusyQueue], what: str, is_newest_first: bool, seed: int
 ) -> None:
-    town = make_town(seed)
-    stable = [f"{what.split(maxsplit=1)[0]}-{number}" for number in await town.fill()]
-    seen = Counter(await town.read(READS[what], is_newest_first=is_newest_first))
+    queue = make_queue(seed)
+    stable = [f"{what.split(maxsplit=1)[0]}-{number}" for number in await queue.fill()]
+    seen = Counter(await queue.read(READS[what], is_newest_first=is_newest_first))
     assert {job: seen[job] for job in stable if seen[job] != 1} == {}
 
 
-async def test_nobody_in_the_way_sees_all_in_order(make_town: Callable[[int], Town]) -> None:
-    town = make_town(0)
-    await town.fill()
-    routers = Routers(town.rig.engine, {"q": OPTIONS})
+async def test_nobody_in_the_way_sees_all_in_order(make_queue: Callable[[int], BusyQueue]) -> None:
+    queue = make_queue(0)
+    await queue.fill()
+    routers = Routers(queue.rig.engine, {"q": OPTIONS})
     for is_newest_first in (False, True):
         for read in READS.values():
-            seen = await read(town.rig.engine, routers, is_newest_first)
+            seen = await read(queue.rig.engine, routers, is_newest_first)
             assert len(seen) == len(set(seen)) == STABLE + 30
             assert seen == sorted(seen, reverse=is_newest_first) or seen[0].startswith("ready")

@@ -25,7 +25,7 @@ from tests.properties.shards_relocation import Hired
 OWN = "q/@b"
 
 
-class Town:
+class MovingQueue:
     """A queue whose lane @b moves, and relocations that stop where a test wants them to."""
 
     def __init__(self, rig: Rig, server: Server) -> None:
@@ -84,7 +84,9 @@ class Town:
 
 
 @pytest.fixture
-async def town(rig: Rig, valkey: Server, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Town]:
+async def queue(
+    rig: Rig, valkey: Server, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[MovingQueue]:
     async def always(*_: object) -> bool:
         return True
 
@@ -92,150 +94,162 @@ async def town(rig: Rig, valkey: Server, monkeypatch: pytest.MonkeyPatch) -> Asy
     monkeypatch.setattr(Lock, "drop", always)
     monkeypatch.setattr(relocation, "_PAUSE_S", 0)
     await rig.declare(fair=True)
-    town = Town(rig, valkey)
-    yield town
-    await town.close()
+    queue = MovingQueue(rig, valkey)
+    yield queue
+    await queue.close()
 
 
-async def test_a_change_is_published_though_who_sealed_the_shards_has_died(town: Town) -> None:
-    await town.begin(Change(own="@b"))
-    first = await town.relocation()
-    await town.go_on(first, until="'publish'")  # both shards are sealed
+async def test_a_change_is_published_though_who_sealed_the_shards_has_died(
+    queue: MovingQueue,
+) -> None:
+    await queue.begin(Change(own="@b"))
+    first = await queue.relocation()
+    await queue.go_on(first, until="'publish'")  # both shards are sealed
     await first.abandon()
-    await town.go_on(await town.relocation())
-    assert (await town.table()).own == {"@b"}
+    await queue.go_on(await queue.relocation())
+    assert (await queue.table()).own == {"@b"}
 
 
-async def test_a_producer_brings_no_shard_back_that_was_given_up(town: Town) -> None:
-    await town.change(Change(own="@b"))
-    await town.enqueue(OWN, 1, "a")
-    await town.change(Change(shared="@b"))
+async def test_a_producer_brings_no_shard_back_that_was_given_up(queue: MovingQueue) -> None:
+    await queue.change(Change(own="@b"))
+    await queue.enqueue(OWN, 1, "a")
+    await queue.change(Change(shared="@b"))
     with pytest.raises(ShardsChanged):
-        await town.enqueue(OWN, 1, "b")
-    assert await town.rig.states() == {"a": "ready"}
+        await queue.enqueue(OWN, 1, "b")
+    assert await queue.rig.states() == {"a": "ready"}
 
 
-async def test_a_relocation_that_slept_takes_no_new_shard_for_an_old_one(town: Town) -> None:
-    await town.change(Change(own="@b"))
-    await town.begin(Change(shared="@b"))
-    slow = await town.relocation()
-    await town.go_on(slow, until="retire")
-    await town.change(Change(own="@b"))
-    await town.enqueue(OWN, 3, "a")
-    await town.go_on(slow)
-    assert await town.claimed(OWN) == ["a"]
+async def test_a_relocation_that_slept_takes_no_new_shard_for_an_old_one(
+    queue: MovingQueue,
+) -> None:
+    await queue.change(Change(own="@b"))
+    await queue.begin(Change(shared="@b"))
+    slow = await queue.relocation()
+    await queue.go_on(slow, until="retire")
+    await queue.change(Change(own="@b"))
+    await queue.enqueue(OWN, 3, "a")
+    await queue.go_on(slow)
+    assert await queue.claimed(OWN) == ["a"]
 
 
-async def test_a_batch_that_arrives_too_late_is_not_taken_in_again(town: Town) -> None:
-    await town.enqueue("q", 0, "a")
-    await town.begin(Change(own="@b"))
-    slow = await town.relocation()
-    await town.go_on(slow, until="transfer_in")
-    await town.go_on(await town.relocation())
-    await town.change(Change(shared="@b"))  # the shard that had taken the batch in is no more
-    await town.go_on(slow)
-    assert await town.claimed("q") == ["a"]
-    assert await town.claimed(OWN) == []
+async def test_a_batch_that_arrives_too_late_is_not_taken_in_again(queue: MovingQueue) -> None:
+    await queue.enqueue("q", 0, "a")
+    await queue.begin(Change(own="@b"))
+    slow = await queue.relocation()
+    await queue.go_on(slow, until="transfer_in")
+    await queue.go_on(await queue.relocation())
+    await queue.change(Change(shared="@b"))  # the shard that had taken the batch in is no more
+    await queue.go_on(slow)
+    assert await queue.claimed("q") == ["a"]
+    assert await queue.claimed(OWN) == []
 
 
-async def test_a_relocation_that_slept_sends_no_job_where_its_lane_lived_before(town: Town) -> None:
-    await town.enqueue("q", 0, "a")
-    await town.begin(Change(own="@b"))
-    slow = await town.relocation()
-    await town.go_on(slow, until="transfer_out")
-    await town.go_on(await town.relocation())
-    await town.change(Change(shared="@b"))
-    await town.begin(Change(shards=2))
-    await town.go_on(await town.relocation(), until="transfer_out")
-    await town.go_on(slow)
-    await town.go_on(await town.relocation())
-    assert [*await town.claimed("q"), *await town.claimed("q/1")] == ["a"]
+async def test_a_relocation_that_slept_sends_no_job_where_its_lane_lived_before(
+    queue: MovingQueue,
+) -> None:
+    await queue.enqueue("q", 0, "a")
+    await queue.begin(Change(own="@b"))
+    slow = await queue.relocation()
+    await queue.go_on(slow, until="transfer_out")
+    await queue.go_on(await queue.relocation())
+    await queue.change(Change(shared="@b"))
+    await queue.begin(Change(shards=2))
+    await queue.go_on(await queue.relocation(), until="transfer_out")
+    await queue.go_on(slow)
+    await queue.go_on(await queue.relocation())
+    assert [*await queue.claimed("q"), *await queue.claimed("q/1")] == ["a"]
 
 
-async def test_a_relocation_carries_on_with_what_another_took_out_last(town: Town) -> None:
-    await town.enqueue("q", 0, "a")
-    lease = await town.rig.claim()
-    await town.begin(Change(own="@b"))
-    first, second = await town.relocation(), await town.relocation()
-    await town.go_on(first, until="'look'")
-    await town.go_on(second, until="transfer_out")
-    await town.rig.turn(0, ("a", lease, Released()))
+async def test_a_relocation_carries_on_with_what_another_took_out_last(queue: MovingQueue) -> None:
+    await queue.enqueue("q", 0, "a")
+    lease = await queue.rig.claim()
+    await queue.begin(Change(own="@b"))
+    first, second = await queue.relocation(), await queue.relocation()
+    await queue.go_on(first, until="'look'")
+    await queue.go_on(second, until="transfer_out")
+    await queue.rig.turn(0, ("a", lease, Released()))
     await second.step()
     await second.abandon()
-    await town.go_on(first)
-    assert await town.claimed(OWN) == ["a"]
+    await queue.go_on(first)
+    assert await queue.claimed(OWN) == ["a"]
 
 
-async def test_a_lane_of_finished_jobs_is_not_served_where_it_lived(town: Town) -> None:
-    await town.enqueue("q", 0, "a")
-    await town.rig.turn(0, ("a", await town.rig.claim(), Completed()))
-    await town.begin(Change(shards=2))
-    relocation = await town.relocation()
-    await town.go_on(relocation, until="'publish'")
+async def test_a_lane_of_finished_jobs_is_not_served_where_it_lived(queue: MovingQueue) -> None:
+    await queue.enqueue("q", 0, "a")
+    await queue.rig.turn(0, ("a", await queue.rig.claim(), Completed()))
+    await queue.begin(Change(shards=2))
+    relocation = await queue.relocation()
+    await queue.go_on(relocation, until="'publish'")
     await relocation.step()
-    await town.rig.engine.rerun("q", ["a"])
-    assert await town.claimed("q") == []
-    await town.go_on(relocation)
-    assert await town.claimed("q/1") == ["a"]
+    await queue.rig.engine.rerun("q", ["a"])
+    assert await queue.claimed("q") == []
+    await queue.go_on(relocation)
+    assert await queue.claimed("q/1") == ["a"]
 
 
 async def test_a_lane_is_held_where_it_goes_for_what_a_provider_said_where_it_was(
-    town: Town,
+    queue: MovingQueue,
 ) -> None:
-    await town.enqueue("q", 0, "a")
-    lease = await town.rig.claim()
-    await town.begin(Change(own="@b"))
-    relocation = await town.relocation()
-    await town.go_on(relocation, until="'look'")
-    await town.rig.turn(0, ("a", lease, Limited(10 * SECOND, "tenant")))
-    await town.go_on(relocation)
-    assert await town.claimed(OWN) == []
-    town.rig.clock.go(10)
-    assert await town.claimed(OWN) == ["a"]
+    await queue.enqueue("q", 0, "a")
+    lease = await queue.rig.claim()
+    await queue.begin(Change(own="@b"))
+    relocation = await queue.relocation()
+    await queue.go_on(relocation, until="'look'")
+    await queue.rig.turn(0, ("a", lease, Limited(10 * SECOND, "tenant")))
+    await queue.go_on(relocation)
+    assert await queue.claimed(OWN) == []
+    queue.rig.clock.go(10)
+    assert await queue.claimed(OWN) == ["a"]
 
 
 @pytest.mark.parametrize("by", ["the queue", "an operator"])
-async def test_no_more_of_a_lane_run_while_it_moves_than_its_maximum(town: Town, by: str) -> None:
+async def test_no_more_of_a_lane_run_while_it_moves_than_its_maximum(
+    queue: MovingQueue, by: str
+) -> None:
     if by == "the queue":
-        await town.rig.edit(tenant_max_running=2)
+        await queue.rig.edit(tenant_max_running=2)
     else:
-        await town.rig.engine.tenant("q", "@b", {"max_running": "2"}, by="ops")
-    await town.enqueue("q", 0, "a", "b", "c", "d")
-    lease = await town.rig.claim(2)
-    await town.begin(Change(own="@b"))
-    relocation = await town.relocation()
-    await town.go_on(relocation, until="'out'")
-    assert await town.claimed(OWN) == []  # two of it run where it was
-    await town.rig.turn(0, ("a", lease, Completed()), ("b", lease, Completed()))
-    await town.go_on(relocation)
-    assert await town.claimed(OWN) == ["c", "d"]
+        await queue.rig.engine.tenant("q", "@b", {"max_running": "2"}, by="ops")
+    await queue.enqueue("q", 0, "a", "b", "c", "d")
+    lease = await queue.rig.claim(2)
+    await queue.begin(Change(own="@b"))
+    relocation = await queue.relocation()
+    await queue.go_on(relocation, until="'out'")
+    assert await queue.claimed(OWN) == []  # two of it run where it was
+    await queue.rig.turn(0, ("a", lease, Completed()), ("b", lease, Completed()))
+    await queue.go_on(relocation)
+    assert await queue.claimed(OWN) == ["c", "d"]
 
 
-async def test_a_maximum_that_is_set_at_the_new_shard_counts_too(town: Town) -> None:
-    await town.enqueue("q", 0, "a", "b")
-    await town.rig.claim()
-    await town.begin(Change(own="@b"))
-    relocation = await town.relocation()
-    await town.go_on(relocation, until="'look'")
-    await town.rig.engine.tenant(OWN, "@b", {"max_running": "1"}, by="ops", epoch=1)
-    await town.go_on(relocation, until="'out'")
-    assert await town.claimed(OWN) == []
+async def test_a_maximum_that_is_set_at_the_new_shard_counts_too(queue: MovingQueue) -> None:
+    await queue.enqueue("q", 0, "a", "b")
+    await queue.rig.claim()
+    await queue.begin(Change(own="@b"))
+    relocation = await queue.relocation()
+    await queue.go_on(relocation, until="'look'")
+    await queue.rig.engine.tenant(OWN, "@b", {"max_running": "1"}, by="ops", epoch=1)
+    await queue.go_on(relocation, until="'out'")
+    assert await queue.claimed(OWN) == []
 
 
-async def test_a_lane_without_a_maximum_is_served_while_its_last_jobs_run(town: Town) -> None:
-    await town.enqueue("q", 0, "a", "b")
-    await town.rig.claim()
-    await town.begin(Change(own="@b"))
-    await town.go_on(await town.relocation(), until="'out'")
-    assert await town.claimed(OWN) == ["b"]
+async def test_a_lane_without_a_maximum_is_served_while_its_last_jobs_run(
+    queue: MovingQueue,
+) -> None:
+    await queue.enqueue("q", 0, "a", "b")
+    await queue.rig.claim()
+    await queue.begin(Change(own="@b"))
+    await queue.go_on(await queue.relocation(), until="'out'")
+    assert await queue.claimed(OWN) == ["b"]
 
 
-async def test_claims_that_a_lane_left_behind_are_not_brought_to_it_again(town: Town) -> None:
-    await town.rig.edit(tenant_limits=f"2/{3600 * SECOND}")
-    await town.enqueue("q", 0, "a")
-    await town.rig.turn(0, ("a", await town.rig.claim(), Completed()))
-    await town.change(Change(own="@b"))
-    await town.enqueue(OWN, 1, "b", "c")
-    assert await town.claimed(OWN) == ["b"]
-    await town.change(Change(shards=2))
-    assert await town.claimed(OWN) == []  # two claims in this hour
+async def test_claims_that_a_lane_left_behind_are_not_brought_to_it_again(
+    queue: MovingQueue,
+) -> None:
+    await queue.rig.edit(tenant_limits=f"2/{3600 * SECOND}")
+    await queue.enqueue("q", 0, "a")
+    await queue.rig.turn(0, ("a", await queue.rig.claim(), Completed()))
+    await queue.change(Change(own="@b"))
+    await queue.enqueue(OWN, 1, "b", "c")
+    assert await queue.claimed(OWN) == ["b"]
+    await queue.change(Change(shards=2))
+    assert await queue.claimed(OWN) == []  # two claims in this hour

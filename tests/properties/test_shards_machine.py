@@ -29,7 +29,7 @@ from faena.sharding.table import Change
 from tests._support.rig import SECOND
 from tests._support.search import IS_FULL, run_machine, searching
 from tests._support.valkey import Server
-from tests.properties.shards_driver import HOMES, OWN, ShardsDriver
+from tests.properties.shards_driver import OWN, SHARDS, ShardsDriver
 from tests.properties.strategies import ERROR
 
 LANES = ["@a", "@a", "@b", "@b", "@b", "@c", "@e"]
@@ -98,7 +98,7 @@ class ShardsMachine(RuleBasedStateMachine):
         change: Change,
         want: int,
     ) -> None:
-        self.driver = ShardsDriver(self.server, "homes", given)
+        self.driver = ShardsDriver(self.server, "shards", given)
         self.order = given.order
         self.ids = itertools.count()
         self.sent: list[tuple[str, bytes]] = []
@@ -167,7 +167,7 @@ class ShardsMachine(RuleBasedStateMachine):
 
     # -- workers ----------------------------------------------------------------------------------
 
-    @rule(shard=st.sampled_from(HOMES), want=st.integers(1, 4), is_sweep=st.booleans())
+    @rule(shard=st.sampled_from(SHARDS), want=st.integers(1, 4), is_sweep=st.booleans())
     def claim(self, shard: str, want: int, is_sweep: bool) -> None:
         if shard in self.driver.ledger.view.shards:
             self.driver.exchange(shard, want, [], is_sweep=is_sweep)

@@ -44,17 +44,17 @@ while line.recv(100):
 """
 
 
-class Yard:
-    """Where the children of one test write down that they started."""
+class Children:
+    """The worker processes of one test, and where they write down that they started."""
 
-    def __init__(self, shard: Path) -> None:
-        self.shard = shard
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
 
     def supervisor(self, do: str, options: SupervisorOptions) -> Supervisor:
-        return Supervisor([sys.executable, "-I", "-c", CHILD, str(self.shard), do], options)
+        return Supervisor([sys.executable, "-I", "-c", CHILD, str(self.directory), do], options)
 
     def starts(self) -> list[tuple[int, float, bool]]:
-        path = self.shard / "starts"
+        path = self.directory / "starts"
         lines = path.read_text().splitlines() if path.exists() else []
         words = [line.split(" ") for line in lines]
         return [(int(pid), float(at), patient == "1") for pid, at, patient in words]
@@ -66,8 +66,8 @@ def options(*, instances: int | None = None, **patience: float) -> SupervisorOpt
 
 
 @pytest.fixture
-def yard(tmp_path: Path) -> Yard:
-    return Yard(tmp_path)
+def children(tmp_path: Path) -> Children:
+    return Children(tmp_path)
 
 
 @asynccontextmanager
@@ -81,89 +81,95 @@ async def running(supervisor: Supervisor) -> AsyncIterator[Awaitable[int]]:
             await task
 
 
-async def test_as_many_workers_are_kept_as_the_first_one_asks_for(yard: Yard) -> None:
-    supervisor = yard.supervisor("3", options())
+async def test_as_many_workers_are_kept_as_the_first_one_asks_for(children: Children) -> None:
+    supervisor = children.supervisor("3", options())
     async with running(supervisor) as end:
-        await eventually(lambda: len(yard.starts()) == 3)
+        await eventually(lambda: len(children.starts()) == 3)
         supervisor.stop()
         assert await end == 0
     assert supervisor.instances == 3
-    assert not any(is_alive(pid) for pid, _, _ in yard.starts())
+    assert not any(is_alive(pid) for pid, _, _ in children.starts())
 
 
-async def test_the_number_given_goes_before_what_the_first_one_asks_for(yard: Yard) -> None:
-    supervisor = yard.supervisor("3", options(instances=2))
+async def test_the_number_given_goes_before_what_the_first_one_asks_for(children: Children) -> None:
+    supervisor = children.supervisor("3", options(instances=2))
     async with running(supervisor):
-        await eventually(lambda: len(yard.starts()) == 2)
+        await eventually(lambda: len(children.starts()) == 2)
     assert supervisor.instances == 2
 
 
-async def test_a_first_start_that_explained_its_failure_is_not_repeated(yard: Yard) -> None:
-    supervisor = yard.supervisor("refuse", options(instances=5))
+async def test_a_first_start_that_explained_its_failure_is_not_repeated(children: Children) -> None:
+    supervisor = children.supervisor("refuse", options(instances=5))
     assert await supervisor.run() == 1
-    assert len(yard.starts()) == 1
+    assert len(children.starts()) == 1
     assert not supervisor.is_stopping
 
 
-async def test_deaths_in_youth_are_followed_by_longer_and_longer_pauses(yard: Yard) -> None:
-    supervisor = yard.supervisor("die", options(pause_s=0.1, longest_pause_s=0.4))
+async def test_deaths_in_youth_are_followed_by_longer_and_longer_pauses(children: Children) -> None:
+    supervisor = children.supervisor("die", options(pause_s=0.1, longest_pause_s=0.4))
     async with running(supervisor):
-        await eventually(lambda: len(yard.starts()) >= 6)
-    instants = [at for _, at, _ in yard.starts()]
+        await eventually(lambda: len(children.starts()) >= 6)
+    instants = [at for _, at, _ in children.starts()]
     gaps = [later - sooner for sooner, later in itertools.pairwise(instants)]
     for gap, pause in zip(gaps[:5], (0.1, 0.2, 0.4, 0.4, 0.4), strict=True):
         assert gap >= pause
 
 
-async def test_after_a_long_life_the_next_pause_is_short_again(yard: Yard) -> None:
-    supervisor = yard.supervisor("die", options(pause_s=0.01, longest_pause_s=60, young_s=0.0))
+async def test_after_a_long_life_the_next_pause_is_short_again(children: Children) -> None:
+    supervisor = children.supervisor("die", options(pause_s=0.01, longest_pause_s=60, young_s=0.0))
     async with running(supervisor):
-        await eventually(lambda: len(yard.starts()) >= 15)
+        await eventually(lambda: len(children.starts()) >= 15)
 
 
-async def test_a_worker_over_its_memory_is_replaced_at_once_but_not_endlessly(yard: Yard) -> None:
-    supervisor = yard.supervisor("leave", options(pause_s=60.0, longest_pause_s=60.0))
+async def test_a_worker_over_its_memory_is_replaced_at_once_but_not_endlessly(
+    children: Children,
+) -> None:
+    supervisor = children.supervisor("leave", options(pause_s=60.0, longest_pause_s=60.0))
     async with running(supervisor):
-        await eventually(lambda: len(yard.starts()) == 2)
+        await eventually(lambda: len(children.starts()) == 2)
         began = time.monotonic()
     assert time.monotonic() - began < 30
-    assert len(yard.starts()) == 2
+    assert len(children.starts()) == 2
 
 
-async def test_a_worker_that_will_not_end_is_killed_and_spoils_the_exit_code(yard: Yard) -> None:
-    supervisor = yard.supervisor("ignore", options(grace_s=0.2))
+async def test_a_worker_that_will_not_end_is_killed_and_spoils_the_exit_code(
+    children: Children,
+) -> None:
+    supervisor = children.supervisor("ignore", options(grace_s=0.2))
     async with running(supervisor) as end:
-        await eventually(lambda: len(yard.starts()) == 1 and supervisor.has_served)
+        await eventually(lambda: len(children.starts()) == 1 and supervisor.has_served)
         supervisor.stop()
         assert await end == 1
-    assert not is_alive(yard.starts()[0][0])
+    assert not is_alive(children.starts()[0][0])
 
 
-async def test_a_relief_that_cannot_start_leaves_the_old_workers_in_place(yard: Yard) -> None:
-    supervisor = yard.supervisor("2", options())
+async def test_a_relief_that_cannot_start_leaves_the_old_workers_in_place(
+    children: Children,
+) -> None:
+    supervisor = children.supervisor("2", options())
     async with running(supervisor):
-        await eventually(lambda: len(yard.starts()) == 2)
-        (yard.shard / "broken").touch()
+        await eventually(lambda: len(children.starts()) == 2)
+        (children.directory / "broken").touch()
         supervisor.reload()
-        await eventually(lambda: len(yard.starts()) == 3)
-        await eventually(lambda: not is_alive(yard.starts()[2][0]))
-        assert all(is_alive(pid) for pid, _, _ in yard.starts()[:2])
-        (yard.shard / "broken").unlink()
+        await eventually(lambda: len(children.starts()) == 3)
+        await eventually(lambda: not is_alive(children.starts()[2][0]))
+        assert all(is_alive(pid) for pid, _, _ in children.starts()[:2])
+        (children.directory / "broken").unlink()
         supervisor.reload()
-        await eventually(lambda: len(yard.starts()) == 5)
-        await eventually(lambda: not any(is_alive(pid) for pid, _, _ in yard.starts()[:2]))
+        await eventually(lambda: len(children.starts()) == 5)
+        await eventually(lambda: not any(is_alive(pid) for pid, _, _ in children.starts()[:2]))
 
 
-async def test_a_relief_asked_for_in_a_pause_ends_the_pause(yard: Yard) -> None:
-    supervisor = yard.supervisor("1", options(pause_s=60.0, longest_pause_s=60.0))
+async def test_a_relief_asked_for_in_a_pause_ends_the_pause(children: Children) -> None:
+    supervisor = children.supervisor("1", options(pause_s=60.0, longest_pause_s=60.0))
     async with running(supervisor):
         await eventually(lambda: supervisor.has_served)
-        (yard.shard / "broken").touch()
-        os.kill(yard.starts()[0][0], signal.SIGKILL)
-        await eventually(lambda: not is_alive(yard.starts()[0][0]))
-        (yard.shard / "broken").unlink()
+        (children.directory / "broken").touch()
+        os.kill(children.starts()[0][0], signal.SIGKILL)
+        await eventually(lambda: not is_alive(children.starts()[0][0]))
+        (children.directory / "broken").unlink()
         supervisor.reload()
-        await eventually(lambda: len(yard.starts()) >= 2)
+        await eventually(lambda: len(children.starts()) >= 2)
 
 
 async def test_a_command_that_does_not_exist_is_tried_again_until_the_stop() -> None:
