@@ -216,3 +216,14 @@ def nearest(name: Any, valid: Iterable[str], *, never: Collection[str] = ()) -> 
     close = difflib.get_close_matches(as_text(name), harmless, n=1, cutoff=0.6)
     hint = f"did you mean {close[0]!r}? " if close else ""
     return f"{hint}valid: {', '.join(choices)}"
+
+
+def unknown_name(
+    what: str, name: Any, valid: Iterable[str], *, field: str | None = None, value: Any = None
+) -> ConfigError:
+    """The error of a name that is none of the valid ones; its field is that name by default."""
+    return ConfigError(
+        f"{what} must be a known name, got {shown(name)}; {nearest(name, valid)}",
+        field=name if field is None else field,
+        value=value,
+    )

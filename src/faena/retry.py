@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, Never, Protocol, TypeAlias, TypedDict
 
 import msgspec
 
-from faena.errors import ConfigError, nearest, shown
+from faena.errors import ConfigError, shown, unknown_name
 from faena.values.duration import LONGEST_US, Duration, to_us
 from faena.values.numbers import check_real, keep_whole
 
@@ -194,10 +194,7 @@ class Retry:
         known = ("attempts", *Rules.__annotations__)
         for name in rules:
             if name not in known:
-                raise ConfigError(
-                    f"retry option must be a known name, got {shown(name)}; {nearest(name, known)}",
-                    field=name,
-                )
+                raise unknown_name("retry option", name, known)
         given: dict[str, Any] = {**rules, "give_up_on": _exceptions(rules.get("give_up_on", ()))}
         return cls(curve, attempts, **given)
 

@@ -7,7 +7,15 @@ from typing import Any, Final, TypedDict
 
 from faena.deadletter.views import Dealt, Status
 from faena.engine.calls.deadletter import Decision, Filter
-from faena.errors import ConfigError, InvalidTransition, JobNotFound, as_text, nearest, shown
+from faena.errors import (
+    ConfigError,
+    InvalidTransition,
+    JobNotFound,
+    as_text,
+    nearest,
+    shown,
+    unknown_name,
+)
 from faena.limits import Limit
 from faena.values.duration import Duration, to_us
 from faena.values.ids import as_label
@@ -38,14 +46,9 @@ def read_filter(given: Mapping[str, Any]) -> tuple[Filter, tuple[int | None, int
     words = {name: value for name, value in given.items() if value is not None}
     ages = tuple(_age(name, words.pop(name, None)) for name in ("older_than", "newer_than"))
     _check_ages(given, ages[0], ages[1])
-    unknown = set(words) - set(_WORDS)
-    if unknown:
-        name = min(unknown)
-        raise ConfigError(
-            f"filter must be a known name, got {shown(name)}; {nearest(name, _NAMES)}",
-            field=name,
-            value=given[name],
-        )
+    for name, value in words.items():
+        if name not in _WORDS:
+            raise unknown_name("filter", name, _NAMES, value=value)
     if "status" in words and (word := as_text(words["status"])) not in set(Status):
         raise ConfigError(
             f"status must be a known one, got {shown(word)}; {nearest(word, list(Status))}",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from faena.options.fields import between_us, check_is, derive
+from faena.options.fields import check_is, derive
 from faena.options.task import TaskOptions
-from faena.values.duration import Duration
+from faena.values.duration import Duration, to_us
 from faena.values.numbers import keep_whole
 
 DEFAULT_SIZE: Final = 50
@@ -36,5 +36,5 @@ class BatchOptions(TaskOptions):
             self
         )  # no super(): with slots, dataclass replaces the class defined here
         keep_whole(self, "size", least=1, most=_MOST)
-        derive(self, "wait_us", between_us("wait", self.wait, 0, _LONGEST_WAIT_US))
+        derive(self, "wait_us", to_us("wait", self.wait, most_us=_LONGEST_WAIT_US))
         check_is("per_tenant", self.per_tenant, bool)

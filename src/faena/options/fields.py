@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Any, Final, TypeVar
 
-from faena.errors import ConfigError, nearest, shown
+from faena.errors import ConfigError, shown, unknown_name
 from faena.values.duration import to_us
 from faena.values.numbers import check_whole
 
@@ -22,11 +22,7 @@ def build(cls: type[T], what: str, given: Mapping[str, Any]) -> T:
     names = {one.name for one in known}
     for name in given:
         if name not in names:
-            raise ConfigError(
-                f"{what} option must be a known name, got {shown(name)}; {nearest(name, names)}",
-                field=name,
-                value=given[name],
-            )
+            raise unknown_name(f"{what} option", name, names, value=given[name])
     for one in known:
         is_needed = one.default is MISSING and one.default_factory is MISSING
         if is_needed and one.name not in given:
@@ -47,11 +43,6 @@ def optional_us(what: str, value: Any) -> int | None:
 def attempt_us(timeout: Any) -> int | None:
     """Microseconds of an attempt's timeout; zero is refused."""
     return None if timeout is None else to_us("timeout", timeout, least_us=_SHORTEST_TIMEOUT_US)
-
-
-def between_us(what: str, value: Any, least_us: int, most_us: int) -> int:
-    """Microseconds of a duration with an upper bound of its own."""
-    return to_us(what, value, least_us=least_us, most_us=most_us)
 
 
 def optional_whole(what: str, value: Any, *, least: int, most: int = _MANY) -> int | None:

@@ -50,11 +50,11 @@ PRIORITY_TIMEOUT_US: Final[Mapping[Priority, int]] = MappingProxyType(
 """The timeout of one attempt if neither task nor queue sets one: 5m, 2m, 1m, 30s, 10m."""
 
 
-def priority_of(value: Any, *, what: str = "priority") -> int:
+def priority_of(value: Any) -> int:
     """The number of a priority given as a number, a level or a level's name."""
     if isinstance(value, str):
-        return _named(what, value)
-    return check_whole(what, value, least=HIGHEST, most=LOWEST)
+        return _named(value)
+    return check_whole("priority", value, least=HIGHEST, most=LOWEST)
 
 
 @cache  # called for every job without a timeout
@@ -64,14 +64,14 @@ def default_timeout_us(priority: int) -> int:
     return PRIORITY_TIMEOUT_US[max(level for level in Priority if level <= number)]
 
 
-def _named(what: str, name: str) -> int:
+def _named(name: str) -> int:
     level = Priority.__members__.get(name.upper())
     if level is not None:
         return int(level)
     names = [level.name.lower() for level in Priority]
     raise ConfigError(
-        f"{what} must be {HIGHEST} to {LOWEST} or a level's name, got {shown(name)}; "
+        f"priority must be {HIGHEST} to {LOWEST} or a level's name, got {shown(name)}; "
         f"{nearest(name.lower(), names)}",
-        field=what,
+        field="priority",
         value=name,
     )

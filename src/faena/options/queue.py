@@ -11,7 +11,6 @@ from faena.limits import Limit, check_stack
 from faena.options.backpressure import Backpressure
 from faena.options.fields import (
     attempt_us,
-    between_us,
     check_choice,
     check_is,
     derive,
@@ -21,7 +20,7 @@ from faena.options.order import Order
 from faena.options.priority import Priority, priority_of
 from faena.options.retain import Retain
 from faena.retry import Retry
-from faena.values.duration import Duration
+from faena.values.duration import Duration, to_us
 from faena.values.numbers import keep_whole
 
 _SHORTEST_LEASE_US: Final = 100_000
@@ -154,9 +153,16 @@ class QueueOptions:
         self._check_tenant_bounds()
         check_parts(self, self.shards)
         derive(self, "timeout_us", attempt_us(self.timeout))
-        lease_us = between_us("lease", self.lease, _SHORTEST_LEASE_US, _LONGEST_LEASE_US)
+        lease_us = to_us(
+            "lease", self.lease, least_us=_SHORTEST_LEASE_US, most_us=_LONGEST_LEASE_US
+        )
         derive(self, "lease_us", lease_us)
-        step_us = between_us("age_step", self.age_step, _SHORTEST_AGE_STEP_US, _LONGEST_AGE_STEP_US)
+        step_us = to_us(
+            "age_step",
+            self.age_step,
+            least_us=_SHORTEST_AGE_STEP_US,
+            most_us=_LONGEST_AGE_STEP_US,
+        )
         derive(self, "age_step_us", step_us)
 
     def _check_parts(self) -> None:

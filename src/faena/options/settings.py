@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, Final, TypedDict
 
-from faena.errors import ConfigError, as_text, nearest, shown
+from faena.errors import ConfigError, as_text, shown, unknown_name
 from faena.limits import Limit
 from faena.options.backpressure import Backpressure
 from faena.options.fields import build
@@ -86,10 +86,7 @@ def check_changeable(names: Sequence[str]) -> tuple[str, ...]:
                 f"{name} cannot be changed while the queue runs: {_FIXED[name]}", field=name
             )
         if name not in CHANGEABLE:
-            raise ConfigError(
-                f"setting must be a known name, got {shown(name)}; {nearest(name, CHANGEABLE)}",
-                field=name,
-            )
+            raise unknown_name("setting", name, CHANGEABLE)
     return tuple(names)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from faena.errors import ConfigError, nearest, shown
+from faena.errors import ConfigError, shown, unknown_name
 from faena.options.fields import check_choice
 from faena.options.priority import priority_of
 from faena.scheduling.recurrence import Cron, Every, Once, Recurrence, check_zone, instant_of
@@ -135,11 +135,7 @@ def read_terms(given: Mapping[str, Any], tz: str = "UTC") -> dict[str, Any]:
     """The plain values of what was given, by name; `tz` is the zone of times without one."""
     for name in given:
         if name not in NAMES:
-            raise ConfigError(
-                f"schedule option must be a known name, got {shown(name)}; {nearest(name, NAMES)}",
-                field=name,
-                value=given[name],
-            )
+            raise unknown_name("schedule option", name, NAMES, value=given[name])
     zone = check_zone(given.get("tz", tz)).key
     terms: dict[str, Any] = {}
     for name, value in given.items():

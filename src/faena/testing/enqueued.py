@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypedDict
 
 import msgspec
 
-from faena.errors import ConfigError, nearest, shown
+from faena.errors import unknown_name
 from faena.job import JobView
 from faena.options import priority_of
 from faena.states import State
@@ -44,7 +44,9 @@ Check = Callable[[JobView], bool]
 def checks_of(task: Task[Any, Any], filters: Filters, clock: Clock) -> list[Check]:
     """One check for each thing that is expected; what no job could ever be is refused."""
     for name in filters:
-        _refuse_unknown("expectation", name, Filters.__annotations__)
+        if name not in Filters.__annotations__:
+            known = Filters.__annotations__
+            raise unknown_name("expectation", name, known, field="expectation", value=name)
     checks: list[Check] = [lambda job: (job.queue, job.task) == (task.queue, task.name)]
     if "where" in filters:
         where = filters["where"]
@@ -68,19 +70,12 @@ def _plain(task: Task[Any, Any], filters: Filters, clock: Clock) -> dict[str, An
     if "priority" in wanted:
         wanted["priority"] = priority_of(wanted["priority"])
     if "state" in wanted:
-        _refuse_unknown("state", str(wanted["state"]), [state.value for state in State])
+        state, known = str(wanted["state"]), [one.value for one in State]
+        if state not in known:
+            raise unknown_name("state", state, known, field="state", value=state)
     if "due_in" in wanted:
         wanted["due_at"] = clock() + to_us("due_in", wanted.pop("due_in"))
     return wanted
-
-
-def _refuse_unknown(what: str, name: str, valid: Iterable[str]) -> None:
-    if name not in valid:
-        raise ConfigError(
-            f"{what} must be a known name, got {shown(name)}; {nearest(name, valid)}",
-            field=what,
-            value=name,
-        )
 
 
 def _is_equal(name: str, value: Any, job: JobView) -> bool:

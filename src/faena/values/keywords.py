@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from faena.errors import ConfigError, nearest, shown
+from faena.errors import unknown_name
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -27,12 +27,7 @@ def known_keywords(what: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         def call(*args: P.args, **given: P.kwargs) -> R:
             for name, value in given.items():
                 if name not in known:
-                    raise ConfigError(
-                        f"{what} option must be a known name, got {shown(name)}; "
-                        f"{nearest(name, known)}",
-                        field=name,
-                        value=value,
-                    )
+                    raise unknown_name(f"{what} option", name, known, value=value)
             return function(*args, **given)
 
         return call

@@ -145,13 +145,10 @@ class Heartbeat:
         leases = dict(pairs)
         for why, ids in ((Stop.LOST, lost), (Stop.CANCEL, stopping)):
             for job in ids:
-                self._worker_loop.call_soon_threadsafe(self._tell, shard, job, why, leases[job])
-
-    def _tell(self, shard: str, job_id: str, why: Stop, lease: str) -> None:
-        self._on_stop(shard, job_id, why, lease)
+                self._worker_loop.call_soon_threadsafe(self._on_stop, shard, job, why, leases[job])
 
 
-def place_of(thread: int) -> str:
+def location_of(thread: int) -> str:
     """Where a thread is at this moment: function, file and line, never a value."""
     frames = sys._current_frames()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - no other way
     frame = frames.get(thread)

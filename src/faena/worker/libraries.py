@@ -20,7 +20,7 @@ from faena.engine.scripts import pairs
 from faena.engine.wire.address import Node
 from faena.errors import StoreError
 
-EVERY_S: Final = 3600.0
+_EVERY_S: Final = 3600.0
 
 _OURS = re.compile(rb"faena_[0-9a-f]{10}")
 
@@ -32,12 +32,9 @@ class OldLibraries:
         self,
         engine: Engine,
         shards: Callable[[], Awaitable[Iterable[str]]],
-        *,
-        every_s: float = EVERY_S,
     ) -> None:
         self._engine = engine
         self._shards = shards
-        self._every_s = every_s
         self._unnamed: dict[Node, set[str]] = {}
         """Those that nobody named at the last look."""
         self._removed: set[tuple[Node, str]] = set()
@@ -46,7 +43,7 @@ class OldLibraries:
         """Look again and again; a server that refuses it keeps what it has."""
         while True:
             await self.look()
-            await asyncio.sleep(self._every_s)
+            await asyncio.sleep(_EVERY_S)
 
     async def look(self) -> list[str]:
         """Remove what nobody has named since the last look; returns the names."""

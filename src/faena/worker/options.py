@@ -12,10 +12,10 @@ from faena.declaring.handler import Handler
 from faena.errors import ConfigError, shown
 from faena.limits import Limit
 from faena.options import QueueOptions
-from faena.options.fields import between_us, check_choice, derive
+from faena.options.fields import check_choice, derive
 from faena.pool import SERVES
 from faena.sharding.table import Shard
-from faena.values.duration import Duration
+from faena.values.duration import Duration, to_us
 from faena.values.keywords import known_fields
 from faena.values.names import check_label
 from faena.values.numbers import keep_whole
@@ -76,8 +76,8 @@ class WorkerOptions:
         for what, most in {"concurrency": 10_000, "memory_limit": 10**15}.items():
             if getattr(self, what) is not None:
                 keep_whole(self, what, least=1, most=most)
-        derive(self, "grace_s", between_us("grace", self.grace, 0, _LONGEST_US) / 1e6)
-        derive(self, "stuck_s", between_us("stuck", self.stuck, 0, _LONGEST_US) / 1e6)
+        derive(self, "grace_s", to_us("grace", self.grace, most_us=_LONGEST_US) / 1e6)
+        derive(self, "stuck_s", to_us("stuck", self.stuck, most_us=_LONGEST_US) / 1e6)
         derive(self, "rate", None if self.rate is None else _rate(self.rate))
 
 

@@ -44,7 +44,7 @@ from faena.worker.fetch.shard_watcher import ShardWatcher
 from faena.worker.fetch.slots import Slots
 from faena.worker.fetch.wait_strategy import WaitStrategy
 from faena.worker.fetch.wake_listener import WakeListener
-from faena.worker.heartbeat import Heartbeat, place_of
+from faena.worker.heartbeat import Heartbeat, location_of
 from faena.worker.leases import Leases
 from faena.worker.options import Served, WorkerOptions
 from faena.worker.presence import sign_out
@@ -338,11 +338,12 @@ class Worker:
         running = self._fetchers.attempts()
         names = (one.handler.name for one in running if one.task is task)
         name = next(names, None) or self._gatherer.name_of(task)
-        return Blocker(name, place_of(self._thread)) if running else None
+        return Blocker(name, location_of(self._thread)) if running else None
 
     def _stuck(self, lag_s: float) -> None:
         """Nothing on the loop can act any more."""
-        _log.critical("the event loop stands still for %.0f s in %s", lag_s, place_of(self._thread))
+        where = location_of(self._thread)
+        _log.critical("the event loop stands still for %.0f s in %s", lag_s, where)
         if self.options.leaves_when_stuck:
             os._exit(os.EX_SOFTWARE)
 

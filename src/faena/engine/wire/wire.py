@@ -15,8 +15,8 @@ first use.
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from random import random
 from typing import Any
 
 import hiredis
@@ -47,22 +47,20 @@ class Wire:
         connections: int = 8,  # to each node, not counting those that block or listen
         call_timeout_s: float = 4.0,  # of silence; a dead socket must cost less than 5 s
         client_name: str = "faena",  # what CLIENT LIST shows
-        jitter: Callable[[], float] = random.random,
         restart: Callable[[], Awaitable[None]] | None = None,  # starts a server of our own again
     ) -> None:
         self.address = address
         self._call_timeout_s = call_timeout_s
-        self._jitter = jitter
         self._dialect = Dialect()
         self._is_cluster = address.kind == "cluster"
         self._dialer = Dialer(address, client_name=client_name, timeout_s=call_timeout_s)
-        self._topology = open_topology(address, self._dialer, on_switch=self._drop, jitter=jitter)
+        self._topology = open_topology(address, self._dialer, on_switch=self._drop, jitter=random)
         self._resender = Resender(
             address,
             self._topology,
             self._dialer,
             connections=connections,
-            jitter=jitter,
+            jitter=random,
             restart=restart,
         )
         self._blocker = Blocker(self._topology, self._dialer, is_cluster=self._is_cluster)
@@ -210,7 +208,7 @@ class Wire:
         Returns after the first attempt, successful or not. Messages sent while the connection is
         down are lost.
         """
-        subscription = Subscription(on_message, connect=self._connect_listener, jitter=self._jitter)
+        subscription = Subscription(on_message, connect=self._connect_listener, jitter=random)
         self._subscriptions = [kept for kept in self._subscriptions if not kept.is_closed]
         self._subscriptions.append(subscription)
         await subscription.tried.wait()
