@@ -10,7 +10,7 @@ Parts, in the order a first `Embedded.join` meets them:
 Nothing here remembers a process id. Who is alive is told by four lock files (`flock`), which the
 kernel releases at any death, kill -9 included:
 
-    join.lock      held for the length of one join, leave or repair: these never overlap
+    door.lock      held for the length of one join, leave or repair: these never overlap
     members.lock   shared by every member; the watcher waits to hold it alone
     server.lock    inherited by the server and held until its process is gone
     watcher.lock   held by the watcher

@@ -13,7 +13,7 @@ from faena.embedded.server import LOG
 from faena.embedded.watcher import ALIAS, MEMBERS, SOCKET, TOKEN, WATCHER, open_lock
 from faena.errors import ConfigError, StoreUnavailable
 
-JOIN = "join.lock"
+JOIN = "door.lock"  # its first name: older versions on the same directory must find it
 # AF_UNIX takes 104 bytes on macOS and 108 on Linux, the closing zero included.
 ADDRESS_MAX = 100
 LOG_MAX = 1_000_000

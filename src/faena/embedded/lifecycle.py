@@ -1,6 +1,6 @@
 """Membership: one process's share in the embedded server.
 
-    join    join.lock, members.lock shared, a watched server that answers
+    join    door.lock, members.lock shared, a watched server that answers
     ensure  the same again, whatever has died since
     leave   the share given back; the last one waits until the server has ended
 

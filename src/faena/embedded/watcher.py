@@ -1,7 +1,7 @@
 """The process that starts the server and, asleep otherwise, ends it when no member is left.
 
 Run as `python -I -S watcher.py <directory> <patience> [<server command> ...]` by whoever holds
-join.lock. It takes watcher.lock (or returns at once: somebody watches), starts the server if none
+door.lock. It takes watcher.lock (or returns at once: somebody watches), starts the server if none
 lives, connects, and forks: the parent returns so that the member may go on, the child watches.
 Without a command it only adopts a server whose watcher was killed.
 
