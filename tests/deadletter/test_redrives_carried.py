@@ -167,7 +167,7 @@ async def test_ctrl_c_says_that_workers_carry_on_and_how_to_stop_them(
             (view,) = await app.dead_letters.redrives("mail")
             assert (code, view.state) == (130, "running")
             assert service.log().strip() == (
-                f"faena: interrupted; redrive {view.id} goes on in workers of mail: "
+                f"faena: interrupted; workers of mail continue redrive {view.id}: "
                 f"`faena dlq redrive mail --stop {view.id}` stops it"
             )
 

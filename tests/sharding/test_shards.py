@@ -259,7 +259,7 @@ async def test_code_gets_no_shards_that_bounds_of_operators_cannot_be_divided_be
 
     await send.enqueue(1, tenant="acme")
     await queue.configure(max_running=2)
-    with pytest.raises(ConfigError, match="max_running must leave each of 3 shards"):
+    with pytest.raises(ConfigError, match="max_running must be at least 3, one for each shard"):
         await queue.reshard(3)
     newer = Faena("shop", valkey.url, namespace=namespace)
     later = newer.queue("mail", shards=3)
@@ -270,7 +270,7 @@ async def test_code_gets_no_shards_that_bounds_of_operators_cannot_be_divided_be
 
     await send_later.enqueue(1, tenant="acme")
     assert (await later.shards()).shards == 1
-    assert "keeps 1 shards: max_running must leave" in caplog.text
+    assert "keeps 1 shards: max_running must be at least 3" in caplog.text
     await newer.close()
 
 
@@ -325,7 +325,7 @@ async def test_code_whose_bounds_cannot_be_divided_is_told_so(
         return number
 
     await send.enqueue(1, tenant="acme")
-    with pytest.raises(ConfigError, match="leave each of 4 shards at least one, got 2"):
+    with pytest.raises(ConfigError, match="must be at least 4, one for each shard, got 2"):
         await queue.configure(max_running=2)
     newer = Faena("shop", valkey.url, namespace=namespace)
     later = newer.queue("mail", fair=True, max_running=3)
@@ -341,11 +341,11 @@ async def test_code_whose_bounds_cannot_be_divided_is_told_so(
 
 
 def test_what_cannot_be_divided_is_refused(app: Faena) -> None:
-    with pytest.raises(ConfigError, match="keeps an order"):
+    with pytest.raises(ConfigError, match="must be 1 with order 'queue'"):
         app.queue("a", shards=2, order="queue")
-    with pytest.raises(ConfigError, match="limit 2/s must leave each of 3 shards"):
+    with pytest.raises(ConfigError, match="limit 2/s must be at least 3, one for each shard"):
         app.queue("b", shards=3, limits=[Limit("2/s")])
-    with pytest.raises(ConfigError, match="max_running must leave"):
+    with pytest.raises(ConfigError, match="max_running must be at least 3"):
         app.queue("c", shards=3, max_running=2)
     with pytest.raises(ConfigError, match="shards needs lanes"):
         app.queue("d", shards=3, fair=False)
@@ -460,7 +460,7 @@ async def test_a_whole_order_has_one_shard(app: Faena) -> None:
     queue = app.queue("mail", order="queue", fair=True)
     with pytest.raises(ConfigError, match="keeps one order for all"):
         await queue.tenant("acme").dedicate()
-    with pytest.raises(ConfigError, match="keeps an order"):
+    with pytest.raises(ConfigError, match="must be 1 with order 'queue'"):
         await queue.reshard(2)
 
 

@@ -116,7 +116,7 @@ async def test_workers_finish_when_their_supervisor_is_killed_with_minus_nine(
         assert await running.handle.result(timeout="60s") == child
         await eventually(lambda: not is_alive(child))
         later = await program.take.enqueue(0.0)
-    assert "the supervisor is gone" in service.log()
+    assert "the supervisor has died" in service.log()
     assert await later.handle.state() is State.READY
 
 
