@@ -396,7 +396,7 @@ def test_explain_says_what_became_of_a_job_that_is_finished(cli: Cli) -> None:
     for job, words in ((done, "it completed 20"), (gone, "it was cancelled 20")):
         code, shown, err = cli("explain", TARGET, "mail", job)
         assert (code, err) == (0, "")
-        assert f"job {job} does not wait: {words}" in shown
+        assert f"job {job} is not waiting: {words}" in shown
     code, shown, _ = cli("explain", TARGET, "mail", dead)
     assert code == 0
     assert "\\x1b[31mno [bold]luck[/bold], after 1 failed attempt" in shown

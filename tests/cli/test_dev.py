@@ -68,7 +68,7 @@ async def test_a_change_is_served_by_a_new_worker_and_a_broken_one_changes_nothi
         await eventually(lambda: "every worker has been replaced" in service.log())
         assert await _ask(task) == 2
         shop.write_text("app = \n")
-        await eventually(lambda: "replacing workers was given up" in service.log())
+        await eventually(lambda: "could not replace all workers" in service.log())
         assert "faena: cannot import shop: SyntaxError" in service.log()
         assert await _ask(task) == 2
         done = [line for line in service.log().splitlines() if "mail/version" in line]

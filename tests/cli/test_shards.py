@@ -85,7 +85,7 @@ def test_a_change_that_meets_another_says_where_to_see_it(cli: Cli) -> None:
     asyncio.run(begin())
     code, _, err = cli("tenants", "dedicate", "mail", "t4", "--wait", "50ms")
     assert code == 1
-    assert "(own shard for tenant t3) is under way" in err
+    assert "(own shard for tenant t3) did not end in time" in err
     assert err.endswith("; `faena shards` shows what is moving\n")
     code, _, err = cli("reshard", "mail", "2", "--wait", "1500ms")
     assert code == 1

@@ -134,7 +134,7 @@ def test_the_jobs_without_a_tenant_have_an_empty_name(cli: Cli) -> None:
 
 
 WRONG: dict[tuple[str, ...], tuple[int, str]] = {
-    ("plain",): (2, "queue plain must keep its tenants apart: declare it without fair=False"),
+    ("plain",): (2, "queue plain must have lanes for tenants: declare it without fair=False"),
     ("mial",): (2, "no queue 'mial' in app tenant-counter; did you mean 'mail'?"),
     (): (2, "QUEUE must be given"),
     ("mail", "a", "b"): (2, "unexpected extra argument 'b'"),

@@ -272,7 +272,7 @@ def test_a_router_without_authorization_is_not_made(options: Any, words: str) ->
 def test_a_task_whose_jobs_need_a_key_has_no_door() -> None:
     shop = Shop("redis://127.0.0.1:1/0")
     keyed = shop.app.queue("keyed", order="key").task(name="push")(lambda: None)
-    with pytest.raises(ConfigError, match="need no key, got keyed/push: its queue has order 'key'"):
+    with pytest.raises(ConfigError, match="need a key, got keyed/push: its queue has order 'key'"):
         shop.router(tasks=[shop.send, keyed])
 
 

@@ -209,5 +209,5 @@ async def test_a_worker_for_an_unknown_queue_fails_the_start(shop: Shop) -> None
 
 
 def test_queues_without_a_worker_are_a_slip() -> None:
-    with pytest.raises(ConfigError, match="queues must come with worker=True"):
+    with pytest.raises(ConfigError, match="queues must be given with worker=True"):
         lifespan(Faena("shop", "redis://localhost"), queues=["mail"])

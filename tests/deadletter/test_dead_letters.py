@@ -308,8 +308,8 @@ async def test_automatic_retries_can_be_switched_off_and_on_again(
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
-        ({"queues": "mial"}, "queue must be the name of one of the app's"),
-        ({"queues": 5}, "queue must be the name of one of the app's"),
+        ({"queues": "mial"}, "queue must be the name of a queue of the app"),
+        ({"queues": 5}, "queue must be the name of a queue of the app"),
         ({"queues": []}, "queues must be at least one"),
         ({"cursor": 5}, "cursor must come from"),
         ({"status": "mended"}, "status must be a known one"),
@@ -349,7 +349,7 @@ async def test_bad_decisions_are_refused(valkey: Server, namespace: str) -> None
                 await one.desk.redrive("mail", **options)
         for queue in (None, ["mail", "mail"], one.mail):
             for call in (one.desk.redrive(queue), one.desk.retry_as_new(queue, job)):
-                with pytest.raises(ConfigError, match="queue must be the name of one"):
+                with pytest.raises(ConfigError, match="queue must be the name of a queue"):
                     await call
         for ids in (job, None, 5):
             with pytest.raises(ConfigError, match=r"job_ids must be a list of ids.*; write \[id\]"):

@@ -198,15 +198,15 @@ DECLARATIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "two jobs": (lambda: queue().task(two_jobs), "got a parameter other: 'Job'"),
     "an annotation that leads nowhere": (
         lambda: queue().task(lost),
-        "annotations of handler lost must be names that can be found: name 'Nowhere'",
+        "annotations of handler lost must be defined names: name 'Nowhere'",
     ),
     "a payload that cannot travel": (
         lambda: queue().task(open_socket),
-        "payload of task open_socket cannot travel: .*got socket",
+        "payload of task open_socket cannot be stored: .*got socket",
     ),
     "a result that cannot travel": (
         lambda: queue().task(gives_socket),
-        "result of task gives_socket cannot travel: .*got socket",
+        "result of task gives_socket cannot be stored: .*got socket",
     ),
     # hooks and schedules
     "a hook of something else": (
@@ -226,7 +226,7 @@ DECLARATIONS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a task that is a hook": (
         task_of_hook,
-        "which is a task already; .* hooks such as @task.on_dead without it",
+        "which is a task already; .* a hook such as @task.on_dead needs no @queue.task",
     ),
     "a schedule of a function": (
         lambda: app().schedule("nightly", function, every="1h"),  # type: ignore[arg-type]
@@ -247,7 +247,7 @@ DECLARATIONS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "worker rate by cost": (
         lambda: WorkerOptions(rate=Limit("9/s", cost="eur")),
-        "rate must count claims, got 9/s",
+        "rate must be a limit on claims, got 9/s",
     ),
     "worker keyword": (
         lambda: WorkerOptions(grace_s=5),  # type: ignore[call-arg]
@@ -448,7 +448,10 @@ PAYLOADS: dict[str, tuple[Call, str]] = {
         lambda s: s.send.enqueue({"a": [math.nan]}),
         r"payload must be JSON, got 1 bad field: a\[0\] is nan, which is not a JSON number",
     ),
-    "a set": (lambda s: s.send.enqueue({"a": {1}}), "a is of type set, which JSON cannot carry"),
+    "a set": (
+        lambda s: s.send.enqueue({"a": {1}}),
+        "a is of type set, which JSON cannot represent",
+    ),
     "an object": (lambda s: s.send.enqueue(object()), r"\$ is of type object"),
     "bytes": (lambda s: s.send.enqueue(b"x"), r"\$ is of type bytes"),
     "a circle": (lambda s: s.send.enqueue(CIRCLE), r"\$ is nested too deeply"),

@@ -257,7 +257,9 @@ def test_a_stub_is_not_called_served_scheduled_or_given_a_handler() -> None:
         mail.task  # noqa: B018 - the decorator is the mistake
     with pytest.raises(ConfigError, match="cannot register a handler"):
         mail.batch(size=5)
-    with pytest.raises(ConfigError, match="a schedule must be of a task that this program has"):
+    with pytest.raises(
+        ConfigError, match="a schedule must be for a task with a handler in this program"
+    ):
         app.schedule("nightly", send, Mail(to="ana"), cron="0 2 * * *")
     with pytest.raises(ConfigError, match="cannot register a hook"):
         send.on_dead(lambda _death: None)

@@ -392,7 +392,7 @@ def test_a_log_grown_too_long_is_set_aside_at_the_next_start(directory: Path) ->
 def test_a_directory_with_other_files_is_refused_and_left_as_it_was(directory: Path) -> None:
     directory.mkdir()
     (directory / "thesis.txt").write_text("mine")
-    with pytest.raises(ConfigError, match="must be empty or made by faena"):
+    with pytest.raises(ConfigError, match="must be empty or created by faena"):
         Embedded.join(directory)
     assert [path.name for path in directory.iterdir()] == ["thesis.txt"]
 

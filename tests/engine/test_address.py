@@ -99,7 +99,7 @@ def test_a_valid_url_is_understood(url: str, expected: Address) -> None:
         ("redis://a?timeout=3", "must not have option 'timeout'"),
         ("rediss://a?verfy=none", "did you mean 'verify'"),
         ("rediss://a?verify=maybe", "verify=full"),
-        ("rediss://a?key=/k.pem", "'cert' beside 'key'"),
+        ("rediss://a?key=/k.pem", "'cert' as well as 'key'"),
         ("redis://a?ca=/ca.pem", "TLS scheme"),
         ("redis://:pa#ss@a", "%23"),
         ("redis://[::1]:x", "port from 1 to 65535"),

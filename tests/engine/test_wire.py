@@ -185,7 +185,7 @@ async def test_a_missing_permission_is_refused_at_once(wire: Wire, server: Serve
 @pytest.mark.parametrize(
     ("userinfo", "complaint"),
     [
-        ("", "wants a password"),
+        ("", "requires a password"),
         ("default:wrong@", "password is wrong"),
         (":wrong@", "password is wrong"),
     ],
@@ -219,7 +219,7 @@ async def test_a_server_of_another_kind_is_told_at_once() -> None:
     other = await asyncio.start_server(answer, "127.0.0.1", 0)
     wire = Wire(Address.parse(f"redis://127.0.0.1:{other.sockets[0].getsockname()[1]}"))
     async with other:
-        with pytest.raises(StoreRejected, match="what answers there is no Valkey or Redis"):
+        with pytest.raises(StoreRejected, match="the server there is not Valkey or Redis"):
             await wire.run(COUNT, ["k"], [], patience_s=60)
         await wire.close()
 

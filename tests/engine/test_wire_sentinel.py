@@ -134,6 +134,6 @@ async def test_sentinels_that_want_a_password_are_told_apart_from_their_servers(
             client.execute_command("ACL", "SETUSER", "default", "resetpass", ">sesame")
         url = f"redis+sentinel://:other@127.0.0.1:{sentinel.port}/shop{option}"
         wire = Wire(Address.parse(url))
-        with pytest.raises(StoreRejected, match=r"the sentinels want .*sentinel_password="):
+        with pytest.raises(StoreRejected, match=r"the sentinels require .*sentinel_password="):
             await wire.run(COUNT, ["k"], [], patience_s=60)
         await wire.close()

@@ -254,7 +254,7 @@ async def test_bad_plans_are_refused_and_change_nothing(app: Faena, shop: Shop) 
     plan.add(shop.one.draft("c"), name="c", after=["b"])
     with pytest.raises(ConfigError, match="wait for themselves: a after c after b after a"):
         await plan.start()
-    with pytest.raises(ConfigError, match="one node of a name, got two of 'a'"):
+    with pytest.raises(ConfigError, match="names of nodes must be unique in a flow, got 'a' twice"):
         plan.add(shop.one.draft("x"), name="a")
     with pytest.raises(ConfigError, match="on_failure must be"):
         plan.add(shop.one.draft("x"), after=["a"], on_failure="stop")
@@ -347,7 +347,7 @@ async def test_an_id_is_one_plan(app: Faena, shop: Shop) -> None:
     flow = await plan("a").start()
     assert (await plan("a").start()).id == flow.id
     for other in (plan("b"), plan("a", "b")):
-        with pytest.raises(JobConflict, match="begun with another plan: give this one another id"):
+        with pytest.raises(JobConflict, match="started with another plan: use another id"):
             await other.start()
     assert (await flow.view()).total == 1
 

@@ -122,7 +122,7 @@ async def test_an_id_that_is_taken_fails_the_node(shop: Shop, working: Working) 
         plan.add(shop.one.draft("a"))
         view = await (await plan.start()).wait("10s")
     assert view.state == "failed"
-    assert b"exists and is another's" in (view.nodes[0].outcome or b"")
+    assert b"another job has the id" in (view.nodes[0].outcome or b"")
 
 
 async def test_a_flow_whose_job_is_lost_can_be_called_off_and_taken_up(
@@ -310,7 +310,7 @@ async def test_mistakes_are_refused_with_what_to_do(shop: Shop) -> None:
         shop.app.group(on_complete=given)
     stranger = other.add(shop.one.draft("a"))
     plan.add(shop.one.draft("a"))
-    with pytest.raises(ConfigError, match="must be one of this flow, got one of another"):
+    with pytest.raises(ConfigError, match="after must be nodes of this flow, got"):
         plan.add(shop.one.draft("b"), after=[stranger])
     with pytest.raises(ConfigError, match="durability must not be given"):
         plan.add(shop.one.draft("b", durability="fsynced"))

@@ -92,6 +92,6 @@ async def test_a_group_that_has_begun_is_found_at_a_queue_of_the_app_only(shop: 
     with pytest.raises(JobNotFound):
         await shop.app.group(id="mail/nobody").view()
     with pytest.raises(
-        ConfigError, match="must be without a slash, or queue/id of one that has begun, got 'a/b'"
+        ConfigError, match="must be without a slash, or queue/id of an existing group, got 'a/b'"
     ):
         shop.app.group(id="a/b")

@@ -137,7 +137,7 @@ async def test_a_job_that_was_dealt_with_is_not_run_again(
         (
             "it is resolved at the dead-letter desk; enqueue a new job",
             "it is discarded at the dead-letter desk; enqueue a new job",
-            f"it was retried as {new_id}; look at that one",
+            f"it was retried as {new_id}; rerun that one",
         ),
         strict=True,
     ):

@@ -42,7 +42,7 @@ async def test_a_job_that_was_snoozed_as_often_as_it_may_is_dead(app: Faena, h: 
     assert view is not None
     assert view.errors[-1].code == "SNOOZED_TOO_OFTEN"
     assert view.errors[-1].message == (
-        "snoozed 2 times, and may 2 times, the last time because: closed"
+        "snoozed 2 times, the most is 2, the last time because: closed"
     )
     await receipt.handle.rerun()
     assert (await h.drain(through="1h")).counts == {"snoozed": 2, "dead": 1}

@@ -76,7 +76,9 @@ async def test_tenants_whose_keys_have_limits_do_not_move(app: Faena, h: Harness
     async def send(text: str) -> None: ...
 
     await send.enqueue("a", tenant="acme", key="chat-a")
-    with pytest.raises(ConfigError, match="tenants of queue chat must stay where they are"):
+    with pytest.raises(
+        ConfigError, match="tenants of queue chat cannot move while it has key_limits"
+    ):
         await queue.tenant("acme").dedicate()
     with pytest.raises(ConfigError, match="shards must be 1 with key_limits, got 2"):
         await queue.reshard(2)

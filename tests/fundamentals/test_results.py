@@ -64,7 +64,7 @@ async def test_a_result_that_cannot_be_kept_is_dropped_for_the_work_is_done(
     await connect.enqueue()
     await h.drain()
     assert await plain.handle.result() is None
-    with pytest.raises(PayloadError, match="must have a result as its handler's annotation says"):
+    with pytest.raises(PayloadError, match="must have a result of the handler's return type"):
         await typed.handle.result()
     view = await typed.handle.view()
     assert view is not None

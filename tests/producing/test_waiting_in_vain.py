@@ -16,7 +16,9 @@ async def test_a_wait_that_is_over_before_anything_was_answered_does_not_say_tha
     app: Faena,
 ) -> None:
     queue = app.queue("mail")
-    with pytest.raises(ResultTimeout, match="it is unknown how it stands: no answer came by then"):
+    with pytest.raises(
+        ResultTimeout, match="its state is unknown: the broker did not answer in time"
+    ):
         await queue.handle("unknown").result(timeout="1us")
     with pytest.raises(JobNotFound, match="no job unknown in queue mail"):
         await queue.handle("unknown").result(timeout="1m")
@@ -33,4 +35,6 @@ async def test_a_wait_that_is_over_after_the_job_was_seen_says_that_it_goes_on(a
     waiting = asyncio.create_task(inspector._wait("mail", receipt.id, waiter))
     await eventually(lambda: waiter.is_seen)
     waiting.cancel()
-    assert str(waiter.too_late(receipt.id, 1.5)).endswith("is not finished after 1.5 s; it goes on")
+    assert str(waiter.too_late(receipt.id, 1.5)).endswith(
+        "is not finished after 1.5 s; it was not cancelled"
+    )

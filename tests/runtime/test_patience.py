@@ -163,7 +163,7 @@ async def test_whoever_joins_a_patient_first_use_gives_up_in_its_own_time(server
     patient = asyncio.create_task(task.enqueue())
     await asyncio.sleep(0.05)
     error = await failing(asyncio.create_task(task.enqueue(patience="100ms")))
-    assert "another call still tries; nothing was enqueued" in str(error)
+    assert "another call is still trying; nothing was enqueued" in str(error)
     server.resume()
     assert (await patient).status == "created"
     await app.close()

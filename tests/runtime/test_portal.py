@@ -461,11 +461,11 @@ def test_a_forked_child_begins_no_call_of_its_parent(app: Faena) -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda sync: sync.enqueue("send", 1), "task must be a task, got 'send'"),
-        (lambda sync: sync.enqueue_many("send", [1]), "task must be a task, got 'send'"),
-        (lambda sync: sync.result("j1"), "handle must be that of a job, got 'j1'"),
-        (lambda sync: sync.state("j1"), "handle must be that of a job, got 'j1'"),
-        (lambda sync: sync.counts("mail"), "queue must be a queue, got 'mail'; app.queues"),
+        (lambda sync: sync.enqueue("send", 1), "task must be a Task, got 'send'"),
+        (lambda sync: sync.enqueue_many("send", [1]), "task must be a Task, got 'send'"),
+        (lambda sync: sync.result("j1"), "handle must be the handle of a job, got 'j1'"),
+        (lambda sync: sync.state("j1"), "handle must be the handle of a job, got 'j1'"),
+        (lambda sync: sync.counts("mail"), "queue must be a Queue, got 'mail'; use app.queues"),
     ],
 )
 def test_a_name_in_the_place_of_what_it_names_is_refused(

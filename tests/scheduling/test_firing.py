@@ -318,7 +318,7 @@ def test_a_function_goes_to_a_queue_of_its_choice() -> None:
     assert (tick.queue, set(app.queues)) == ("own", {"own"})
     with pytest.raises(ConfigError, match="no queue 'owm' in app x; did you mean 'own'"):
         app.cron("* * * * *", queue="owm")(lambda: None)
-    with pytest.raises(ConfigError, match="queue must be left out for a task"):
+    with pytest.raises(ConfigError, match="queue must be left out if a task is given"):
         app.cron("* * * * *", queue="own", name="other")(tick)
 
 
@@ -417,7 +417,7 @@ def test_decorators_in_the_wrong_order_are_refused() -> None:
     ("given", "words"),
     [
         ({"cron": "99 * * * *"}, "bad minute"),
-        ({"every": "1h", "tz": "Mars/Olympus"}, "tz must be a zone"),
+        ({"every": "1h", "tz": "Mars/Olympus"}, "tz must be a time zone"),
         ({}, "must have one of cron, every and at"),
         ({"every": "1h", "end": "2020-01-01", "start": "2021-01-01"}, "end must not be before"),
         ({"every": "1h"}, "keeps the order of each tenant: its jobs must have one"),

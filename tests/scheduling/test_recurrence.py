@@ -149,7 +149,7 @@ def test_cron_expressions(text: str, after: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("0 0 30 2 *", "bad day-of-month; days are 1 to 31, which one of the months must have"),
+        ("0 0 30 2 *", "bad day-of-month; days are 1 to 31 and in one of the months"),
         ("61 * * * *", "bad minute; minutes are 0 to 59"),
         ("0 24 * * *", "bad hour; hours are 0 to 23"),
         ("0 5-1 * * *", "bad hour; .* a range goes up"),
@@ -174,7 +174,7 @@ def test_an_unknown_zone_is_refused_with_the_nearest() -> None:
         Cron("* * * * *", "Europe/Madird")
     unlike: Any
     for unlike in ("Mars/Olympus", "+02:00", None):
-        with pytest.raises(ConfigError, match="tz must be a zone") as refused:
+        with pytest.raises(ConfigError, match="tz must be a time zone") as refused:
             Cron("* * * * *", unlike)
         assert str(refused.value).endswith("; zoneinfo.available_timezones() names them all")
 

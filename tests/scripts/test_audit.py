@@ -81,8 +81,8 @@ async def test_damage_of_flows_is_found(rig: Rig, command: list[Any], finding: s
 
 
 LANE_DAMAGES = [
-    (["ZREM", "lane:@c", "later"], "job later: is ready and must stand in lane @c"),
-    (["ZADD", "lane:@b", 1, "lone"], "job lone: is running and must not stand in lane @b"),
+    (["ZREM", "lane:@c", "later"], "job later: is ready and must be in lane @c"),
+    (["ZADD", "lane:@b", 1, "lone"], "job lone: is running and must not be in lane @b"),
     (
         ["ZREM", "ring", "@c"],
         "lane @c: has 1 ready jobs and must be in 1 of ring and parked, is in neither",
@@ -135,15 +135,15 @@ DAMAGES = [
         ["HSET", "desk", "done", DESK_RECORD],
         "job done: is completed and must not be at the dead-letter desk",
     ),
-    (["ZREM", "desk:task:t", "dead"], "job dead: is dead and must stand in desk:task:t"),
-    (["ZADD", "desk:task:t", 1, "dead"], "job dead: is dead and must stand in desk:task:t"),
+    (["ZREM", "desk:task:t", "dead"], "job dead: is dead and must be in desk:task:t"),
+    (["ZADD", "desk:task:t", 1, "dead"], "job dead: is dead and must be in desk:task:t"),
     (
         ["ZADD", "desk:task:other", 1, "dead"],
-        "key desk:task:other: job dead stands there and must not",
+        "key desk:task:other: job dead must not be in it, and is",
     ),
     (
         ["ZADD", "desk:status:pending", 1, "ghost"],
-        "key desk:status:pending: job ghost stands there and must not",
+        "key desk:status:pending: job ghost must not be in it, and is",
     ),
     (["ZADD", "desk_due", 1, "done"], "job done: is completed and must not be due for a retry"),
     (
@@ -160,7 +160,7 @@ DAMAGES = [
     (["HSET", "leases", "ghost", "x"], "job ghost: must be in a state, is only in leases"),
     (["HSET", "results", "dead", "x"], "job dead: is dead and must not have a result"),
     (["HSET", "waiters", "done", 1], "job done: is completed and must not be awaited"),
-    (["HDEL", "marks", "dead"], "job dead: has information that its mark does not know of"),
+    (["HDEL", "marks", "dead"], "job dead: has information that its mark does not record"),
     (["HDEL", "marks", "dead"], "key info:dead: job dead must own it, and does not"),
     (["HSET", "info:ghost", "a", 1], "key info:ghost: job ghost must own it, and does not"),
     (["SET", "unique:live:x", "ghost"], "key unique:live:x: job ghost must own it, and does not"),

@@ -180,7 +180,7 @@ def test_the_attempt_that_completed_a_job_is_none_that_failed() -> None:
 
 async def test_jobs_that_do_not_wait_say_so(rig: Rig) -> None:
     await rig.run("done", Completed())
-    assert str(await explain(rig, "done")) == "job done does not wait: it is completed"
+    assert str(await explain(rig, "done")) == "job done is not waiting: it is completed"
     assert str(await explain(rig, "nobody")) == "queue q has no job nobody"
 
 

@@ -90,7 +90,7 @@ def test_a_part_may_lie_in_a_folder_and_is_included_by_its_name(
     (root / "lib" / "inner" / "key.lua").write_text(KEY)
     assert call(client, root, "look", "a") == [1, 1, "q:a"]
     (root / "lib" / "key.lua").write_text(KEY)
-    assert problems(root) == ["lib/key.lua has the name of lib/inner/key.lua"]
+    assert problems(root) == ["lib/key.lua has the same name as lib/inner/key.lua"]
 
 
 def test_the_plain_form_has_only_the_parts_that_it_needs(tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_comments_and_indentation_are_not_loaded_but_texts_are(
 
 REFUSED = {
     "a.lua includes nowhere, which is not in lib/": {"a": "--- A.\n--@include nowhere\nreturn 1\n"},
-    "lib/p.lua includes q, which includes it": {
+    "lib/p.lua includes q, which includes lib/p.lua": {
         "lib_p": "--- P.\n--@include q\n--@exports p\nlocal p = 1\n",
         "lib_q": "--- Q.\n--@include p\n--@exports q\nlocal q = 1\n",
         "a": "--- A.\n--@include q\nreturn q\n",
@@ -270,16 +270,16 @@ REFUSED = {
         "lib_key": KEY,
         "lib_q": "--- Q.\n--@exports key\nlocal key = 1\n",
     },
-    "lib/a.lua has the name of a.lua": {"a": "--- A.\nreturn 1\n", "lib_a": "--- A.\n"},
-    "a.lua says --@inclode, which means nothing": {"a": "--- A.\n--@inclode key\nreturn 1\n"},
-    "a.lua says --@args id..., which is no name, name? or name...": {
+    "lib/a.lua has the same name as a.lua": {"a": "--- A.\nreturn 1\n", "lib_a": "--- A.\n"},
+    "a.lua has --@inclode, which is not a directive": {"a": "--- A.\n--@inclode key\nreturn 1\n"},
+    "a.lua has --@args id..., which is not name, name? or name...": {
         "a": "--- A.\n--@args id..., to\nreturn to\n"
     },
-    "a.lua says --@args To, which is no name, name? or name...": {
+    "a.lua has --@args To, which is not name, name? or name...": {
         "a": "--- A.\n--@args To\nreturn To\n"
     },
     "a.lua names an argument twice": {"a": "--- A.\n--@args to, to?\nreturn to\n"},
-    "lib/p.lua says --@state seen, which is not name = value": {"lib_p": "--- P.\n--@state seen\n"},
+    "lib/p.lua has --@state seen, which is not name = value": {"lib_p": "--- P.\n--@state seen\n"},
 }
 
 

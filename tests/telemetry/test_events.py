@@ -227,7 +227,7 @@ async def test_a_reader_survives_lost_connections(app: Faena, valkey: Server) ->
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"queue": "male"}, "queue must be the name of one of the app's, got 'male'"),
+        ({"queue": "male"}, "queue must be the name of a queue of the app, got 'male'"),
         ({"kinds": ["compleet"]}, "did you mean 'completed'"),
         ({"since": "yesterday"}, "since must be 'now', 'start', a datetime or the cursor"),
         ({"since": datetime(2026, 1, 1)}, "must have a time zone"),  # noqa: DTZ001

@@ -91,7 +91,7 @@ async def test_what_has_no_tenant_is_bounded_like_one(app: Faena, h: Harness) ->
     await send.enqueue()
     with pytest.raises(Overloaded) as no:
         await send.enqueue()
-    assert no.value.reason == "what has no tenant in queue mail at capacity"
+    assert no.value.reason == "the lane without tenant of queue mail at capacity"
 
 
 async def test_the_queue_s_own_bound_is_told_as_such(app: Faena, h: Harness) -> None:

@@ -72,12 +72,12 @@ def test_a_tenant_has_the_name_that_a_job_may_carry(name: Any) -> None:
 
 async def test_a_queue_without_lanes_says_what_would_give_it_some() -> None:
     calls: tuple[Callable[[], Any], ...] = (plain.tenants, plain.shares)
-    with pytest.raises(ConfigError, match="queue plain must keep its tenants apart: declare it"):
+    with pytest.raises(ConfigError, match="queue plain must have lanes for tenants: declare it"):
         plain.tenant("acme")
     for call in calls:
-        with pytest.raises(ConfigError, match=r"without fair=False, or with fair=True where"):
+        with pytest.raises(ConfigError, match=r"without fair=False, or with fair=True if"):
             await call()
-    with pytest.raises(ConfigError, match="must keep its tenants apart"):
+    with pytest.raises(ConfigError, match="must have lanes for tenants"):
         await plain.configure(tenant_limits=[Limit("1/s")])
 
 

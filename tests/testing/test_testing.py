@@ -294,7 +294,7 @@ async def test_a_drain_that_never_ends_fails_instead_of_hanging(shop: Shop) -> N
 
     async with harness(shop.app) as h:
         await again.enqueue()
-        with pytest.raises(AssertionError, match="must come to an end, got 20 attempts"):
+        with pytest.raises(AssertionError, match="a drain must end, got 20 attempts"):
             await h.drain(most=20)
 
 

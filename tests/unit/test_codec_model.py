@@ -122,8 +122,8 @@ def test_a_field_that_would_come_back_changed_is_refused_by_name() -> None:
 
     fields = refused_fields(Hidden, {"token": "s3cret", "free": {1}})
     assert fields == {
-        "token": "does not come back as it was given",
-        "free": "does not come back as it was given",
+        "token": "changes when it is encoded and decoded",
+        "free": "changes when it is encoded and decoded",
     }
 
 

@@ -171,7 +171,7 @@ def test_every_bad_field_of_a_dict_is_listed_with_its_path() -> None:
         "items[2].name": "expected str, got int",
         "kind": "is not one of the allowed values",
         "note": "expected str | null, got int",
-        "extra.tags": "is of type set, which JSON cannot carry unchanged",
+        "extra.tags": "is of type set, which JSON cannot represent exactly",
         "extra.n": "is nan, which is not a JSON number",
     }
 
@@ -182,7 +182,7 @@ def test_every_bad_field_of_an_instance_is_listed_with_its_path() -> None:
     assert refused_fields(Invoice, invoice) == {
         "invoiceId": "expected int, got str",
         "items[1].price": "expected int, got str",
-        "extra.a": "is of type object, which JSON cannot carry unchanged",
+        "extra.a": "is of type object, which JSON cannot represent exactly",
     }
 
 
@@ -206,14 +206,14 @@ def test_every_bad_field_of_stored_bytes_is_listed_with_its_path() -> None:
         (int, True, {"$": "expected int, got bool"}),
         (float, math.nan, {"$": "is nan, which is not a JSON number"}),
         (list[float], [1, math.inf], {"[1]": "is inf, which is not a JSON number"}),
-        (Address, Address("x", 2**60 + 1), {"number": "is a whole number that no float equals"}),
-        (str, "\ud800", {"$": "has an unpaired surrogate, which UTF-8 cannot carry"}),
+        (Address, Address("x", 2**60 + 1), {"number": "is a whole number that a float cannot represent exactly"}),
+        (str, "\ud800", {"$": "has an unpaired surrogate, which UTF-8 cannot encode"}),
         (dict[str, int], {5: 1}, {"$": "has a bad key: expected str, got int"}),
         (dict[str, int], {"a": "x", "b c": "y"},
          {"a": "expected int, got str", "['b c']": "expected int, got str"}),
         (dict, {5: 1}, {"$": "has a key of type int, which must be str"}),
-        (list, [{1}], {"[0]": "is of type set, which JSON cannot carry unchanged"}),
-        (tuple[int, Any], (1, {2}), {"[1]": "is of type set, which JSON cannot carry unchanged"}),
+        (list, [{1}], {"[0]": "is of type set, which JSON cannot represent exactly"}),
+        (tuple[int, Any], (1, {2}), {"[1]": "is of type set, which JSON cannot represent exactly"}),
         (tuple[int, str], ("x", 5),
          {"[0]": "expected int, got str", "[1]": "expected str, got int"}),
         (tuple[int, str], (1,), {"$": "expected array of length 2, got 1"}),
@@ -227,7 +227,7 @@ def test_every_bad_field_of_stored_bytes_is_listed_with_its_path() -> None:
         (Box[int], {"content": "x", "others": [1, "y"]},
          {"content": "expected int, got str", "others[1]": "expected int, got str"}),
         (Plainly, Plainly(1, anything={1}),
-         {"anything": "is of type set, which JSON cannot carry unchanged"}),
+         {"anything": "is of type set, which JSON cannot represent exactly"}),
         (Literal["a", "b"], "c", {"$": "is not one of the allowed values"}),
     ],
 )  # fmt: skip
@@ -268,7 +268,7 @@ def test_a_dataclass_with_an_unknown_name_is_refused_when_it_is_named() -> None:
     class Lost:
         x: Nowhere  # noqa: F821 # pyright: ignore[reportUndefinedVariable]
 
-    with pytest.raises(ConfigError, match="payload type must be made of names that can be found"):
+    with pytest.raises(ConfigError, match="payload type must use defined names only"):
         codec_for(Lost)
 
 

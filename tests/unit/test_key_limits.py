@@ -64,7 +64,7 @@ def test_tenants_stay_where_they_are_while_keys_have_limits() -> None:
     settings = {name: text for name, text in declaration(KEYED).items() if text}
     with pytest.raises(ConfigError, match="shards must be 1 with key_limits, got 2"):
         check_divisible(settings, 2)
-    with pytest.raises(ConfigError, match="tenants of queue q must stay where they are"):
+    with pytest.raises(ConfigError, match="tenants of queue q cannot move"):
         check_stays(settings, "q")
     check_divisible(settings, 1)
     check_stays({}, "q")

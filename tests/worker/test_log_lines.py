@@ -40,7 +40,7 @@ async def test_a_failed_attempt_is_a_warning_with_the_traceback_and_what_follows
     text = warning.getMessage()
     assert text.startswith(
         f"queue mail: job {receipt.id} (send) of tenant acme: attempt 1 of 2 failed; "
-        "the next one is in 30s: LookupError: no such address\nTraceback"
+        "the next attempt is in 30s: LookupError: no such address\nTraceback"
     )
     assert 'raise LookupError("no such address")' in text
     assert "executor.py" not in text
@@ -111,7 +111,7 @@ async def test_a_worker_tells_of_jobs_that_the_server_buried(
     (death,) = lines(caplog)
     assert death.getMessage() == (
         "queue q: job j (noop) of tenant acme is dead: "
-        "it was delivered 1 times to workers that died or froze with it"
+        "it was delivered 1 times, and each time its worker died or froze"
     )
 
 

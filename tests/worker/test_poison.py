@@ -113,7 +113,7 @@ async def test_a_job_that_blocks_the_loop_far_beyond_its_time_costs_the_process_
     assert ledger.jobs("start")[receipt.id] <= view.losses == 3
     await _all_done(await program.breathe.enqueue_many(range(20)))
     assert "ended with code 70 (its event loop was stuck)" in service.log()
-    assert "stands still" in service.log()
+    assert "has been blocked" in service.log()
     assert "poison_app.py" in service.log()  # where it stood
 
 

@@ -157,7 +157,7 @@ async def test_a_note_that_cannot_be_read_costs_no_result_and_no_later_note(
     handler.write(b".")
     assert int(await result) in {child.pid for child in children()}
     assert notes.lines == ["through"]
-    assert "a note from a child process was dropped" in caplog.text
+    assert "progress, log or costs of a child process were dropped" in caplog.text
 
 
 async def test_the_end_of_one_attempt_does_not_silence_another_of_the_same_job(

@@ -39,7 +39,7 @@ async def test_a_long_block_is_told_with_its_task_and_length(
     await watched.block(1.5)
     (record,) = caplog.records
     assert record.getMessage().startswith(
-        "the handler of task send blocked the event loop for 1.5 s, and with it every other job"
+        "the handler of task send blocked the event loop, and every other job of this process, for"
     )
     assert "in time.sleep (mail.py:7)" in record.getMessage()
     assert watched.asked == [asyncio.current_task()]

@@ -42,7 +42,7 @@ async def test_a_worker_inside_a_program_of_its_own_only_says_that_it_is_stuck(
         await asyncio.wait({worker})
         await queue.obliterate(force=True)
     (told,) = {one.getMessage()[:31] for one in caplog.records if one.levelname == "CRITICAL"}
-    assert told.startswith("the event loop stands still for")
+    assert told.startswith("the event loop has been blocked for")
     assert "test_stuck.py" in caplog.text or "threading.py" in caplog.text
 
 

@@ -190,7 +190,7 @@ async def test_a_stop_before_any_worker_serves_promises_running_jobs_nothing(
         await eventually(lambda: "could not reach the broker" in service.log())
         service.send(signal.SIGINT)
         assert (await service.ended())[0] == 0
-    assert "stopping: no worker serves yet" in service.log()
+    assert "stopping: no worker is ready yet" in service.log()
     assert "running jobs have" not in service.log()
 
 

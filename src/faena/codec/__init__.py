@@ -37,7 +37,7 @@ def codec_for(annotation: Any) -> Codec[Any]:
         return _model_codec(annotation) if mentions_pydantic(annotation) else TypedCodec(annotation)
     except NameError as error:
         raise ConfigError(
-            f"payload type must be made of names that can be found, got {annotation}: {error}",
+            f"payload type must use defined names only, got {annotation}: {error}",
             field="payload type",
             value=annotation,
         ) from None
@@ -48,7 +48,7 @@ def _model_codec(annotation: Any) -> Codec[Any]:
         from faena.codec.model import ModelCodec  # noqa: PLC0415
     except ImportError:
         raise ConfigError(
-            f"payload type must do without pydantic where it is not installed, got {annotation}",
+            f"payload type must not use pydantic, which is not installed, got {annotation}",
             field="payload type",
             value=annotation,
         ) from None

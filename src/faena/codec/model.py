@@ -56,7 +56,7 @@ def _changed(given: Any, back: Any, path: str = "") -> list[Problem]:
     if given == back:
         return []
     if not isinstance(given, dict) or not isinstance(back, dict) or given.keys() != back.keys():
-        return [(path or "$", "does not come back as it was given")]
+        return [(path or "$", "changes when it is encoded and decoded")]
     return [
         problem
         for key in given

@@ -27,7 +27,7 @@ class PlainCodec(Codec[Any]):
             ) from None
         except RecursionError:
             raise refusal("encode", "JSON", [("$", "is nested too deeply")]) from None
-        problems = [*plain_problems(value)] or [("$", "does not come back as it was given")]
+        problems = [*plain_problems(value)] or [("$", "changes when it is encoded and decoded")]
         raise refusal("encode", "JSON", problems)
 
     def decode(self, raw: bytes | msgspec.Raw) -> Any:

@@ -49,7 +49,7 @@ def plain_problems(value: Any, path: str = "") -> Iterator[Problem]:
     elif value is None or isinstance(value, str | int | float):
         yield from _scalar_problems(value, path)
     else:
-        yield path or "$", f"is of type {type(value).__name__}, which JSON cannot carry unchanged"
+        yield path or "$", f"is of type {type(value).__name__}, which JSON cannot represent exactly"
 
 
 def typed_problems(hint: Any, value: Any, path: str = "") -> list[Problem]:
@@ -118,7 +118,7 @@ def _misfits(hint: Any, value: Any, path: str) -> Iterator[Problem]:
         yield problem_of(error, path)
     else:
         if isinstance(value, int) and isinstance(fitted, float) and not _is_same(value, fitted):
-            yield path or "$", "is a whole number that no float equals"
+            yield path or "$", "is a whole number that a float cannot represent exactly"
 
 
 def _is_same(whole: int, real: float) -> bool:
@@ -134,7 +134,7 @@ def _scalar_problems(value: Any, path: str) -> Iterator[Problem]:
 
 def _text_problems(text: str, path: str) -> Iterator[Problem]:
     if any("\ud800" <= letter <= "\udfff" for letter in text):
-        yield path or "$", "has an unpaired surrogate, which UTF-8 cannot carry"
+        yield path or "$", "has an unpaired surrogate, which UTF-8 cannot encode"
 
 
 def _number_problems(number: float, path: str) -> Iterator[Problem]:

@@ -76,7 +76,7 @@ def _decoder(annotation: Any, name: str) -> Any:
         stranger = unsupported(annotation)
     except TypeError as error:
         raise ConfigError(
-            f"payload type must be one that JSON can carry, got {name}: {error}",
+            f"payload type must be a type that JSON can represent, got {name}: {error}",
             field="payload type",
             value=annotation,
         ) from None

@@ -48,7 +48,7 @@ KINDS: Final[dict[type[FaenaError], Kind]] = {
     Overloaded: Kind(429, "overloaded"),
     ResultTimeout: Kind(504, "not_finished"),
     NotDeclared: Kind(503, "not_ready", "the queue is not ready yet: try again later"),
-    StoreError: Kind(503, "unavailable", "jobs cannot be taken in now: try again later"),
+    StoreError: Kind(503, "unavailable", "jobs cannot be accepted now: try again later"),
 }
 
 

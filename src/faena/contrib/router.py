@@ -57,8 +57,8 @@ def router(
     """
     if authorize is None or not callable(authorize):
         raise ConfigError(
-            "authorize must be a function that is given each request and says whether it may "
-            f"enter, got {shown(authorize)}",
+            "authorize must be a function that takes a request and returns whether it is "
+            f"allowed, got {shown(authorize)}",
             field="authorize",
         )
     routes = _Routes(_allowed(app, tasks), app, authorize, tenant)
@@ -75,14 +75,14 @@ def _allowed(app: Faena, tasks: Any) -> dict[tuple[str, str], Task[Any, Any]]:
     given = list(tasks) if isinstance(tasks, list | tuple | set | frozenset) else []
     if not given or not all(isinstance(one, Task) and one.app is app for one in given):
         raise ConfigError(
-            f"tasks must be a list of the app's tasks that may be reached, got {shown(tasks)}",
+            f"tasks must be a list of the app's tasks to expose, got {shown(tasks)}",
             field="tasks",
         )
     for task in given:
         if app.queues[task.queue].options.order is Order.KEY:
             raise ConfigError(
-                f"tasks must be those whose jobs need no key, got {task.queue}/{task.name}: its "
-                f"queue has order 'key', and a request has no way to give one",
+                f"tasks must not have jobs that need a key, got {task.queue}/{task.name}: its "
+                f"queue has order 'key', and a request cannot give a key",
                 field="tasks",
                 value=f"{task.queue}/{task.name}",
             )

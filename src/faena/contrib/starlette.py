@@ -54,7 +54,7 @@ def lifespan(
     """
     if queues is not None and worker is False:
         raise ConfigError(
-            "queues must come with worker=True, got queues for no worker", field="queues"
+            "queues must be given with worker=True, got queues without it", field="queues"
         )
     served = None if queues is None else tuple(queues)
 
@@ -95,7 +95,7 @@ async def _working(
 def _tell(running: asyncio.Task[None]) -> None:
     """A worker that breaks while requests are served is not noticed before the shutdown."""
     if not running.cancelled() and running.exception() is not None:
-        _log.error("the worker has broken; requests go on", exc_info=running.exception())
+        _log.error("the worker failed; requests are still served", exc_info=running.exception())
 
 
 async def _end(serving: Worker, running: asyncio.Task[None]) -> None:

@@ -63,7 +63,7 @@ def _check_ages(given: Mapping[str, Any], older: int | None, newer: int | None) 
     """Refuse ages that no job can have."""
     if older is not None and newer is not None and older >= newer:
         raise ConfigError(
-            f"older_than must be less than newer_than ({given['newer_than']}), or no job is meant, "
+            f"older_than must be less than newer_than ({given['newer_than']}), or no job matches, "
             f"got {given['older_than']}",
             field="older_than",
             value=given["older_than"],
@@ -150,11 +150,9 @@ def refuse(dealt: Dealt, op: str, queue: str) -> None:
         )
     if why == "taken":
         raise InvalidTransition(
-            f"cannot {verb} dead job {job}: its new id is taken; try again", op=op
+            f"cannot {verb} dead job {job}: another job has its new id; try again", op=op
         )
     if why in set(Status):
-        raise InvalidTransition(
-            f"cannot {verb} dead job {job}: it is {why}, and what is decided stays so", op=op
-        )
+        raise InvalidTransition(f"cannot {verb} dead job {job}: it is already {why}", op=op)
     if why is not None:
         raise InvalidTransition(f"cannot {verb} job {job}: it is {why}, not dead", op=op)

@@ -46,7 +46,7 @@ class DeskQueues:
             if table.phase:
                 raise StoreUnavailable(
                     f"tenants of queue {queue} are moving (see faena shards {queue}); "
-                    "its dead jobs can be dealt with when they have: try again",
+                    "its dead jobs cannot be changed until that has ended: try again later",
                     op="dlq",
                 )
             return await do(calls, [shard.name for shard in table.all(queue)], table.epoch)
@@ -82,7 +82,7 @@ class DeskQueues:
         if isinstance(queue, str) and queue in known:
             return queue
         raise ConfigError(
-            f"queue must be the name of one of the app's, got {shown(queue)}; "
+            f"queue must be the name of a queue of the app, got {shown(queue)}; "
             f"{nearest(queue, known)}",
             field="queue",
             value=queue,

@@ -57,7 +57,7 @@ class Driver:
         view = self.view()
         if view.state not in (*UNDER_WAY, "done"):
             raise InvalidTransition(
-                f"redrive {self.id} is {view.state}: resume it to go on", op="redrive"
+                f"redrive {self.id} is {view.state}: resume it to continue", op="redrive"
             )
 
     async def _look(self, calls: DeskCalls, shards: Sequence[str], _epoch: int) -> None:

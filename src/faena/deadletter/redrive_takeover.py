@@ -66,7 +66,7 @@ class RedriveTakeover:
         try:
             found = await self._redrives.under_way(queue)
         except FaenaError as error:
-            _log.warning("redrives of queue %s could not be looked at: %s", queue, error)
+            _log.warning("redrives of queue %s could not be read: %s", queue, error)
             return True
         for redrive in found:
             one = (queue, redrive)
@@ -79,6 +79,6 @@ class RedriveTakeover:
         try:
             await self._redrives.carry_on(queue, redrive)
         except FaenaError as error:
-            _log.warning("redrive %s of queue %s is interrupted: %s", redrive, queue, error)
+            _log.warning("redrive %s of queue %s was interrupted: %s", redrive, queue, error)
         except Exception:  # noqa: BLE001 - the border of a service
-            _log.exception("redrive %s of queue %s is interrupted", redrive, queue)
+            _log.exception("redrive %s of queue %s was interrupted", redrive, queue)

@@ -98,7 +98,7 @@ class Upkeep:
 
         told = await self._desk_queues.anywhere(min(queues), alert)
         for name in told:
-            _log.warning("dead jobs of all queues: %s %s", name, conditions[name])
+            _log.warning("alert about dead jobs of all queues: %s %s", name, conditions[name])
         return told
 
     def _conditions(self, by_queue: Mapping[str, Sequence[Numbers]]) -> dict[str, str]:
@@ -123,9 +123,9 @@ async def _try(whose: str, look: Callable[[], Awaitable[object]]) -> None:
     try:
         await look()
     except FaenaError as error:
-        _log.warning("dead jobs of %s could not be looked at: %s", whose, error)
+        _log.warning("dead jobs of %s could not be checked: %s", whose, error)
     except Exception:  # noqa: BLE001 - the border of a service
-        _log.exception("dead jobs of %s could not be looked at", whose)
+        _log.exception("dead jobs of %s could not be checked", whose)
 
 
 def _oldest(by_queue: Mapping[str, Sequence[Numbers]]) -> tuple[str, Position | None]:

@@ -165,7 +165,7 @@ def _codec(task: str, what: str, annotation: Any) -> Codec[Any]:
     except ConfigError as error:
         words = str(error).replace("payload type", f"{what} type")
         raise ConfigError(
-            f"{what} of task {task} cannot travel: {words}", field=error.field, value=error.value
+            f"{what} of task {task} cannot be stored: {words}", field=error.field, value=error.value
         ) from None
 
 
@@ -182,8 +182,8 @@ def _where(function: Callable[..., Any], task: TaskOptions) -> Run:
         )
     if task.run == "process" and not _is_findable(function):
         raise ConfigError(
-            f"handler of process task {task.name} must be a function of its module, "
-            f"which a child process can import, got {function.__qualname__}",
+            f"handler of process task {task.name} must be a top-level function of its module, so "
+            f"that a child process can import it, got {function.__qualname__}",
             field="run",
             value=task.run,
         )

@@ -107,8 +107,8 @@ def check_hook(end: str, task: str, function: Callable[..., Any], names: Mapping
     word = word_of(end)
     if not inspect.isroutine(function):
         raise ConfigError(
-            f"a hook must be a function, got {shown(function)}; write @{task}.{word} alone above "
-            f"it: it makes a task of the function itself, so leave @queue.task out",
+            f"a hook must be a function, got {shown(function)}; write only @{task}.{word} above "
+            f"it: it makes the function a task, so remove @queue.task",
             field="task",
             value=function,
         )

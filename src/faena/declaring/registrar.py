@@ -58,8 +58,8 @@ def refuse_task(target: Any) -> None:
     if isinstance(target, Task):
         raise ConfigError(
             f"a task must be a function, got {shown(target)}, which is a task already; "
-            f"write @app.cron(…) or @app.every(…) above @queue.task, not below, and hooks such as "
-            f"@task.on_dead without it",
+            f"write @app.cron(…) or @app.every(…) above @queue.task, not below; a hook such as "
+            f"@task.on_dead needs no @queue.task",
             field="task",
             value=target,
         )

@@ -51,7 +51,7 @@ def read_plain(function: Callable[..., Any], task: str, names: Mapping[str, Any]
 
 def read_batch(function: Callable[..., Any], task: str, names: Mapping[str, Any]) -> Signature:
     """Of a handler for many jobs."""
-    hints, wanted = _hints(function, names), "a list of payloads, and may take that of their jobs"
+    hints, wanted = _hints(function, names), "a list of payloads, and may take a list of their jobs"
     parameters = list(inspect.signature(function).parameters.values())
     for position, parameter in enumerate(parameters):
         is_jobs = _element(hints.get(parameter.name), _TAKEN) is Job
@@ -126,6 +126,6 @@ def _hints(function: Callable[..., Any], names: Mapping[str, Any]) -> dict[str, 
         return typing.get_type_hints(function, localns=dict(names), include_extras=True)
     except NameError as error:
         raise ConfigError(
-            f"annotations of handler {function.__name__} must be names that can be found: {error}",
+            f"annotations of handler {function.__name__} must be defined names: {error}",
             field="task",
         ) from None

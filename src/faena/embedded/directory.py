@@ -54,7 +54,7 @@ class DataDirectory:
         names = {path.name for path in self.directory.iterdir()}
         if names and JOIN not in names:
             raise ConfigError(
-                "the data directory must be empty or made by faena, "
+                "the data directory must be empty or created by faena, "
                 f"got {self.directory} with other files in it",
                 field="directory",
                 value=str(self.directory),

@@ -104,7 +104,7 @@ class Embedded:
         descriptor = watcher.open_lock(self._directory.join_lock)
         try:
             if not _lock_until(descriptor, fcntl.LOCK_EX, deadline):
-                raise self._directory.unavailable("another process that joins or leaves")
+                raise self._directory.unavailable("a lock held by another process")
             yield
         finally:
             watcher.release(descriptor)
@@ -115,7 +115,7 @@ class Embedded:
         if _lock_until(descriptor, fcntl.LOCK_SH, deadline):
             return descriptor
         os.close(descriptor)
-        raise self._directory.unavailable("the last one still ending")
+        raise self._directory.unavailable("a server that is still stopping")
 
     def _give_back(self) -> None:
         share, self._share = self._share, None
@@ -127,7 +127,7 @@ class Embedded:
                 self._launch(start, deadline)
             if self._answers_before(deadline):
                 return
-        raise self._directory.unavailable(f"{STARTS} starts that failed")
+        raise self._directory.unavailable(f"{STARTS} failed starts")
 
     def _launch(self, start: list[str], deadline: float) -> None:
         """Returns when the server listens; the watcher left behind is nobody's child.
@@ -155,7 +155,7 @@ class Embedded:
             if self._answers():
                 return True
             time.sleep(watcher.PAUSE)
-        raise self._directory.unavailable(f"nothing within {self._patience:g} s")
+        raise self._directory.unavailable(f"no answer within {self._patience:g} s")
 
     def _answers(self) -> bool:
         conversation = watcher.connect(self._directory.address(), self._directory.token)

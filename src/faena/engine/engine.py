@@ -177,7 +177,7 @@ class Engine:  # size: one short method for each operation of the broker
         named = {"lane": lane, "epoch": epoch or None, "by": by, "duration_us": duration_us}
         reply = await ask("tenant", queue, *flat, **named)
         if reply[0] == scripts.MOVED:
-            raise ShardsChanged("the tenant may live elsewhere by now", op="tenant")
+            raise ShardsChanged("the tenant may be in another shard now", op="tenant")
         return read_lane_state(reply)
 
     async def renew(
@@ -245,7 +245,7 @@ class Engine:  # size: one short method for each operation of the broker
         named = {"state": state, "age_us": age_us, "slice": slice_size, "by": requester()}
         reply = await self.ask("clean", queue, **named)
         if isinstance(reply, bytes):
-            raise InvalidTransition(f"jobs that are {state} cannot be cleaned away", op="clean")
+            raise InvalidTransition(f"jobs that are {state} cannot be removed by clean", op="clean")
         return int(reply)
 
     async def obliterate(self, queue: str, size: int, *, force: bool, drop: bool = True) -> str:

@@ -43,7 +43,7 @@ _BESIDE: Final = (
 async def check_permitted(wire: Wire, namespace: str, queue: str, patience_s: float) -> None:
     """Raise StoreRejected, with what to grant or to mend, where a script might stop halfway."""
     if problem := await objection(wire, namespace, queue, patience_s=patience_s):
-        words = f"the broker at {wire.address} would refuse calls halfway: {problem}"
+        words = f"the broker at {wire.address} would refuse parts of calls: {problem}"
         raise StoreRejected(words, op="declare")
 
 
@@ -59,11 +59,12 @@ async def objection(
     except StoreRejected as error:
         if "access a key" not in str(error):
             raise
-        return f"user {user} must be permitted all keys {namespace}:*: {_grant(user, namespace)}"
+        grant = _grant(user, namespace)
+        return f"user {user} must be permitted all keys {namespace}:*; run {grant}"
     if denied:
         verbs = dict.fromkeys(one.decode().lower() for one in denied)
         return (
-            f"user {user} must be permitted to run {', '.join(verbs)} for {namespace}:*: "
+            f"user {user} must be permitted to run {', '.join(verbs)} for {namespace}:*; run "
             f"{_grant(user, namespace, *verbs)}"
         )
     return _strange(prefix, *strange[:2]) if strange else None
@@ -78,7 +79,7 @@ def _strange(prefix: str, name: bytes, found: bytes) -> str:
     types = {key.name: key.type for key in CATALOGUE}
     return (
         f"key {prefix}{name.decode()} must be a {types[name.decode()]}, is a {found.decode()}: "
-        f"another program has written it; remove it, or give one of the two another namespace"
+        f"another program wrote it; remove the key, or use another namespace for one of the two"
     )
 
 

@@ -214,20 +214,20 @@ def check_accepted(reply: Sequence[bytes], settings: Mapping[str, str]) -> None:
         name = reply[1].decode()
         if name == "costs":
             raise ConfigError(
-                "limits of the queue must not be by cost where it has shards",
+                "limits of the queue must not be by cost if it has several shards",
                 field="limits",
                 value=settings[name],
             )
         if name == "key_limits":
             raise ConfigError(
-                f"key_limits must be limits on claims, and none where the queue has shards, "
+                f"key_limits must be limits on claims, and None if the queue has several shards, "
                 f"got {shown(settings[name])}",
                 field="key_limits",
                 value=settings[name],
             )
         raise ConfigError(
-            f"{_SAID.get(name, name)} must be a valid setting, and where the queue has shards "
-            f"leave each of them at least one, got {shown(settings[name])}",
+            f"{_SAID.get(name, name)} must be a valid setting, with at least one for each shard, "
+            f"got {shown(settings[name])}",
             field=_SAID.get(name, name),
             value=settings[name],
         )

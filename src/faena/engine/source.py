@@ -129,7 +129,7 @@ class Sources:
     def _collect(self, source: Source, found: dict[str, Source], above: tuple[str, ...]) -> None:
         for name in source.includes:
             if name in above:
-                raise SourceError(f"{source.path} includes {name}, which includes it")
+                raise SourceError(f"{source.path} includes {name}, which includes {source.path}")
             if name not in self.parts:
                 raise SourceError(f"{source.path} includes {name}, which is not in lib/")
             if name not in found:
@@ -157,7 +157,7 @@ def read(root: Path) -> Sources:
         is_part = path.startswith("lib/")
         source = _source(path, file.read_text("utf-8"), is_part=is_part)
         if other := parts.get(source.name) or scripts.get(source.name):
-            raise SourceError(f"{path} has the name of {other.path}")
+            raise SourceError(f"{path} has the same name as {other.path}")
         (parts if is_part else scripts)[source.name] = source
     owners: dict[str, Source] = {}
     for part in parts.values():
@@ -172,7 +172,7 @@ def _source(path: str, text: str, *, is_part: bool) -> Source:
     said: dict[str, list[str]] = {}
     for word, rest in _LINE.findall(text):
         if word not in _KNOWN:
-            raise SourceError(f"{path} says --@{word}, which means nothing")
+            raise SourceError(f"{path} has --@{word}, which is not a directive")
         said.setdefault(word, []).append(rest)
     flags = tuple(flag for line in said.get("flags", ()) for flag in line.split())
     is_guarded = not is_part and "no-writes" not in flags and "sure" not in said
@@ -205,7 +205,7 @@ def _arguments(path: str, words: tuple[str, ...]) -> Arguments:
         return NO_ARGUMENTS
     for word in words:
         if not _NAMES.fullmatch(word) or (word.endswith("...") and word != words[-1]):
-            raise SourceError(f"{path} says --@args {word}, which is no name, name? or name...")
+            raise SourceError(f"{path} has --@args {word}, which is not name, name? or name...")
     last = words[-1].removesuffix("...")
     repeated = tuple(last.split()) if last != words[-1] else ()
     single = words[:-1] if repeated else words
@@ -218,7 +218,7 @@ def _arguments(path: str, words: tuple[str, ...]) -> Arguments:
 def _field(path: str, line: str) -> Field:
     found = _FIELD.match(line)
     if found is None:
-        raise SourceError(f"{path} says --@state {line}, which is not name = value")
+        raise SourceError(f"{path} has --@state {line}, which is not name = value")
     return Field(*found.groups())
 
 

@@ -268,7 +268,7 @@ class Flow:
     async def _resolve(self, nodes: Sequence[_Raw], last: Mapping[str, str]) -> None:
         for node in nodes:
             if node.state == "dead":
-                with contextlib.suppress(FaenaError):  # gone, or dealt with by somebody
+                with contextlib.suppress(FaenaError):  # removed, or not pending any more
                     await self._app.dead_letters.resolve(
                         node.queue,
                         last.get(node.name, node.job),
@@ -280,7 +280,7 @@ class Flow:
         answer = await calls.flow(self._queue, self._flow, verb, *fields, **named)
         if answer != "OK":
             raise InvalidTransition(
-                f"flow {self.id} was taken up by somebody else meanwhile: it is {answer}",
+                f"another program changed flow {self.id} meanwhile: it is {answer}",
                 op="rerun",
             )
 

@@ -89,8 +89,8 @@ class Group:
         """The id for `app.group(id=…)`; known once the group has begun."""
         if self._queue is None:
             raise ConfigError(
-                "a group without callbacks has an id once it has a member; find one that has begun "
-                'with app.group(id="queue/id")',
+                "a group without callbacks has no id before its first member; find an existing "
+                'group with app.group(id="queue/id")',
                 field="id",
             )
         return f"{self._queue}/{self._name}"
@@ -151,7 +151,7 @@ class Group:
         if job is None or await task.handle(job).state() is None:
             raise InvalidTransition(
                 f"group {self.id} is sealed with {self._sealed} members and takes no more: "
-                "look at it with view(), or begin another",
+                "read it with view(), or create another",
                 op="enqueue",
             )
 
@@ -176,8 +176,8 @@ class Group:
             )
         if not self._is_counted:
             raise InvalidTransition(
-                f"group {self.id} cannot be sealed: an enqueue failed, and nobody knows how many "
-                "members it has; enqueue them again in another group",
+                f"group {self.id} cannot be sealed: an enqueue failed, so the number of its "
+                "members is unknown; enqueue them again in another group",
                 op="seal",
             )
         if not self._is_open:
@@ -249,7 +249,7 @@ def group_id(app: Faena, given: str) -> tuple[str | None, str]:
         return None, check_id(given)
     if named not in app.queues:
         raise ConfigError(
-            f"id of a group must be without a slash, or queue/id of one that has begun, got "
+            f"id of a group must be without a slash, or queue/id of an existing group, got "
             f"{shown(given)}: no queue {shown(named)} in app {app.name}",
             field="id",
             value=given,

@@ -71,7 +71,7 @@ class PendingSends:
                 try:
                     done += await self._run(shard, queue, some, now, read_at)
                 except FaenaError as error:
-                    _log.warning("jobs of flows wait for queue %s: %s", queue, error)
+                    _log.warning("could not send jobs of flows to queue %s: %s", queue, error)
                     failure = error
             await self._calls.done(shard, done)
             start += len(pending_sends) - len(done)
@@ -87,7 +87,7 @@ class PendingSends:
         done = [one.name for one, job in made if job is None]
         for (pending, _), answer in zip(jobs, answers, strict=True):
             if answer.code == "CONFLICT":
-                await self._give_up(shard, pending, f"job {pending.job} exists and is another's")
+                await self._give_up(shard, pending, f"another job has the id {pending.job}")
             if answer.code not in _KEPT:
                 done.append(pending.name)
         for pending in pending_sends:
@@ -140,7 +140,7 @@ class PendingSends:
             )
 
     async def _give_up(self, shard: str, pending: PendingSend, why: str) -> None:
-        _log.error("%s of a flow or group of %s is not sent: %s", pending.name, shard, why)
+        _log.error("could not send %s of a flow or group of %s: %s", pending.name, shard, why)
         if not pending.name.startswith("g:"):
             flow, node = pending.flow
             error = msgspec.json.encode(ErrorRecord(name="NotSent", message=why))

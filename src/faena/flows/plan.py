@@ -81,17 +81,17 @@ class Plan:
         after: After = (),
         on_failure: str = "fail",
     ) -> Node:
-        """Add a job that begins when all `after` have ended.
+        """Add a job that is enqueued when all jobs in `after` have ended.
 
-        If one of those fails: "fail", the default, skips this job, and so the flow fails;
-        "continue" and "ignore" run it all the same, and with "ignore" it does not see the one that
-        failed. `after` may give each its own rule: `after={cae: "fail", pdf: "ignore"}`.
+        If one of those fails: with "fail", the default, this job is skipped and the flow fails;
+        with "continue" and "ignore" it runs anyway, and with "ignore" the failed node is not among
+        its `parents`. `after` may set a rule for each node: `after={cae: "fail", pdf: "ignore"}`.
         """
         check_draft(draft)
         chosen = self._name_for(draft) if name is None else check_label("node", name)
         if chosen in self.nodes:
             raise ConfigError(
-                f"a flow must have one node of a name, got two of {shown(chosen)}", field="name"
+                f"names of nodes must be unique in a flow, got {shown(chosen)} twice", field="name"
             )
         check_choice("on_failure", on_failure, RULES)
         node = Node(chosen, draft, self._rules(after, on_failure))
@@ -111,7 +111,7 @@ class Plan:
                 raise _bad_after(node)
             if isinstance(node, Node) and self.nodes.get(node.name) is not node:
                 raise ConfigError(
-                    f"node {node.name!r} must be one of this flow, got one of another",
+                    f"after must be nodes of this flow, got {node.name!r} of another one",
                     field="after",
                 )
             rules[node.name if isinstance(node, Node) else node] = rule
@@ -147,7 +147,7 @@ class Plan:
         answer = await calls.flow(queue, self._id, "start", **begun)
         if answer == "unknown":
             raise JobNotFound(
-                f"flow {flow.id} was not begun within an hour: start it again", op="start"
+                f"flow {flow.id} was not started within an hour: start it again", op="start"
             )
         if answer != "OK":  # it has begun meanwhile
             await self._refuse_another(calls, queue, digest)
@@ -158,7 +158,7 @@ class Plan:
         (begun,) = await calls.flow_fields(queue, self._id, ["plan"])
         if begun is not None and begun.decode() != digest:
             raise JobConflict(
-                f"flow {queue}/{self._id} has begun with another plan: give this one another id",
+                f"flow {queue}/{self._id} was started with another plan: use another id",
                 op="start",
             )
 
@@ -269,13 +269,13 @@ def check_draft(draft: Any) -> None:
         if getattr(draft.options, name) is not None:
             raise ConfigError(
                 f"{name} must not be given to a job of a flow or the callback of a group: "
-                "its id is theirs",
+                "the flow or group chooses its id",
                 field=name,
             )
     if draft.options.durability != Durability():
         raise ConfigError(
             "durability must not be given to a job of a flow or the callback of a group: "
-            "it is sent by a worker",
+            "a worker enqueues it",
             field="durability",
         )
     draft.task.spec(draft)  # a payload that cannot be encoded is refused here, not at the start

@@ -53,7 +53,7 @@ class Relay:
         try:
             await self.carry(shard)
         except FaenaError as error:
-            _log.warning("shard %s: its messages must wait: %s", shard, error)
+            _log.warning("shard %s: could not relay its messages now: %s", shard, error)
 
     async def carry(self, shard: str) -> None:
         """Carry everything that a shard has, and what comes of it.

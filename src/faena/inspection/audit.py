@@ -157,7 +157,7 @@ async def _look_at_index(survey: Survey, name: str) -> AsyncIterator[Violation]:
     async for ids in survey.ids(name, is_hash=False):
         jobs = await survey.jobs(ids) if ids else {}
         for job in (job for job, facts in jobs.items() if name not in facts.indexes):
-            yield Violation("key", name, f"job {job} stands there and must not")
+            yield Violation("key", name, f"job {job} must not be in it, and is")
 
 
 async def _look_at_owners(survey: Survey, keys: dict[str, KeyFacts]) -> AsyncIterator[Violation]:
@@ -203,7 +203,7 @@ def _judge_job(facts: JobFacts) -> Iterator[str]:
     if "waiters" in found_in and state in _FINISHED:
         yield f"is {state} and must not be awaited"
     if "info" in found_in and "i" not in facts.mark:
-        yield "has information that its mark does not know of"
+        yield "has information that its mark does not record"
     if state == "blocked" and not facts.leader:
         yield "is blocked and must have a job to wait for"
     yield from _judge_position(facts, state)
@@ -215,7 +215,7 @@ def _judge_letter(facts: JobFacts, state: str) -> Iterator[str]:
     if (state == "dead") != bool(facts.status):
         yield f"is {state} and must{'' if state == 'dead' else ' not'} be at the dead-letter desk"
     for index in facts.missing if state == "dead" else ():
-        yield f"is dead and must stand in {index}"
+        yield f"is dead and must be in {index}"
     if "due" in facts.found_in and facts.status != "pending":
         yield f"is {facts.status or state} and must not be due for a retry"
 
@@ -225,7 +225,7 @@ def _judge_position(facts: JobFacts, state: str) -> Iterator[str]:
     found_in = facts.found_in
     stands = sum(key in found_in for key in ("lane", "aside"))
     if facts.lane and stands != (state == "ready"):
-        yield f"is {state} and must{'' if state == 'ready' else ' not'} stand in lane {facts.lane}"
+        yield f"is {state} and must{'' if state == 'ready' else ' not'} be in lane {facts.lane}"
     if not facts.chain:
         return
     if "tail" in found_in and state != "blocked":

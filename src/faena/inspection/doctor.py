@@ -106,7 +106,7 @@ async def _check_writes(wire: Wire, namespace: str) -> Finding:
     try:
         await wire.run(WRITE, [f"{namespace}:{{doctor}}:probe"], (), patience_s=0)
     except (StoreRejected, ScriptError) as error:
-        advice = f"let the user run scripts and write to {namespace}:*, and make room"
+        advice = f"permit the user scripts and writes to {namespace}:*, and free memory"
         return Finding("writes", "fail", str(error), advice)
     return Finding("writes", "ok", "accepted")
 
@@ -115,7 +115,7 @@ async def _check_permissions(wire: Wire, namespace: str) -> Finding:
     """Whether the user may run every command that scripts and programs use."""
     problem = await objection(wire, namespace, "doctor", patience_s=0, is_beside_too=True)
     if problem is None:
-        return Finding("permissions", "ok", "all there")
+        return Finding("permissions", "ok", "complete")
     value, _, advice = problem.partition(": ")
     return Finding("permissions", "fail", value, f"run {advice}")
 
@@ -125,10 +125,10 @@ def _check_functions(wire: Wire) -> Finding:
     if not wire.is_plain:
         return Finding("functions", "ok", "used")
     advice = (
-        "let the user run FUNCTION and FCALL (+function +fcall): without them a call takes about "
+        "permit the user FUNCTION and FCALL (+function +fcall): without them a call takes about "
         "40 % more of the server's time"
     )
-    return Finding("functions", "warn", "not to be had: EVALSHA instead", advice)
+    return Finding("functions", "warn", "not available: EVALSHA is used", advice)
 
 
 def _check_tls(wire: Wire) -> Finding:
@@ -221,7 +221,7 @@ def _check_latency(broker: BrokerInfo) -> Finding:
 
 
 def _check_clock(broker: BrokerInfo) -> Finding:
-    value = f"{round(broker.clock_ms):+d} ms from ours"
+    value = f"{round(broker.clock_ms):+d} ms from this machine's"
     if abs(broker.clock_ms) < _CLOCK_MS:
         return Finding("clock", "ok", value)
     return Finding("clock", "warn", value, "run NTP on both machines: due times are the server's")
@@ -235,7 +235,7 @@ def _check_replicas(broker: BrokerInfo, wire: Wire) -> Finding:
         return Finding("replicas", "fail", "this is a replica", "use the URL of the primary")
     replicas = broker.info.get("connected_slaves", "0")
     if replicas == "0" and wire.address.kind in {"sentinel", "cluster"}:
-        return Finding("replicas", "warn", "none", "add a replica: nobody can take over")
+        return Finding("replicas", "warn", "none", "add a replica: no failover is possible")
     return Finding("replicas", "ok", replicas if replicas != "0" else "none")
 
 

@@ -56,7 +56,7 @@ class Past(View, frozen=True, kw_only=True):
         notes += [_number(self.losses, "lost worker")] if self.losses else []
         behind = f", after {' and '.join(notes)}" if notes else ""
         if state is State.RUNNING:
-            by = f" at worker {self.worker}" if self.worker else ""
+            by = f" on worker {self.worker}" if self.worker else ""
             return f"runs since{at}{by}{behind}"
         said = {State.COMPLETED: "completed", State.DEAD: "died", State.CANCELLED: "was cancelled"}
         why = f" of {self.error}" if self.error and state is State.DEAD else ""
@@ -111,7 +111,7 @@ class Explanation(View, frozen=True, kw_only=True):
             return f"queue {self.queue} has no job {self.id}"
         if self.state in _SETTLED:
             told = self.past.words(self.state) if self.past else f"is {self.state.value}"
-            return f"job {self.id} does not wait: it {told}"
+            return f"job {self.id} is not waiting: it {told}"
         reasons = [gate.words(self.at) for gate in self.gates]
         if self.ahead:
             come = "job comes" if self.ahead == 1 else "jobs come"
@@ -180,7 +180,7 @@ def _limit(whose: str) -> Callable[[str], str]:
     def say(limit: str) -> str:
         if " of " not in limit:
             return f"{whose} limit of {limit} is used up"
-        return f"{whose} limit of {limit} has no room for what it, or the job before it, costs"
+        return f"{whose} limit of {limit} has no room for the cost of this job or the one before it"
 
     return say
 
@@ -205,7 +205,7 @@ _WORDS: dict[str, Callable[[str], str]] = {
     "held": lambda reason: f"the queue is held ({reason})",
     "max_running": lambda most: f"the queue is running {_jobs(most)}, its maximum",
     "limit": _limit("the queue's"),
-    "tenant_moving": lambda _: "its tenant moves to another shard",
+    "tenant_moving": lambda _: "its tenant is moving to another shard",
     "tenant_held": lambda reason: f"its tenant is held ({reason})",
     "tenant_max_running": lambda most: f"its tenant is running {_jobs(most)}, its maximum",
     "tenant_limit": _limit("its tenant's"),

@@ -61,9 +61,9 @@ class _Waiter:
 
     def too_late(self, job_id: str, timeout_s: float | None) -> ResultTimeout:
         """What the wait ends with before the job does."""
-        words = "it goes on"
+        words = "it was not cancelled"
         if self.trouble or not self.is_seen:
-            words = f"it is unknown how it stands: {self.trouble or 'no answer came by then'}"
+            words = f"its state is unknown: {self.trouble or 'the broker did not answer in time'}"
         late = f"job {job_id} is not finished after {timeout_s or 0:g} s; {words}"
         return ResultTimeout(late, op="result")
 

@@ -129,7 +129,7 @@ class Client(Sender):
                 is_carried = True
             if answer == "RUNNING":
                 raise InvalidTransition(
-                    f"queue {queue} has running jobs: stop its workers first, or force it",
+                    f"queue {queue} has running jobs: stop its workers first, or use force",
                     op="obliterate",
                 )
 
@@ -144,12 +144,12 @@ def _refuse_decided(answer: str, job: str) -> None:
     word, _, new_id = answer.partition(" ")
     if word == "retried":
         raise InvalidTransition(
-            f"cannot rerun job {job}: it was retried as {new_id}; look at that one", op="rerun"
+            f"cannot rerun job {job}: it was retried as {new_id}; rerun that one", op="rerun"
         )
     if word in {"resolved", "discarded"}:
         raise InvalidTransition(
             f"cannot rerun job {job}: it is {word} at the dead-letter desk; "
-            f"enqueue a new job if it must run after all",
+            f"enqueue a new job to run it",
             op="rerun",
         )
 

@@ -107,8 +107,8 @@ class Handle(Generic[R]):
 
 def _dropped(view: JobView) -> PayloadError:
     return PayloadError(
-        f"job {view.id} must have a result as its handler's annotation says, has none: "
-        f"the handler returned None, or what its worker could not keep; the job's log tells",
+        f"job {view.id} must have a result of the handler's return type, has none: the handler "
+        f"returned None, or a value that could not be stored; see the job's log",
         op="result",
     )
 

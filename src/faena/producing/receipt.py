@@ -117,5 +117,5 @@ def _pressed(queue: str, code: str, job: NewJob) -> str:
     what = f"queue {queue}"
     if code.startswith("TENANT_"):
         tenant = tenant_of(job.facts.get("lane", ""))
-        what = f"tenant {tenant} of {what}" if tenant else f"what has no tenant in {what}"
+        what = f"tenant {tenant} of {what}" if tenant else f"the lane without tenant of {what}"
     return f"{what}{_FULL if code.endswith('OVERLOADED') else _FILLING}"

@@ -75,8 +75,8 @@ class Sender:
         info = await self._engine.info(shard, "persistence")
         if b"aof_enabled:1" not in info:
             raise StoreRejected(
-                'durability "fsynced" needs a server with appendonly yes; this one has none: '
-                "set it with CONFIG SET appendonly yes",
+                'durability "fsynced" needs a server with appendonly yes; this one has appendonly '
+                "no: run CONFIG SET appendonly yes",
                 op="enqueue",
             )
 
@@ -136,8 +136,8 @@ class Sender:
                 return known
             if time.monotonic() > until:
                 raise StoreUnavailable(
-                    f"job {known.id} has the claim and does not end where its tenant lived: "
-                    "try again later",
+                    f"job {known.id} holds the unique key in the tenant's previous shard and has "
+                    "not ended: try again later",
                     op="enqueue",
                 )
             await asyncio.sleep(_PAUSE_S)

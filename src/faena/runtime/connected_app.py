@@ -67,7 +67,7 @@ class AppPortal(Portal):
 def _known(given: Any) -> Queue:
     if not isinstance(given, Queue):
         raise ConfigError(
-            f"queue must be a queue, got {shown(given)}; app.queues[name] is one by its name",
+            f"queue must be a Queue, got {shown(given)}; use app.queues[name]",
             field="queue",
             value=given,
         )

@@ -119,8 +119,8 @@ def _refuse_embedded(environ: Mapping[str, str]) -> None:
     """An app that lost its address must not go on, unseen, with a server of its own."""
     if not environ.get("FAENA_URL", "unset").strip():
         raise ConfigError(
-            "FAENA_URL must be an address such as valkey://localhost:6379/0, got an empty text: "
-            "unset it where an embedded Valkey is meant",
+            "FAENA_URL must be an address such as valkey://localhost:6379/0, got an empty string: "
+            "unset it to use an embedded Valkey",
             field="FAENA_URL",
             value="",
         )

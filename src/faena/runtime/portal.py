@@ -114,7 +114,7 @@ class _Call(Generic[T]):
         # the calling thread must not be the last to hold it.
         self._task = None
         if task.cancelled():
-            self.end(StoreUnavailable("app.sync was closed while this call was under way"))
+            self.end(StoreUnavailable("app.sync was closed during this call"))
         elif error := task.exception():
             self.end(error)
         else:
@@ -346,7 +346,7 @@ class Portal:
 def _check_task(given: Any) -> None:
     if not isinstance(given, Task):
         raise ConfigError(
-            f"task must be a task, got {shown(given)}; queue.tasks[name] is one by its name",
+            f"task must be a Task, got {shown(given)}; use queue.tasks[name]",
             field="task",
             value=given,
         )
@@ -355,8 +355,8 @@ def _check_task(given: Any) -> None:
 def _known(given: Handle[R]) -> Handle[R]:
     if not isinstance(given, Handle):  # pyright: ignore[reportUnnecessaryIsInstance] - anything may come
         raise ConfigError(
-            f"handle must be that of a job, got {shown(given)}; receipt.handle and "
-            f"queue.handle(id) are",
+            f"handle must be the handle of a job, got {shown(given)}; use receipt.handle or "
+            f"queue.handle(id)",
             field="handle",
             value=given,
         )

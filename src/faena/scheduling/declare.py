@@ -164,4 +164,4 @@ async def _settle(firer: Firer, schedule: Schedule, now: int) -> None:
 
 
 def _busy(name: str) -> StoreUnavailable:
-    return StoreUnavailable(f"schedule {name} is changed all the time: try again", op="schedule")
+    return StoreUnavailable(f"schedule {name} changed during every try: try again", op="schedule")

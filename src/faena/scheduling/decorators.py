@@ -105,7 +105,8 @@ class Recurring:
             return self._make(target, names)
         if self._queue is not None:
             raise ConfigError(
-                f"queue must be left out for a task, which has one, got {shown(self._queue)}",
+                f"queue must be left out if a task is given, which has a queue, "
+                f"got {shown(self._queue)}",
                 field="queue",
                 value=self._queue,
             )
@@ -137,7 +138,7 @@ def check_task(schedule: str, task: Any) -> None:
     if not isinstance(task, Task):
         raise ConfigError(
             f"task of schedule {schedule!r} must be a task, got {shown(task)}: write @queue.task "
-            f"above the function, or @app.cron(…) or @app.every(…) in the place of this call",
+            f"above the function, or use @app.cron(…) or @app.every(…) instead of this call",
             field="task",
             value=task,
         )

@@ -245,10 +245,10 @@ def _firing(name: str, instant: int, verdict: Verdict | None) -> Firing:
 def _wait_of(name: str, fired: Fired, verdict: Verdict | None = None) -> int:
     """After how long to look again; whoever has moved the schedule on says what was missed."""
     if fired.outcome == "OVERLOADED":
-        _log.warning("a job of schedule %s is refused: the queue is full; it is tried again", name)
+        _log.warning("a job of schedule %s was refused: its queue is full; trying again", name)
         return max(fired.retry_us, _AGAIN_US)
     if verdict is not None and verdict.number and fired.outcome != "STALE":
-        fires = "none" if verdict.fire is None else f"that of {iso(verdict.fire)}"
+        fires = "none of them" if verdict.fire is None else f"only {iso(verdict.fire)}"
         first = iso(verdict.missed[0])
         _log.warning(
             "schedule %s missed %d %s from %s on; fires %s",

@@ -165,7 +165,7 @@ def _refuse_none(given: Mapping[str, Any]) -> None:
     for name in TIMINGS:
         if name in given:
             raise ConfigError(
-                f"{name} must say when, got None; a schedule has one of cron, every and at",
+                f"{name} must be set, got None; a schedule has one of cron, every and at",
                 field=name,
             )
 

@@ -32,7 +32,7 @@ _RIGHT: Final = {
     "Bad second": "seconds are 0 to 59",
     "Bad minute": "minutes are 0 to 59",
     "Bad hour": "hours are 0 to 23",
-    "Bad day-of-month": "days are 1 to 31, which one of the months must have, or L for the last",
+    "Bad day-of-month": "days are 1 to 31 and in one of the months, or L for the last",
     "Bad month": "months are 1 to 12, or JAN to DEC",
     "Bad day-of-week": "weekdays are 0 to 7, SUN to SAT, such as MON#2 or 5L",
 }
@@ -63,8 +63,8 @@ def check_zone(value: Any) -> ZoneInfo:
     if not isinstance(value, str) or value not in known:
         close = nearest(value, known).partition("valid: ")[0].strip()
         raise ConfigError(
-            f"tz must be a zone such as Europe/Madrid, got {shown(value)}; "
-            f"{close or 'zoneinfo.available_timezones() names them all'}",
+            f"tz must be a time zone such as Europe/Madrid, got {shown(value)}; "
+            f"{close or 'zoneinfo.available_timezones() lists them all'}",
             field="tz",
             value=value,
         )

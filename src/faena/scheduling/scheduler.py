@@ -79,7 +79,7 @@ class Scheduler:
             except FaenaError as error:
                 if self._engine.wire.is_closed:
                     raise  # by this program: nobody will open it again
-                _log.warning("schedules of queue %s wait: %s", queue, error)
+                _log.warning("could not fire schedules of queue %s, trying again: %s", queue, error)
                 self._look_at[queue] = time.monotonic() + _AFTER_ERROR_S
 
     async def run_once(self) -> int | None:
@@ -138,7 +138,7 @@ class Scheduler:
                 try:
                     await declare(self._firers[queue], self._engine, one, self._start)
                 except (ConfigError, PayloadError) as error:  # what is there does not go with it
-                    _log.error("schedule %s stays as it was: %s", one.name, error)
+                    _log.error("schedule %s could not be updated: %s", one.name, error)
                 self._undeclared.discard(one.name)
 
     def _has_moved(self, schedule: Schedule, queue: str) -> bool:
@@ -173,6 +173,6 @@ class Scheduler:
             except FaenaError as error:
                 if self._engine.wire.is_closed:
                     raise
-                _log.warning("schedule %s of queue %s waits: %s", stored.name, firer.queue, error)
+                _log.warning("could not fire schedule %s, trying again: %s", stored.name, error)
                 waits.append(round(_AFTER_ERROR_S * 1e6))
         return waits

@@ -136,7 +136,7 @@ class Schedules:
         check_schedule(name)
         if name in self.declared:
             raise ConfigError(
-                f"schedule {name!r} is declared by code: edit it, or give this one another name",
+                f"schedule {name!r} is declared in code: edit it, or choose another name",
                 field="schedule",
                 value=name,
             )
@@ -147,7 +147,7 @@ class Schedules:
         def create(kept: Kept) -> Edited:
             if kept.record is not None:
                 raise ConfigError(
-                    f"schedule {name!r} is there already: edit it, or give this one another name",
+                    f"schedule {name!r} exists already: edit it, or choose another name",
                     field="schedule",
                 )
             record = Record(base=base, since=Mark(by, kept.now))
@@ -168,7 +168,7 @@ class Schedules:
         """Change terms, for every worker at once; code decides them no more until `reset`."""
         check_label("by", by)
         if not given and payload is MISSING:
-            raise ConfigError("edit must be given a term to change, got none", field="schedule")
+            raise ConfigError("edit must be given an option, got none", field="schedule")
         queue, schedule = await self._find(name)
         terms = schedule.record.terms
         changes = read_terms(given, terms.tz)
@@ -193,7 +193,7 @@ class Schedules:
         for term in terms:
             if term not in (*NAMES, "payload"):
                 raise ConfigError(
-                    f"term must be a known name, got {shown(term)}; {nearest(term, NAMES)}",
+                    f"option must be a known name, got {shown(term)}; {nearest(term, NAMES)}",
                     field="term",
                     value=term,
                 )
@@ -235,7 +235,7 @@ class Schedules:
         """Remove a schedule; its jobs stay. One that code declares would come back: refused."""
         if name in tuple(self.declared):  # what is no name may have no hash either
             raise InvalidTransition(
-                f"schedule {name} is declared by code: pause it, or remove it there first",
+                f"schedule {name} is declared in code: pause it, or remove it there first",
                 op="remove",
             )
         reader, runtime = await self._reader(), await self._app.runtime()
@@ -258,7 +258,7 @@ class Schedules:
             made = spec_of(name, terms, None)
         spec = made if self._around is None else await self._around(queue, made)
         if spec is None:
-            raise InvalidTransition(f"a middleware keeps schedule {name} from running", op="run")
+            raise InvalidTransition(f"a middleware prevented the run of schedule {name}", op="run")
         options = self._app.queues[queue].options
         job = seal_job(self._app.new_id(), name, terms, queue, options, spec)
         client = (await self._app.runtime()).client
@@ -326,8 +326,8 @@ class Schedules:
         stored = await (await self._reader()).find_stored(name)
         if stored is not None and stored[0] != queue:
             raise ConfigError(
-                f"schedule {name!r} is there already, on queue {stored[0]}: edit it, or give this "
-                "one another name",
+                f"schedule {name!r} exists already, on queue {stored[0]}: edit it, or choose "
+                "another name",
                 field="schedule",
             )
 
@@ -354,7 +354,7 @@ def _task_named(app: Faena, text: str) -> Task[Any, Any]:
 
 def _there(kept: Kept, name: str) -> Record:
     if kept.record is None:
-        raise ConfigError(f"schedule {name!r} has just been removed", field="schedule", value=name)
+        raise ConfigError(f"schedule {name!r} was just removed", field="schedule", value=name)
     return kept.record
 
 
@@ -363,7 +363,7 @@ def _check_left(record: Record, now: int, given: Iterable[str]) -> None:
     if replace(record, paused=None).first_due(now) is None:
         got = {name: text for name in given if (text := record.terms.describe_term(name))}
         raise ConfigError(
-            f"a schedule must have an instant after now, {iso(now)}, got {', '.join(got.values())}",
+            f"a schedule must have an instant after {iso(now)}, got {', '.join(got.values())}",
             field=next(iter(got)),
         )
 
@@ -371,8 +371,8 @@ def _check_left(record: Record, now: int, given: Iterable[str]) -> None:
 def _refuse_stub(app: Faena, task: Task[Any, Any]) -> None:
     if app.queues[task.queue].is_remote:
         raise ConfigError(
-            f"a schedule must be of a task that this program has, got {shown(task)}: declare it "
-            f"where the handler is",
+            f"a schedule must be for a task with a handler in this program, got {shown(task)}: "
+            f"declare the schedule where the handler is",
             field="task",
             value=task,
         )
@@ -393,5 +393,5 @@ async def _through(app: Faena, queue: str, spec: Spec) -> Spec | None:
         raise
     except Exception as error:  # users' code: it must not end a worker
         what = f"{type(error).__name__}: {error}"
-        raise FaenaError(f"a middleware has refused the job: {what}", op="fire") from error
+        raise FaenaError(f"a middleware refused the job: {what}", op="fire") from error
     return ready[0] if ready else None

@@ -23,7 +23,7 @@ def check_stays(settings: Mapping[str, str], queue: str) -> None:
     """Refuse to move tenants whose keys have limits: what a key has used stays where it is."""
     if settings.get("keyed"):
         raise ConfigError(
-            f"tenants of queue {queue} must stay where they are while its keys have limits",
+            f"tenants of queue {queue} cannot move while it has key_limits: set it to None first",
             field="key_limits",
             value=settings["keyed"],
         )

@@ -105,8 +105,8 @@ class Router:
         """
         if table.is_edited:
             _log.warning(
-                "queue %s keeps %d shards, which somebody has set, although code asks for %d; "
-                "`faena reset %s shards` lets code decide",
+                "queue %s keeps %d shards, set by an operator, although code asks for %d; "
+                "run `faena reset %s shards` to use the number in code",
                 *(self.queue, table.shards, shards, self.queue),
             )
             return
@@ -236,9 +236,9 @@ class Router:
 
     def _busy(self, change: Change) -> InvalidTransition:
         return InvalidTransition(
-            f"another change of queue {self.queue} ({change.words}) is under way and has "
-            f"not ended in time; nothing was begun: try again when queue.shards() or "
-            f"`faena shards {self.queue}` shows it no more, or with a longer wait",
+            f"another change of queue {self.queue} ({change.words}) did not end in time; nothing "
+            f"was started: try again when queue.shards() or `faena shards {self.queue}` no longer "
+            f"shows it, or with a longer wait",
             op="move",
         )
 
@@ -261,7 +261,8 @@ class Router:
                 continue
             if time.monotonic() - begun > _LONGEST_S:
                 raise StoreUnavailable(
-                    f"the shards of queue {self.queue} are being changed and it does not end",
+                    f"the shards of queue {self.queue} are being changed, and the change does not "
+                    f"end: see `faena shards {self.queue}`",
                     op="enqueue",
                 )
             await asyncio.sleep(_POLL_S)
@@ -283,7 +284,7 @@ class Router:
                 if not await self.relocation.work():
                     await asyncio.sleep(_IMPATIENT_S)
         except FaenaError as error:
-            _log.warning("queue %s: moving between shards is interrupted: %s", self.queue, error)
+            _log.warning("queue %s: moving between shards was interrupted: %s", self.queue, error)
 
     async def close(self) -> None:
         """Leave what is under way to others."""

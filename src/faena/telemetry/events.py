@@ -100,14 +100,14 @@ def read_since(since: Any) -> Cursor | str | datetime:
         try:
             return since.astimezone(UTC)
         except (OverflowError, ValueError):
-            raise _no_since(since, "a datetime must be one of UTC, too") from None
+            raise _no_since(since, "a datetime must be representable in UTC") from None
     if as_text(since) in {"now", "start"}:
         return str(since)
     try:
         padding = "=" * (-len(since) % 4)
         return _decode(base64.b64decode(since + padding, altchars=b"-_", validate=True))
     except (binascii.Error, msgspec.MsgspecError, TypeError, ValueError):
-        raise _no_since(since, "that is no cursor of an event") from None
+        raise _no_since(since, "it is not the cursor of an event") from None
 
 
 def _no_since(since: Any, why: str) -> ConfigError:
@@ -127,7 +127,7 @@ def read_kinds(kinds: Any) -> frozenset[str]:
     for name in given:
         if name not in NAMES:
             raise ConfigError(
-                f"kind must be a known name of events, got {shown(name)}; {_hint(name)}",
+                f"kind must be a known event name, got {shown(name)}; {_hint(name)}",
                 field="kinds",
                 value=name,
             )
@@ -172,7 +172,7 @@ async def _steadily(read: Callable[[], Awaitable[list[Event]]]) -> list[Event]:
     try:
         return await read()
     except StoreError as error:
-        _log.warning("events cannot be read, trying again: %s", error)
+        _log.warning("could not read events, trying again: %s", error)
         await asyncio.sleep(_PAUSE_S)
         return []
 
@@ -182,7 +182,7 @@ async def _wait(tail: Tail, reader: Reader) -> None:
     try:
         await tail.wait(reader.positions(), _BLOCK_S)
     except StoreError as error:
-        _log.debug("waiting for events is interrupted: %s", error)
+        _log.debug("waiting for events was interrupted: %s", error)
         await asyncio.sleep(_PAUSE_S)
 
 

@@ -72,7 +72,7 @@ async def check_health(
                 return await _ask(await runtime(), tuple(own), tuple(remote))
     except TimeoutError:
         return Health(
-            is_reachable=False, problem=f"the broker has not answered within {within_s:g} s"
+            is_reachable=False, problem=f"the broker did not answer within {within_s:g} s"
         )
     except (FaenaError, OSError) as error:
         return Health(is_reachable=False, problem=str(error))

@@ -34,13 +34,13 @@ def lane_facts(queue: str, options: QueueOptions, tenant: str | None, key: str |
     order = options.order
     if order in {Order.TENANT, Order.KEY} and tenant is None:
         raise ConfigError(
-            f"queue {queue} keeps the order of each tenant: its jobs must have one "
+            f"queue {queue} keeps the order of each tenant: its jobs must have a tenant "
             "(tenant=, --tenant)",
             field="tenant",
         )
     if order is Order.KEY and key is None:
         raise ConfigError(
-            f"queue {queue} keeps the order of each key: its jobs must have one (key=, --key)",
+            f"queue {queue} keeps the order of each key: its jobs must have a key (key=, --key)",
             field="key",
         )
     is_laned = options.is_laned or (options.is_fair and tenant is not None)

@@ -21,7 +21,7 @@ _MINUTE_US: Final = 60_000_000
 
 
 class Waits(NamedTuple):
-    """How long jobs were ready before they started. Of jobs that start together one is asked."""
+    """How long jobs were ready before they started; of jobs started together, one is measured."""
 
     number: int
     sum_us: int

@@ -203,7 +203,7 @@ class Tenant:
         wait_s = to_s("wait", wait)
         if not self._is_movable:
             raise ConfigError(
-                f"queue {self._queue} keeps one order for all: no tenant can live elsewhere",
+                f"queue {self._queue} has order 'queue': no tenant can have a shard of its own",
                 field="order",
             )
         runtime = await self._runtime()
@@ -222,14 +222,14 @@ class Tenant:
 
 
 def check_lanes(queue: str, options: QueueOptions, *, is_of_all: bool = False) -> None:
-    """Refuse what is about tenants on a queue that does not keep them apart.
+    """Refuse if the queue has no lanes for tenants.
 
-    With `is_of_all` also where jobs without a tenant have a lane only now and then.
+    With `is_of_all`, also if jobs without a tenant do not always have a lane.
     """
     if not options.is_fair:
         raise ConfigError(
-            f"queue {queue} must keep its tenants apart: declare it without fair=False, "
-            f"or with fair=True where the whole queue keeps an order",
+            f"queue {queue} must have lanes for tenants: declare it without fair=False, "
+            f"or with fair=True if it has order 'queue'",
             field="fair",
         )
     if is_of_all and not options.is_laned:
@@ -323,8 +323,8 @@ def _limits(value: Any) -> str:
     for one in stack:
         if one.cost is not None:
             raise ConfigError(
-                f"limits of one tenant must be on claims, got {one}: those by cost are the "
-                f"queue's to say for all tenants, with tenant_limits",
+                f"limits of one tenant must be on claims, got {one}: set limits by cost for all "
+                f"tenants, with the queue's tenant_limits",
                 field="limits",
                 value=value,
             )

@@ -142,7 +142,7 @@ class Drain:
     def _refuse_endlessness(self) -> None:
         if len(self.runs) >= self._most:
             raise AssertionError(
-                f"a drain must come to an end, got {self._most} attempts and more that are ready; "
+                f"a drain must end, got {self._most} attempts and jobs that are still ready; "
                 f"the last was {self.runs[-1]}"
             )
 
@@ -166,8 +166,8 @@ class Drain:
         self._instants += instant == self._due_at
         if self._instants == _MANY_INSTANTS and instant == self._due_at:
             warnings.warn(
-                f"a drain has gone to {_MANY_INSTANTS} instants of schedules and goes on: name the "
-                f"queues to drain, or say drain(schedules=False)",
+                f"a drain has fired {_MANY_INSTANTS} instants of schedules and has not ended: name "
+                f"the queues to drain, or call drain(schedules=False)",
                 stacklevel=2,
             )
 
@@ -246,7 +246,7 @@ class _Line:
 
     async def _not_run(self, late: Late, now: int) -> Ran:
         spec = await self._engine.command("HGET", self._shard, "specs", late.id)
-        words = "it expired before it was started"
+        words = "it expired before it started"
         return Ran(
             queue=self._queue.name,
             task=_task_of(spec),

@@ -181,7 +181,7 @@ async def _sealed(
 
     await wrap_enqueue(task.app.middleware, send)(task.queue, task.spec(draft))
     if not sent:
-        raise JobFailed(f"a middleware of task {task.name} kept the job from being sent")
+        raise JobFailed(f"a middleware of task {task.name} prevented the enqueue")
     return job_id, sent[0]
 
 

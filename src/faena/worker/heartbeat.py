@@ -112,7 +112,7 @@ class Heartbeat:
             self._watch_loop()
             await self._renew_all(engine)
         except Exception:  # noqa: BLE001 - a border: leases depend on the next beat
-            _log.exception("a heartbeat failed; the next one follows")
+            _log.exception("a heartbeat failed; trying again at the next one")
 
     def _watch_loop(self) -> None:
         """Two beats in a row must find it silent: a process frozen for a while is not stuck."""
@@ -153,6 +153,6 @@ def location_of(thread: int) -> str:
     frames = sys._current_frames()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - no other way
     frame = frames.get(thread)
     if frame is None:
-        return "a thread that has ended"
+        return "an ended thread"
     code = frame.f_code
     return f"{code.co_qualname} ({code.co_filename}:{frame.f_lineno})"

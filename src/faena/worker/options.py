@@ -84,7 +84,7 @@ class WorkerOptions:
 def _rate(given: Any) -> Limit:
     limit = given if isinstance(given, Limit) else _read(given)
     if limit.cost is not None:
-        raise ConfigError(f"rate must count claims, got {limit}", field="rate", value=given)
+        raise ConfigError(f"rate must be a limit on claims, got {limit}", field="rate", value=given)
     return limit
 
 

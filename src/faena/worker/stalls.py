@@ -79,10 +79,10 @@ class Stalls:
         if now - self._told_at.get(blocker.task, -_QUIET_S) < _QUIET_S:
             return
         self._told_at[blocker.task] = now
-        who = f"the handler of task {blocker.task}" if blocker.task else "code beside the handlers"
+        who = f"the handler of task {blocker.task}" if blocker.task else "code outside handlers"
         _log.warning(
-            "%s blocked the event loop for %.1f s, and with it every other job of this process, "
-            "in %s: make it a plain def, or await",
+            "%s blocked the event loop, and every other job of this process, for %.1f s in %s: "
+            "make it a plain def, or await",
             who,
             lasted_s,
             blocker.location,

@@ -83,7 +83,7 @@ class Watchdog:
         oldest = min(answered, default=self._shard_watcher.answered_at)
         longest = _STALLED_AFTER_S + self._sweep_s()
         if now - oldest > longest and now - self._rebuilt_at > longest:
-            _log.error("no answer for %.0f s: rebuilding every connection", now - oldest)
+            _log.error("no answer from the broker for %.0f s: reconnecting", now - oldest)
             self._rebuilt_at = now
             with contextlib.suppress(FaenaError):
                 await self._engine.wire.rebuild()
@@ -92,7 +92,7 @@ class Watchdog:
     def _watch_memory(self) -> None:
         limit = self._memory_limit
         if limit is not None and resident_bytes() > limit and not self.is_over_memory:
-            _log.warning("memory is over its limit of %d bytes: finishing to be restarted", limit)
+            _log.warning("memory is over the limit of %d bytes: stopping, to be restarted", limit)
             self.is_over_memory = True
             self._on_over()
 

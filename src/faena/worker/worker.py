@@ -343,7 +343,7 @@ class Worker:
     def _stuck(self, lag_s: float) -> None:
         """Nothing on the loop can act any more."""
         where = location_of(self._thread)
-        _log.critical("the event loop stands still for %.0f s in %s", lag_s, where)
+        _log.critical("the event loop has been blocked for %.0f s in %s", lag_s, where)
         if self.options.leaves_when_stuck:
             os._exit(os.EX_SOFTWARE)
 

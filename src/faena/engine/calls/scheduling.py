@@ -126,7 +126,7 @@ async def fire(
     ask = engine.ask_declared if is_known else engine.ask
     outcome, *rest = await ask("fire", shard, **named)
     if outcome in {MOVED, UNCONFIGURED}:
-        raise ShardsChanged("the shard of the schedule's job is gone", op="fire")
+        raise ShardsChanged("the shard of the schedule's job no longer exists", op="fire")
     return Fired(outcome.decode(), *(int(number) for number in rest))
 
 

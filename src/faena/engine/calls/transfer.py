@@ -182,4 +182,4 @@ class TransferCalls:
 
 def _check_fresh(answer: bytes | int) -> None:
     if answer == b"STALE":
-        raise ShardsChanged("another program has moved on with the change", op="move")
+        raise ShardsChanged("another program has advanced the change", op="move")

@@ -244,7 +244,7 @@ class _Parser:
         if verify not in ("full", "ca", "none"):
             self._refuse("must have verify=full, verify=ca or verify=none")
         if "key" in options and "cert" not in options:
-            self._refuse("must have option 'cert' beside 'key'")
+            self._refuse("must have option 'cert' as well as 'key'")
         return Tls(
             ca=options.get("ca"), cert=options.get("cert"), key=options.get("key"), verify=verify
         )

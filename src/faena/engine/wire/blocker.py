@@ -147,7 +147,7 @@ class Blocker:
             prefix = [ASKING] if verdict is Verdict.ASK else []
             if verdict is Verdict.MOVED:
                 self._topology.move(slot, node)
-        raise ConnectionError("the nodes disagree about who serves the keys")
+        raise ConnectionError("the nodes disagree about which of them serves the keys")
 
     async def _ask(
         self,

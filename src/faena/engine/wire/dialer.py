@@ -65,12 +65,12 @@ class Dialer:
         except TimeoutError:
             if self._tls is not None:  # a plain server waits for the end of a line that never comes
                 await self._refuse_misfit(node)
-            raise TimeoutError("no connection came about") from None
+            raise TimeoutError("could not connect in time") from None
         except (ssl.SSLError, ConnectionError) as failure:
             if not isinstance(failure, ssl.SSLCertVerificationError | ConnectionRefusedError):
                 await self._refuse_misfit(node)
             if isinstance(failure, NotOurs) and not self._has_greeted:
-                raise Misfit("what answers there is no Valkey or Redis") from failure
+                raise Misfit("the server there is not Valkey or Redis") from failure
             raise
         self._has_greeted = True
         for reply in replies[: len(required)]:

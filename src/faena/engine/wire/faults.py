@@ -63,13 +63,13 @@ _GENERIC = {  # said under the code ERR
 _REMEDIES = {
     "ASK": "the server is a node of a cluster, which needs a +cluster URL",
     "MOVED": "the server is a node of a cluster, which needs a +cluster URL",
-    "DENIED": "the server is in protected mode and wants a password",
+    "DENIED": "the server is in protected mode and requires a password",
     "ERR": "the URL does not fit the server",
     "MISCONF": "the server cannot write to its disk",
-    "NOAUTH": "the server wants a password: put one in the URL, valkey://user:password@host",
+    "NOAUTH": "the server requires a password: put it in the URL, valkey://user:password@host",
     "NOPERM": "the user lacks a permission, see ACL GETUSER and `faena doctor`",
     "OOM": "the server is at its maxmemory",
-    "WRONGPASS": "user name or password is wrong",
+    "WRONGPASS": "the user name or the password is wrong",
 }
 
 Failure = hiredis.ReplyError | OSError

@@ -79,7 +79,7 @@ async def joined(
             return await asyncio.shield(running or begin())
     except TimeoutError:
         waited_s = _loop_time() - started_at
-        words = f"could not reach the broker after {waited_s:.1f} s; another call still tries"
+        words = f"could not reach the broker after {waited_s:.1f} s; another call is still trying"
         raise StoreUnavailable(words, op="connect") from None
     except StoreUnavailable:
         if running is None or _loop_time() >= (until or started_at + patience_s):

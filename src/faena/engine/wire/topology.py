@@ -174,7 +174,7 @@ def _told(refusal: hiredis.ReplyError) -> Exception:
     """Name the credentials that are meant: those of the servers are others."""
     if str(refusal).startswith(("NOAUTH", "WRONGPASS")):
         return Misfit(
-            "the sentinels want a password of their own: put the right one in the URL, "
+            "the sentinels require a password of their own: put it in the URL, "
             f"?sentinel_password=… ({refusal})"
         )
     return refusal
@@ -243,7 +243,7 @@ class _Once:
         # Not awaited itself: a cancelled caller must not take the answer away from the others.
         await asyncio.wait([task])
         if task.cancelled():
-            raise ConnectionError("the search for the servers has been given up")
+            raise ConnectionError("the search for the servers was stopped by this program")
         task.result()
 
     async def stop(self) -> None:

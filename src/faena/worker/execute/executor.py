@@ -168,7 +168,7 @@ class Executor:
         if claim.expires_at and (late := self._judge.too_late(claim)):
             return late
         if claim.spec is None:
-            raise PayloadError("the job has lost its spec")
+            raise PayloadError("the job has no spec: its payload is missing")
         priority, is_chained, body = envelope.opened(claim.spec)
         spec = envelope.read_spec(body)
         handler = self._handlers.get(spec.task)
@@ -207,7 +207,7 @@ class Executor:
 
     def _abandon(self, attempt: Attempt) -> None:
         _log.error(
-            "job %s (%s) goes on after it was told to stop; its slot stays taken until it ends",
+            "job %s (%s) was told to stop and still runs; its slot is taken until it ends",
             attempt.claim.id,
             attempt.handler.name,
         )

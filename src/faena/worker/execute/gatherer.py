@@ -125,7 +125,7 @@ class Gatherer:
     def _batch_for(self, attempt: Attempt, pool: str) -> Batch:
         options = attempt.handler.batch
         if options is None:
-            raise InternalError(f"task {attempt.handler.name} must have batches, has none")
+            raise InternalError(f"task {attempt.handler.name} must be a batch task, and is not")
         tenant = attempt.job.tenant if options.per_tenant else None
         key = Key(pool, attempt.handler.name, tenant)
         batch = self._gathering.get(key)

@@ -71,7 +71,7 @@ class Judge:
         if task not in self._dropped:
             self._dropped.add(task)
             _log.warning(
-                "queue %s: results of task %s are dropped, its jobs complete without: "
+                "queue %s: results of task %s are dropped, its jobs complete without one: "
                 "it returned %s; %s",
                 self._queue,
                 task,
@@ -85,7 +85,7 @@ class Judge:
         try:
             return self._judge(attempt, error)
         except Exception:  # noqa: BLE001 - whatever a user's code does here, the slot must come back
-            _log.exception("the end of job %s could not be judged", attempt.claim.id)
+            _log.exception("the outcome of job %s could not be determined", attempt.claim.id)
             words = "its failure could not be read; see the worker's log"
             return Buried(ErrorRecord(name="Unreadable", message=words, at=self.now))
 
@@ -93,7 +93,7 @@ class Judge:
         """What a job ends with that has expired since it was claimed: the answer was late."""
         if claim.expires_at > self.now:
             return None
-        words = "it expired before it was started"
+        words = "it expired before it started"
         return Expired(ErrorRecord("Expired", words, "EXPIRED", worker=self._worker, at=self.now))
 
     def unreadable(self, claim: Claim, error: BaseException) -> Buried:
@@ -131,7 +131,7 @@ class Judge:
         claim, most = attempt.claim, error.most
         if most is not None and claim.snoozes >= most:
             reason = f", the last time because: {error.reason}" if error.reason else ""
-            late = SnoozedTooOften(f"snoozed {claim.snoozes} times, and may {most} times{reason}")
+            late = SnoozedTooOften(f"snoozed {claim.snoozes} times, the most is {most}{reason}")
             return self._bury(claim, late.with_traceback(error.__traceback__), attempt.job)
         return Snoozed(error.delay_us, as_words(error.reason))
 

@@ -17,7 +17,7 @@ def tell_end(queue: str, claim: Claim, outcome: Outcome | None, attempt: Attempt
     """One record, with the traceback, of an attempt that failed, or of which the job died."""
     if isinstance(outcome, Retried):
         next_in = describe(max(10_000, round(outcome.delay_us, -4)))
-        words, level = f"failed; the next one is in {next_in}", logging.WARNING
+        words, level = f"failed; the next attempt is in {next_in}", logging.WARNING
     elif isinstance(outcome, Buried):
         words, level = "failed, and the job is dead", logging.ERROR
     else:
@@ -65,7 +65,7 @@ def tell_losses(queue: str, exchanged: Exchanged) -> None:
         )
     for loss in exchanged.buried:
         _log.error(
-            "%s is dead: it was delivered %d times to workers that died or froze with it",
+            "%s is dead: it was delivered %d times, and each time its worker died or froze",
             _whose(queue, loss.task, loss.id, loss.tenant),
             loss.number,
             extra={

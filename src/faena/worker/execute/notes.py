@@ -80,7 +80,8 @@ class QueueNotes:
         for unit in checked:
             if unit not in self._units:
                 raise ConfigError(
-                    f"spend must be given what a limit of the queue counts, got {shown(unit)}; "
+                    f"spend must be given a unit that a limit of the queue counts, "
+                    f"got {shown(unit)}; "
                     f"{nearest(unit, self._units)}",
                     field=unit,
                 )
@@ -145,9 +146,9 @@ class QueueNotes:
         try:
             await self._write(job_id, lease, note)
         except LeaseLost:
-            _log.debug("notes of job %s dropped: its lease is lost", job_id)
+            _log.debug("progress, log and costs of job %s dropped: its lease is lost", job_id)
         except FaenaError as error:
-            _log.warning("notes of job %s could not be written: %s", job_id, error)
+            _log.warning("could not write progress, log or costs of job %s: %s", job_id, error)
 
     async def _write(self, job_id: str, lease: str, note: _Note) -> None:
         if note.used:

@@ -46,8 +46,8 @@ class Parking:
             else nearest(spec.task, self._handlers)
         )
         _log.warning(
-            "queue %s: this worker does not know %s (%s): its jobs are put off until one does; "
-            "start a worker that has it, or cancel them and enqueue them under the right name",
+            "queue %s: this worker does not know %s (%s): its jobs wait for a worker that does; "
+            "start one, or cancel the jobs and enqueue them under the right name",
             self._queue,
             what,
             hint,

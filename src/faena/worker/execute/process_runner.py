@@ -125,7 +125,7 @@ class _CallNotes:
             raise PayloadError(message, op="progress") from error
         if len(encoded) > _LONGEST_PROGRESS:
             raise PayloadError(
-                f"progress of a job in a process of its own must be at most {_LONGEST_PROGRESS} "
+                f'progress of a job with run="process" must be at most {_LONGEST_PROGRESS} '
                 f"bytes, got {len(encoded)}",
                 op="progress",
             )
@@ -201,7 +201,7 @@ def _find(order: Order) -> Handler:
     handler = getattr(found, "handler", None)
     if handler is None:
         raise ConfigError(
-            f"{order.module}.{order.qualname} must be the decorated task, for a child process "
-            f"finds it by that name, got a {type(found).__name__}"
+            f"{order.module}.{order.qualname} must be the decorated task, because a child process "
+            f"imports it by that name, got a {type(found).__name__}"
         )
     return handler

@@ -73,7 +73,7 @@ class _Inbox:
             try:
                 self._hand_on(_note_decoder.decode(datagram))
             except (msgspec.MsgspecError, FaenaError, ValueError) as error:
-                _log.warning("a note from a child process was dropped: %s", error)
+                _log.warning("progress, log or costs of a child process were dropped: %s", error)
 
     def _hand_on(self, note: child.Note) -> None:
         job = self._jobs.get(note.token)
@@ -226,6 +226,6 @@ def _settle(done: Future[Any], result: asyncio.Future[Any]) -> None:
     except ProcessExpired as expired:
         result.set_exception(WorkerDied(f"its process ended with code {expired.exitcode}"))
     except BrokenProcessPool:
-        result.set_exception(WorkerDied("its process ended before the handler began"))
+        result.set_exception(WorkerDied("its process ended before the handler started"))
     except BaseException as error:  # noqa: BLE001 - whatever the handler raised
         result.set_exception(error)

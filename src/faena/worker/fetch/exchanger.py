@@ -85,5 +85,5 @@ class Exchanger:
         try:
             return await self._settle(caller, turn, one._replace(outcome=Buried(record)))
         except ScriptError as again:
-            _log.error("job %s cannot be buried, its lease runs out: %s", one.id, again)
+            _log.error("job %s cannot be buried, its lease will expire: %s", one.id, again)
             return []

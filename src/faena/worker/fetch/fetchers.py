@@ -113,7 +113,7 @@ class Fetchers:
     async def run(self) -> None:
         """Serve until cancelled; raises what a fetcher failed of."""
         await self._failed.wait()
-        raise self._failure or InternalError("a fetcher failed of nothing")
+        raise self._failure or InternalError("a fetcher ended without an error")
 
     # -- the end --------------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ class Freshness:
         try:
             lost, _ = await self._renew(self._shard, [*leases.items()], self._lease_us)
         except FaenaError as error:
-            _log.warning("shard %s: jobs claimed long ago are left: %s", self._shard, error)
+            _log.warning("shard %s: old claims are not started: %s", self._shard, error)
             return leases
         return lost
 

@@ -70,7 +70,7 @@ class HoldBroadcast:
                 for shard in shards if len(shards) > 1 else ():
                     await self._hold(shard.name, told)
         except FaenaError as error:
-            _log.warning("queue %s: shards could not be told to wait: %s", queue, error)
+            _log.warning("queue %s: could not hold its other shards: %s", queue, error)
         finally:
             del self._rounds[queue], self._ends[queue]
 

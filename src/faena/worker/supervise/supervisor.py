@@ -99,7 +99,7 @@ class Supervisor:
         """Stop every worker gracefully; a second call hurries them."""
         loop, limits = asyncio.get_running_loop(), self._options.slot
         if self.is_stopping:
-            _log.warning("stopping at once: running jobs are handed back")
+            _log.warning("stopping now: running jobs are released")
             for process in self._processes():
                 process.hurry()
             loop.call_later(limits.margin_s, self._kill)
@@ -108,7 +108,7 @@ class Supervisor:
         if any(process.serving.is_set() for process in self._processes()):
             _log.info("stopping: running jobs have %.0f s to end", limits.grace_s)
         else:
-            _log.info("stopping: no worker serves yet")
+            _log.info("stopping: no worker is ready yet")
         for slot in self._slots:
             slot.close()
         loop.call_later(limits.grace_s + limits.margin_s, self._kill)
@@ -131,7 +131,7 @@ class Supervisor:
                 _log.info("every worker has been replaced")
                 continue
             if not self.is_stopping:
-                _log.error("replacing workers was given up: those not yet replaced keep running")
+                _log.error("could not replace all workers: the other old ones keep running")
 
     def _handlers(self) -> Handlers:
         hangup = self.reload if self._options.reloads_on_hangup else self.stop

@@ -178,4 +178,4 @@ class WorkerSlot:
             newcomer.kill()
             code = await newcomer.ended()
             self.processes.discard(newcomer)
-            _log.error("new worker %d never served: it %s", newcomer.pid, describe(code))
+            _log.error("new worker %d was never ready: it %s", newcomer.pid, describe(code))
