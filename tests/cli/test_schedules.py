@@ -204,7 +204,7 @@ def test_what_code_declares_no_more_is_shown_and_removed(cli: Cli) -> None:
         (("edit", "nightly"), 2, "give at least one change"),
         (("edit", "nightly", "--overlap", "maybe"), 2, "overlap"),
         (("reset", "nightly", "crno"), 2, "did you mean 'cron'"),
-        (("create", "hourly", *SEND, *EVERY), 2, "is declared by code"),
+        (("create", "hourly", *SEND, *EVERY), 2, "is declared in code"),
         (("create", "new", "--task", "mail/sned", *EVERY), 2, "did you mean 'mail/send'"),
         (("create", "new", "--task", "mail/send", *EVERY), 2, "payload"),
         (

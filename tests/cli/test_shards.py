@@ -91,7 +91,7 @@ def test_a_change_that_meets_another_says_where_to_see_it(cli: Cli) -> None:
     assert code == 1
     said = "own shard for tenant t3: mail 1, mail/@t3 0\n"  # it waits, and says for what
     assert err.startswith(said)
-    assert "nothing was begun" in err
+    assert "nothing was started" in err
 
 
 def test_what_cannot_be_done_is_said_and_changes_nothing(cli: Cli) -> None:

@@ -361,7 +361,9 @@ async def test_bad_decisions_are_refused(valkey: Server, namespace: str) -> None
         letter = await one.desk.get("mail", job)
         assert letter.status == "pending"
         await one.desk.resolve("mail", job)
-        with pytest.raises(InvalidTransition, match=f"cannot retry dead job {job}: it is resolved"):
+        with pytest.raises(
+            InvalidTransition, match=f"cannot retry dead job {job}: it is already resolved"
+        ):
             await one.desk.retry_as_new("mail", job)
         with pytest.raises(JobNotFound, match="no dead job never in queue mail"):
             await one.desk.retry_as_new("mail", "never")

@@ -181,7 +181,7 @@ DECLARATIONS: dict[str, tuple[Callable[[], Any], str]] = {
     "place for a function": (lambda: queue().task(run="async")(function), "which is a def"),
     "a process for a method": (
         lambda: queue().task(run="process")(Thing().method),
-        "process task method must be a function of its module, .*, got Thing.method",
+        "process task method must be a top-level function of its module, .*, got Thing.method",
     ),
     "no function": (lambda: queue().task("send"), "a task must be a function, got 'send'"),
     "a class": (lambda: queue().task(Thing), "a task must be a function, got <class"),
@@ -222,7 +222,7 @@ DECLARATIONS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a hook that is a task": (
         hooked_task,
-        "a hook must be a function, got <Task mail/mourn>; write @coroutine.on_dead alone above",
+        "a hook must be a function, got <Task mail/mourn>; write only @coroutine.on_dead above",
     ),
     "a task that is a hook": (
         task_of_hook,
@@ -278,7 +278,7 @@ DECLARATIONS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a lambda in a process": (
         lambda: queue().task(name="x", run="process")(lambda x: x),
-        "must be a function of its module, .*, got .*<lambda>",
+        "must be a top-level function of its module, .*, got .*<lambda>",
     ),
     "jitter beyond the interval": (
         lambda: app().every("1m", jitter="5m", payload=1)(function),

@@ -314,7 +314,7 @@ def test_a_frozen_server_is_reported_and_joined_again_once_it_thaws(directory: P
         pid = server_pid(member.url)
         os.kill(pid, signal.SIGSTOP)
         try:
-            with pytest.raises(StoreUnavailable, match=r"must answer, got nothing within 0\.2 s"):
+            with pytest.raises(StoreUnavailable, match=r"must answer, got no answer within 0\.2 s"):
                 Embedded.join(directory, patience=0.2)
         finally:
             os.kill(pid, signal.SIGCONT)

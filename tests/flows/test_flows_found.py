@@ -192,7 +192,7 @@ async def test_a_group_is_not_sealed_after_an_enqueue_that_failed(
         patch.setattr(shop.one, "put_many", fail)
         with pytest.raises(StoreUnavailable):
             await group.enqueue_many(shop.one, ["b"])
-    with pytest.raises(InvalidTransition, match="nobody knows how many members"):
+    with pytest.raises(InvalidTransition, match="so the number of its members is unknown"):
         await group.seal()
 
 

@@ -175,7 +175,7 @@ async def test_duplicates_are_no_members(app: Faena, shop: Shop, working: Workin
 
 async def test_a_group_is_found_by_its_id(app: Faena, shop: Shop) -> None:
     group = app.group()
-    with pytest.raises(ConfigError, match="once it has a member"):
+    with pytest.raises(ConfigError, match="before its first member"):
         _ = group.id
     with pytest.raises(ConfigError, match="a callback or a member"):
         await group.seal()
@@ -195,7 +195,7 @@ async def test_a_sealed_group_takes_no_more_members(
     for one in (group, again):
         with pytest.raises(InvalidTransition, match="is sealed with 2 members and takes no more"):
             await one.enqueue(shop.member, 3)
-        with pytest.raises(InvalidTransition, match="begin another"):
+        with pytest.raises(InvalidTransition, match="create another"):
             await one.enqueue_many(shop.member, [3, 4])
     assert (await app.queues["members"].counts())["ready"] == 2
     async with working(app):

@@ -110,9 +110,9 @@ async def test_what_is_decided_is_decided_once(
     desk = app.dead_letters
     await desk.resolve("mail", first.id, by="ana", reason="sent by hand")
     await desk.discard("mail", second.id, by="ana", reason="nobody needs it")
-    with pytest.raises(InvalidTransition, match="it is resolved"):
+    with pytest.raises(InvalidTransition, match="it is already resolved"):
         await desk.retry_as_new("mail", first.id)
-    with pytest.raises(InvalidTransition, match="it is discarded"):
+    with pytest.raises(InvalidTransition, match="it is already discarded"):
         await desk.resolve("mail", second.id)
     with pytest.raises(JobNotFound):
         await desk.discard("mail", "never")

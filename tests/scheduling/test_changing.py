@@ -398,7 +398,7 @@ async def test_an_edit_that_leaves_no_instant_is_refused_of_a_paused_one_too(
     app: Faena, h: Harness, nightly: Any
 ) -> None:
     await app.schedules.pause("nightly")
-    with pytest.raises(ConfigError, match=r"after now, .*, got end 2026-02-01T") as caught:
+    with pytest.raises(ConfigError, match=r"an instant after .*, got end 2026-02-01T") as caught:
         await app.schedules.edit("nightly", priority=5, end="2026-02-01")
     assert caught.value.field == "end"
     assert (await app.schedules.edit("nightly", every="1h")).state == "paused"

@@ -420,7 +420,7 @@ def test_decorators_in_the_wrong_order_are_refused() -> None:
         ({"every": "1h", "tz": "Mars/Olympus"}, "tz must be a time zone"),
         ({}, "must have one of cron, every and at"),
         ({"every": "1h", "end": "2020-01-01", "start": "2021-01-01"}, "end must not be before"),
-        ({"every": "1h"}, "keeps the order of each tenant: its jobs must have one"),
+        ({"every": "1h"}, "keeps the order of each tenant: its jobs must have a tenant"),
     ],
 )
 def test_bad_declarations_are_refused_when_they_are_made(given: Any, words: str) -> None:

@@ -176,7 +176,7 @@ def test_an_unknown_zone_is_refused_with_the_nearest() -> None:
     for unlike in ("Mars/Olympus", "+02:00", None):
         with pytest.raises(ConfigError, match="tz must be a time zone") as refused:
             Cron("* * * * *", unlike)
-        assert str(refused.value).endswith("; zoneinfo.available_timezones() names them all")
+        assert str(refused.value).endswith("; zoneinfo.available_timezones() lists them all")
 
 
 @given(st.integers(0, 2**51), st.integers(10**6, 10**13), st.integers(0, 2**51))

@@ -53,8 +53,8 @@ async def test_a_job_of_an_unknown_task_says_why_it_is_put_off_and_how_often(
     (record, *_) = [one for one in caplog.records if one.levelname == "WARNING"]
     assert record.getMessage() == (
         "queue mail: this worker does not know task 'sned' (did you mean 'send'? valid: send): its "
-        "jobs wait for a worker that does; start one, or cancel the jobs and enqueue them under the "
-        "right name"
+        "jobs wait for a worker that does; start one, or cancel the jobs and enqueue them under "
+        "the right name"
     )
 
 

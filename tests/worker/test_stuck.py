@@ -41,7 +41,7 @@ async def test_a_worker_inside_a_program_of_its_own_only_says_that_it_is_stuck(
         worker.cancel()
         await asyncio.wait({worker})
         await queue.obliterate(force=True)
-    (told,) = {one.getMessage()[:31] for one in caplog.records if one.levelname == "CRITICAL"}
+    (told,) = {one.getMessage()[:35] for one in caplog.records if one.levelname == "CRITICAL"}
     assert told.startswith("the event loop has been blocked for")
     assert "test_stuck.py" in caplog.text or "threading.py" in caplog.text
 

@@ -59,12 +59,11 @@ async def objection(
     except StoreRejected as error:
         if "access a key" not in str(error):
             raise
-        grant = _grant(user, namespace)
-        return f"user {user} must be permitted all keys {namespace}:*; run {grant}"
+        return f"user {user} must be permitted all keys {namespace}:*: {_grant(user, namespace)}"
     if denied:
         verbs = dict.fromkeys(one.decode().lower() for one in denied)
         return (
-            f"user {user} must be permitted to run {', '.join(verbs)} for {namespace}:*; run "
+            f"user {user} must be permitted to run {', '.join(verbs)} for {namespace}:*: "
             f"{_grant(user, namespace, *verbs)}"
         )
     return _strange(prefix, *strange[:2]) if strange else None

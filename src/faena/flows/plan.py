@@ -111,7 +111,7 @@ class Plan:
                 raise _bad_after(node)
             if isinstance(node, Node) and self.nodes.get(node.name) is not node:
                 raise ConfigError(
-                    f"after must be nodes of this flow, got {node.name!r} of another one",
+                    f"after must be nodes of this flow, got {shown(node.name)} of another one",
                     field="after",
                 )
             rules[node.name if isinstance(node, Node) else node] = rule

@@ -1,4 +1,4 @@
-"""What runs in a worker process beside the work, and is started and stopped with it."""
+"""Services that run in a worker process beside its jobs, and start and stop with the worker."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ Hear = Callable[[str, str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackgroundServices:
-    """Services, and what they are told."""
+    """The services of one worker, and the callbacks that notify them."""
 
     services: Sequence[Callable[[], Coroutine[Any, Any, None]]] = ()
     """Each runs until it is cancelled; one that fails ends the worker."""
 
     on_outbox: Callable[[str], None] = lambda _: None
-    """Hears of shards with something to be carried."""
+    """Called with the name of a shard that has messages to relay."""
 
     hears: Mapping[str, Hear] = field(default_factory=dict[str, Hear])
-    """Channels by name, and who is told (queue, job) of a message."""
+    """Channel name → callback, called with (queue, job) for each message."""

@@ -1,9 +1,9 @@
-"""Renews leases from a thread of its own, so that a blocked event loop keeps its jobs.
+"""Renews leases from a thread of its own, so that a blocked event loop does not lose its jobs.
 
-It has its own event loop and connection. What it learns (a lease lost, a cancellation asked for) it
-hands to the worker's loop. A handler whose time is long over is no longer renewed: its job goes to
-another worker even if this loop never moves again. That such a loop is stuck is noticed here too,
-because nobody on it can.
+The thread has its own event loop and connection. It passes lost leases and requested cancellations
+to the worker's loop. It stops renewing the lease of a handler that is far past its timeout, so that
+another worker gets the job even if this worker's loop never runs again. It also detects that the
+worker's loop is stuck, because nothing on that loop could.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from faena.worker.leases import Leases
 from faena.worker.stalls import Stalls
 
 _MOST = 200
-"""Leases in one call: the server is nobody else's for about 5 us each while it lasts."""
+"""Leases in one call: each one blocks the server for about 5 us."""
 _STOP_WITHIN_S = 5.0
 
 _log = logging.getLogger("faena.worker")
 
 OnStop = Callable[[str, str, Stop, str], None]
-"""Told of a shard, a job, why it must stop, and the lease this is about."""
+"""Called with the shard, the job, why it must stop, and its lease."""
 OnStuck = Callable[[float], None]
 
 
 class Heartbeat:
-    """The thread that keeps a worker's leases."""
+    """The thread that renews a worker's leases."""
 
     def __init__(
         self,
@@ -65,11 +65,11 @@ class Heartbeat:
         self._is_suspect = False
 
     def start(self) -> None:
-        """Begin to renew."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread; leases still held are left to run out."""
+        """Stop the thread; leases still held will expire."""
         self._stopping.set()
         if self._loop is not None and self._wake is not None:
             self._loop.call_soon_threadsafe(self._wake.set)
@@ -77,12 +77,12 @@ class Heartbeat:
 
     @property
     def is_alive(self) -> bool:
-        """Whether leases are being renewed at all."""
+        """Whether the thread still runs and renews leases."""
         return self._thread.is_alive()
 
     @property
     def lag_s(self) -> float:
-        """For how long the worker's event loop has owed an answer; 0 when it owes none."""
+        """How long the worker's event loop has not answered; 0 when no answer is pending."""
         asked_at = self._asked_at
         return 0.0 if asked_at is None else time.monotonic() - asked_at
 
@@ -107,7 +107,7 @@ class Heartbeat:
             await engine.wire.close()
 
     async def _beat_once(self, engine: Engine) -> None:
-        """Whatever goes wrong in one beat, the next one comes."""
+        """Renew once; an error must not prevent the next beat."""
         try:
             self._watch_loop()
             await self._renew_all(engine)
@@ -115,7 +115,7 @@ class Heartbeat:
             _log.exception("a heartbeat failed; trying again at the next one")
 
     def _watch_loop(self) -> None:
-        """Two beats in a row must find it silent: a process frozen for a while is not stuck."""
+        """Two beats in a row must find the loop silent: a process that was frozen is not stuck."""
         lag_s = self.lag_s
         is_late = lag_s > self._patience_s()
         if is_late and self._is_suspect:
@@ -139,7 +139,7 @@ class Heartbeat:
         except FaenaError as error:
             _log.warning("queue %s: leases could not be renewed: %s", queue_of(shard), error)
             if isinstance(error, ScriptError) and len(pairs) > 1:
-                for pair in pairs:  # one that fails must not cost the others their leases
+                for pair in pairs:  # one failure must not cost the other jobs their leases
                     await self._renew(engine, shard, [pair])
             return
         leases = dict(pairs)

@@ -24,8 +24,10 @@ class Leases:
         self._held: dict[str, dict[str, Held]] = {}
 
     def take(self, shard: str, lease: str, jobs: Iterable[tuple[str, float]]) -> None:
-        """Hold a lease on jobs, each until it ends, or its handler's time is so long over that it
-        is stuck: (id, until) pairs."""
+        """Hold a lease on jobs, given as (id, until) pairs.
+
+        After `until` a handler counts as stuck, and its lease is no longer renewed.
+        """
         mine = self._held.setdefault(shard, {})
         held = Held(lease, 0.0)
         for job_id, until in jobs:
@@ -49,7 +51,7 @@ class Leases:
                 del jobs[job_id]
 
     def held(self, shard: str, ids: Iterable[str]) -> list[tuple[str, str]]:
-        """Those of the jobs on which a lease is held, each with its lease."""
+        """(id, lease) pairs of those jobs on which a lease is held."""
         jobs = self._held.get(shard)
         return [(job, jobs[job].lease) for job in ids if job in jobs] if jobs else []
 
@@ -59,7 +61,7 @@ class Leases:
         return held.lease if held else None
 
     def forget(self, shard: str) -> None:
-        """Keep nothing of a shard where nothing is held."""
+        """Drop the entry of a shard if no lease is held there."""
         if not self._held.get(shard):
             self._held.pop(shard, None)
 

@@ -1,10 +1,10 @@
-"""Removes libraries of scripts that no worker runs any more, so that upgrades do not pile up.
+"""Removes script libraries that no worker uses any more, so that they do not pile up.
 
-Each version of Faena loads a library of its own into the servers, about 250 kB, and nobody unloads
-it. A server does not tell who uses one, and when: a worker says it of itself (`about`), a producer
-or another app on the same server does not. So a library goes when no worker of this app has named
-it for an hour. Whoever needs it all the same loads it again with the call that finds it missing;
-and since it then is in use, this process lets it be from then on.
+Each version of Faena loads its own library of about 250 kB into the servers. A server does not tell
+which libraries are in use. Workers name theirs (key `about`); producers, and other apps on the same
+server, do not. So a library is removed if no worker of this app has named it for an hour. A program
+that still needs it loads it again with the first call that finds it missing. This process then
+knows that the library is in use, and does not remove it again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OURS = re.compile(rb"faena_[0-9a-f]{10}")
 
 
 class OldLibraries:
-    """Looks at the libraries of all servers once an hour."""
+    """Checks the libraries of all servers once an hour."""
 
     def __init__(
         self,
@@ -36,17 +36,17 @@ class OldLibraries:
         self._engine = engine
         self._shards = shards
         self._unnamed: dict[Node, set[str]] = {}
-        """Those that nobody named at the last look."""
+        """Libraries that no worker named at the last check."""
         self._removed: set[tuple[Node, str]] = set()
 
     async def run(self) -> None:
-        """Look again and again; a server that refuses it keeps what it has."""
+        """Check until cancelled; a server that refuses the commands keeps its libraries."""
         while True:
             await self.look()
             await asyncio.sleep(_EVERY_S)
 
     async def look(self) -> list[str]:
-        """Remove what nobody has named since the last look; returns the names."""
+        """Remove libraries not named since the last check; returns their names."""
         gone: list[str] = []
         try:
             named = await self._named()
@@ -78,7 +78,7 @@ class OldLibraries:
         return [name.decode() for name in names if _OURS.fullmatch(name)]
 
     async def _named(self) -> set[str]:
-        """By any worker that is there, or was a moment ago."""
+        """Libraries named by workers that are alive, or were a moment ago."""
         named = {library_name()}
         for shard in await self._shards():
             about = pairs(await self._engine.command("HGETALL", shard, "about"))

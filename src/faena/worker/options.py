@@ -25,13 +25,13 @@ _LONGEST_US: Final = 86_400_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """A queue and what a worker needs to serve it."""
+    """A queue, with everything a worker needs to serve it."""
 
     options: QueueOptions
     handlers: Mapping[str, Handler]
 
     shards: Callable[[], Awaitable[Sequence[Shard]]] | None = None
-    """Tells where its jobs live now; None when that is always the one shard of the queue's name."""
+    """Returns the shards of the queue; None: always the one shard with the queue's name."""
 
 
 @known_fields("worker")
@@ -40,32 +40,31 @@ class WorkerOptions:
     """How one worker process runs."""
 
     name: str = field(default_factory=lambda: f"{socket.gethostname()}-{os.getpid()}")
-    """What leases, logs and the dead-letter desk call it."""
+    """The worker's name in leases, logs and at the dead-letter desk."""
 
     concurrency: int | None = None
-    """Jobs of all queues together at a time; None adds up the queues' own."""
+    """Running jobs at a time, over all queues; None: the sum of the queues' concurrency."""
 
     grace: Duration = "30s"
-    """How long running jobs may go on after a stop was asked for: up to 1d."""
+    """How long running jobs may continue after a stop was requested: up to 1d."""
 
     memory_limit: int | None = None
-    """Bytes of resident memory after which the worker finishes and leaves to be restarted."""
+    """Bytes of resident memory above which the worker stops, to be restarted."""
 
     rate: Limit | str | None = None
-    """Claims this process may make, such as "100/min"; None for no limit of its own."""
+    """A limit on the claims of this process, such as "100/min"; None: no limit."""
 
     stuck: Duration = "15s"
-    """How long the event loop may stand still beyond the longest timeout of the jobs it runs: up
-    to 1d."""
+    """How long the event loop may be blocked beyond the longest timeout of its jobs: up to 1d."""
 
     leaves_when_stuck: bool = False
-    """End the process, for a supervisor to replace it, when its loop is stuck; else only say so."""
+    """If the loop is stuck, exit so that a supervisor can replace the process; else only log it."""
 
     until_empty: bool = False
-    """Stop when no queue has anything ready, delayed or running."""
+    """Stop when no queue has ready, delayed or running jobs."""
 
     serves: str = "all"
-    """Which shards of its queues: "all", "shared" by tenants, or "dedicated" to one of them."""
+    """Which shards to serve: "all", "shared" by tenants, or "dedicated" to one tenant each."""
 
     grace_s: float = field(init=False, repr=False, compare=False)
     stuck_s: float = field(init=False, repr=False, compare=False)

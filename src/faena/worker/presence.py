@@ -1,4 +1,4 @@
-"""What a worker says of itself where it serves; one that stops is known no more at once."""
+"""The entry of a worker in the shards it serves; a stopping worker removes it immediately."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from faena.engine import Engine
 from faena.engine.loader import library_name
 
 _LONGEST_S = 1.0
-"""No stop waits longer than this for a broker that is away."""
+"""The longest time that a stop waits for an unreachable broker."""
 
 
 def about_this_process() -> str:
@@ -27,13 +27,13 @@ def about_this_process() -> str:
 
 
 async def sign_out(engine: Engine, worker: str, shards: Iterable[str]) -> None:
-    """Strike a worker off where it has served; an entry that stays runs out by itself."""
+    """Remove a worker's entries from its shards; an entry that is left expires."""
     leaving = [_leave(engine, worker, shard) for shard in shards]
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(asyncio.gather(*leaving, return_exceptions=True), _LONGEST_S)
 
 
 async def _leave(engine: Engine, worker: str, shard: str) -> None:
-    """In this order: whoever is among the workers and says nothing of itself is removed in time."""
+    """Delete in this order: if the second call fails, the entry in `workers` expires."""
     await engine.command("HDEL", shard, "about", worker)
     await engine.command("ZREM", shard, "workers", worker)

@@ -1,8 +1,8 @@
-"""Notices handlers that block the event loop, while they do.
+"""Detects handlers that block the event loop, while they do.
 
-Runs in the heartbeat's thread, for nobody on a blocked loop can. It asks the loop for an answer
-while handlers run; when none comes for a second it looks which task the loop is in, and when the
-answer has come it tells for how long that one kept all others waiting.
+Runs in the heartbeat's thread, because nothing on a blocked loop can. While handlers run, it asks
+the loop for an answer. If none comes for a second, it finds the task that the loop is in. When the
+answer comes, it logs how long that task has blocked the others.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from typing import Final, NamedTuple
 
 _EVERY_S: Final = 0.25
 _LEAST_S: Final = 1.0
-"""Shorter waits are not told of."""
+"""Shorter stalls are not logged."""
 _STILL_S: Final = 10.0
-"""What lasts longer is told of before it ends."""
+"""A longer stall is logged before it ends."""
 _QUIET_S: Final = 60.0
-"""How long nothing more is said of the same task."""
+"""The least time between two log lines about the same task."""
 
 _log = logging.getLogger("faena.worker")
 
 
 class Blocker(NamedTuple):
-    """What keeps the loop."""
+    """The task that blocks the loop, and where."""
 
     task: str | None
-    """None when no handler does: a middleware, or a part of the program."""
+    """None if it is not a handler, but a middleware or another part of the program."""
     location: str
 
 
@@ -41,7 +41,7 @@ class Stalls:
         find: Callable[[object], Blocker | None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`find` says what a task of the loop is doing; None when there is no handler at all."""
+        """`find` tells which handler an asyncio task runs; it returns None if no handler runs."""
         self._loop = loop
         self._find = find
         self._clock = clock
@@ -51,13 +51,13 @@ class Stalls:
         self._told_at: dict[str | None, float] = {}
 
     async def watch(self) -> None:
-        """Look until cancelled."""
+        """Check until cancelled."""
         while not self._loop.is_closed():
             self.look()
             await asyncio.sleep(_EVERY_S)
 
     def look(self) -> None:
-        """One look; called in any thread but the loop's own."""
+        """Check once; must not be called in the loop's own thread."""
         if self._asked_at is None:
             self._asked_at, self._answered_at, self._blocker = self._clock(), None, None
             self._loop.call_soon_threadsafe(self._answer)

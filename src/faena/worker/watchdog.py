@@ -1,7 +1,7 @@
-"""Sees that a worker lives: exchanges are answered, leases renewed, memory is in bounds; and, where
-it was asked to, that there is still work.
+"""Checks that a worker makes progress: exchanges are answered, leases are renewed, memory is within
+its limit. With `until_empty`, it also checks that there is still work.
 
-It watches progress, not connectivity: a connection that seems well and answers nothing is dropped.
+It watches progress, not connectivity: a connection that is open but gives no answers is dropped.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from faena.worker.fetch.shard_watcher import ShardWatcher
 from faena.worker.heartbeat import Heartbeat
 
 _STALLED_AFTER_S = 10.0
-"""How long an answer may be late beyond the next sweep."""
+"""How late an answer may be after the next sweep."""
 _EVERY_S = 1.0
 _SOONEST_S = 0.05
 
@@ -29,7 +29,7 @@ _log = logging.getLogger("faena.worker")
 
 
 class Watchdog:
-    """Looks after one worker, every second; a young one that leaves when all is done, sooner."""
+    """Checks one worker every second; with `until_empty`, more often at first."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Watchdog:
         memory_limit: int | None,
         until_empty: bool,
     ) -> None:
-        """`on_over` is called when memory is over its limit, or the work is over."""
+        """`on_over` is called when memory is over its limit, or when no work is left."""
         self._engine = engine
         self._calls = FlowCalls(engine)
         self._fetchers = fetchers
@@ -64,19 +64,20 @@ class Watchdog:
             await self._watch_progress()
             self._watch_memory()
             if self._until_empty:
-                with contextlib.suppress(StoreUnavailable):  # an outage is no reason to leave
+                with contextlib.suppress(StoreUnavailable):  # an outage is no reason to stop
                     await self._watch_work()
 
     def _pause_s(self) -> float:
-        """Where little is to be done, its end is seen soon: after a tenth of the time it took."""
+        """With `until_empty`, a tenth of the worker's age: a short run is seen to end soon."""
         if not self._until_empty:
             return _EVERY_S
         age_s = time.monotonic() - self._began_at
         return min(_EVERY_S, max(_SOONEST_S, age_s / 10))
 
     async def _watch_progress(self) -> None:
-        """Sweeps make every shard answer every few seconds, and so does the search for one where
-        there is none; when nothing does, start over.
+        """Reconnect if no shard answers: sweeps make each of them answer every few seconds.
+
+        If there is no shard yet, the search for shards must be answered instead.
         """
         now = time.monotonic()
         answered = (fetcher.answered_at for fetcher in self._by_shard.values())
@@ -99,14 +100,14 @@ class Watchdog:
     async def _watch_work(self) -> None:
         if not await self._is_empty():
             return
-        if self._shard_watcher.is_needed:  # jobs may have gone to a shard that came meanwhile
+        if self._shard_watcher.is_needed:  # jobs may have moved to a new shard meanwhile
             await self._shard_watcher.look_everywhere()
             if not await self._is_empty():
                 return
         self._on_over()
 
     async def _is_empty(self) -> bool:
-        """Whether nothing waits, runs, or is on its way in any shard that is served."""
+        """Whether no served shard has live jobs or messages in its outbox."""
         for shard in [one.shard for one in self._by_shard.values() if not one.is_closing]:
             if (await self._engine.overview(shard)).live or await self._calls.has_outbox(shard):
                 return False

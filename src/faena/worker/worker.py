@@ -2,11 +2,11 @@
 
     start   connect → heartbeat → find and declare shards → fetchers → wait strategy →
             shard watcher → watchdog → background services
-    stop    no more claims → handlers end, or are handed back at the deadline → last settlements →
-            heartbeat → connections
+    stop    no more claims → handlers end, or their jobs are released at the deadline → last
+            settlements → heartbeat → connections
 
-It runs nothing itself: `Fetcher` moves jobs, `Executor` runs them, `Heartbeat` keeps their leases.
-Shards of its queues come and go: `ShardWatcher` finds out, `Fetchers` opens and closes.
+It runs no jobs itself: `Fetcher` claims and settles them, `Executor` runs them, `Heartbeat` renews
+their leases. `ShardWatcher` notices when shards come and go, and `Fetchers` opens and closes them.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Worker:
         self._thread = 0
         self._served_at: set[str] = set()
         self.serving = asyncio.Event()
-        """Set once every part is at work."""
+        """Set when all parts have started."""
         self._fetchers = Fetchers(self._move_in, self._move_out, self._shards_changed)
         self._by_shard = self._fetchers.fetchers
         self._asks = {queue: served.shards for queue, served in queues.items()}
@@ -105,34 +105,34 @@ class Worker:
         self._watchdog = self._new_watchdog()
         self._shared = self._new_shared()
 
-    # -- for others -----------------------------------------------------------------------------
+    # -- public ---------------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """Ask for a graceful stop; a second call hands running jobs back at once."""
+        """Request a graceful stop; a second call releases running jobs immediately."""
         if self._stop.is_set():
             self._hurry.set()
         self._stop.set()
 
     @property
     def running(self) -> int:
-        """Jobs under way."""
+        """The number of running jobs."""
         return sum(len(fetcher.executor.running) for fetcher in self._by_shard.values())
 
     @property
     def answered_s(self) -> float:
-        """Seconds since the broker last answered; a liveness probe's measure."""
+        """Seconds since the broker last answered, for liveness probes."""
         answered = (one.answered_at for one in self._by_shard.values())
         return time.monotonic() - max(answered, default=self._shard_watcher.answered_at)
 
     @property
     def is_over_memory(self) -> bool:
-        """Whether it stops, or has stopped, because it reached its memory limit."""
+        """Whether the memory limit is the reason for its stop."""
         return self._watchdog.is_over_memory
 
     # -- lifecycle ------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Serve until `stop`, then leave nothing behind."""
+        """Serve until `stop`, then settle or release all jobs and close everything."""
         loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         processes = self._runners["process"] = Processes(loop)
@@ -155,7 +155,7 @@ class Worker:
             processes.close()
 
     async def _listen_and_serve(self, heartbeat: Heartbeat) -> None:
-        """Listen first: what changes after the first look is heard of."""
+        """Subscribe first, so that no change after the first read is missed."""
         async with contextlib.AsyncExitStack() as listening:
             hints = await self._engine.listen(
                 stop=lambda shard, job: self._stop_job(shard, job, Stop.CANCEL),
@@ -199,7 +199,7 @@ class Worker:
     async def _wind_down(
         self, waking: asyncio.Task[None], looking: Sequence[asyncio.Task[None]]
     ) -> None:
-        """No attempt is spent by a stop: what does not end in time goes back to its place."""
+        """A stop uses no attempts: jobs that do not end in time return to their position."""
         for task in looking:
             task.cancel()
         fetchers = self._fetchers
@@ -275,7 +275,7 @@ class Worker:
         return min(served.options.lease_us for served in self._queues.values())
 
     def _sweep_s(self) -> float:
-        """Looking for shards costs commands too, and an idle worker may send but two a second."""
+        """Longer with more shards: an idle worker may send only two commands a second."""
         each_s = _SWEEP_PER_SHARD_S if self._shard_watcher.is_needed else _SWEEP_PER_QUEUE_S
         return max(_SWEEP_S, len(self._by_shard) * each_s)
 
@@ -293,7 +293,7 @@ class Worker:
         self._slots.add(
             shard.name, options.concurrency, options.priority, fetcher.room_made, pool=shard.pool
         )
-        if served.shards is not None:  # until it has looked: others take no more than their part
+        if served.shards is not None:  # until its first look: others take only their part
             self._slots.want(shard.name, is_hungry=True)
         self._threads.allow(self._slots.most)
         return fetcher
@@ -326,22 +326,22 @@ class Worker:
     def _shards_changed(self) -> None:
         self._wait_strategy.shards_changed()
 
-    # -- asked in the heartbeat's thread --------------------------------------------------------
+    # -- called in the heartbeat's thread -------------------------------------------------------
 
     def _patience_s(self) -> float:
-        """How long the loop may be silent: a handler that blocks it still has its own time."""
+        """How long the loop may be silent: a handler that blocks it may use its whole timeout."""
         running = self._fetchers.attempts()
         return max((one.timeout_s for one in running), default=0.0) + self.options.stuck_s
 
     def _blocker(self, task: object) -> Blocker | None:
-        """Which handler keeps the loop; None when none has begun."""
+        """The handler that blocks the loop; None when no handler has started."""
         running = self._fetchers.attempts()
         names = (one.handler.name for one in running if one.task is task)
         name = next(names, None) or self._gatherer.name_of(task)
         return Blocker(name, location_of(self._thread)) if running else None
 
     def _stuck(self, lag_s: float) -> None:
-        """Nothing on the loop can act any more."""
+        """Act here, because nothing on the loop can."""
         where = location_of(self._thread)
         _log.critical("the event loop has been blocked for %.0f s in %s", lag_s, where)
         if self.options.leaves_when_stuck:
@@ -349,7 +349,7 @@ class Worker:
 
 
 def _first(error: BaseException) -> BaseException:
-    """The error itself out of a group's: channels of one queue fail for one reason."""
+    """The first error of an exception group: channels of one queue fail for the same reason."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

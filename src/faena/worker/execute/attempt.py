@@ -1,4 +1,4 @@
-"""One attempt: a claimed job in the hands of its handler."""
+"""One attempt: a claimed job that is run by its handler."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class Stop(Enum):
 
 
 class Call(Protocol):
-    """A function that is to be called: for one attempt, or for those of a batch."""
+    """A call of a handler: for one attempt, or for those of a batch."""
 
     handler: Handler
     payload: Any
-    """What the function is given; a list of it for a batch."""
+    """The payload; for a batch, a list of them."""
     job: Any
-    """The same of the job."""
+    """The job; for a batch, a list of them."""
 
 
 class Attempt:
-    """What the executor knows of a running job."""
+    """The state of a running job in the executor."""
 
     __slots__ = (
         "claim",
@@ -69,21 +69,21 @@ class Attempt:
         self.timeout_s = timeout_s
         self.payload: Any = None
         self.fresh_until = math.inf
-        """The monotonic instant until which it may begin without asking for its lease."""
+        """The monotonic instant until which it may start without a check of its lease."""
         self.expires_s: float | None = None
-        """How long from now on it may wait for its call; None for any time."""
+        """How many seconds it may wait for its call; None: no bound."""
         self.started = time.monotonic() if started is None else started
         self.stop: Stop | None = None
-        """Set once, by whoever was first to end it early."""
+        """Why it was told to stop; the first reason is kept."""
         self.task: asyncio.Task[Any] | None = None
-        """The task that runs it, once one does."""
+        """The asyncio task that runs it, once there is one."""
         self.timer: asyncio.TimerHandle | None = None
         self.interrupt: Callable[[], object] | None = None
-        """How a thread or a process is stopped; None for a coroutine, whose task is cancelled.
-        False is its answer when the function goes on for other jobs."""
+        """Stops a thread or a process; None for a coroutine, whose task is cancelled instead.
+        Returns False when the call continues for other jobs."""
 
     def end_early(self, why: Stop) -> bool:
-        """Tell the handler to stop, and whether that is to end it. The first reason stands."""
+        """Tell the handler to stop; returns whether that can end it. The first reason is kept."""
         if self.stop is not None:
             return False
         self.stop = why
@@ -97,7 +97,7 @@ class Attempt:
         return True
 
     def disarm(self) -> None:
-        """The attempt is over: its time limit no longer matters."""
+        """Cancel the time limit: the attempt has ended."""
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None

@@ -1,10 +1,10 @@
 """One call of a handler for many jobs.
 
-    gathering ── full, or its time is over ──→ under way ──→ an ending for each job
+    gathering ── full, or the wait is over ──→ running ──→ an ending for each job
 
-A job that is told to stop while it waits leaves at once. One that is told so while the call is
-under way sees `job.cancelled` and stays, for its part cannot be stopped alone: the call is stopped
-when none of its jobs is to go on.
+A job that is told to stop while it waits leaves immediately. During the call it sees
+`job.cancelled` and stays, because its part cannot be stopped alone. The call is stopped when all of
+its jobs were told to stop.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from faena.worker.execute.attempt import Attempt, Call
 
 
 class Runner(Protocol):
-    """Somewhere that runs plain functions: threads or processes."""
+    """Runs plain functions: in threads or in processes."""
 
     def call(self, call: Call, /) -> tuple[asyncio.Future[Any], Callable[[], object]]:
-        """Start the handler; returns its future and what interrupts it."""
+        """Start the handler; returns its future, and a function that interrupts it."""
         ...
 
 
 class Host(Protocol):
-    """Who runs the attempts that meet in a batch, those of one shard."""
+    """The part that runs the attempts of one shard, which may meet others in a batch."""
 
     def call_begins(self, attempt: Attempt, timeout_s: float) -> None:
-        """The attempt's time limit and its lease count from now."""
+        """Start the attempt's time limit and its lease again, from now."""
         ...
 
     def call_stops(self, attempt: Attempt) -> None:
-        """The call was told to stop; should it not, the attempt is settled without it."""
+        """The call was told to stop; if it does not, the attempt is settled without it."""
         ...
 
 
@@ -45,19 +45,19 @@ class Key(NamedTuple):
     pool: str
     task: str
     tenant: str | None
-    """None where jobs of different tenants may meet, and for those without one."""
+    """None if a batch may mix tenants, and for jobs without a tenant."""
 
 
 class _Member(NamedTuple):
-    """One job of a batch, and where its attempt waits for the ending."""
+    """One job of a batch, and the future on which its attempt waits."""
 
     attempt: Attempt
     host: Host
     ending: asyncio.Future[Any]
 
     def end(self, ending: Any) -> None:
-        self.attempt.interrupt = None  # from here on its own task is what can be stopped
-        if self.ending.done():  # a middleware has given up waiting for it
+        self.attempt.interrupt = None  # from here on, a stop cancels its own task
+        if self.ending.done():  # a middleware no longer waits for it
             return
         if isinstance(ending, StopIteration):  # no future can carry one
             ending = RuntimeError("the handler returned a StopIteration")
@@ -75,7 +75,7 @@ class Batch:
         self.handler = handler
         self.size = size
         self.payload: list[Any] = []
-        """Of each job, in the order they came, once the call begins."""
+        """The payload of each job, in the order of joining; set when the call starts."""
         self.job: list[Job] = []
         self.timer: asyncio.TimerHandle | None = None
         self.is_under_way = False
@@ -88,17 +88,17 @@ class Batch:
 
     @property
     def attempts(self) -> Sequence[Attempt]:
-        """Those that wait, or wait for the call to end."""
+        """Attempts that wait for the call to start or to end."""
         return [*self._members]
 
     def join(self, attempt: Attempt, host: Host) -> asyncio.Future[Any]:
-        """Wait for others, and for the ending that comes of the call."""
+        """Add an attempt; returns the future of its ending."""
         ending: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._members[attempt] = _Member(attempt, host, ending)
         return ending
 
     def leave(self, attempt: Attempt) -> bool:
-        """Stop for one job; False when the call goes on for the others."""
+        """Stop for one job; False when the call continues for the others."""
         if not self.is_under_way:
             member = self._members.pop(attempt, None)
             if member is not None:
@@ -118,14 +118,14 @@ class Batch:
     # -- the call -------------------------------------------------------------------------------
 
     def close(self) -> bool:
-        """Let nobody else in: the call begins. False when nobody waits for it any more."""
+        """Accept no more jobs, because the call starts. False when no job is left."""
         self.is_under_way = True
         members = [one for one in self._members.values() if not one.ending.done()]
         self._members = {one.attempt: one for one in members}
         self._staying = set(self._members)
         self.payload = [one.attempt.payload for one in members]
         self.job = [one.attempt.job for one in members]
-        # The call has the longest time that one of its jobs may take; so far theirs had the wait.
+        # The call's timeout is the longest of its jobs'; until now theirs included the wait.
         longest_s = max((one.attempt.timeout_s for one in members), default=0.0)
         longest_s -= self.handler.wait_s
         for one in members:
@@ -143,7 +143,7 @@ class Batch:
 
     async def _call(self, runners: Mapping[str, Runner]) -> Any:
         handler = self.handler
-        if not self._staying:  # all were told to stop before its first step
+        if not self._staying:  # all jobs were told to stop before the first step
             raise asyncio.CancelledError
         if handler.run == "async":
             task = asyncio.current_task()
@@ -151,7 +151,7 @@ class Batch:
             return await handler.function(*handler.arguments(self.payload, self.job))
         future, self._interrupt = runners[handler.run].call(self)
         value = await future
-        if handler.run == "process" and value is not None:  # it came in bytes, as from any child
+        if handler.run == "process" and value is not None:  # a child process answers in bytes
             return [_decoded(handler, one) for one in value]
         return value
 
@@ -161,7 +161,7 @@ def _decoded(handler: Handler, ending: Any) -> Any:
 
 
 def endings_of(value: Any, number: int) -> Sequence[Any]:
-    """What a handler returned for each of so many jobs: results, and exceptions."""
+    """The entries that a handler returned for its jobs: results and exceptions."""
     if value is None:
         return [None] * number
     wanted = f"None or a list with an entry for each of its {number} payloads"

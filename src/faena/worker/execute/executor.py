@@ -1,12 +1,12 @@
 """Runs claimed jobs: spec → handler → payload → call → outcome.
 
-Whatever a job does ends in exactly one outcome under its lease, or in none when the lease is lost.
-Nothing a handler raises, BaseException included, leaves this module.
+Every job ends in exactly one outcome under its lease, or in none when the lease is lost. Nothing
+that a handler raises, BaseException included, leaves this module.
 
-Jobs are run by tasks that take the next one when theirs is over. Before a task starts a job it sees
-to it that another task stands ready for the rest, so a handler that waits holds nobody up; handlers
-that never wait share one task and cost no scheduling at all. A task whose job was stopped, or left
-its mark on the context variables, takes no other.
+Asyncio tasks run one job after another. Before a task starts a job, it makes sure that another task
+is ready for the rest, so a handler that waits does not delay other jobs. Handlers that never wait
+share one task and need no scheduling. A task whose job was stopped, or has changed context
+variables, runs no further job.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from faena.worker.execute.log_lines import tell_end
 from faena.worker.execute.parking import Parking
 
 _STUCK_AFTER_S = 5.0
-"""How long a handler that was told to stop may go on before its job is settled without it."""
+"""How long a handler may run after it was told to stop, before its job is settled without it."""
 
 _TURN_S = 0.005
-"""How long one task may run job after job before the event loop gets a turn."""
+"""How long one task may run jobs before it yields to the event loop."""
 
 _log = logging.getLogger("faena.worker")
 
@@ -45,10 +45,10 @@ Done = Callable[[Claim, Outcome | None, Attempt | None], None]
 
 
 class Runner(Protocol):
-    """Somewhere that runs plain functions: threads, processes, or both for many jobs at once."""
+    """Runs plain functions: in threads, in processes, or in batches."""
 
     def call(self, attempt: Attempt, /) -> tuple[asyncio.Future[Any], Callable[[], object]]:
-        """Start the handler; returns its future and what interrupts it."""
+        """Start the handler; returns its future, and a function that interrupts it."""
         ...
 
 
@@ -70,7 +70,7 @@ class Executor:
         still_holds: Callable[[Attempt], Awaitable[bool]] | None = None,
         dead_letters: DeadLetters | None = None,
     ) -> None:
-        """`batches` makes the runner of jobs that run in batches, with those of other shards."""
+        """`batches` creates the runner of batch tasks, which shards of a pool share."""
         self._queue = queue
         self._handlers = handlers
         self._runners = {**runners, "batch": batches(self)}
@@ -90,12 +90,12 @@ class Executor:
 
     @property
     def tasks(self) -> frozenset[asyncio.Task[None]]:
-        """The tasks that run handlers, those of abandoned jobs among them."""
+        """The asyncio tasks that run handlers, abandoned ones included."""
         return frozenset(self._tasks)
 
     @property
     def running(self) -> Mapping[str, Attempt]:
-        """Attempts under way, by job id."""
+        """Job id → running attempt."""
         return self._running
 
     def start(
@@ -105,10 +105,10 @@ class Executor:
         claimed_at: int,
         fresh_until: float = math.inf,
     ) -> None:
-        """Begin an attempt for each claim; outcomes arrive through `on_done`.
+        """Start an attempt for each claim; outcomes arrive through `on_done`.
 
-        A job started when it was claimed; whether it has expired, it is asked `now`. One whose
-        handler would take its first step after `fresh_until` is asked for its lease before.
+        A job counts as started at its claim; `now` decides whether it has expired. If a handler
+        would start after `fresh_until`, its lease is checked first.
         """
         self._judge.now = now
         begun = self._begin(claims, claimed_at)
@@ -128,17 +128,17 @@ class Executor:
             return
         if why is Stop.LOST:
             attempt.job.detach()
-        if attempt.end_early(why):  # a reason that is repeated grants no more time
+        if attempt.end_early(why):  # a repeated stop grants no more time
             self.expect_end(attempt)
 
     def restart(self, attempt: Attempt, timeout_s: float) -> None:
-        """Its call begins now: what went before was waiting for others."""
+        """Start the time limit again: the call of its batch starts now."""
         attempt.disarm()
         attempt.started, attempt.timeout_s = time.monotonic(), timeout_s
         self._arm([attempt])
 
     def expect_end(self, attempt: Attempt) -> None:
-        """A handler that ignores its end does not keep its job: it is settled without it."""
+        """Settle the job without its handler, if that does not stop in time."""
         if self._running.get(attempt.claim.id) is attempt:
             attempt.disarm()
             loop = asyncio.get_running_loop()
@@ -163,8 +163,8 @@ class Executor:
         return begun
 
     def _prepare(self, claim: Claim, claimed_at: int, started: float) -> Attempt | Outcome:
-        """An outcome when it is too late, or is put off since this worker does not know the task,
-        or only an older version of it."""
+        """An attempt; or an outcome if the job has expired, or if this worker does not know its
+        task or its version, so that the job is parked."""
         if claim.expires_at and (late := self._judge.too_late(claim)):
             return late
         if claim.spec is None:
@@ -195,7 +195,7 @@ class Executor:
         return attempt
 
     def _arm(self, begun: Sequence[Attempt]) -> None:
-        """Time limits are set only for what did not end at once: short jobs need no timer."""
+        """Set time limits, only for jobs that did not end immediately: short jobs need no timer."""
         loop = asyncio.get_running_loop()
         for attempt in begun:
             if attempt.claim.id in self._running:
@@ -217,21 +217,21 @@ class Executor:
     # -- the handler ----------------------------------------------------------------------------
 
     def _call_runner(self) -> None:
-        """See that a task is about to look at what is pending."""
+        """Make sure that a task will serve the pending attempts."""
         if not self._is_runner_due:
             self._is_runner_due = True
             self._spawn(self._serve_pending())
 
     def _spawn(self, running: Coroutine[Any, Any, None]) -> None:
-        # Made by hand, for an eager task factory would run it here and now, job inside job.
+        # Not `create_task`: an eager task factory would run it immediately, inside another job.
         task = asyncio.Task(running, loop=asyncio.get_running_loop())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def _set_apart(self, begun: Sequence[Attempt]) -> list[Attempt]:
-        """Start those of batches, each in a task of its own, for they wait for one another.
+        """Start the attempts of batch tasks, each in its own task, because they wait for others.
 
-        Until their call begins, their time has the wait for others in it. Returns the rest.
+        Until the call starts, the time limit includes this wait. Returns the other attempts.
         """
         apart = [attempt for attempt in begun if attempt.handler.batch]
         for attempt in apart:
@@ -265,7 +265,7 @@ class Executor:
             if time.monotonic() >= attempt.fresh_until:
                 await self._look_again(attempt)
             if attempt.stop is not None:
-                raise asyncio.CancelledError  # noqa: TRY301 - told to stop before its first step
+                raise asyncio.CancelledError  # noqa: TRY301 - stopped before its first step
             handler = attempt.handler
             if self._middleware:
                 value = await self._wrapped(attempt)
@@ -283,7 +283,7 @@ class Executor:
         self._end(attempt, outcome)
 
     async def _look_again(self, attempt: Attempt) -> None:
-        """The process slept, or others kept the loop, between its claim and its first step."""
+        """Check the lease: the process was frozen, or its loop busy, since the claim."""
         if await self._still_holds(attempt):
             self.restart(attempt, attempt.timeout_s)
         elif attempt.stop is None:
@@ -312,7 +312,7 @@ class Executor:
     def _end(
         self, attempt: Attempt, outcome: Outcome | None, *, is_abandoned: bool = False
     ) -> None:
-        """Settle once; the slot is free only when the handler has really ended."""
+        """Settle once; the slot becomes free only when the handler has ended."""
         if attempt.timer is not None:
             attempt.disarm()
         claim = attempt.claim
@@ -329,5 +329,5 @@ class Executor:
 
 
 async def _surely(_attempt: Attempt) -> bool:
-    """For jobs whose leases nobody else can take."""
+    """The check for jobs whose leases cannot be lost."""
     return True

@@ -1,4 +1,4 @@
-"""What is kept of an exception. Never the payload, and never an error of its own."""
+"""Makes the error record of an exception. It never contains the payload, and never raises."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ _CODES: tuple[tuple[type[BaseException], str], ...] = (
 )
 
 _HTTP = {"429": "RATE_LIMIT", "503": "SERVICE_UNAVAILABLE"}
-"""Answers of providers that mostly pass; clients' libraries call them by number."""
+"""HTTP statuses of errors that are usually temporary, by the code for them."""
 
 
 class TimedOut(Exception):
-    """The attempt ran longer than it may."""
+    """The attempt ran longer than its timeout."""
 
 
 class SnoozedTooOften(Exception):
-    """The handler has put its job off as often as it said at most."""
+    """The handler has snoozed its job as often as its `most` allows."""
 
     code = "SNOOZED_TOO_OFTEN"
 
 
 class WorkerDied(Exception):
-    """The process that ran the handler ended without a word: killed, crashed, or exited."""
+    """The process that ran the handler was killed, crashed or exited."""
 
     code = "WORKER_LOST"
 
 
 class Facts(NamedTuple):
-    """What is read off an exception, each part bounded: all that a record needs of it."""
+    """The parts of an exception that its record needs, each with a bounded length."""
 
     name: str
     message: str
@@ -55,7 +55,7 @@ class Facts(NamedTuple):
 
 
 class RemoteTraceback(Exception):
-    """The cause of an exception that came from another process: what was read off it there."""
+    """The cause of an exception from another process, with the facts that were read there."""
 
     def __init__(self, facts: Facts) -> None:
         super().__init__(f"\n{facts.stack or ''}")
@@ -81,7 +81,7 @@ def record_of(
 
 
 def facts_of(error: BaseException) -> Facts:
-    """What the exception says; of one from another process, what it said there."""
+    """The facts of an exception; for one from another process, those read there."""
     if isinstance(error.__cause__, RemoteTraceback):
         return error.__cause__.facts
     stack = stack_of(error)
@@ -103,10 +103,10 @@ def _message(error: BaseException) -> str:
 
 
 def _code(error: BaseException) -> str | None:
-    """A `code` the exception carries, or the usual word for its kind, or for that of its cause.
+    """The exception's `code`, or the usual code for its class or for the class of its cause.
 
-    A client's library wraps what the system said: the cause is what tells a refused connection.
-    A handler that discards its job has decided; its cause says nothing.
+    Client libraries wrap errors of the system, so only the cause may show a refused connection.
+    The cause of a `Discard` is ignored, because the handler has decided.
     """
     if isinstance(error, Discard):
         return _own_code(error)
@@ -126,7 +126,7 @@ def _code(error: BaseException) -> str | None:
 
 
 def _own_code(error: BaseException) -> str | None:
-    """What the exception itself says: its code, or the status of a provider's answer."""
+    """The exception's own code, or the HTTP status that it carries."""
     own = _attribute(error, "code")
     if own is not None:
         return _HTTP.get(own, own)
@@ -143,7 +143,7 @@ def _kind_code(error: BaseException) -> str | None:
 
 
 def _attribute(holder: object, name: str) -> str | None:
-    """A short text or number that somebody's object has under a name."""
+    """The attribute `name` of an object, if it is a short string or a number."""
     try:
         value = getattr(holder, name, None)
         is_plain = isinstance(value, str | int) and not isinstance(value, bool)

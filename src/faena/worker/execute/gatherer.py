@@ -1,11 +1,11 @@
-"""Where the jobs of batch tasks wait for one another, in one worker process.
+"""Collects jobs of batch tasks into batches, in one worker process.
 
-Each attempt comes by itself, through the middleware around it, and waits here for its ending. A
-batch is called when it is full, when its first job has waited long enough (a timer is set when that
-one comes, and nothing looks meanwhile), or when jobs that wait have taken all slots. Shards of a
-queue, whose slots are one pool, fill batches together; a tenant's own shard fills its own.
+Each attempt arrives by itself, through its middleware, and waits here for its ending. A batch is
+called when it is full, when its first job has waited long enough (one timer, no polling), or when
+waiting jobs have taken all slots. Shards with a common pool of slots fill batches together; a
+dedicated shard fills its own.
 
-A worker that stops hands back what still waits. What is under way ends as any handler does.
+A stopping worker releases the jobs that still wait. Running calls end like any handler.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from faena.worker.execute.batch import Batch, Key, Runner
 from faena.worker.execute.executor import Executor
 
 _IN_TIME = 0.8
-"""Which part of the time until a job expires it may wait for others: a timer may be late."""
+"""The part of the time until its expiry that a job may wait for others: a timer may be late."""
 
 
 class BatchRunner:
-    """Between the executor of one shard and the batches of its pool."""
+    """Connects the executor of one shard with the batches of its pool."""
 
     def __init__(
         self,
@@ -43,36 +43,36 @@ class BatchRunner:
         self._on_begin = on_begin
         self.pool = pool
         self.most = most
-        """Attempts that can wait at a time: the slots of the pool."""
+        """The most attempts that can wait: the slots of the pool."""
 
     def call(self, attempt: Attempt) -> tuple[asyncio.Future[Any], Callable[[], bool]]:
-        """Join the others; returns the attempt's own ending and what takes it out."""
+        """Join a batch; returns the future of the ending, and a function that leaves the batch."""
         return self._gatherer.join(attempt, self)
 
     def call_begins(self, attempt: Attempt, timeout_s: float) -> None:
-        """The time of the attempt counts from now."""
+        """Start the attempt's time limit again, from now."""
         self._executor.restart(attempt, timeout_s)
         self._on_begin(attempt)
 
     def call_stops(self, attempt: Attempt) -> None:
-        """The call was told to stop, for all of its jobs."""
+        """The call was told to stop for all of its jobs."""
         self._executor.expect_end(attempt)
 
 
 class Gatherer:
-    """The batches of one worker process, those that gather and those under way."""
+    """The batches of one worker process, gathering and running."""
 
     def __init__(
         self, runners: Mapping[str, Runner], on_waiting: Callable[[Batch], None] | None = None
     ) -> None:
-        """`on_waiting` is told of each job that waits for more, instead of setting a timer."""
+        """`on_waiting` is called for each job that waits for others, and replaces the timer."""
         self._runners = runners
         self._on_waiting = on_waiting or self._set_timer
         self._gathering: dict[Key, Batch] = {}
         self._waiting: Counter[str] = Counter()
-        """Attempts in what gathers, by pool."""
+        """Pool → attempts in gathering batches."""
         self._under_way: dict[asyncio.Task[None], Batch] = {}
-        self._context = copy_context()  # no batch is called in the context of one of its jobs
+        self._context = copy_context()  # a batch must not run in the context of one of its jobs
         self._is_closed = False
 
     def runner(
@@ -84,28 +84,28 @@ class Gatherer:
     ) -> BatchRunner:
         """A runner for the attempts of one shard, whose pool has `most` slots.
 
-        `on_begin` is told of each attempt when its call begins.
+        `on_begin` is called with each attempt when its call starts.
         """
         return BatchRunner(self, executor, pool, most, on_begin)
 
     @property
     def calls(self) -> int:
-        """Handlers under way."""
+        """The number of running calls."""
         return len(self._under_way)
 
     def name_of(self, task: object) -> str | None:
-        """The batch task whose handler runs in a task of the loop."""
+        """The name of the batch task whose handler an asyncio task runs, if any."""
         return next((one.handler.name for at, one in self._under_way.items() if at is task), None)
 
     @property
     def held(self) -> int:
-        """Attempts that wait, here or for a handler under way."""
+        """Attempts that wait for a call to start or to end."""
         return sum(map(len, [*self._gathering.values(), *self._under_way.values()]))
 
     def join(
         self, attempt: Attempt, runner: BatchRunner
     ) -> tuple[asyncio.Future[Any], Callable[[], bool]]:
-        """Have an attempt wait for others; with the last one that fits, the call begins."""
+        """Add an attempt to a batch; a full batch is called."""
         batch = self._batch_for(attempt, runner.pool)
         ending, leave = batch.join(attempt, runner), partial(self._leave, batch, attempt)
         ending.add_done_callback(lambda ended: ended.cancelled() and leave())  # by a middleware
@@ -142,7 +142,7 @@ class Gatherer:
         return is_over
 
     def _begin_all(self, pool: str) -> None:
-        """All slots are taken by jobs that wait: nobody else can come, for any of them."""
+        """Call all batches of a pool whose slots are taken by waiting jobs: no other can join."""
         for batch in [one for key, one in self._gathering.items() if key.pool == pool]:
             self.begin(batch)
 
@@ -154,7 +154,7 @@ class Gatherer:
             )
 
     def _hurry(self, batch: Batch, attempt: Attempt) -> None:
-        """A batch begins before one of its jobs expires."""
+        """Make sure that a batch is called before one of its jobs expires."""
         if attempt.expires_s is None or batch.timer is None:
             return
         loop = asyncio.get_running_loop()
@@ -164,10 +164,10 @@ class Gatherer:
             batch.timer = loop.call_at(at, self.begin, batch, context=self._context)
 
     def begin(self, batch: Batch) -> None:
-        """Call the handler with what has come."""
+        """Call the handler with the jobs of a batch."""
         self._forget(batch)
         if batch.close():
-            # Made by hand, for an eager task factory would run it inside the job that came last.
+            # Not `create_task`: an eager task factory would run it inside the job that joined last.
             task = asyncio.Task(
                 batch.run(self._runners),
                 loop=asyncio.get_running_loop(),
@@ -177,7 +177,7 @@ class Gatherer:
             task.add_done_callback(self._under_way.pop)
 
     def begin_next(self) -> bool:
-        """Call with what has come, whatever is still missing; False when nothing waits."""
+        """Call the next batch, even if it is not full; False when none waits."""
         batch = next(iter(self._gathering.values()), None)
         if batch is not None:
             self.begin(batch)
@@ -191,7 +191,7 @@ class Gatherer:
             self._waiting[batch.key.pool] -= len(batch)
 
     def close(self) -> None:
-        """Hand back what waits, now and from now on; no attempt is used."""
+        """Release waiting jobs, now and from now on; they use no attempt."""
         self._is_closed = True
         for batch in list(self._gathering.values()):
             for attempt in batch.attempts:

@@ -1,7 +1,7 @@
 """Turns any ending of an attempt into one outcome.
 
-Whatever a user's exception, policy or result does here, an outcome comes of it: the slot must come
-back.
+A user's exception, retry policy or result may fail in any way; there is always an outcome, so that
+the slot becomes free.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ _log = logging.getLogger("faena.worker")
 
 
 class Judge:
-    """Judges the attempts of one queue."""
+    """Determines the outcomes of one queue's attempts."""
 
     def __init__(self, queue: str, worker: str, dead_letters: DeadLetters) -> None:
         self._queue = queue
         self._worker = worker
         self._dead_letters = dead_letters
         self._dropped: set[str] = set()
-        """Tasks of which it was told that their results are dropped."""
+        """Tasks whose dropped results were logged."""
         self.now = 0
-        """The server's instant, as last heard."""
+        """The server's time in the last answer."""
 
     def returned(self, attempt: Attempt, value: Any, *, is_encoded: bool) -> Outcome | None:
-        """The handler returned a value, or what a child process has encoded already."""
+        """The outcome of a handler that returned a value; `is_encoded` by a child process."""
         if attempt.stop is Stop.LOST:
             return None
         if value is None:
@@ -65,7 +65,7 @@ class Judge:
         return Completed(result)
 
     def _drop(self, attempt: Attempt, unfit: Unfit) -> None:
-        """The work is done, and would be done twice if its result were a reason to fail."""
+        """Complete the job without a result: a failure would make the work run twice."""
         attempt.job.log(f"its result was dropped: {unfit.reason}")
         task = attempt.handler.name
         if task not in self._dropped:
@@ -81,31 +81,31 @@ class Judge:
             )
 
     def raised(self, attempt: Attempt, error: BaseException) -> Outcome | None:
-        """The judgement, or, should it fail over a user's exception or policy, a plain burial."""
+        """The outcome of an exception; buried if the user's exception or policy itself fails."""
         try:
             return self._judge(attempt, error)
-        except Exception:  # noqa: BLE001 - whatever a user's code does here, the slot must come back
+        except Exception:  # noqa: BLE001 - user code may raise anything; the slot must become free
             _log.exception("the outcome of job %s could not be determined", attempt.claim.id)
             words = "its failure could not be read; see the worker's log"
             return Buried(ErrorRecord(name="Unreadable", message=words, at=self.now))
 
     def too_late(self, claim: Claim) -> Expired | None:
-        """What a job ends with that has expired since it was claimed: the answer was late."""
+        """The outcome of a job that expired after its claim, because the answer was late."""
         if claim.expires_at > self.now:
             return None
         words = "it expired before it started"
         return Expired(ErrorRecord("Expired", words, "EXPIRED", worker=self._worker, at=self.now))
 
     def unreadable(self, claim: Claim, error: BaseException) -> Buried:
-        """The job could not be handed to its handler, and never can."""
+        """The outcome of a job that cannot be decoded for its handler."""
         if isinstance(error, PayloadError):
-            error = error.with_traceback(None)  # which says only where faena reads payloads
+            error = error.with_traceback(None)  # it shows only where faena decodes payloads
         return self._bury(claim, error, None, has_run=False)
 
     def _judge(  # noqa: PLR0911 - the one place where endings become outcomes
         self, attempt: Attempt, error: BaseException
     ) -> Outcome | None:
-        """Turn any ending but a plain return into one outcome."""
+        """The outcome of any ending that is not a plain return."""
         retry, claim = attempt.retry, attempt.claim
         match attempt.stop, error:
             case Stop.LOST, _:

@@ -1,4 +1,4 @@
-"""What a worker's log says of attempts that failed and of jobs that died. Never the payload."""
+"""Log lines about failed attempts and dead jobs. They never contain the payload."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _log = logging.getLogger("faena.worker")
 
 
 def tell_end(queue: str, claim: Claim, outcome: Outcome | None, attempt: Attempt | None) -> None:
-    """One record, with the traceback, of an attempt that failed, or of which the job died."""
+    """Log a failed attempt, or the death of its job, with the traceback."""
     if isinstance(outcome, Retried):
         next_in = describe(max(10_000, round(outcome.delay_us, -4)))
         words, level = f"failed; the next attempt is in {next_in}", logging.WARNING
@@ -45,7 +45,7 @@ def tell_end(queue: str, claim: Claim, outcome: Outcome | None, attempt: Attempt
 
 
 def _named(claim: Claim, attempt: Attempt | None) -> tuple[str | None, str | None]:
-    """Task and tenant, also of a job whose payload cannot be read, if its spec can."""
+    """Task and tenant; also known if the spec can be read but the payload cannot."""
     if attempt:
         return attempt.job.task, attempt.job.tenant
     spec = envelope.spec_in(claim.spec)
@@ -53,9 +53,7 @@ def _named(claim: Claim, attempt: Attempt | None) -> tuple[str | None, str | Non
 
 
 def tell_losses(queue: str, exchanged: Exchanged) -> None:
-    """Of leases that this worker has lost, and of jobs that the server buried, since each was
-    delivered too often to workers that died.
-    """
+    """Log the leases that this worker lost, and the jobs that the server buried as poison."""
     if exchanged.lost:
         _log.warning(
             "queue %s: %d leases were lost before they could be settled: %s",

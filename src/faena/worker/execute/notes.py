@@ -1,7 +1,7 @@
-"""Progress, log lines and what was used, on their way to the broker a few times a second.
+"""Sends progress, log lines and used costs to the broker, a few times a second.
 
-Handlers call from any thread; only the event loop sends. What is still here when a job ends is sent
-before its settlement, because a settled job takes no more notes.
+Handlers call from any thread; only the event loop sends. When a job ends, its remaining notes are
+sent before its settlement, because a settled job accepts none.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class QueueNotes:
     def __init__(
         self, engine: Engine, queue: str, leases: Leases, units: Collection[str] = ()
     ) -> None:
-        """`units` are what the queue's limits by cost count."""
+        """`units` are the units that the queue's limits by cost count."""
         self._engine = engine
         self._queue = queue
         self._leases = leases
@@ -61,7 +61,7 @@ class QueueNotes:
         self._sending: dict[str, asyncio.Task[None]] = {}
 
     def progress(self, job_id: str, value: Any) -> None:
-        """Replace what is known of a job's progress."""
+        """Replace a job's progress."""
         try:
             encoded = msgspec.json.encode(value)
         except (TypeError, ValueError) as error:
@@ -75,7 +75,7 @@ class QueueNotes:
         self._hand_in(job_id, line=text)
 
     def spend(self, job_id: str, used: Mapping[str, Any]) -> None:
-        """Replace what is known of what a job has used."""
+        """Replace the costs that a job has used."""
         checked = check_used(used)
         for unit in checked:
             if unit not in self._units:
@@ -88,7 +88,7 @@ class QueueNotes:
         self._hand_in(job_id, used=checked)
 
     def _hand_in(self, job_id: str, **note: Unpack[_Said]) -> None:
-        """A coroutine's note is kept at once: its job may end before the loop's next turn."""
+        """A coroutine's note is kept immediately: its job may end before the loop's next turn."""
         if threading.get_ident() == self._thread:
             self._keep(job_id, **note)
         else:
@@ -127,15 +127,15 @@ class QueueNotes:
         del self._sending[job_id]
 
     def has(self, job_id: str) -> bool:
-        """Whether something of the job still waits to be written, or is on its way."""
+        """Whether the job has notes that are not written yet."""
         return job_id in self._open or job_id in self._sending
 
     def drop(self, job_id: str) -> None:
-        """Forget what a handler said under a lease that is lost."""
+        """Drop the notes of a job whose lease is lost."""
         self._open.pop(job_id, None)
 
     async def flush(self, job_id: str) -> None:
-        """Write what is gathered for one job, after what was sent before."""
+        """Write the notes of one job, after those sent before."""
         before = self._sending.get(job_id)
         if before is not None and before is not asyncio.current_task():
             await asyncio.wait({before})

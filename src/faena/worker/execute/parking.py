@@ -1,4 +1,4 @@
-"""Jobs that this worker cannot run, but another might: put off with the reason, and told once."""
+"""Parks jobs that this worker cannot run but another might, with the reason; logged once."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from faena.values.names import as_words
 _PARK_US: Final = 15_000_000
 """How long a job of an unknown task waits for a worker that knows it."""
 _MOST_TOLD: Final = 1000
-"""Producers choose the names, so there is no end to them."""
+"""Producers choose the names, so their number has no bound."""
 
 _log = logging.getLogger("faena.worker")
 
 
 class Parking:
-    """Parks jobs of tasks, or of versions of them, that are unknown to the workers of one queue."""
+    """Parks jobs of one queue whose task, or its version, this worker does not know."""
 
     def __init__(self, queue: str, handlers: Mapping[str, Handler]) -> None:
         self._queue = queue
@@ -29,7 +29,7 @@ class Parking:
         self._told: set[tuple[str, int]] = set()
 
     def park(self, spec: Spec) -> Snoozed:
-        """Put a job off; the first of its kind is a line in the log."""
+        """Park a job; the first one of its kind is logged."""
         known = self._handlers.get(spec.task)
         what = f"version {spec.version} of task {spec.task!r}" if known else f"task {spec.task!r}"
         kind = spec.task, spec.version if known else 0

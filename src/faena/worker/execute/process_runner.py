@@ -1,6 +1,6 @@
-"""What a child process does: find the task, call its handler, answer in bytes.
+"""The code of a child process: find the task, call its handler, answer in bytes.
 
-Runs only in children of `Processes`. What a handler raises is sent as a description of it.
+Runs only in children of `Processes`. An exception of a handler is sent as a description.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from faena.worker.execute.batch import endings_of
 from faena.worker.execute.remote_errors import Failure, describe
 
 LONGEST_DATAGRAM = 65_536
-"""Bytes that the worker reads of one note; what is below fits with room for its frame."""
+"""Bytes that the worker reads of one note; the bounds below leave room for its frame."""
 
 _LONGEST_PROGRESS = 60_000
 _LONGEST_LINE = 4096
@@ -46,7 +46,7 @@ class Item:
     spec: bytes
     attempt: int
     token: int
-    """What the worker knows it by: a job's id may be that of two attempts at once."""
+    """Identifies the attempt: two attempts at the same time may have the same job id."""
 
     @classmethod
     def of(cls, job: Job, payload: Any, token: int) -> Item:
@@ -80,7 +80,7 @@ class Order:
     module: str
     qualname: str
     items: tuple[Item, ...]
-    """One, but for a batch."""
+    """One item, or all of a batch."""
 
     @classmethod
     def of(cls, handler: Handler, items: Sequence[Item]) -> Order:
@@ -90,7 +90,7 @@ class Order:
 
 
 class Note(NamedTuple):
-    """What a datagram holds: progress as JSON, a line of the log, or what was used."""
+    """The content of a datagram: progress as JSON, a log line, or used costs."""
 
     token: int
     progress: bytes = b""
@@ -99,19 +99,19 @@ class Note(NamedTuple):
 
 
 class _Post:
-    """The way to the worker, one datagram for each note."""
+    """Sends notes to the worker, one datagram each."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 
     def send(self, note: Note) -> None:
-        with contextlib.suppress(OSError):  # the worker is gone: notes are not worth a job
+        with contextlib.suppress(OSError):  # the worker is gone: a lost note must not fail a job
             self._socket.sendto(msgspec.msgpack.encode(note), self._path)
 
 
 class _CallNotes:
-    """The notes of one call; what the worker could not read is refused here, in the handler."""
+    """The notes of one call; values that the worker could not read are refused here."""
 
     def __init__(self, post: _Post, token: int) -> None:
         self._post = post
@@ -143,7 +143,7 @@ _post: list[_Post] = []  # set once per child, before any call
 
 
 def begin(path: str, parent: int) -> None:
-    """Prepare a child: its notes' way shard, and an end when its worker dies."""
+    """Prepare a child: connect the socket for its notes, and make it exit when its worker dies."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is the worker's to handle
     _post.append(_Post(path))
     threading.Thread(target=_follow, args=(parent,), daemon=True).start()
@@ -156,7 +156,7 @@ def _follow(parent: int) -> None:
 
 
 def call(order: Order) -> Any:
-    """Result bytes or None, a list of endings for a batch; a Failure when the call raised."""
+    """Run a call: result bytes or None, a list of endings for a batch, a Failure if it raised."""
     try:
         handler = _find(order)
         jobs = [_job(item) for item in order.items]
@@ -165,7 +165,7 @@ def call(order: Order) -> Any:
             return _ending(handler, _called(handler, payloads[0], jobs[0]))
         endings = endings_of(_called(handler, payloads, jobs), len(jobs))
         return [_ending(handler, one) for one in endings]
-    except BaseException as error:  # noqa: BLE001 - sent to the worker, which judges it
+    except BaseException as error:  # noqa: BLE001 - sent to the worker, which handles it
         return describe(error)
 
 
@@ -188,7 +188,7 @@ def _called(handler: Handler, payload: Any, job: Job | Sequence[Job]) -> Any:
 
 
 def _ending(handler: Handler, value: Any) -> bytes | Unfit | Failure | None:
-    """Of one job: its result, or what kept it from being one."""
+    """The ending of one job: its encoded result, or why there is none."""
     if isinstance(value, BaseException) and handler.batch is not None:
         return describe(value)
     return None if value is None else handler.encoded(value)

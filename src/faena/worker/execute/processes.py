@@ -1,9 +1,9 @@
-"""Handlers that run in processes of their own, which can be killed.
+"""Runs handlers in child processes, which can be killed.
 
-A child imports the module that defines the task and calls its handler; payload and result travel
-as the bytes they are on the broker. A child that dies, however it dies, is one failed attempt and
-costs the worker nothing. Progress and log lines come back as datagrams on a private socket: a child
-killed in the middle of a write holds no lock.
+A child imports the module that defines the task and calls its handler. Payload and result are
+passed as the same bytes as on the broker. If a child dies, in any way, its attempt fails and the
+worker is not affected. Progress and log lines come back as datagrams on a private socket, so a
+child that is killed during a write holds no lock.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from faena.worker.execute.failure import WorkerDied
 from faena.worker.execute.remote_errors import Failure, rebuild
 
 _READ_AT_ONCE = 1000
-"""Notes of one turn of the loop: more than a socket holds, so that a child's last ones are among
-them, and few enough that a child which never stops talking does not keep the loop."""
+"""Notes read in one turn of the loop: more than a socket holds, so that a child's last ones are
+included, and few enough that a child which sends without end does not block the loop."""
 
 _log = logging.getLogger("faena.worker")
 _note_decoder = msgspec.msgpack.Decoder(child.Note)
 
 
 class _Inbox:
-    """What children say of their jobs, each call known by a token of its own."""
+    """Receives the notes of child processes; a token identifies the attempt."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -53,22 +53,22 @@ class _Inbox:
         loop.add_reader(self._socket, self.read)
 
     def expect(self, job: Job) -> int:
-        """The token under which notes will be this job's."""
+        """Return a new token for the notes of this job."""
         token = next(self._tokens)
         self._jobs[token] = job
         return token
 
     def forget(self, order: child.Order) -> None:
-        """The call is over: nothing more is heard of it."""
+        """Drop the tokens of a call that has ended."""
         for item in order.items:
             self._jobs.pop(item.token, None)
 
     def read(self) -> None:
-        """Hand on what children have said so far."""
+        """Pass on the notes that have arrived."""
         for _ in range(_READ_AT_ONCE):
             try:
                 datagram = self._socket.recv(child.LONGEST_DATAGRAM)
-            except OSError:  # nothing more is there, or the socket is closed
+            except OSError:  # no more notes, or the socket is closed
                 return
             try:
                 self._hand_on(_note_decoder.decode(datagram))
@@ -93,11 +93,11 @@ class _Inbox:
 
 
 class Processes:
-    """Killable processes: a call takes an idle one, or starts another when there is none.
+    """Child processes that can be killed: a call uses an idle one, or starts another.
 
     A call has a slot of its worker, so there are never more calls than slots. Each process is a
-    pool of one: a larger pool would start all its processes at once, and would be lost as a whole
-    when one of them dies idle.
+    pool of one. A larger pool would start all its processes together, and would be lost completely
+    if one of them died idle.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -114,7 +114,7 @@ class Processes:
         order = child.Order.of(call.handler, _items(call, inbox))
         try:
             scheduled: Future[Any] = pool.schedule(child.call, args=(order,))
-        except BaseException:  # the system lets no process start
+        except BaseException:  # the system cannot start a process
             inbox.forget(order)
             self._retire(pool)
             raise
@@ -122,7 +122,7 @@ class Processes:
 
         def hand_over() -> None:
             try:
-                inbox.read()  # its last words come before its end
+                inbox.read()  # its last notes, before its end
             finally:
                 inbox.forget(order)
                 self._give_back(pool, is_killed=scheduled.cancelled())
@@ -145,14 +145,14 @@ class Processes:
         return pool
 
     def _give_back(self, pool: Any, *, is_killed: bool) -> None:
-        """A killed child dies a little later: another call must not come into its hands."""
+        """Keep the child for the next call, unless it was killed: it dies a little later."""
         if is_killed:
             self._retire(pool)
         elif pool in self._pools:
             self._idle.append(pool)
 
     def _retire(self, pool: Any) -> None:
-        """End a child in a thread, for a stubborn one takes seconds."""
+        """End a child in a thread, because that may take seconds."""
         if pool in self._pools:
             self._pools.remove(pool)
             thread = threading.Thread(target=_end, args=(pool,), daemon=True)
@@ -160,7 +160,7 @@ class Processes:
             self._ending = [one for one in self._ending if one.is_alive()] + [thread]
 
     def close(self) -> None:
-        """Kill what still runs and remove the socket."""
+        """Kill all children and remove the socket."""
         for pool in list(self._pools):
             self._retire(pool)
         for thread in self._ending:
@@ -170,7 +170,7 @@ class Processes:
 
 
 def _items(call: Call, inbox: _Inbox) -> list[child.Item]:
-    """The jobs of a call; a batch has its payloads decoded, to travel they are bytes again."""
+    """The jobs of a call; the decoded payloads of a batch are encoded again."""
     codec = call.handler.payload
     if call.handler.batch is None or codec is None:
         return [child.Item.of(call.job, call.payload, inbox.expect(call.job))]
@@ -203,7 +203,7 @@ def _end(pool: Any) -> None:
 
 
 def _read(reply: Any) -> Any:
-    """A result in bytes, or a list of endings for a batch; raises what the handler raised."""
+    """The result in bytes, or a list of endings for a batch; raises the handler's exception."""
     if isinstance(reply, Failure):
         raise rebuild(reply)
     if isinstance(reply, list):

@@ -1,9 +1,9 @@
-"""Exceptions on their way from a child process to its worker, which judges them as its own.
+"""Sends exceptions from a child process to its worker, which treats them like its own.
 
-No exception is pickled, for a user's class may refuse, run for ever, or do anything else when it is
-made anew. A child sends what is to be known of it, in plain values: the facts of its record, its
-class by name, and those arguments and attributes that are plain. The worker makes an exception of
-the same class of that, without calling any of the class's own code.
+Exceptions are not pickled, because a user's class may fail, hang or do anything else when it is
+unpickled. A child sends plain values: the facts of the error record, the name of the class, and
+those arguments and attributes that are plain. The worker makes an exception of the same class from
+them, without running any code of that class.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ARGS: Final[Any] = vars(BaseException)["args"]
 _BRANCHES: Final = (list, tuple, dict, set, frozenset)
 _DEEPEST: Final = 6
 _LARGEST: Final = 65_536
-"""Bytes of one argument or attribute; what is larger stays in the child."""
+"""The most bytes of one argument or attribute; larger ones are not sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +38,15 @@ class Failure:
 
     facts: Facts
     kinds: tuple[tuple[str, str], ...]
-    """Module and qualified name of its class and of those it is derived from, in order."""
+    """Module and qualified name of its class and of its base classes, in order."""
     args: tuple[Any, ...]
     attributes: Mapping[str, Any]
 
 
 class RemoteError(RuntimeError):
-    """An exception of a child whose class lets nobody make another.
+    """Stands for an exception of a child whose class cannot be instantiated here.
 
-    To isinstance it is one of that class; only an `except` knows the difference.
+    `isinstance` takes it for an instance of that class; only `except` sees the difference.
     """
 
     kind: type[BaseException]
@@ -57,7 +57,7 @@ class RemoteError(RuntimeError):
 
 
 def describe(error: BaseException) -> Failure:
-    """What a worker must know of an exception that a handler raised here."""
+    """Describe an exception of a handler for the worker."""
     if isinstance(error, StopIteration):  # no future can carry one
         error = RuntimeError("the handler raised StopIteration")
     facts = facts_of(error)
@@ -72,7 +72,7 @@ def describe(error: BaseException) -> Failure:
 
 
 def rebuild(failure: Failure) -> BaseException:
-    """An exception of the same class, or as near to it as this process knows."""
+    """An exception of the same class, or of the nearest class that this process knows."""
     error = _made(failure)
     with suppress(Exception):  # a class of C may keep its own
         _ARGS.__set__(error, failure.args)
@@ -82,7 +82,7 @@ def rebuild(failure: Failure) -> BaseException:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether its pickle runs no code of the user's, and is small."""
+    """Whether a value is small, and can be pickled without running user code."""
     return _is_tree(value, _DEEPEST) and len(pickle.dumps(value)) <= _LARGEST
 
 
@@ -108,7 +108,7 @@ def _made(failure: Failure) -> BaseException:
 
 
 def _class_of(failure: Failure) -> type[BaseException]:
-    """The class by its name, or, where it cannot be found, another of what it was derived from."""
+    """The class by its name; if it is not found, a new one with the same known bases."""
     found = [_find(*name) for name in failure.kinds]
     if found[0] is not None:
         return found[0]
@@ -121,8 +121,8 @@ def _class_of(failure: Failure) -> type[BaseException]:
 
 
 def _find(module: str, qualname: str) -> type[BaseException] | None:
-    """A class that this process has; nothing is imported, for nobody here could ask for it."""
-    # The program is __main__ here, and what a child calls its own __main__ has another name.
+    """A class that this process has loaded; nothing is imported for it."""
+    # The program is __main__ here; in a child, its module has another name.
     found: Any = sys.modules.get("__main__" if module == "__mp_main__" else module)
     for name in qualname.split("."):
         found = getattr(found, "__dict__", {}).get(name)
@@ -130,7 +130,7 @@ def _find(module: str, qualname: str) -> type[BaseException] | None:
 
 
 def _new(kind: type[BaseException], failure: Failure) -> BaseException:
-    """One that no __new__ or __init__ of the user's has seen."""
+    """Create an exception without calling __new__ or __init__ of the user's class."""
     builtin: Any = next(
         one for one in kind.__mro__ if isinstance(one.__dict__.get("__new__"), BuiltinFunctionType)
     )

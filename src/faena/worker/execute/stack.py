@@ -1,7 +1,7 @@
-"""Tracebacks as their reader wants them: the user's own frames, without what led there.
+"""Formats tracebacks with the user's own frames only.
 
-Frames of faena and of asyncio are left out, except the one that raised. Values of variables are
-never among them.
+Frames of faena and of asyncio are left out, except the one that raised. Tracebacks never contain
+the values of variables.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 _READ: Final = 200
-"""Innermost frames that are looked at: an endless recursion has thousands."""
+"""The most innermost frames that are read: an endless recursion has thousands."""
 _KEPT: Final = 12
 
 _EXECUTOR: Final = str(Path(__file__).with_name("executor.py"))
@@ -20,7 +20,7 @@ _HIDDEN: Final = (f"{Path(__file__).parents[2]}/", f"{Path(tasks.__file__).paren
 
 
 def stack_of(error: BaseException) -> str | None:
-    """The traceback of an exception and of what caused it; None when nobody raised it."""
+    """The traceback of an exception and of its causes; None when it was not raised."""
     if error.__traceback__ is None or _is_returned(error):
         return None
     try:
@@ -32,7 +32,7 @@ def stack_of(error: BaseException) -> str | None:
 
 
 def _is_returned(error: BaseException) -> bool:
-    """Whether a batch handler returned it: it came up where the executor waits for the entry."""
+    """Whether a batch handler returned it: then it was raised where the executor waits for it."""
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     code = frame.f_code
     return code.co_name == "_call" and code.co_filename == _EXECUTOR and error.__cause__ is None

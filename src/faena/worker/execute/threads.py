@@ -1,8 +1,9 @@
-"""Handlers that are plain functions run here, in threads.
+"""Runs handlers that are plain functions, in threads.
 
-A thread cannot be killed. One that is told to stop sees `job.cancelled`, and an exception is raised
-in it at its next step in Python; a handler that waits inside C code ends when that returns. The
-threads are daemons, for the interpreter waits at its end for every other one, even a stuck one.
+A thread cannot be killed. A handler that is told to stop sees `job.cancelled`, and an exception is
+raised in its thread at the next step of Python code. A handler that waits inside C code ends when
+that returns. The threads are daemons: at its end, the interpreter would wait for other threads,
+even stuck ones.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from faena.worker.execute.attempt import Call
 
 
 class Interrupted(BaseException):
-    """Raised inside a handler's thread to stop it; no Exception, so handlers rarely catch it."""
+    """Raised in a handler's thread to stop it; a BaseException, which handlers rarely catch."""
 
 
 class _Call:
@@ -46,7 +47,7 @@ class _Call:
             self._leave()
 
     def _leave(self) -> None:
-        """Take no more interrupts: the thread serves another job next, and a late one is void."""
+        """Accept no more interrupts, because the thread runs another job next."""
         while True:
             try:
                 with self._lock:
@@ -71,7 +72,7 @@ def _raise_in(thread: int, error: type[BaseException] | None) -> None:
 
 
 class _Work(NamedTuple):
-    """A call on its way to a thread, and who waits for it."""
+    """A call for a thread, and the future that waits for it."""
 
     call: _Call
     context: Context
@@ -85,9 +86,9 @@ class _Work(NamedTuple):
 
 
 class Threads:
-    """Threads for handlers: started as calls need them, kept for later ones.
+    """Threads for handlers: started when calls need them, and kept for later calls.
 
-    Used by one event loop, which alone counts the calls under way.
+    Used by one event loop, which alone counts the running calls.
     """
 
     def __init__(self, size: int) -> None:
@@ -97,11 +98,11 @@ class Threads:
         self._calls: SimpleQueue[_Work | None] = SimpleQueue()
 
     def allow(self, size: int) -> None:
-        """Let there be so many; those that have been started stay."""
+        """Set the most threads; those that are started stay."""
         self._size = size
 
     def call(self, call: Call) -> tuple[asyncio.Future[Any], Callable[[], None]]:
-        """Start the handler; returns its future and what interrupts it."""
+        """Start the handler; returns its future, and a function that interrupts it."""
         handler = call.handler
         under_way = _Call(handler.function, handler.arguments(call.payload, call.job))
         result: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -119,9 +120,9 @@ class Threads:
     def _serve(self) -> None:
         while (call := self._calls.get()) is not None:
             ending = call.perform()
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            with contextlib.suppress(RuntimeError):  # the loop is closed
                 call.result.get_loop().call_soon_threadsafe(self._hand_over, call.result, *ending)
-            del call, ending  # an idle thread keeps nothing of its last job
+            del call, ending  # an idle thread must not keep its last job alive
 
     def _hand_over(
         self, result: asyncio.Future[Any], value: Any, error: BaseException | None
@@ -135,7 +136,7 @@ class Threads:
             result.set_exception(error)
 
     def close(self) -> None:
-        """Let idle threads go; one that is stuck must not keep the process."""
+        """End idle threads; a stuck one must not keep the process alive."""
         with contextlib.suppress(Empty):
             while (call := self._calls.get_nowait()) is not None:
                 call.result.cancel()

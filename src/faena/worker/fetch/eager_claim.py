@@ -1,9 +1,9 @@
-"""Waits for work where a worker serves one shard: the next claim is sent ahead of the work.
+"""Waits for work when a worker serves one shard: the next claim is sent before there is work.
 
-The claim lies on the server behind a wait for the shard's wake marker and runs the moment the wait
-ends, so that a job reaches an idle worker in one trip. Its slots are reserved while it waits. A
-claim whose fate is unknown (the connection broke, or the worker stops) is asked for again under its
-name: either it ran, and this is its answer, or it runs now.
+The claim is pipelined behind a blocking wait for the shard's wake marker. It runs the moment the
+wait ends, so a job reaches an idle worker in one trip. Its slots are reserved meanwhile. If its
+outcome is unknown (the connection broke, or the worker stops), it is sent again under the same call
+id: either it ran before, and the reply is that of the first run, or it runs now.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ class EagerClaim:
             )
             if not self._is_answered:
                 self._begin(turn, await fetcher.ask(self._caller, turn))
-                self._pause_s = _BACK_OFF_S  # waiting does not work now: do not try it in a loop
+                self._pause_s = _BACK_OFF_S  # waiting fails now: do not retry in a tight loop
         except asyncio.CancelledError:
-            # If it has not run yet it claims nothing now; if it has, its jobs are not stranded.
+            # If it has not run yet, it claims nothing now; if it has, its jobs are taken in here.
             if not self._is_answered:
                 fetcher.take_in(turn, await fetcher.ask(self._caller, turn._replace(want=0)))
             raise
 
     def _begin(self, turn: Turn, exchanged: Exchanged) -> None:
-        """Called the moment the answer is here: handlers start before this task has its turn."""
+        """Called when the reply arrives: handlers start before this task gets its turn."""
         self._is_answered = True
         self._fetcher.start_first(turn, exchanged)

@@ -1,9 +1,9 @@
-"""Asks for exchanges of a shard until they are answered.
+"""Sends the exchanges of a shard until they are answered.
 
-A turn that is not answered is sent again under its name. A script that fails has changed nothing,
-and would fail again with the same jobs: they are settled one by one, so that none suffers for
-another. One that cannot be settled by itself is buried with the script's words; one that cannot
-even be buried keeps its lease until that ends.
+An exchange without an answer is sent again under the same call id. A script that fails has changed
+nothing, and would fail again with the same jobs. So these jobs are settled one by one, and one bad
+job does not affect the others. A job that cannot be settled is buried with the script's error. A
+job that cannot even be buried keeps its lease until it expires.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Exchanger:
         self._calls = calls
 
     async def ask(self, caller: str, turn: Turn) -> Exchanged:
-        """Ask until there is an answer."""
+        """Send the exchange until it is answered."""
         lost: list[str] = []
         while True:
             try:
@@ -48,7 +48,7 @@ class Exchanger:
                 await asyncio.sleep(_BACK_OFF_S)
 
     async def _run(self, caller: str, turn: Turn) -> Exchanged:
-        """Ask until the script has run, or has failed."""
+        """Send the exchange until the script has run or failed."""
         while True:
             try:
                 return await self._engine.exchange(self._shard, caller, self._worker, turn)
@@ -56,14 +56,14 @@ class Exchanger:
                 raise
             except StoreUnavailable as error:
                 if self._engine.wire.is_closed:
-                    raise  # by this program: nobody will open it again
+                    raise  # this program closed it, and will not open it again
                 _log.warning("shard %s: %s; trying again", self._shard, error)
             except FaenaError:
                 _log.exception("shard %s: an exchange was refused; trying again", self._shard)
             await asyncio.sleep(_BACK_OFF_S)
 
     async def _settle_apart(self, caller: str, turn: Turn) -> list[str]:
-        """Settle what a turn was to settle; the ids whose leases were lost."""
+        """Settle the jobs of a turn one by one; returns the ids whose leases were lost."""
         lost: list[str] = []
         for one in turn.settled:
             try:
@@ -74,7 +74,7 @@ class Exchanger:
 
     async def _settle(self, caller: str, turn: Turn, one: Settlement) -> list[str]:
         single = Turn(self._calls(), 0, [one], least_lease_us=turn.least_lease_us)
-        # a caller of its own: the turn itself is asked for later, under its older name
+        # another caller name, because the turn itself is sent later, under its older call id
         return (await self._run(f"{caller}.apart", single)).lost
 
     async def _bury(

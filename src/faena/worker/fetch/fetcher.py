@@ -1,13 +1,15 @@
-"""Keeps a shard's slots full: settles what has ended and claims what comes next, in one call.
+"""Keeps the slots of a shard full: one call settles ended jobs and claims the next ones.
 
-A shard is what the engine takes for a queue: the queue itself, a shard of it, a tenant's own.
+A shard is what the engine treats as a queue: the queue itself, one of its shards, or the dedicated
+shard of a tenant.
 
-While a call is in flight ended jobs pile up for the next one, so batches grow with the load by
-themselves. A shard with many slots has two calls in flight, each for half of them: the server works
-on one while this process runs the jobs of the other. Never is more claimed than there are slots.
+Jobs that end while a call is in flight wait for the next one, so batches grow with the load. A
+shard with many slots has two calls in flight, each for half of the slots: the server works on one
+while this process runs the jobs of the other. A fetcher never claims more jobs than it has free
+slots.
 
-A turn that is not answered is sent again under its name until it is: no settlement is dropped, and
-no claim is stranded until its lease runs out.
+A call without an answer is sent again under the same call id until it is answered. So no settlement
+is lost, and no claimed job has to wait until its lease expires.
 """
 
 from __future__ import annotations
@@ -39,25 +41,25 @@ from faena.worker.leases import Leases
 from faena.worker.presence import about_this_process
 
 BATCH = 100
-"""Settlements, and claims, in one exchange: more would be no faster, and keep others waiting."""
+"""Settlements, and claims, in one exchange: more is not faster, and blocks the server longer."""
 
 _FAILURE = 3
-"""How many completed jobs one that failed counts for: it has an error to store."""
+"""How many completed jobs a failed one counts for, because the server stores its error."""
 
 _LARGEST = 8 * 1024 * 1024
-"""Bytes of results in one exchange, after which the rest waits for the next."""
+"""Bytes of results in one exchange; the rest waits for the next one."""
 
 _TWO_CHANNELS_FROM = 20
 _GRACE_S = 10.0
 _EARLY_S = 0.01
-"""Timers may be this much early; a sweep that just misses its time would need another call."""
+"""How early a timer may fire: a sweep just before its time would need a second call."""
 
 _log = logging.getLogger("faena.worker")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """What all fetchers of a worker have in common."""
+    """The parts and options that all fetchers of a worker share."""
 
     engine: Engine
     worker: str
@@ -66,15 +68,15 @@ class Shared:
     calls: CallIds
     pace: Pace
     sweep_s: Callable[[], float]
-    """How long until the next sweep: the longer, the more shards there are to sweep."""
+    """Seconds until the next sweep; the more shards, the longer."""
     least_lease_us: int
-    """Three beats: a lease shortened at run time must still outlive the heartbeat's pace."""
+    """Three beats: a lease that was shortened at run time must still last until the next beat."""
     on_idle: Callable[[], None]
-    """Told when a shard has nothing left to claim."""
+    """Called when a shard has nothing left to claim."""
     on_outbox: Callable[[str], None]
-    """Told of a shard where something waits to be carried to others."""
+    """Called with a shard that has messages for other shards."""
     about: str = field(default_factory=about_this_process)
-    """What the worker says of itself."""
+    """The worker's description: pid, version, library, host."""
 
 
 class Fetcher:
@@ -88,62 +90,62 @@ class Fetcher:
         notes: QueueNotes,
         executor: Callable[[Fetcher], Executor],
     ) -> None:
-        """`executor` makes what runs its jobs."""
+        """`executor` creates the executor of its jobs."""
         self.shard, self._queue = shard, queue_of(shard)
         self._options, self._notes = options, notes
         self.ask = Exchanger(shared.engine, shared.worker, shard, shared.calls).ask
-        """Ask for a turn until there is an answer."""
+        """Send a turn until it is answered."""
         self._shared = shared
         self._slots, self._leases = shared.slots, shared.leases
         self._calls, self._pace = shared.calls, shared.pace
         self.freshness = Freshness(shard, shared.least_lease_us, shared.engine.renew)
         self._channels = 2 if options.concurrency >= _TWO_CHANNELS_FROM else 1
         self._share = -(-options.concurrency // self._channels)
-        # A job of a chain costs the server three times what another does.
+        # A job in a chain costs the server three times as much as another job.
         self._batch = BATCH if options.order is Order.NONE else BATCH // 3
         self._settled: deque[Settlement] = deque()
         self._samples = Samples(options)
         self._news = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._must_look = True
-        """Somebody asked for an exchange even if nothing can be claimed."""
+        """Whether an exchange was requested even if nothing can be claimed."""
         self._sweep_at = 0.0
         self._in_flight = 0
         self._spare: set[str] = set()
-        """Claims sent ahead and not answered yet, by the names of their calls."""
+        """Call ids of claims that were sent ahead and are not answered yet."""
         self._background: set[asyncio.Task[None]] = set()
         self.is_hungry = True
-        """Whether work is believed to wait: until a claim comes back short."""
+        """Whether more jobs may be ready: until a claim returns fewer than requested."""
         self.is_closing = False
-        """Whether it claims nothing more, and ends when everything is settled."""
+        """Whether it claims no more jobs, and ends when everything is settled."""
         self._is_over = False
         self.answered_at = time.monotonic()
         """When an exchange was last answered; the watchdog watches it."""
         self.executor = executor(self)
 
-    # -- told by others -------------------------------------------------------------------------
+    # -- notifications --------------------------------------------------------------------------
 
     def poke(self) -> None:
-        """Something may have changed on the server: look now, whatever the slots say."""
+        """Run an exchange now, even without free slots: the server's state may have changed."""
         self.is_hungry = True
         self._must_look = True
         self._news.set()
 
     def close(self) -> None:
-        """Claim nothing more; end when everything is settled."""
+        """Claim no more jobs; end when everything is settled."""
         self.is_closing = True
         self._slots.want(self.shard, is_hungry=False)
         self._news.set()
 
     def reopen(self) -> bool:
-        """Claim again after all; False when it is too late, for everything is settled."""
+        """Undo `close`; False when it is too late, because everything is settled."""
         if not self._is_over:
             self.is_closing = False
             self.poke()
         return not self._is_over
 
     def done(self, claim: Claim, outcome: Outcome | None, attempt: Attempt | None) -> None:
-        """An attempt ended; without an outcome its lease was lost and there is nothing to say."""
+        """An attempt ended; without an outcome, its lease was lost and nothing is settled."""
         if attempt is not None:
             self._samples.ran(int((time.monotonic() - attempt.started) * 1e6))
         if outcome is None:
@@ -154,17 +156,17 @@ class Fetcher:
             self._settle(claim, outcome)
 
     def slot_freed(self) -> None:
-        """A handler has really ended."""
+        """A handler has ended, so its slot is free."""
         self._slots.give(self.shard)
         self._news.set()
 
     def keep(self, attempt: Attempt) -> None:
-        """Hold the lease of an attempt whose time counts anew."""
+        """Hold the lease of an attempt whose timeout starts again."""
         until = attempt.started + attempt.timeout_s + _GRACE_S
         self._leases.take(self.shard, attempt.claim.lease, [(attempt.claim.id, until)])
 
     def room_made(self) -> None:
-        """There may be slots again after a refusal."""
+        """Slots may be free again after a refusal."""
         self._news.set()
 
     def _settle(self, claim: Claim, outcome: Outcome) -> None:
@@ -178,7 +180,7 @@ class Fetcher:
             self._settle(claim, outcome)
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
-        """The fetcher ends after it."""
+        """Run a coroutine that the fetcher waits for before it ends."""
         self._background.add(task := asyncio.create_task(work))
         task.add_done_callback(self._background.discard)
 
@@ -209,7 +211,7 @@ class Fetcher:
             self._timer.cancel()
 
     def _is_finished(self) -> bool:
-        """Once it is, it stays so: of two channels none may go on alone."""
+        """Final once true, so that both channels end."""
         self._is_over = self._is_over or (
             self.is_closing
             and not self._settled
@@ -225,7 +227,7 @@ class Fetcher:
             self._shared.on_idle()
 
     def _next_turn(self) -> Turn | None:
-        """What to ask for now; None when there is nothing to say."""
+        """The next exchange to send; None when there is nothing to settle or claim."""
         want = self._reserve()
         if not want and not self._settled and not self._must_look:
             return None
@@ -233,7 +235,7 @@ class Fetcher:
         return self._turn(want, self._settlements())
 
     def _settlements(self) -> list[Settlement]:
-        """What one call may carry: so much work for the server, and so many bytes."""
+        """The settlements of one call, bounded by the server's work and by bytes."""
         taken: list[Settlement] = []
         work = size = 0
         while self._settled and work < self._batch and size < _LARGEST:
@@ -246,7 +248,7 @@ class Fetcher:
         return taken
 
     def spare_turn(self) -> Turn | None:
-        """A claim for slots that nothing needs now, to be sent ahead of the work; None for none."""
+        """A claim for slots that are free now, to be sent ahead; None when there are none."""
         if self.is_closing or self.is_hungry or self._settled:
             return None
         want = self._take(self._share)
@@ -267,7 +269,7 @@ class Fetcher:
         return Turn(self._calls(), want, settled, samples, *sweep, asked_at=now)
 
     def _reserve(self) -> int:
-        """Slots for the next claim: half of them where two calls share the work."""
+        """Slots for the next claim: half of them when two calls are in flight."""
         if self.is_closing or not (self.is_hungry or self._settled):
             return 0
         if self._channels > 1 and self._in_flight and not self._is_worth_it():
@@ -280,18 +282,18 @@ class Fetcher:
         return want
 
     def _is_worth_it(self) -> bool:
-        """Whether a second call would carry enough; little things wait for the first to return."""
+        """Whether a second call has enough to carry; otherwise it waits for the first one."""
         return self._slots.free(self.shard) * 4 >= self._options.concurrency
 
     # -- the answer -----------------------------------------------------------------------------
 
     def take_in(self, turn: Turn, exchanged: Exchanged) -> None:
-        """Note what the answer says of the queue, and start what was claimed."""
+        """Record what the answer says about the queue, and start the claimed jobs."""
         self._note(turn, exchanged)
         self._start(turn, exchanged)
 
     def start_first(self, turn: Turn, exchanged: Exchanged) -> None:
-        """The same for a claim that settled nothing: what is noted can wait for the handlers."""
+        """The same for a claim that settled nothing: handlers start before the rest is recorded."""
         self._start(turn, exchanged)
         asyncio.get_running_loop().call_soon(self._note, turn, exchanged)
 
@@ -313,7 +315,7 @@ class Fetcher:
         self._news.set()
 
     def _start(self, turn: Turn, exchanged: Exchanged) -> None:
-        """Begin what was claimed, at once where the next heartbeat is sure to find the lease."""
+        """Start the claimed jobs; immediately, if the next heartbeat will renew in time."""
         if not exchanged.claimed:
             return
         fresh_until = turn.asked_at + self.freshness.lasts_s
@@ -323,7 +325,7 @@ class Fetcher:
             self._in_background(self._begin_if_held(exchanged))
 
     async def _begin_if_held(self, exchanged: Exchanged) -> None:
-        """Its answer was lost or slept through: what another has by now would run beside it."""
+        """Check the leases first: the answer is late, and other workers may run the jobs by now."""
         fresh_until = time.monotonic() + self.freshness.lasts_s
         lost = await self.freshness.lost(exchanged.claimed)
         kept = [claim for claim in exchanged.claimed if claim.id not in lost]
@@ -333,10 +335,10 @@ class Fetcher:
             self.slot_freed()
 
     def _begin(self, claimed: list[Claim], exchanged: Exchanged, fresh_until: float) -> None:
-        """Start handlers, and hold their leases, under which they write.
+        """Start handlers, and hold their leases.
 
-        How long a lease lasts is never reckoned from an answer's instants, which may be those of a
-        second answer: it is renewed, and `asked_at` is older than any claim.
+        The end of a lease is never computed from the instants in an answer, because the answer may
+        be a repeated one. `fresh_until` is computed from `asked_at`, which is before any claim.
         """
         over = time.monotonic() + _GRACE_S
         self._part_with(claimed)
@@ -347,15 +349,15 @@ class Fetcher:
         self._leases.take(self.shard, claimed[0].lease, held)
 
     def _part_with(self, claimed: list[Claim]) -> None:
-        """A job claimed again while this worker still held it was lost: the old attempt must end.
+        """Stop old attempts of jobs that this worker has claimed again: their leases were lost.
 
-        The worker froze past its lease, and claims before its heartbeat hears of the loss.
+        This happens if the worker froze past a lease, and claims before its heartbeat notices.
         """
         for job_id, former in self._leases.held(self.shard, [claim.id for claim in claimed]):
             self.stop_job(job_id, Stop.LOST, former)
 
     def _schedule(self, exchanged: Exchanged) -> None:
-        """Look again when something can change by itself, and at every sweep in any case."""
+        """Schedule the next exchange: when something becomes due, and at every sweep."""
         delay_s = max(0.0, self._sweep_at - time.monotonic())
         if not self._pace.room():
             delay_s = min(delay_s, max(0.001, self._pace.wait_s()))

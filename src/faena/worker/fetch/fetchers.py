@@ -1,11 +1,11 @@
 """The fetchers of a worker, one for each shard that it serves.
 
-    opened → serving → closed (claims nothing more) → everything settled → gone
+    opened → serving → closed (no more claims) → everything settled → removed
                  ↑         │
                  └─────────┘ its shard came back
 
 A closed shard keeps its leases, its slots and its channel for messages until the last of its jobs
-is settled. One that comes back in the very moment of its end gets a new fetcher.
+is settled. A shard that comes back while its fetcher ends gets a new fetcher.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Fetchers:
         move_out: Callable[[Fetcher], None],
         on_change: Callable[[], None],
     ) -> None:
-        """`move_in` makes the fetcher of a shard, `move_out` ends what it had of others."""
+        """`move_in` creates the fetcher of a shard, `move_out` frees what it used."""
         self._move_in = move_in
         self._move_out = move_out
         self._on_change = on_change
@@ -44,17 +44,17 @@ class Fetchers:
         self._is_leaving = False
 
     def attempts(self) -> list[Attempt]:
-        """Those under way; may be asked in any thread."""
-        fetchers = [*self._fetchers.values()]  # at once: the loop adds and removes them
+        """Running attempts; may be called in any thread."""
+        fetchers = [*self._fetchers.values()]  # a copy: the loop adds and removes them
         return [one for each in fetchers for one in [*each.executor.running.values()]]
 
     @property
     def fetchers(self) -> Mapping[str, Fetcher]:
-        """By shard, those that are closed but not settled among them; a live view."""
+        """Shard → fetcher, closed but unsettled ones included; a live view."""
         return self._fetchers
 
     def settle(self, queue: str, shards: Sequence[Shard]) -> None:
-        """Serve these shards of a queue and no others."""
+        """Serve exactly these shards of a queue."""
         if self._is_leaving:
             return
         wanted = {shard.name: shard for shard in shards}
@@ -77,7 +77,7 @@ class Fetchers:
         self._on_change()
 
     def start(self) -> None:
-        """Begin to serve, now and as shards are opened."""
+        """Start all fetchers, now and as shards are opened."""
         self._is_started = True
         for name in self._fetchers:
             self._run(name)
@@ -88,11 +88,11 @@ class Fetchers:
 
     def _close(self, name: str) -> None:
         self._fetchers[name].close()
-        self._fetchers[name].poke()  # a marker popped for it is another worker's: looking arms it
+        self._fetchers[name].poke()  # re-arms a wake marker that this worker popped for it
         self._on_change()
 
     def _ended(self, name: str, running: asyncio.Task[None]) -> None:
-        """A fetcher that failed stays: its handlers are still to be ended, by the worker."""
+        """Keep a fetcher that failed: the worker still has to end its handlers."""
         if running.cancelled():
             return
         if error := running.exception():
@@ -111,29 +111,29 @@ class Fetchers:
             self._on_change()
 
     async def run(self) -> None:
-        """Serve until cancelled; raises what a fetcher failed of."""
+        """Serve until cancelled; raises the error of a fetcher that failed."""
         await self._failed.wait()
         raise self._failure or InternalError("a fetcher ended without an error")
 
     # -- the end --------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Claim nothing more anywhere, and open nothing."""
+        """Claim no more jobs in any shard, and open no shard."""
         self._is_leaving = True
         for fetcher in self._fetchers.values():
             fetcher.close()
 
     def poke(self) -> None:
-        """Have every fetcher look."""
+        """Make every fetcher run an exchange."""
         for fetcher in self._fetchers.values():
             fetcher.poke()
 
     def ending(self) -> asyncio.Future[list[None]]:
-        """Done once everything is settled."""
+        """A future that is done when everything is settled."""
         return asyncio.gather(*self._running.values())
 
     def hand_back(self) -> None:
-        """Tell every handler to stop; its job uses no attempt."""
+        """Stop every handler and release its job, which uses no attempt."""
         for fetcher in self._fetchers.values():
             for job_id in list(fetcher.executor.running):
                 fetcher.stop_job(job_id, Stop.SHUTDOWN)
@@ -146,7 +146,7 @@ class Fetchers:
         await asyncio.gather(*running, return_exceptions=True)
 
     async def end_handlers(self, within_s: float) -> None:
-        """No handler goes on in a worker that has ended, unless it ignores every word."""
+        """Stop the handlers that still run; one that ignores it may run on."""
         self.hand_back()
         tasks = {task for each in self._fetchers.values() for task in each.executor.tasks}
         if tasks | self._leftovers:

@@ -1,4 +1,7 @@
-"""Whether a claim is so fresh that its lease is surely held; and if it is not, whether it is."""
+"""Checks before the start of a handler that its lease is still held.
+
+A fresh claim needs no check. The lease of an older one is renewed first.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ from faena.errors import FaenaError
 from faena.worker.execute.attempt import Attempt
 
 _FRESH = 2 / 3
-"""Of a lease: with less of it left than the third between two beats, the next would be too late."""
+"""The part of a lease in which a claim is fresh: in its last third, the next beat may be too late.
+
+The heartbeat renews leases every third of their length.
+"""
 
 _log = logging.getLogger("faena.worker")
 
@@ -19,17 +25,17 @@ Renew = Callable[[str, Sequence[tuple[str, str]], int], Awaitable[tuple[Collecti
 
 
 class Freshness:
-    """Looks after the claims of one shard until their handlers begin."""
+    """Checks the leases of one shard's claims until their handlers start."""
 
     def __init__(self, shard: str, lease_us: int, renew: Renew) -> None:
         self._shard = shard
         self._lease_us = lease_us
         self._renew = renew
         self.lasts_s = lease_us * _FRESH / 1e6
-        """How long after it was asked for a claim may begin unasked."""
+        """How many seconds after the request a claimed job may start without a check."""
 
     async def lost(self, claims: Sequence[Claim]) -> Collection[str]:
-        """Renew leases; those that are another's by now, or of which nothing can be known."""
+        """Renew leases; returns the ids of jobs whose lease is lost or unknown."""
         leases = {claim.id: claim.lease for claim in claims}
         try:
             lost, _ = await self._renew(self._shard, [*leases.items()], self._lease_us)
@@ -39,7 +45,7 @@ class Freshness:
         return lost
 
     async def still_holds(self, attempt: Attempt) -> bool:
-        """Whether the lease of an attempt is held that could not begin while it was fresh."""
+        """Whether the lease is still held, of an attempt that did not start while fresh."""
         while time.monotonic() >= attempt.fresh_until:
             attempt.fresh_until = time.monotonic() + self.lasts_s
             if await self.lost([attempt.claim]):

@@ -1,8 +1,8 @@
-"""Broadcasts a hold: when a provider refuses a job (429), all shards of its queue wait.
+"""Broadcasts a hold: when a provider limits a job (429), all shards of its queue are held.
 
-The shard where the job ran holds itself with the job's ending; a provider's "not before" is meant
-for the whole queue. A shard that is told holds for at least as long; a longer hold stays. A shard
-that cannot be told is not waited for: its own jobs will hear the same.
+The settlement of the job holds the shard where it ran. The provider's limit applies to the whole
+queue, so the other shards are held for at least as long; a longer hold stays. A shard that cannot
+be reached is skipped: the provider will limit its jobs too.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ Ask = Callable[[], Awaitable[Sequence[Shard]]]
 
 
 class HoldBroadcast:
-    """One round of a queue's shards at a time; what it hears meanwhile makes one more."""
+    """Holds the shards of a queue one by one; a longer hold meanwhile starts another round."""
 
     def __init__(self, engine: Engine, queues: Mapping[str, Ask | None]) -> None:
-        """A queue without a question has but one shard, which knows."""
+        """`queues` maps each queue to a function that returns its shards; None: only one shard."""
         self._engine = engine
         self._queues = queues
         self._ends: dict[str, float] = {}
-        """When the longest hold ends that a round under way has heard of. It is forgotten with the
-        round: the next hold is told even if it is shorter, for this one may have been released."""
+        """Queue → the end of the longest hold in the current round. It is dropped with the round:
+        the next hold is broadcast even if it is shorter, because this one may be released."""
         self._rounds: dict[str, asyncio.Task[None]] = {}
 
     def listening(self, shard: str, done: Done) -> Done:
-        """Hear of every ending in a shard that is told to `done`."""
+        """Wrap `done` so that this object sees every outcome of a shard."""
         queue = queue_of(shard)
         ask = self._queues[queue]
         if ask is None:
@@ -80,7 +80,7 @@ class HoldBroadcast:
             await extend_hold(self._engine, shard, _REASON, left_us, "handler")
 
     async def finish(self, within_s: float) -> None:
-        """End the rounds that are under way, or give them up."""
+        """Wait for the running rounds, and cancel those that take longer."""
         rounds = [*self._rounds.values()]
         if rounds:
             await asyncio.wait(rounds, timeout=within_s)

@@ -1,7 +1,7 @@
 """A limit on what this one worker process claims (`WORKER_RATE_LIMIT_MAX` per `_DURATION`).
 
-A queue's own limits are exact across all workers and live on the server; this one is the worker's
-private brake.
+The limits of a queue are on the server, and exact across all workers. This one applies to one
+process only.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Pace:
         self._reserved = 0
 
     def room(self) -> int:
-        """Claims that may be asked for now: neither made in the last window nor on their way."""
+        """How many claims may be requested now, less those in the window and those in flight."""
         if self._most is None:
             return _UNBOUNDED
         oldest = self._clock() - self._per_s
@@ -40,17 +40,17 @@ class Pace:
         return max(0, self._most - self._used - self._reserved)
 
     def wait_s(self) -> float:
-        """Seconds until a claim made leaves the window; infinite when none was."""
+        """Seconds until the oldest claim leaves the window; infinite when there is none."""
         if not self._spent:
             return math.inf
         return max(0.0, self._spent[0][0] + self._per_s - self._clock())
 
     def reserve(self, number: int) -> None:
-        """Count claims that are being asked for."""
+        """Count claims that are being requested."""
         self._reserved += number
 
     def settle(self, reserved: int, made: int) -> None:
-        """The answer is here: so many of the reserved claims were made."""
+        """Replace reserved claims by the number that was made."""
         self._reserved -= reserved
         if self._most is not None and made:
             self._spent.append((self._clock(), made))

@@ -1,6 +1,6 @@
-"""What a worker saw between two exchanges: how long jobs waited and ran.
+"""Histograms of how long jobs waited and ran, collected between two exchanges.
 
-Times are counted in buckets of powers of two microseconds.
+The buckets are powers of two, in microseconds.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _NO_SPEC = b"000\n"
 
 
 class Samples:
-    """Counters that an exchange carries to the queue's minute statistics."""
+    """Counters that an exchange adds to the queue's statistics per minute."""
 
     def __init__(self, options: QueueOptions) -> None:
         self._step_us, self._boost = options.age_step_us, options.retry_boost
@@ -24,8 +24,10 @@ class Samples:
         self._taken_at = 0.0
 
     def claimed(self, exchanged: Exchanged) -> None:
-        """Count how long each job was ready, until it was claimed: from its score without what
-        priority and attempts are worth."""
+        """Count how long each job was ready until its claim.
+
+        The time it became ready is its score without the parts of priority and attempts.
+        """
         counts, until, step_us = self._waits, exchanged.claimed_at, self._step_us
         for claim in exchanged.claimed:
             spec, steps = claim.spec or _NO_SPEC, 0
@@ -35,11 +37,11 @@ class Samples:
             counts[us.bit_length() if us > 0 else 0] += 1
 
     def ran(self, us: int) -> None:
-        """An attempt took so long."""
+        """Count the duration of an attempt."""
         self._runs[us.bit_length()] += 1
 
     def take(self, now: float) -> dict[str, int] | None:
-        """Once a second what was gathered, by counter name (`wait:17`, `run:4`), to start anew."""
+        """Return and reset the counters by name (`wait:17`, `run:4`), at most once a second."""
         if now - self._taken_at < _EVERY_S:
             return None
         self._taken_at = now

@@ -1,8 +1,8 @@
-"""Knows the shards of a worker's queues: asks at the start, every few seconds, and when told.
+"""Finds the shards of a worker's queues: at the start, every few seconds, and when notified.
 
-Queues are asked for one after the other, so that many of them cost the server no more commands than
-a few. A look that fails changes nothing: a shard is given up when the table says so, never because
-nobody answers.
+Queues are read one after the other, so that many queues cost the server no more commands than a
+few. A read that fails changes nothing: a shard is closed when the routing table says so, never
+because the broker does not answer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from faena.values.shards import queue_of
 
 _LOOK_S = 5.0
 _LEAST_S = 4.0
-"""Between two looks at whatever queues: a quarter of a command a second in all."""
+"""Between two reads, of any queue: at most a quarter of a command a second in all."""
 _JITTER = 0.2
 
 Ask = Callable[[], Awaitable[Sequence[Shard]]]
@@ -30,7 +30,7 @@ _log = logging.getLogger("faena.worker")
 
 
 class ShardWatcher:
-    """Where the queues of one worker live."""
+    """Watches the shards of one worker's queues."""
 
     def __init__(
         self,
@@ -40,8 +40,9 @@ class ShardWatcher:
         serves: str,
         on_shards: Callable[[str, Sequence[Shard]], None],
     ) -> None:
-        """`on_shards` hears which shards of a queue are to be served; a queue without a question
-        lives in the one shard of its name.
+        """`on_shards` is called with the shards of a queue to serve.
+
+        A queue without a function that returns its shards has only the shard of its own name.
         """
         self._engine = engine
         self._queues = queues
@@ -56,40 +57,40 @@ class ShardWatcher:
 
     @property
     def is_needed(self) -> bool:
-        """Whether any queue may move at all."""
+        """Whether the shards of any queue can change."""
         return bool(self._turns)
 
     @property
     def answered_at(self) -> float:
-        """When a look was last answered; where one was enough, this very moment."""
+        """When a read was last answered; now, if no queue's shards can change."""
         is_known = self._answered_at and not self.is_needed
         return time.monotonic() if is_known else self._answered_at
 
     def tell(self, shard: str, _job: str = "") -> None:
-        """Shards of this one's queue have changed."""
+        """The shards of this shard's queue have changed."""
         queue = queue_of(shard)
         if self._queues.get(queue) is not None:
             self._urgent.add(queue)
             self._told.set()
 
     async def look_everywhere(self) -> None:
-        """Find the shards of every queue; raises where one cannot be asked for."""
+        """Find the shards of every queue; raises if one cannot be read."""
         for queue in self._queues:
             await self._look(queue)
 
     async def run(self) -> None:
-        """Look again and again until cancelled."""
+        """Read the shards until cancelled."""
         while self._turns:
             queue = await self._next()
             try:
                 await self._look(queue)
             except FaenaError as error:
                 if self._engine.wire.is_closed:
-                    raise  # by this program: nobody will open it again
-                _log.warning("shards of queue %s could not be looked up: %s", queue, error)
+                    raise  # this program closed it, and will not open it again
+                _log.warning("shards of queue %s could not be read: %s", queue, error)
 
     async def _next(self) -> str:
-        """The queue to look at: one that has changed at once, the others in turn."""
+        """The queue to read next: a changed one immediately, the others in turn."""
         if not self._urgent:
             self._told.clear()
             pause_s = max(_LOOK_S / len(self._turns), _LEAST_S) * (1 + _JITTER * random.random())
@@ -101,7 +102,7 @@ class ShardWatcher:
         return self._urgent.pop()
 
     async def _look(self, queue: str) -> None:
-        """One look at a time: an older answer must not undo a newer one."""
+        """Read a queue's shards, one read at a time: an older answer must not undo a newer one."""
         ask = self._queues[queue]
         async with self._looking:
             shards = [Shard(queue, queue)] if ask is None else await ask()

@@ -1,13 +1,13 @@
 """How many more jobs each shard of a queue may start in this process.
 
-Shards are in pools: those of one queue together, a dedicated tenant's alone. A pool has its
-queue's concurrency; the process may have a smaller total. Then one slot is left for every pool that
-wants work and runs nothing, and when there are fewer slots than such pools they take turns: each
-slot granted puts a pool further back, by the number of its priority, so that a queue of priority 1
-gets ten turns for one of a queue of priority 10, and the last never starves.
+Shards are grouped in pools: one for the shared shards of a queue, one for each dedicated shard. A
+pool has the concurrency of its queue. The process may have a smaller total. Then one slot is left
+for every pool that wants work and runs nothing. If there are fewer slots than such pools, the pools
+take turns: each slot moves a pool back by its priority number. So a queue of priority 1 gets ten
+turns for one turn of a queue of priority 10, and no queue starves.
 
-Inside a pool, shards that want work at the same time have even parts of its slots. What does not
-divide goes round: nobody takes a slot that another, with fewer of them, still has to come by.
+Inside a pool, shards that want work at the same time get equal parts of its slots. The remainder
+goes round: a shard takes no slot while another shard with fewer slots waits for one.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True, eq=False)
 class _Share:
-    """What one shard has of its pool's slots, and its place in the turns there."""
+    """The slots that one shard holds of its pool, and its turn in the pool."""
 
     pool: _Pool
     on_room: Callable[[], None]
     used: int = 0
     turn: int = 0
-    """Shards of a smaller one come first."""
+    """The shard with the smallest turn comes first."""
     is_hungry: bool = False
-    """Whether work is known to wait for it."""
+    """Whether it is known to have ready jobs."""
     is_refused: bool = False
-    """Whether it got less than it asked for, and is to be told of room."""
+    """Whether it got fewer slots than requested, and must be notified of free ones."""
     is_gone: bool = False
-    """Whether it is served no more; it is kept for the slots that it still holds."""
+    """Whether it is no longer served; it is kept until its slots are free."""
 
 
 @dataclass(slots=True, eq=False)
 class _Pool:
-    """What some shards have together, and the pool's place in the turns of the process."""
+    """The slots that some shards share, and the pool's turn in the process."""
 
     name: str
     limit: int
@@ -43,9 +43,9 @@ class _Pool:
     shards: list[_Share] = field(default_factory=list[_Share])
     used: int = 0
     turn: int = 0
-    """Pools of a smaller one come first."""
+    """The pool with the smallest turn comes first."""
     served: int = 0
-    """The turn of the shard that was served last: one that comes later has no older claim."""
+    """The turn of the shard that was served last; a shard that joins starts from it."""
 
     @property
     def is_hungry(self) -> bool:
@@ -76,7 +76,7 @@ class Slots:
         self._pools: dict[str, _Pool] = {}
         self._used = 0
         self._turn = 0
-        """The turn of the pool that was served last: one that comes later has no older claim."""
+        """The turn of the pool that was served last; a pool that joins starts from it."""
 
     def add(
         self,
@@ -87,11 +87,12 @@ class Slots:
         *,
         pool: str | None = None,
     ) -> None:
-        """Serve a shard with at most `concurrency` jobs at a time, together with the others of its
-        pool; `on_room` ends a refusal.
+        """Serve a shard; its pool runs at most `concurrency` jobs at a time.
+
+        `on_room` is called when there may be slots again after a refusal.
         """
         share = self._shares.get(shard)
-        if share is not None:  # it was served before, and not all of that has ended
+        if share is not None:  # it was served before, and some of its jobs still run
             share.on_room, share.is_gone = on_room, False
             return
         name = shard if pool is None else pool
@@ -100,7 +101,7 @@ class Slots:
         joined.shards.append(share)
 
     def remove(self, shard: str) -> None:
-        """Serve a shard no more; slots that it holds are given back as their jobs end."""
+        """Stop serving a shard; its slots become free as its jobs end."""
         share = self._shares[shard]
         share.is_gone, share.is_refused, share.is_hungry = True, False, False
         self._tell(share.pool)
@@ -117,18 +118,18 @@ class Slots:
         return self._shares[shard].used
 
     def own(self, shard: str) -> int:
-        """Slots that the shard could still have of its pool's, whatever the others hold."""
+        """Slots of the pool that the shard itself does not hold, whatever others hold."""
         share = self._shares[shard]
         return share.pool.limit - share.used
 
     def free(self, shard: str) -> int:
-        """Slots the shard could take were nobody else hungry."""
+        """Slots that the shard could take if no other shard were hungry."""
         pool = self._shares[shard].pool
         own = pool.limit - pool.used
         return own if self._total is None else min(own, self._total - self._used)
 
     def take(self, shard: str, most: int) -> int:
-        """Reserve up to `most` slots; they are the caller's until given back."""
+        """Reserve up to `most` slots, until `give` or `give_back`; returns how many."""
         share = self._shares[shard]
         pool = share.pool
         if not share.is_hungry:
@@ -161,7 +162,7 @@ class Slots:
         self._tell(share.pool)
 
     def want(self, shard: str, *, is_hungry: bool) -> None:
-        """Say whether the shard is known to have work waiting."""
+        """Set whether the shard is known to have ready jobs."""
         share = self._shares[shard]
         if is_hungry and not share.is_hungry:
             self._queue_up(share)
@@ -171,7 +172,7 @@ class Slots:
             self._tell(share.pool)  # a slot may have been left for it
 
     def _queue_up(self, share: _Share) -> None:
-        """Who comes anew has saved up no turns while it wanted nothing."""
+        """A share that becomes hungry saves up no turns from the time it wanted nothing."""
         pool = share.pool
         share.turn = max(share.turn, pool.served)
         if not pool.is_hungry:
@@ -185,13 +186,13 @@ class Slots:
         self._used += number
 
     def _tell(self, pool: _Pool) -> None:
-        """Have those who were refused ask again; each refusal is ended once."""
+        """Notify the shards that were refused, once per refusal, so that they ask again."""
         if self._total is not None:
             concerned = [*self._shares.values()]
         elif len(pool.shards) > 1:
             concerned = pool.shards
         else:
-            return  # whoever gave the slot asks for itself
+            return  # the shard that freed the slot asks for itself
         for share in concerned:
             if share.is_refused:
                 share.is_refused = False

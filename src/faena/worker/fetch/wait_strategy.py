@@ -1,8 +1,8 @@
-"""How an idle worker waits: an eager claim where it serves one shard, else a wake listener.
+"""How an idle worker waits: with an eager claim if it serves one shard, else with a wake listener.
 
-When shards come or go one replaces the other. An eager claim ends only once the fate of its last
-claim is known, and every fetcher looks afterwards: a marker may have been popped for the one that
-was replaced.
+When shards come or go, one replaces the other. An eager claim ends only when the outcome of its
+last claim is known. Afterwards every fetcher runs an exchange, because the replaced one may have
+popped a wake marker.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from faena.worker.fetch.wake_listener import WakeListener
 
 
 class WaitStrategy:
-    """Whoever waits for work on behalf of a worker's fetchers, which come and go."""
+    """Chooses and runs the way to wait for work, as a worker's fetchers come and go."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class WaitStrategy:
             self._changed.set()
 
     def _find_alone(self) -> Fetcher | None:
-        """The only fetcher that claims, if there is but one."""
+        """The fetcher that claims, if there is only one."""
         serving = [one for one in self._fetchers.values() if not one.is_closing]
         return serving[0] if len(serving) == 1 else None
 
@@ -58,7 +58,7 @@ class WaitStrategy:
                 fetcher.poke()
 
     async def _stand(self, on_duty: WakeListener | EagerClaim) -> None:
-        """Return once it was relieved; cancelled, wait for its end unless cancelled again."""
+        """Return when it was replaced; if cancelled, wait for its end unless cancelled again."""
         changing = asyncio.create_task(self._changed.wait())
         waiting = asyncio.create_task(on_duty.run())
         waiting.add_done_callback(lambda task: task.cancelled() or task.exception())

@@ -1,12 +1,11 @@
 """Blocks on the wake markers of the shards that could take work, on one connection for all.
 
 A marker stays on the server until it is popped, so a job that arrives between an empty claim and
-the block is not missed. A shard that holds all slots it could have is not waited for: its marker is
-left to other workers. One that only lacks a slot of its pool or process is, because a slot is left
-for it once its work is known; looking at it arms the marker again. When a shard becomes idle while
-the block is under way, the next block has it too; the wire keeps the wait that was begun and only
-adds to it, so that no pop is lost and nobody has to look for one. Shards come and go meanwhile; for
-one that has gone the wait that was begun just runs out.
+the block is not missed. A shard that holds all slots of its pool is not waited for: its marker is
+left to other workers. A shard that waits for a slot of its pool or process is waited for, because a
+slot is left for it once its work is known; its next exchange arms the marker again. If a shard
+becomes idle during a block, the next block includes it: the wire keeps the running wait and only
+adds to it, so no pop is lost. If a shard is closed meanwhile, the wait for it just times out.
 """
 
 from __future__ import annotations
@@ -67,10 +66,10 @@ class WakeListener:
         finally:
             if self._blocking is not None:
                 self._blocking.cancel()
-            self._engine.wire.unblock()  # what is popped from now on is another worker's
+            self._engine.wire.unblock()  # leaves the next markers to other workers
 
     async def _block(self, watched: frozenset[str]) -> None:
-        """Pop again and again while the same shards are idle: the way of a wake-up is short."""
+        """Pop markers as long as the same shards are idle, which keeps a wake-up short."""
         keys = [self._engine.wake_key(shard) for shard in sorted(watched)]
         try:
             while self._idle() >= watched:

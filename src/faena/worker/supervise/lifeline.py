@@ -1,12 +1,12 @@
-"""The tie between a worker process and its supervisor: a socket that ends with either of them.
+"""The socket between a worker process and its supervisor; it closes when either of them dies.
 
-    worker → supervisor    serving N   every part is at work; its pool wants N processes
-                           alive       now and then, from a thread that nothing but a lost GIL stops
-    supervisor → worker    hurry       hand running jobs back at once
-    end of file            the supervisor is dead, however it died: finish, then leave
+    worker → supervisor    serving N   all parts have started; its pool wants N processes
+                           alive       now and then, from a thread that only a blocked GIL stops
+    supervisor → worker    hurry       release running jobs now
+    end of file            the supervisor has died: stop gracefully
 
-The worker finds its end in an environment variable and removes that, so that no process it starts
-takes the line for its own.
+The worker finds the socket in an environment variable and removes the variable, so that no process
+that it starts uses the same socket.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Lifeline:
 
     @classmethod
     def from_environ(cls, environ: MutableMapping[str, str]) -> Lifeline | None:
-        """The line this process was started with; None when nobody supervises it."""
+        """The lifeline that this process was started with; None without a supervisor."""
         number = environ.pop(VARIABLE, None)
         if number is None:
             return None
@@ -49,7 +49,7 @@ class Lifeline:
             ) from error
 
     def watch(self, *, on_hurry: Callable[[], None], on_lost: Callable[[], None]) -> None:
-        """Call back, in the running loop, when the supervisor speaks or is gone."""
+        """Call back, in the running loop, when the supervisor says `hurry` or has died."""
         loop = asyncio.get_running_loop()
 
         def read() -> None:
@@ -68,7 +68,7 @@ class Lifeline:
         loop.add_reader(self._end, read)
 
     def tell_serving(self, instances: int) -> None:
-        """Say that work is being served, and from now on that this process lives."""
+        """Report that the worker serves, and from now on that it is alive."""
         self._say(f"serving {instances}")
         threading.Thread(target=self._live, name="faena-lifeline", daemon=True).start()
 
@@ -77,6 +77,6 @@ class Lifeline:
             self._say("alive")
 
     def _say(self, words: str) -> None:
-        # A supervisor that is dead or frozen hears nothing, and nothing here must wait for it.
+        # Never wait here: the supervisor may be dead or frozen.
         with contextlib.suppress(OSError):
             self._end.send(f"{words}\n".encode())

@@ -1,4 +1,4 @@
-"""Signals become calls on the event loop, where everything else happens too."""
+"""Handles signals as callbacks on the event loop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Handlers = Mapping[signal.Signals, Callable[[], None]]
 
 @contextmanager
 def handling(handlers: Handlers) -> Generator[None]:
-    """Answer these signals on the running loop while the block lasts."""
+    """Handle these signals on the running loop inside the `with` block."""
     loop = asyncio.get_running_loop()
     for number, handler in handlers.items():
         loop.add_signal_handler(number, handler)
@@ -24,10 +24,10 @@ def handling(handlers: Handlers) -> Generator[None]:
 
 
 def stopping(stop: Callable[[], None], *, is_supervised: bool) -> Handlers:
-    """SIGTERM and SIGINT call `stop`, which hurries when it is called again.
+    """SIGTERM and SIGINT call `stop`; a second call of it stops immediately.
 
-    A supervised worker calls it once, however many come: an init system may signal it beside its
-    supervisor, and two that mean one stop must not hurry it. Its supervisor says so in words.
+    A supervised worker calls it only once: an init system may signal both the supervisor and the
+    worker, and the two signals of one stop must not hurry it. Its supervisor sends `hurry` instead.
     """
     seen: list[bool] = []
 

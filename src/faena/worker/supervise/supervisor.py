@@ -1,13 +1,13 @@
-"""The parent of worker processes. It runs no user code, so nothing a job does can reach it.
+"""The parent of worker processes. It runs no user code, so no job can break it.
 
-    start   one worker → it serves → as many more as wanted
-    death   another is started, later and later when they die young
-    SIGHUP  each worker in turn is relieved by a new one
-    stop    every worker is told to finish; what does not end in time is killed
+    start   one worker → it serves → the other workers
+    death   another worker is started, after a growing pause if workers die young
+    SIGHUP  each worker in turn is replaced by a new one
+    stop    every worker is told to stop; those that do not end in time are killed
 
-The first worker goes ahead alone: a mistake in the program is told once, and ends the supervisor
-with the worker's own exit code. After that nothing but a signal ends it. Should it die anyhow,
-its workers see their lifelines end, and finish.
+The first worker starts alone, so that a mistake in the program is reported once and ends the
+supervisor with the worker's exit code. After that, only a signal ends the supervisor. If it dies,
+the lifelines of its workers close, and the workers stop.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ _log = logging.getLogger("faena.supervisor")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupervisorOptions:
-    """How worker processes are kept."""
+    """How many worker processes to run, and when to replace them."""
 
     instances: int | None = None
-    """How many; None for as many as the first one says its pool wants."""
+    """How many processes; None: the number that the first one reports for its pool."""
 
     silent_s: float = 60.0
-    """A worker that serves and says nothing for so long is frozen for good, and killed."""
+    """A serving worker that is silent for this long counts as frozen, and is killed."""
 
     reloads_on_hangup: bool = True
-    """Whether SIGHUP relieves the workers; else, as when a terminal closes, it stops them."""
+    """Whether SIGHUP replaces the workers; otherwise it stops them, as when a terminal closes."""
 
     slot: WorkerSlotOptions = field(default_factory=WorkerSlotOptions)
 
 
 class Supervisor:
-    """Keeps worker processes alive, and ends after the last of them."""
+    """Keeps worker processes running, and ends after the last one."""
 
     def __init__(self, argv: Sequence[str], options: SupervisorOptions | None = None) -> None:
         """`argv` starts one worker, which must hold its `Lifeline`."""
@@ -53,25 +53,26 @@ class Supervisor:
         self._reloading: asyncio.Task[None] | None = None
         self._must_reload = False
         self.is_stopping = False
-        """Whether it was told to stop; a run that ends otherwise could not start."""
+        """Whether it was told to stop; if it ends without that, it could not start."""
         self.has_served = False
-        """Whether any of its workers has begun to serve."""
+        """Whether any of its workers has served."""
         self._has_killed = False
 
     @property
     def restarts(self) -> int:
-        """Processes started in the place of one that died."""
+        """The number of processes started to replace one that died."""
         return sum(slot.restarts for slot in self._slots)
 
     @property
     def instances(self) -> int:
-        """Processes it keeps."""
+        """The number of processes that it keeps running."""
         return len(self._slots)
 
     async def run(self) -> int:
         """Serve until stopped.
 
-        0 when every worker ended well, the first one's code when that could not start, else 1.
+        Returns 0 if every worker ended well, the exit code of the first one if it could not start,
+        else 1.
         """
         with handling(self._handlers()):
             watching = asyncio.create_task(self._watch())
@@ -87,16 +88,16 @@ class Supervisor:
         return codes[0] if codes else int(self._has_killed)
 
     async def _one_kept(self) -> None:
-        """Posts are opened while this waits, so each turn looks at them anew."""
+        """Wait for a slot to end; called again each time, because slots are added meanwhile."""
         done, _ = await asyncio.wait(self._keeping, return_when=asyncio.FIRST_COMPLETED)
         self._keeping -= done
         for task in done:
             task.result()
 
-    # -- told by signals --------------------------------------------------------------------------
+    # -- called by signals ------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """Stop every worker gracefully; a second call hurries them."""
+        """Stop every worker gracefully; on a second call, immediately."""
         loop, limits = asyncio.get_running_loop(), self._options.slot
         if self.is_stopping:
             _log.warning("stopping now: running jobs are released")
@@ -114,7 +115,7 @@ class Supervisor:
         loop.call_later(limits.grace_s + limits.margin_s, self._kill)
 
     def reload(self) -> None:
-        """Relieve the workers one after another; asked again meanwhile, once more afterwards."""
+        """Replace the workers one after another; a call meanwhile replaces them once more."""
         self._must_reload = True
         for slot in self._slots:
             slot.rouse()
@@ -159,7 +160,7 @@ class Supervisor:
             self._open()
 
     async def _watch(self) -> None:
-        """Two looks in a row must find a worker silent: we may have been frozen ourselves."""
+        """Kill a worker only if two checks find it silent: this process may have been frozen."""
         suspects: set[WorkerProcess] = set()
         while True:
             await asyncio.sleep(self._options.silent_s / 6)

@@ -14,7 +14,7 @@ from typing import Final
 from faena.worker.supervise import lifeline
 
 OVER_MEMORY: Final = os.EX_TEMPFAIL
-"""The exit code of a worker that reached its memory limit, finished, and wants to be restarted."""
+"""The exit code of a worker that stopped at its memory limit, to be restarted."""
 
 _REASONS: Final = {
     OVER_MEMORY: "its memory was over the limit",
@@ -23,7 +23,7 @@ _REASONS: Final = {
 
 
 class WorkerProcess:
-    """A child process and the line to it."""
+    """A child process and its lifeline."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class WorkerProcess:
     async def start(
         cls, argv: Sequence[str], *, on_serving: Callable[[int], None]
     ) -> WorkerProcess:
-        """Start a process in a session of its own: the terminal's Ctrl-C is its supervisor's."""
+        """Start a process in its own session, so that only the supervisor gets Ctrl-C."""
         ours, theirs = socket.socketpair()
         try:
             with theirs:
@@ -65,20 +65,20 @@ class WorkerProcess:
 
     @property
     def lived_s(self) -> float:
-        """For how long it has run."""
+        """Seconds since its start."""
         return time.monotonic() - self._started
 
     @property
     def silent_s(self) -> float:
-        """For how long it has said nothing, though it should; 0 before it serves."""
+        """Seconds since its last message; 0 before it serves."""
         return time.monotonic() - self._heard if self.serving.is_set() else 0.0
 
     async def ended(self) -> int:
-        """Wait for its end; the exit code, negative for a signal."""
+        """Wait for its end; returns the exit code, negative for a signal."""
         return await asyncio.shield(self._ending)
 
     async def ended_within(self, limit_s: float) -> bool:
-        """Wait for its end, but not for ever."""
+        """Wait for its end for at most `limit_s`; returns whether it ended."""
         done, _ = await asyncio.wait({self._ending}, timeout=limit_s)
         return bool(done)
 
@@ -111,17 +111,17 @@ class WorkerProcess:
     # -- its end ----------------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """Ask it to finish and leave."""
+        """Ask it to stop gracefully."""
         self._signal(signal.SIGTERM)
 
     def hurry(self) -> None:
-        """Ask it to hand back what it runs and leave now."""
+        """Ask it to release its running jobs and stop now."""
         with contextlib.suppress(OSError):
             self._writer.write(b"hurry\n")
         self._signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End it without its help."""
+        """Kill it."""
         self._signal(signal.SIGKILL)
 
     def _signal(self, number: signal.Signals) -> None:

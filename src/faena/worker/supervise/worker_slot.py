@@ -1,9 +1,10 @@
-"""One place of a supervisor's, filled by one worker process after another.
+"""One slot of a supervisor, filled by one worker process after another.
 
-    fill → the process ends → pause → fill …         a death, however it came
-    fill another → it serves → the old one leaves   a relief, without a gap in service
+    fill → the process ends → pause → fill …         a death of any kind
+    fill another → it serves → the old one stops    a replacement without a gap in service
 
-Whoever starts a process holds `_changing`: a death and a relief at one time start one, not two.
+The lock `_changing` is held to start a process, so that a death and a replacement at the same time
+start one process, not two.
 """
 
 from __future__ import annotations
@@ -19,38 +20,38 @@ from typing import Final
 from faena.worker.supervise.worker_process import OVER_MEMORY, WorkerProcess, describe
 
 _ENDED_WELL: Final = frozenset({0, OVER_MEMORY, -signal.SIGTERM})
-"""Codes of a process that was told to stop; SIGTERM kills one that had nothing to hand back yet."""
+"""Exit codes of a process that was told to stop; SIGTERM kills one that does not serve yet."""
 
 _EXPLAINED: Final = frozenset({1, 2})
-"""Codes of a command that has said on standard error what is wrong."""
+"""Exit codes of a command that has printed the error."""
 
 _log = logging.getLogger("faena.supervisor")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSlotOptions:
-    """Patience with a process; seconds."""
+    """Time limits for a process, in seconds."""
 
     grace_s: float = 30.0
-    """How long its jobs may go on after it was told to stop."""
+    """How long its jobs may run after it was told to stop."""
 
     margin_s: float = 20.0
-    """What it may take beyond that, for its last words, before it is killed."""
+    """How much longer it may take for its last calls before it is killed."""
 
     serving_s: float = 60.0
-    """How long the process of a relief may take until it serves."""
+    """How long a replacement may take until it serves."""
 
     pause_s: float = 0.1
-    """Before a process that died young is replaced; doubles with every one that follows."""
+    """The pause before a process that died young is replaced; doubles each time."""
 
     longest_pause_s: float = 30.0
 
     young_s: float = 60.0
-    """What lived longer than this is replaced after the first pause again."""
+    """A process that lived longer than this resets the pause."""
 
 
 class WorkerSlot:
-    """Keeps one worker process alive."""
+    """Keeps one worker process running."""
 
     def __init__(
         self,
@@ -59,7 +60,7 @@ class WorkerSlot:
         *,
         may_give_up: Callable[[], bool],
     ) -> None:
-        """`may_give_up` tells whether a start that explained its failure is worth no other."""
+        """`may_give_up` returns whether to stop trying after a start that printed its error."""
         self._start_process = start
         self._options = options
         self._may_give_up = may_give_up
@@ -72,7 +73,7 @@ class WorkerSlot:
         """Its processes that have not ended."""
         self.restarts = 0
         self.code = 0
-        """Not 0 when a process did not end as it should."""
+        """The exit code of a process that did not end well; else 0."""
 
     async def keep(self) -> None:
         """Fill the slot until it is closed, or until its first start failed for a stated reason."""
@@ -86,20 +87,20 @@ class WorkerSlot:
                     self._process = await self._succeed(process, code)
 
     def close(self) -> None:
-        """Start no more processes, and tell those there are to finish."""
+        """Start no more processes, and tell the current ones to stop."""
         self._closing.set()
         self._roused.set()
         for process in self.processes:
             process.stop()
 
     def rouse(self) -> None:
-        """Cut a pause short."""
+        """End a pause early."""
         self._roused.set()
 
     # -- one after another ----------------------------------------------------------------------
 
     async def _succeed(self, process: WorkerProcess, code: int) -> WorkerProcess | None:
-        """The process that follows one that has ended; None when none shall."""
+        """Start the process after one that has ended; None when there shall be none."""
         if self._closing.is_set():
             self.code = self.code or (0 if code in _ENDED_WELL else 1)
             _log.info("worker %d %s", process.pid, describe(code))
@@ -123,7 +124,7 @@ class WorkerSlot:
         return follower
 
     def _pause_after(self, process: WorkerProcess, code: int) -> float:
-        """Deaths that follow each other quickly come from something that haste does not mend."""
+        """Longer after each early death: an immediate restart would likely die as well."""
         if process.lived_s >= self._options.young_s:
             self._pause_s = self._options.pause_s
         if code == OVER_MEMORY and self._pause_s == self._options.pause_s:
@@ -134,14 +135,14 @@ class WorkerSlot:
         return pause_s
 
     async def _rest(self, pause_s: float) -> None:
-        """Whoever roused the slot before the pause began must not wait for it either."""
+        """Wait, unless `rouse` is called, also if it was called just before the pause."""
         if not self._closing.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._roused.wait(), pause_s)
             self._roused.clear()
 
     async def _fill(self) -> WorkerProcess | None:
-        """A new process; tried until the system grants one, or the slot is closed."""
+        """Start a process; tried until the system can start one, or the slot is closed."""
         while not self._closing.is_set():
             try:
                 process = await self._start_process()
@@ -155,10 +156,10 @@ class WorkerSlot:
             return process
         return None
 
-    # -- relief -----------------------------------------------------------------------------------
+    # -- replacement ------------------------------------------------------------------------------
 
     async def relieve(self) -> bool:
-        """Put a new process in the place of the old one; False leaves the old one where it is."""
+        """Replace the old process by a new one; False if the old one is kept."""
         async with self._changing:
             newcomer = await self._fill()
             if newcomer is None or not await newcomer.served_within(self._options.serving_s):
