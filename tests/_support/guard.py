@@ -5,7 +5,8 @@
 Whatever is started afterwards inherits an environment variable: through fork servers, in sessions
 of its own, frozen or not. A process beside the tests waits on a pipe that only the first of them
 holds. When that one ends, by kill -9 too, it kills whoever has the variable, and removes the
-directory that the variable names.
+directory that the variable names. Only a bare fork of the first one has no such variable: no test
+makes any, and one would keep nothing else alive.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ def begin() -> Path:
     """The directory for what must not stay either, made by the first call of all processes."""
     if VARIABLE not in os.environ:
         directory = tempfile.mkdtemp(prefix="faena-")
-        reader, _ = os.pipe()  # the other end is closed by the death of this process
+        reader, writer = os.pipe()  # the other end is closed by the death of this process
+        held = os.fdopen(writer, "wb")
+        os.register_at_fork(after_in_child=held.close)
         argv = [sys.executable, "-P", __file__, directory]
         os.posix_spawn(
             sys.executable, argv, os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, reader, 0)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,8 +15,9 @@ from faena.errors import ShardsChanged
 from faena.options import Durability, QueueOptions
 from faena.producing.batcher import Batcher, CallIds, Sent
 from faena.producing.sender import Sender
+from faena.sharding import router as routing
 from faena.sharding.router import Routers
-from faena.sharding.table import index_of
+from faena.sharding.table import Table, index_of
 from tests._support.rig import Rig
 
 
@@ -74,3 +76,54 @@ async def test_a_list_is_as_durable_as_it_is_at_its_weakest_shard(
     drafts = [work.draft(tenant=at[shard]) for shard in (0, 1)]
     receipts = await work.enqueue_many(drafts, durability="fsynced")
     assert [one.durability for one in receipts] == ["memory", "memory"]
+
+
+class Refusing:
+    """What shards refuse so often, each time after twenty seconds of a clock of its own."""
+
+    def __init__(self, times: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._times = times
+        self._now = 0.0
+        self.epochs: list[int] = []
+        self.pauses: list[float] = []
+        monkeypatch.setattr(routing, "time", SimpleNamespace(monotonic=lambda: self._now))
+        monkeypatch.setattr(routing, "asyncio", SimpleNamespace(sleep=self._pause))
+
+    async def _pause(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+
+    async def __call__(self, table: Table) -> str:
+        self.epochs.append(table.epoch)
+        self._now += 20
+        if len(self.epochs) <= self._times:
+            raise ShardsChanged("others are there")
+        return "done"
+
+
+async def test_shards_that_refuse_one_table_are_asked_again_for_half_a_minute(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    router = Routers(rig.engine, {"q": QueueOptions(fair=True)}).of("q")
+    once = Refusing(1, monkeypatch)
+    assert await router.on_current_shards(once) == "done"
+    assert once.epochs == [0, 0]
+    assert len(once.pauses) == 1  # nothing is new, so it is not asked at once
+    always = Refusing(5, monkeypatch)
+    with pytest.raises(ShardsChanged):
+        await router.on_current_shards(always)
+    assert always.epochs == [0, 0]
+
+
+async def test_shards_that_change_again_and_again_are_followed_for_longer(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    router = Routers(rig.engine, {"q": QueueOptions(fair=True)}).of("q")
+    refusing = Refusing(5, monkeypatch)
+
+    async def move(table: Table) -> str:
+        await rig.engine.command("HSET", "q", "shards", "epoch", table.epoch + 1, "shards", 1)
+        return await refusing(table)
+
+    assert await router.on_current_shards(move) == "done"
+    assert refusing.epochs == [0, 1, 2, 3, 4, 5]
+    assert refusing.pauses == []

@@ -222,6 +222,20 @@ async def test_a_queue_grows_while_it_runs_and_nothing_is_lost_or_out_of_order(
     await sound(app, "mail")
 
 
+async def test_a_queue_that_was_obliterated_grows_again(app: Faena) -> None:
+    queue = app.queue("mail", shards=2)
+
+    @queue.task
+    async def send(number: int) -> int:
+        return number
+
+    await send.enqueue(1, tenant="acme")
+    await queue.obliterate(force=True)
+    assert (await queue.shards()).shards == 1  # who only looks begins no change
+    await send.enqueue(2, tenant="acme")
+    assert (await queue.shards()).shards == 2
+
+
 async def test_code_that_asks_for_more_shards_grows_the_queue(
     app: Faena, valkey: Any, namespace: str
 ) -> None:

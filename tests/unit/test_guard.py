@@ -42,3 +42,30 @@ async def test_frozen_processes_and_grandchildren_end_with_whoever_began(
     await owner.wait()
     await eventually(lambda: not any(is_alive(int(pid)) for pid in pids))
     await eventually(lambda: not Path(directory).exists())
+
+
+FORKING = """
+import os, time
+from tests._support import guard
+directory = guard.begin()
+forked = os.fork()
+if forked:
+    print(directory, forked, flush=True)
+time.sleep(600)
+"""
+
+
+async def test_a_fork_of_whoever_began_does_not_keep_the_rest_alive() -> None:
+    pipe = asyncio.subprocess.PIPE
+    environ = {name: text for name, text in os.environ.items() if name != guard.VARIABLE}
+    owner = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", FORKING, env=environ, stdout=pipe
+    )
+    assert owner.stdout is not None
+    directory, forked = (await owner.stdout.readline()).decode().split()
+    owner.kill()
+    try:
+        await eventually(lambda: not Path(directory).exists())
+    finally:
+        os.kill(int(forked), signal.SIGKILL)
+        await owner.communicate()
