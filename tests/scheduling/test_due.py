@@ -132,6 +132,10 @@ def test_an_instant_that_the_next_has_overtaken_is_missed() -> None:
     assert decide(kept, due, due + 9 * SECOND).number == 0
     verdict = decide(kept, due, due + 10 * SECOND)
     assert (verdict.fire, verdict.missed) == (due + 10 * SECOND, (due,))
+    each = record(every="10s", missed="all")
+    assert decide(each, due, due + 10 * SECOND - 1).number == 0
+    verdict = decide(each, due, due + 10 * SECOND)
+    assert (verdict.fire, verdict.missed) == (due, (due,))
 
 
 def test_an_instant_of_a_minute_ago_is_fired_and_told() -> None:
@@ -140,6 +144,13 @@ def test_an_instant_of_a_minute_ago_is_fired_and_told() -> None:
     assert decide(kept, due, due + MINUTE).number == 0
     verdict = decide(kept, due, due + MINUTE + 1)
     assert (verdict.fire, verdict.missed, verdict.number) == (due, (due,), 1)
+
+
+def test_a_schedule_that_skips_what_it_missed_fires_an_instant_of_a_minute_ago() -> None:
+    kept = record(every="1h", missed="skip")
+    due = kept.terms.following(T0) or 0
+    assert decide(kept, due, due + MINUTE).fire == due
+    assert decide(kept, due, due + MINUTE + 1).fire is None
 
 
 # -- bounds ---------------------------------------------------------------------------------------

@@ -17,7 +17,8 @@ from faena.producing.batcher import Batcher, CallIds, Sent
 from faena.producing.sender import Sender
 from faena.sharding import router as routing
 from faena.sharding.router import Routers
-from faena.sharding.table import Table, index_of
+from faena.sharding.table import Change, Table, index_of
+from tests._support.eventually import PATIENCE_S
 from tests._support.rig import Rig
 
 
@@ -127,3 +128,14 @@ async def test_shards_that_change_again_and_again_are_followed_for_longer(
     assert await router.on_current_shards(move) == "done"
     assert refusing.epochs == [0, 1, 2, 3, 4, 5]
     assert refusing.pauses == []
+
+
+async def test_who_waits_for_a_change_that_another_has_left_carries_on_with_it(rig: Rig) -> None:
+    await rig.declare()
+    routers = Routers(rig.engine, {"q": QueueOptions(fair=True)})
+    router = routers.of("q")
+    assert await router.relocation.begin(Change(shards=2), await router.look(), "ops")
+    table = await router.settled(PATIENCE_S)
+    await routers.close()
+    assert await rig.engine.obliterate("q/1", 1000, force=True) == "DONE"
+    assert (table.shards, table.phase) == (2, "")
