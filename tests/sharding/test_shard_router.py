@@ -10,16 +10,17 @@ from typing import Any
 import pytest
 
 from faena import Faena
+from faena.engine.calls.transfer import Known
 from faena.engine.envelope import NewJob, seal
-from faena.errors import ShardsChanged
+from faena.errors import ShardsChanged, StoreError, StoreRejected
 from faena.options import Durability, QueueOptions
 from faena.producing.batcher import Batcher, CallIds, Sent
-from faena.producing.sender import Sender
+from faena.producing.sender import Sender, _answer
 from faena.sharding import router as routing
 from faena.sharding.router import Routers
 from faena.sharding.table import Change, Table, index_of
 from tests._support.eventually import PATIENCE_S
-from tests._support.rig import Rig
+from tests._support.rig import SECOND, Rig
 
 
 def _run_now(coroutine: Coroutine[Any, Any, None]) -> None:
@@ -77,6 +78,77 @@ async def test_a_list_is_as_durable_as_it_is_at_its_weakest_shard(
     drafts = [work.draft(tenant=at[shard]) for shard in (0, 1)]
     receipts = await work.enqueue_many(drafts, durability="fsynced")
     assert [one.durability for one in receipts] == ["memory", "memory"]
+
+
+class Failing:
+    """Two shards, and the errors that each of them raises before it takes jobs in."""
+
+    def __init__(
+        self, app: Faena, monkeypatch: pytest.MonkeyPatch, **errors: list[StoreError]
+    ) -> None:
+        self._send_to = Sender._send_to
+        self._errors = {"q": errors["first"], "q/1": errors["second"]}
+        self.asked: list[str] = []
+        monkeypatch.setattr(Sender, "_send_to", lambda *args: self._send(*args))
+
+        @app.queue("q", shards=2).task
+        async def work() -> None: ...
+
+        self._work = work
+
+    async def _send(self, sender: Sender, shard: str, *rest: Any) -> Sent:
+        self.asked.append(shard)
+        if self._errors[shard]:
+            raise self._errors[shard].pop(0)
+        return await self._send_to(sender, shard, *rest)
+
+    async def enqueue(self) -> list[str]:
+        """A job for each shard; what became of them."""
+        at = {index_of(f"@{tenant}", 2): tenant for tenant in "abcdefgh"}
+        drafts = [self._work.draft(tenant=at[shard]) for shard in (0, 1)]
+        return [one.status for one in await self._work.enqueue_many(drafts)]
+
+
+async def test_only_what_a_shard_has_refused_is_sent_again(
+    app: Faena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sought: list[list[int]] = []
+
+    async def seek(_: Sender, queue: str, table: Table, jobs: Any, left: list[int]) -> Any:
+        sought.append([*left])
+        return {}
+
+    monkeypatch.setattr(Sender, "_ask_former_shards", seek)
+    failing = Failing(app, monkeypatch, first=[], second=[ShardsChanged("others are there")])
+    assert await failing.enqueue() == ["created", "created"]
+    assert failing.asked == ["q", "q/1", "q/1"]
+    assert sought == [[0, 1], [1]]  # the shard that has just taken a job in would know it
+
+
+async def test_a_job_whose_claim_replaces_others_is_known_by_its_own_id(rig: Rig) -> None:
+    await rig.add("a", lane="@a", unique="u", mode="debounce", ttl=60 * SECOND)
+    sender = Sender(rig.engine, Routers(rig.engine, {}))
+    job = NewJob("a", b"", {"lane": "@a", "unique": "u", "mode": "debounce"})
+    known = await sender._known_at("q", "q/1", job)  # it does not wait for itself
+    assert known is not None
+    assert known.id == "a"
+
+
+@pytest.mark.parametrize(("digest", "code"), [("d", "DUPLICATE"), ("other", "CONFLICT")])
+def test_a_job_that_was_sealed_anew_is_known_by_its_digest(digest: str, code: str) -> None:
+    known = Known("a", "ready", seal(10, {"digest": "d"}, b'{"at":1}'))
+    job = NewJob("a", seal(10, {"digest": digest}, b'{"at":2}'), {"digest": digest})
+    assert _answer(job, known).code == code
+
+
+async def test_an_error_of_one_shard_counts_more_than_the_refusal_of_another(
+    app: Faena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusal, error = ShardsChanged("others are there"), StoreRejected("no room")
+    failing = Failing(app, monkeypatch, first=[refusal], second=[error])
+    with pytest.raises(StoreRejected):
+        await failing.enqueue()
+    assert failing.asked == ["q", "q/1"]
 
 
 class Refusing:
