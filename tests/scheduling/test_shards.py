@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from faena import Faena
+from faena import Backpressure, Faena
 from faena.engine import Address, Engine
 from faena.engine.calls.scheduling import read
 from faena.engine.settings import declaration
@@ -166,6 +166,24 @@ async def test_an_edit_settles_what_is_under_way(app: Faena, h: Harness, mortal:
     assert (job.id, job.tenant) == (SECOND, AWAY)
     view = await app.schedules.get("s")
     assert (view.fired, view.terms["tenant"]) == (2, "another")
+
+
+async def test_a_full_shard_puts_an_instant_off_and_loses_none(
+    app: Faena, h: Harness, queue: Any
+) -> None:
+    await queue.configure(backpressure=Backpressure(hard=3))  # one for each shard
+    scheduler = await app.schedules.scheduler(["q"])
+    await scheduler.run_once()
+    before = await queue.tasks["work"].enqueue(tenant=AWAY)
+    h.clock.advance("1h")
+    for _ in range(2):
+        await scheduler.run_once()
+    assert await ids(h) == [before.id]
+    assert (await app.schedules.get("s")).fired == 0
+    await before.handle.cancel()
+    await queue.clean("cancelled")
+    await scheduler.run_once()
+    assert await ids(h) == [INSTANT]
 
 
 async def test_overlap_counts_while_the_tenant_moves(app: Faena, h: Harness, queue: Any) -> None:

@@ -89,7 +89,11 @@ class Failing:
         self._send_to = Sender._send_to
         self._errors = {"q": errors["first"], "q/1": errors["second"]}
         self.asked: list[str] = []
-        monkeypatch.setattr(Sender, "_send_to", lambda *args: self._send(*args))
+
+        async def send(sender: Sender, shard: str, *rest: Any) -> Sent:
+            return await self._send(sender, shard, *rest)
+
+        monkeypatch.setattr(Sender, "_send_to", send)
 
         @app.queue("q", shards=2).task
         async def work() -> None: ...
