@@ -100,7 +100,7 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(cli: Cli) -> None:
     before = document(cli, "shards", "mail")
     code, out, err = cli("reshard", "mail", "2")
     assert (code, out) == (1, "")
-    assert "must keep its 4 shards while jobs are live" in err
+    assert "must keep its 4 shards while those to be retired have live jobs" in err
     assert err.endswith("; `faena shards` shows how many there are\n")
     assert cli("reshard", "mail", "many")[0] == 2
     assert cli("reshard", "mail", "0")[0] == 2

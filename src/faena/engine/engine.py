@@ -1,9 +1,9 @@
-"""Every operation on queues, each one script call.
+"""Every operation on queues; each is one script call.
 
-The engine sends, resends and translates; what an operation means is in its script. Calls are
-idempotent by id: a lost reply is asked for again and answered from the script's own record.
-A queue whose settings are gone from the server (a fresh server, lost data) is declared again before
-anything is served, so limits can never silently vanish.
+The engine sends, resends and translates; the scripts define the operations. Calls are idempotent by
+id: after a lost reply, the call is sent again and the script answers from its own record. If the
+settings of a queue are missing on the server (a new server, lost data), the queue is declared again
+before any job is served, so limits never disappear silently.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Told = Callable[[Exchanged], None]
 T = TypeVar("T")
 
 _MOST = 100
-"""Jobs in one script call; a longer list is cut up, and each part is atomic by itself."""
+"""The most jobs in one script call; a longer list is split, and each part is atomic."""
 
 
 class Engine:  # size: one short method for each operation of the broker
@@ -68,12 +68,12 @@ class Engine:  # size: one short method for each operation of the broker
     # -- settings ---------------------------------------------------------------------------
 
     def know(self, queue: str, settings: Mapping[str, str] | None) -> None:
-        """Remember what is declared at first use, for shards too; None: by another program."""
+        """Set the settings to declare at first use; None: another program declares the queue."""
         self._settings[queue] = settings
         self._declared -= {shard for shard in self._declared if queue_of(shard) == queue}
 
     async def declare(self, queue: str, *, serves: bool = False) -> None:
-        """Write the settings that code gives, `serves`: as one who has the handlers; edits stay."""
+        """Write the settings given in code, except edited ones; `serves`: with the handlers."""
         await check_permitted(self.wire, self.namespace, queue, self.patience_s)
         settings = self._settings.get(queue) or self._settings.get(queue_of(queue))
         if settings is None:
@@ -91,7 +91,7 @@ class Engine:  # size: one short method for each operation of the broker
         return scripts.text_pairs(reply)
 
     async def reset(self, queue: str, names: Sequence[str]) -> None:
-        """Let code decide these settings again, from the next declaration on."""
+        """Use the values in code again for these settings, from the next declaration on."""
         flat = [part for name in names for part in (name, "")]
         await self.ask("configure", queue, *flat, mode="reset", by=requester())
         await self.declare(queue)
@@ -107,7 +107,7 @@ class Engine:  # size: one short method for each operation of the broker
         *,
         epoch: int = 0,
     ) -> list[Answer]:
-        """Take in 1..1000 (id, spec) pairs, an answer for each; or raise ShardsChanged."""
+        """Store 1..1000 (id, spec) pairs, with an answer for each; or raise ShardsChanged."""
         args = scripts.enqueue_args(caller, call, epoch, jobs)
         return scripts.read_enqueue(await self._send_declared("enqueue", queue, args), len(jobs))
 
@@ -121,7 +121,7 @@ class Engine:  # size: one short method for each operation of the broker
         *,
         epoch: int = 0,
     ) -> tuple[list[Answer], Any]:
-        """The same, then WAIT or WAITAOF on the same connection, with what that answered."""
+        """The same, then WAIT or WAITAOF on the same connection; returns both answers."""
         args = [self._now(), *scripts.enqueue_args(caller, call, epoch, jobs)]
         keys, patience_s = [self._keys_of(queue).prefix], self.patience_s + int(wait[-1]) / 1000
         for _ in range(3):
@@ -145,8 +145,10 @@ class Engine:  # size: one short method for each operation of the broker
     async def exchange_when_woken(
         self, queue: str, caller: str, worker: str, turn: Turn, block_s: float, told: Told
     ) -> None:
-        """Exchange as soon as work arrives, or when `block_s` has passed, in one trip; `told` hears
-        of it at that moment, or nobody knows whether it happened: `exchange` the same turn then.
+        """Exchange as soon as work arrives, or when `block_s` has passed, in one trip.
+
+        `told` is called with the answer. If it was not called, the outcome is unknown: `exchange`
+        the same turn then.
         """
 
         def read(reply: Any) -> None:
@@ -170,8 +172,9 @@ class Engine:  # size: one short method for each operation of the broker
         by: str = "",
         duration_us: int | None = None,
     ) -> LaneState:
-        """Change what is decided for one lane, where `changes` are given, and read it; or raise
-        ShardsChanged, with nothing changed, when the lane may live elsewhere by now.
+        """Change the settings of one lane, if `changes` are given, and read them.
+
+        Raises ShardsChanged, with nothing changed, if the lane may be in another shard now.
         """
         flat, ask = _flat(changes or {}), self.ask
         named = {"lane": lane, "epoch": epoch or None, "by": by, "duration_us": duration_us}
@@ -183,7 +186,7 @@ class Engine:  # size: one short method for each operation of the broker
     async def renew(
         self, queue: str, leases: Sequence[tuple[str, str]], least_lease_us: int = 0
     ) -> tuple[list[str], list[str]]:
-        """Extend (id, lease) pairs by the lease, or by more; the ids lost, and those to stop."""
+        """Extend (id, lease) pairs; returns the ids of lost leases, and those of jobs to stop."""
         lost: list[str] = []
         stopping: list[str] = []
         for part in _parts(leases):
@@ -204,7 +207,7 @@ class Engine:  # size: one short method for each operation of the broker
     # -- operations on jobs ---------------------------------------------------------------------
 
     async def cancel(self, queue: str, ids: Sequence[str]) -> list[str]:
-        """For each: cancelled, asked (it runs), its finished state, or unknown."""
+        """For each id: cancelled, asked (it runs), its finished state, or unknown."""
         answers: list[str] = []
         for part in _parts(ids):
             reply = await self.ask_declared("cancel", queue, *part, by=requester())
@@ -212,28 +215,28 @@ class Engine:  # size: one short method for each operation of the broker
         return answers
 
     async def rerun(self, queue: str, ids: Sequence[str]) -> list[str]:
-        """For each: ready, or what forbids it (a state, or a word of the desk), or unknown."""
+        """For each id: ready, the state or the desk's status that forbids it, or unknown."""
         return await self._once_each("rerun", queue, ids)
 
     async def promote(self, queue: str, ids: Sequence[str]) -> list[str]:
-        """For each: promoted, or the state that forbids it, or unknown."""
+        """For each id: promoted, the state that forbids it, or unknown."""
         return await self._once_each("promote", queue, ids)
 
     async def remove(self, queue: str, ids: Sequence[str]) -> list[str]:
-        """For each: removed, or what forbids it (running, member), or unknown."""
+        """For each id: removed, what forbids it (running, member), or unknown."""
         return await self._once_each("remove", queue, ids)
 
     async def change(
         self, queue: str, job: str, *, delay_us: int | None = None, priority: int | None = None
     ) -> str:
-        """The state afterwards, or the one that forbids it, or unknown."""
+        """The new state, the state that forbids the change, or unknown."""
         named = {**scripts.once("change"), "id": job, "delay_us": delay_us, "priority": priority}
         return str((await self.ask_declared("change", queue, **named, by=requester())).decode())
 
     # -- operations on queues -----------------------------------------------------------------
 
     async def hold(self, queue: str, reason: str, duration_us: int | None, by: str) -> bool:
-        """Serve no job until released, or for a time; False when this reason held it already."""
+        """Hold the queue until released, or for a time; False if this reason already holds it."""
         return await self.ask("hold", queue, reason=reason, duration=duration_us, by=by) == 1
 
     async def release(self, queue: str, reason: str) -> bool:
@@ -241,7 +244,7 @@ class Engine:  # size: one short method for each operation of the broker
         return await self.ask("hold", queue, reason=reason, duration="release", by=requester()) == 1
 
     async def clean(self, queue: str, state: str, age_us: int, slice_size: int) -> int:
-        """Remove one slice of jobs of a state; fewer than the slice when none are left."""
+        """Remove one slice of jobs of a state; returns fewer than the slice at the end."""
         named = {"state": state, "age_us": age_us, "slice": slice_size, "by": requester()}
         reply = await self.ask("clean", queue, **named)
         if isinstance(reply, bytes):
@@ -249,7 +252,7 @@ class Engine:  # size: one short method for each operation of the broker
         return int(reply)
 
     async def obliterate(self, queue: str, size: int, *, force: bool, drop: bool = True) -> str:
-        """Remove one slice of everything: DONE, MORE, MAIL (not to drop) or RUNNING (refused)."""
+        """Remove one slice of everything: DONE, MORE, RUNNING (refused) or MAIL (messages left)."""
         named = {"slice": size, "force": ("", "1")[force], "drop": ("", "1")[drop]}
         reply = await self.ask("obliterate", queue, **named)
         self._declared.discard(queue)
@@ -258,7 +261,7 @@ class Engine:  # size: one short method for each operation of the broker
     # -- reading --------------------------------------------------------------------------------
 
     async def look(self, queue: str, ids: Sequence[str]) -> list[Look | None]:
-        """Everything stored of some jobs; None for those that are not there."""
+        """Everything stored about some jobs; None for unknown ones."""
         found = await self._looked(queue, ids)
         missing = [job for job, facts in zip(ids, found, strict=True) if not facts]
         if missing and await self.take_in(queue):
@@ -273,14 +276,14 @@ class Engine:  # size: one short method for each operation of the broker
     async def page(
         self, queue: str, state: str, limit: int, *, after: tuple[str, str], is_reverse: bool
     ) -> list[tuple[str, str]]:
-        """(id, score) pairs of a state behind a position, which is such a pair itself."""
+        """(id, score) pairs of a state, after a given pair."""
         named = {"state": state, "is_reverse": ("", "1")[is_reverse], "limit": limit}
         behind = {"id": after[0], "score": after[1]}
         reply = scripts.texts(await self._read("page", queue, **named, **behind))
         return list(zip(reply[::2], reply[1::2], strict=True))
 
     async def explain(self, queue: str, job: str) -> Waiting:
-        """Every gate before a waiting job."""
+        """All gates that keep a job waiting."""
         return read_waiting(await self._read("explain", queue, id=job))
 
     async def overview(self, queue: str) -> Overview:
@@ -288,7 +291,7 @@ class Engine:  # size: one short method for each operation of the broker
         return read_overview(queue, await self._read("overview", queue))
 
     async def await_job(self, queue: str, job: str) -> str:
-        """Ask to be told on the `done` channel; returns the state now, or unknown."""
+        """Request a message on the `done` channel; returns the state now, or unknown."""
         return str((await self.ask("await", queue, id=job)).decode())
 
     async def idem(self, queue: str, **named: Argument) -> list[bytes]:
@@ -300,12 +303,12 @@ class Engine:  # size: one short method for each operation of the broker
         return self._keys_of(queue)("wake")
 
     async def listen(self, **on_job: Callable[[str, str], None]) -> Subscription:
-        """Be told (queue, job) on channels until the result is closed; messages may be missed."""
+        """Subscribe to channels of (queue, job) messages; some messages may be missed."""
         hears = {channel(self.namespace, name): reader_for(one) for name, one in on_job.items()}
         return await self.wire.listen(hears)
 
     async def info(self, queue: str, section: str) -> bytes:
-        """What the server that has a queue says of itself."""
+        """A section of INFO of the server that has a queue."""
         key = self._keys_of(queue).prefix
         return bytes(await self.wire.call("INFO", section, key=key, patience_s=5.0))
 
@@ -320,7 +323,7 @@ class Engine:  # size: one short method for each operation of the broker
         return answers
 
     async def take_in(self, queue: str) -> bool:
-        """Take in what has arrived, for a script that only reads; False where that cannot be."""
+        """Store the jobs in `arrivals`, before a script that only reads; False if it failed."""
         with contextlib.suppress(StoreError):
             keys = [self._keys_of(queue).prefix]
             args = [self._now()]
@@ -335,7 +338,7 @@ class Engine:  # size: one short method for each operation of the broker
     async def ask_declared(
         self, script: str, queue: str, /, *rest: Argument, **named: Argument | None
     ) -> Any:
-        """Ask, declaring the queue before its first call and whenever the server forgot it."""
+        """Call a script; declare the queue before its first call, or if its settings are lost."""
         args = load(script).args.arranged(script, rest, named)
         return await self._send_declared(script, queue, args)
 
@@ -353,14 +356,14 @@ class Engine:  # size: one short method for each operation of the broker
     def ask(
         self, script: str, queue: str, /, *rest: Argument, **named: Argument | None
     ) -> Awaitable[Any]:
-        """Call a script with its arguments by name, and `rest` for those that it takes repeatedly.
+        """Call a script with its arguments by name, and `rest` for repeated ones.
 
-        InternalError is raised, with nothing sent, where its header names others.
+        Raises InternalError, with nothing sent, if its header names other arguments.
         """
         return self._send(script, queue, load(script).args.arranged(script, rest, named))
 
     async def command(self, verb: str, queue: str, name: str, *args: Argument) -> Any:
-        """One command, which may safely run twice, on one key of a queue."""
+        """Run one command, which must be safe to run twice, on one key of a queue."""
         key = self._keys_of(queue)(name)
         return await self.wire.call(verb, key, *args, key=key, patience_s=self.patience_s)
 
@@ -379,7 +382,7 @@ class Engine:  # size: one short method for each operation of the broker
 
 
 async def _check_declared(engine: Engine, queue: str, known: Container[str]) -> None:
-    """Raise unless it is a queue that another program was to declare, and has."""
+    """Raise unless another program is to declare the queue, and has declared it."""
     if queue_of(queue) not in known:
         raise ConfigError(f"queue {queue!r} is not declared in this program", field="queue")
     if not await engine.command("HEXISTS", queue, "conf", "lease_us"):

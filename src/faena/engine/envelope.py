@@ -1,9 +1,9 @@
-"""A spec on the broker: one line the scripts read, then the producer's JSON, which nobody rewrites.
+"""A spec on the broker: one line for the scripts, then the producer's JSON, which never changes.
 
     010\\n{"task":"noop","payload":{}}
     005 delay=300000000 unique=9f2c mode=live digest=77ab\\n{…}
 
-The line begins with the priority in three digits; facts follow only where a job has any.
+The line begins with the priority in three digits. Facts follow if the job has any.
 """
 
 from __future__ import annotations
@@ -16,41 +16,41 @@ from faena.job import Spec
 
 
 class LaneFacts(TypedDict, total=False):
-    """Where a job waits and what it costs; an ordinary job has none."""
+    """The lane, order and cost of a job; an ordinary job has none."""
 
     lane: str
-    """Of its tenant."""
+    """The lane of its tenant."""
     chain: str
-    """Whose order it keeps."""
+    """The chain whose order it keeps."""
     key: str
-    """Of its tenant, where keys have limits."""
+    """Its key, if the queue has limits by key."""
     cost: str
-    """What it is estimated at, for limits by cost."""
+    """Its estimated cost, for limits by cost."""
 
 
 class Facts(LaneFacts, total=False):
-    """What the line says beyond the priority; an ordinary job has none."""
+    """The facts of the line after the priority; an ordinary job has none."""
 
     delay: int
     """Microseconds until it is ready."""
     at: int
-    """The instant from which it is ready, in the place of a delay."""
+    """The instant when it is ready, instead of a delay."""
     expires: int
-    """The instant from which no attempt is started any more."""
+    """The instant after which no attempt starts."""
     lasts: int
-    """Microseconds until then, in its place."""
+    """Microseconds until then, instead of an instant."""
     digest: str
-    """What makes two jobs of one id the same."""
+    """The digest in which jobs with the same id must agree."""
     unique: str
-    """The hash of its unique claim."""
+    """The hash of its unique key."""
     mode: str
-    """Of the claim."""
+    """The mode of the unique key."""
     ttl: int
-    """Microseconds for which a throttle's claim is held."""
+    """Microseconds for which a throttle holds its key."""
     tells: str
-    """The flow or group that is told of its end."""
+    """The flow or group that is notified of its end."""
     by: int
-    """The instant after which it is not taken in any more."""
+    """The instant after which it is no longer accepted."""
 
 
 NO_FACTS: Final = Facts()
@@ -59,7 +59,7 @@ read_spec: Final = msgspec.json.Decoder(Spec).decode
 
 
 class NewJob(NamedTuple):
-    """A job ready to be sent; the facts are those that its spec begins with."""
+    """A job that is ready to be sent, with the facts of its spec."""
 
     id: str
     spec: bytes
@@ -92,7 +92,7 @@ def is_chained(spec: bytes) -> bool:
 
 
 def facts_in(spec: bytes) -> dict[str, str]:
-    """What the line of a job from the server says beyond the priority."""
+    """The facts in the line of a sealed spec."""
     facts = spec[: spec.index(b"\n")].decode().split(" ")[1:]
     return {name: value for name, _, value in (fact.partition("=") for fact in facts)}
 
@@ -103,7 +103,7 @@ def body_of(spec: bytes) -> bytes:
 
 
 def spec_in(sealed: bytes | None) -> Spec | None:
-    """What the producer wrote; None where a program of another kind has written something else."""
+    """The producer's spec; None if it cannot be read, such as from another kind of program."""
     try:
         return read_spec(opened(sealed or b"")[2])
     except (msgspec.MsgspecError, ValueError, IndexError):
@@ -111,6 +111,6 @@ def spec_in(sealed: bytes | None) -> Spec | None:
 
 
 def has_own_id(sealed: bytes) -> bool:
-    """Whether its producer gave it its id: only then is written down what would be another job."""
+    """Whether its producer gave the id: only then does the line have a digest."""
     line, end, _ = sealed.partition(b"\n")
     return bool(end) and b" digest=" in line

@@ -1,4 +1,4 @@
-"""What stands before jobs: the answers of the scripts `explain` and `tenant`, as they tell it."""
+"""The gates that keep jobs waiting: the answers of the scripts `explain` and `tenant`."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from faena.engine.scripts import text_pairs
 
 
 class ClosedGate(NamedTuple):
-    """A gate that keeps a job, or all jobs of a lane, from being claimed."""
+    """A gate that prevents the claim of a job, or of all jobs in a lane."""
 
     name: str
     detail: str
-    """What the script says of it: a reason, a limit, a number."""
+    """Details of the gate: a reason, a limit, a number."""
     until: int | None
-    """When it opens by itself."""
+    """When it opens without an action, if that is known."""
 
 
 class Waiting(NamedTuple):
-    """A job at one shard, and what stands before it."""
+    """A job in one shard, with the gates before it."""
 
     now: int
     state: str
@@ -29,17 +29,17 @@ class Waiting(NamedTuple):
     claimed_before: int
     """Claims of the shard in the last full minute."""
     claimed_now: int
-    """Claims in the minute that runs."""
+    """Claims in the current minute."""
 
 
 class LaneState(NamedTuple):
-    """What is decided for one lane at a shard, and how it stands there."""
+    """The settings and the state of one lane in a shard."""
 
     override: dict[str, str]
     live: int
     running: int
     parked_until: float | None
-    """When a parked lane is looked at again."""
+    """When a parked lane is checked again."""
     gates: tuple[ClosedGate, ...]
 
 

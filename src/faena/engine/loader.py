@@ -1,15 +1,15 @@
-"""The engine's scripts as the server keeps them: one library of functions.
+"""Builds one library of functions from the engine's scripts.
 
-Each part of `lua/lib/` is a block of the library, loaded once, in the order in which they use one
-another; each script is a block with a function. What a block takes from others is declared at its
-beginning, what it gives to others is kept in a table at its end. So a name costs what any local
-variable does, and the limits of Lua (200 local variables, 60 of them used by one function) count
-for each block alone. The server makes a library's closures when it is loaded, not at every call:
-what must be new at every call stands in one table, `context`, which every call clears.
+Each part of `lua/lib/` is a block of the library, after the blocks that it uses; each script is a
+block with a function. A block declares its imports as local variables at its start, and stores its
+exports in a table at its end. So a name costs as much as any local variable, and the limits of Lua
+(200 local variables, 60 of them used by one function) apply to each block alone. The server creates
+the closures of a library when it is loaded, not at every call. Values that must be new for each
+call are in one table, `context`, which every call clears.
 
-The library and its functions bear a digest of the source in their names, so that programs of
-different versions can share a server. A server at its maxmemory takes in no library, and must be
-worked empty all the same: for that a script has its plain source as well.
+The names of the library and its functions contain a digest of the source, so that programs of
+different versions can share a server. A server at its maxmemory accepts no library, but its jobs
+must still run. So each script also has a plain source, for EVAL.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from pathlib import Path
 from faena.engine.source import NO_ARGUMENTS, NOW, Arguments, Source, Sources, read
 
 _SLOT = "faena_0"
-"""Stands for the library's name until its digest is known."""
+"""A placeholder for the library's name until its digest is known."""
 
 _FIRST = "take_in_first"
-"""What a script begins with that says `--@arrivals`."""
+"""The function that a script with `--@arrivals` calls first."""
 
 _NOW = "now_us"
-"""What is `now` in scripts that include the part."""
+"""The function that gives `now` in scripts that include the part."""
 
 _GLOBALS = (
     "cmsgpack, error, ipairs, math, next, pairs, pcall, select, string, struct, table, tonumber, "
     "tostring, type, unpack"
 )
-"""A function reaches these through a metatable, which costs more than what most of them do. A
-library may not read them while it is loaded: its first call does."""
+"""Copied into local variables, because a function reads globals through a metatable, which is slow.
+A library may not read them while it is loaded, so its first call does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ class Script:
     name: str
     function: str
     library: str
-    """The source that has the function, to be loaded where it is missing."""
+    """The source of the library, to be loaded if it is missing."""
 
     source: str
-    """The same as one script, for EVAL: where a server has no functions, or no room for them."""
+    """The same as one script for EVAL, if a server has no functions, or no memory for them."""
 
     sha: str
-    """What EVALSHA calls it."""
+    """The digest for EVALSHA."""
 
     args: Arguments = NO_ARGUMENTS
 
@@ -69,12 +69,12 @@ def load(name: str) -> Script:
 
 
 def library_name() -> str:
-    """What servers call the library of this version."""
+    """The name of this version's library on servers."""
     return _library()[0]
 
 
 def names() -> list[str]:
-    """Every script there is."""
+    """The names of all scripts."""
     return sorted(_sources().scripts)
 
 
@@ -92,7 +92,7 @@ def _library() -> tuple[str, str]:
 
 
 def library_source(sources: Sources) -> str:
-    """All scripts and the parts they use; the library's name is still to be put in."""
+    """All scripts and the parts they use, with a placeholder for the library's name."""
     scripts = [sources.scripts[name] for name in sorted(sources.scripts)]
     used = sources.needed(*scripts)
     head = [f"#!lua name={_SLOT}", *_OUTERMOST, *_frame(used)]
@@ -104,7 +104,7 @@ def library_source(sources: Sources) -> str:
 
 
 def plain_source(sources: Sources, script: Source) -> str:
-    """A script with the parts that it uses, and no other."""
+    """A script with only the parts that it uses."""
     flags = f" flags={','.join(script.flags)}" if script.flags else ""
     used = sources.needed(script)
     parts = [_part(sources, part) for part in used]
@@ -117,7 +117,7 @@ def plain_source(sources: Sources, script: Source) -> str:
 
 
 def part_source(name: str) -> str:
-    """A part and those it uses, with its exports at hand."""
+    """A part and those it uses, with its exports as local variables."""
     sources = _sources()
     part = sources.parts[name]
     used = [*sources.needed(part), part]
@@ -126,10 +126,10 @@ def part_source(name: str) -> str:
 
 
 def _frame(used: list[Source]) -> list[str]:
-    """What stands before all parts: contexts, and a table for what parts export.
+    """The code before all parts: the contexts, and a table for the exports of parts.
 
-    A call has the context `shared`; what runs apart from it, inside of it, has the other one. They
-    are kept from call to call, and most tables in them were not touched since.
+    A call has the context `shared`; code that runs separately inside a call has `apart`. Both are
+    reused for all calls, and only tables that are not empty are replaced.
     """
     fields = [field for part in used for field in part.state]
     plain = [field for field in fields if field.value != "{}"]
@@ -158,7 +158,7 @@ redis.register_function{{ function_name = '{_SLOT}_' .. name, flags = flags, cal
 end"""
 
 _Way = tuple[bool, tuple[str, ...]]
-"""How scripts are called: whether one that fails is taken back, and what is done behind it."""
+"""How a script is called: whether it is rolled back when it fails, and what runs after it."""
 
 
 def _way(sources: Sources, script: Source) -> _Way:
@@ -166,7 +166,7 @@ def _way(sources: Sources, script: Source) -> _Way:
 
 
 def _made(number: int, way: _Way) -> list[str]:
-    """A function that makes one to be registered of a script; few ways serve all of them."""
+    """A Lua function that wraps a script for registration; scripts of one way share it."""
     is_guarded, endings = way
     if is_guarded:
         before, caller, answer = _ended(endings), "noted", ["return guarded(all)"]
@@ -181,7 +181,7 @@ def _made(number: int, way: _Way) -> list[str]:
 
 
 def _ended(endings: Sequence[str]) -> list[str]:
-    """The whole of a script: its body, and what is done behind it."""
+    """A Lua function that runs a script's body, and then the endings."""
     return ["local function all()", *_answered(endings), "end"]
 
 
@@ -205,7 +205,7 @@ def _function(sources: Sources, script: Source, ways: list[_Way]) -> str:
 
 
 def _run(sources: Sources, script: Source) -> list[str]:
-    """Its body is a function: a chunk may have 200 local variables and no more."""
+    """The body becomes a function: a chunk may have at most 200 local variables."""
     names, given = {*sources.imports(script)}, script.args.locals()
     if NOW in script.includes:
         given = {"now": f"{_NOW}()", **given}

@@ -1,4 +1,4 @@
-"""A queue at one instant, as the script `overview` tells it of one shard."""
+"""The state of a queue at one instant, read by the script `overview` from one shard."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ class Hold(View, frozen=True):
 
     reason: str
     until: int | None
-    """Server microseconds; None until it is released."""
+    """Server microseconds; None: until it is released."""
     by: str
     since: int
 
 
 class WorkerView(View, frozen=True):
-    """A worker that was heard of lately."""
+    """A worker that called the server lately."""
 
     name: str
     since: int | None = None
-    """Server microseconds of its first call; None, as the rest, while it has said nothing."""
+    """Server microseconds of its first call; None, like the rest, until its first sweep."""
     host: str | None = None
     pid: int | None = None
     version: str | None = None
     listed_until: int | None = None
-    """When it is taken for gone unless it is heard of before: of a worker that was killed, this
-    instant stays where it is."""
+    """When it counts as gone unless it calls before; for a killed worker, this instant no longer
+    changes."""
 
 
 class Overview(View, frozen=True):
@@ -39,26 +39,26 @@ class Overview(View, frozen=True):
     queue: str
     at: int
     counts: dict[str, int]
-    """Jobs per state; `dead` are those that nobody has dealt with."""
+    """Jobs by state; `dead` counts only pending ones."""
     dealt_with: dict[str, int]
-    """Dead jobs that were retried, discarded or resolved; they stay until retention ends."""
+    """Dead jobs that were retried, discarded or resolved; retention removes them later."""
     holds: tuple[Hold, ...]
     settings: dict[str, str]
-    """As the server keeps them; `queue.settings()` has them in the words of `app.queue()`."""
+    """As stored on the server; `queue.settings()` returns them as options of `app.queue()`."""
     workers: tuple[WorkerView, ...]
     enqueued: int
-    """Jobs taken in since the queue exists."""
+    """Jobs accepted since the queue was created."""
     removed: int
-    """Jobs that retention, cleaning or replacement took out."""
+    """Jobs removed by retention, cleaning or replacement."""
 
     @property
     def live(self) -> int:
-        """Jobs that wait or run."""
+        """Jobs that are waiting or running."""
         return sum(self.counts[state] for state in ("ready", "delayed", "blocked", "running"))
 
 
 def read_overview(shard: str, reply: Sequence[Any]) -> Overview:
-    """What the script has answered for a shard."""
+    """Read the script's answer for a shard."""
     now, counts, holds, conf, clock, workers, dealt, about = reply
     totals, said = pairs(clock), pairs(about)
     return Overview(
@@ -83,7 +83,7 @@ def _hold(reason: str, text: bytes) -> Hold:
 
 
 def _worker(name: str, said: bytes | None, listed_until: int) -> WorkerView:
-    """What a worker has said of itself, if it has."""
+    """The view of a worker, from its own description if there is one."""
     if not said:
         return WorkerView(name, listed_until=listed_until)
     since, pid, version, _, host = said.decode().split(" ", 4)

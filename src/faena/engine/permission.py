@@ -1,8 +1,8 @@
-"""What a user must be permitted for scripts never to stop halfway.
+"""Checks the permissions that scripts need, so that none stops halfway.
 
-`enqueue`, `exchange` and `renew` judge everything before their first write, but for two things that
-only a server knows: whether its user may run a command, and whether a key is what it should be.
-Both are asked for before a program's first write to a queue.
+`enqueue`, `exchange` and `renew` check everything before their first write, except two things that
+only the server knows: whether the user may run a command, and whether a key has the expected type.
+Both are checked before a program's first write to a queue.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _BESIDE: Final = (
     *("BZPOPMIN * 1", "SMEMBERS *", "XREAD STREAMS * 0", "ZREVRANGE * 0 0"),
     *("WAIT 0 0", "WAITAOF 0 0 0"),
 )
-"""What is sent without a script: to wait for work, for events, for durability, and to look."""
+"""Commands sent without a script: to wait for work, events and durability, and to read."""
 
 
 async def check_permitted(wire: Wire, namespace: str, queue: str, patience_s: float) -> None:
-    """Raise StoreRejected, with what to grant or to mend, where a script might stop halfway."""
+    """Raise StoreRejected, with what to grant or to fix, if a script might stop halfway."""
     if problem := await objection(wire, namespace, queue, patience_s=patience_s):
         words = f"the broker at {wire.address} would refuse parts of calls: {problem}"
         raise StoreRejected(words, op="declare")
@@ -50,7 +50,7 @@ async def check_permitted(wire: Wire, namespace: str, queue: str, patience_s: fl
 async def objection(
     wire: Wire, namespace: str, queue: str, *, patience_s: float, is_beside_too: bool = False
 ) -> str | None:
-    """What a server has against it, and what mends it; None when nothing is."""
+    """What the server would refuse, and how to fix it; None if nothing."""
     prefix, user = Keys(namespace, queue).prefix, wire.address.username or "default"
     script, (number, lines) = load("permit"), asked(namespace, is_beside_too=is_beside_too)
     args = ["", *script.args.arranged("permit", lines, {"number": number})]

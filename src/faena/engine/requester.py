@@ -1,4 +1,4 @@
-"""Who asks for what is done: the scripts of operators tell it with the event."""
+"""Who requests an operation; the scripts of operators record it in the event."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _requester: ContextVar[str] = ContextVar("faena_by", default="")
 
 @contextmanager
 def on_behalf(by: str | None) -> Generator[None]:
-    """Let what operators' scripts do inside be told with this name; None leaves it as it is."""
+    """Record this name with operations inside the `with` block; None: keep the current name."""
     if by is None:
         yield
         return
@@ -25,5 +25,5 @@ def on_behalf(by: str | None) -> Generator[None]:
 
 
 def requester() -> str:
-    """Who asks here; empty when nobody said."""
+    """The current name; empty if there is none."""
     return _requester.get()

@@ -1,6 +1,6 @@
 """Script stubs without I/O: the arguments of the three hot calls and the meaning of answers.
 
-Those arguments are put in order here, as their headers say; all others are named in the call.
+The arguments of these calls are ordered here, as in the scripts' headers; other calls name theirs.
 Every function here is pure. `Engine` sends; tests can read and write these shapes without a server.
 """
 
@@ -32,7 +32,7 @@ OVERTAKEN = b"OVERTAKEN"
 MOVED = b"MOVED"
 
 _Known = tuple[int, int, int, str, int, int, int]
-"""What is told of a marked job, in the order of a claim's fields."""
+"""The history of a marked job, in the order of a claim's fields."""
 
 _NO_HISTORY: Final[Mapping[bytes, _Known]] = {}
 
@@ -57,13 +57,13 @@ class Turn(NamedTuple):
     samples: Mapping[str, int] | None = None
     is_sweep: bool = False
     least_lease_us: int = 0
-    """Leases of this call last at least so long, whatever the queue's settings say."""
+    """The least length of this call's leases, whatever the queue's settings are."""
     next_sweep_us: int = 0
-    """How long until the next sweep, with one: the worker is known at least twice as long."""
+    """With a sweep, the time until the next one; the worker stays listed at least twice as long."""
     about: str = ""
-    """What the worker says of itself with a sweep: pid, version, library and host."""
+    """With a sweep, the worker's description: pid, version, library and host."""
     asked_at: float = math.inf
-    """When this process first asked, by its own clock: no claim is older. Not sent."""
+    """When this process first sent the call, by its own clock: no claim is older. Not sent."""
 
 
 class Claim(msgspec.Struct, frozen=True, gc=False):
@@ -76,19 +76,19 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
     attempts: int = 0
     losses: int = 0
     priority: int = 0
-    """What it was changed to; 0 when it has the one it was enqueued with."""
+    """The changed priority; 0: as enqueued."""
     origin: str = ""
-    """The first job of its line of retries; empty when that is this one."""
+    """The first job in its line of retries as new; empty: this job."""
     expires_at: int = 0
-    """The instant from which it may not be started any more; 0 for never."""
+    """The instant after which it must not start; 0: none."""
     snoozes: int = 0
-    """How often its handler has put it off."""
+    """How often its handler has snoozed it."""
     enqueued_at: int = 0
-    """When it was taken in; 0 when its score says so."""
+    """When it was enqueued; 0: its score tells."""
 
 
 class Loss(NamedTuple):
-    """A job that the server buried: it was delivered too often to workers that died."""
+    """A job that the server buried as poison, after too many lost deliveries."""
 
     id: str
     task: str
@@ -97,7 +97,7 @@ class Loss(NamedTuple):
 
 
 class Late(NamedTuple):
-    """A job that had expired when its turn came: it is cancelled and was not claimed."""
+    """A job that had expired at its turn: it was cancelled, not claimed."""
 
     id: str
     attempts: int
@@ -107,7 +107,7 @@ class Exchanged(NamedTuple):
     """The answer to an exchange; instants are the server's microseconds."""
 
     now: int
-    """When it was answered, this time: what is to come is counted from here."""
+    """When this answer was made; times until something are counted from here."""
     next_at: int
     gate: str
     more: bool
@@ -116,32 +116,32 @@ class Exchanged(NamedTuple):
     lost: list[str]
     claimed: list[Claim]
     claimed_at: int
-    """When the leases began: before `now` if the first answer was lost and this is another."""
+    """When the leases began; before `now` if this answer repeats a lost one."""
     buried: Sequence[Loss] = ()
-    """Jobs of others whose last delivery this call found to be lost."""
+    """Jobs that this call buried because their last delivery was lost."""
     expired: Sequence[Late] = ()
-    """Jobs that this call found too late to be started."""
+    """Jobs that this call found expired."""
 
 
 class Look(NamedTuple):
-    """Everything stored of one job."""
+    """Everything stored about one job."""
 
     state: str
     score: str
     spec: bytes
     mark: bytes
-    """Packed, as all below empty where there is none."""
+    """Packed; empty, like the fields below, if there is none."""
     lease: bytes
     """The record of its lease."""
     result: bytes
     info: Mapping[str, bytes]
     """Its errors, log lines and progress."""
     enqueued_at: int | None
-    """When it was taken in, where anything says so."""
+    """When it was enqueued, if known."""
 
 
 class Answer(NamedTuple):
-    """What became of one enqueued job."""
+    """The answer to the enqueue of one job."""
 
     code: str = "CREATED"
     detail: str | int = ""
@@ -155,7 +155,7 @@ CREATED = Answer()
 def enqueue_args(
     caller: str, call: str, epoch: int, jobs: Sequence[NewJob | tuple[str, bytes]]
 ) -> list[Argument]:
-    """Ids and specs, behind who asks."""
+    """Ids and specs, after the caller."""
     args: list[Argument] = [caller, call, epoch or ""]
     for job in jobs:
         args += job[:2]
@@ -163,7 +163,7 @@ def enqueue_args(
 
 
 def exchange_args(caller: str, worker: str, turn: Turn) -> list[Argument]:
-    """Completions travel as pairs, those with a result beside it, all else with what is told."""
+    """Completions are sent as pairs, with the result if any; other outcomes with their details."""
     plain: list[Argument] = []
     kept: list[Argument] = []
     others: list[Argument] = []
@@ -181,12 +181,12 @@ def exchange_args(caller: str, worker: str, turn: Turn) -> list[Argument]:
 
 
 def renew_args(least_lease_us: int, leases: Iterable[tuple[str, str]]) -> list[Argument]:
-    """Ids and leases, behind how long they are to last."""
+    """Ids and leases, after the least length."""
     return [least_lease_us, *(text for pair in leases for text in pair)]
 
 
 def _told(outcome: Outcome) -> tuple[int, bytes, bytes]:
-    """Its number, what is said of it, and the note for the dead-letter desk."""
+    """The outcome's number, its details, and the note for the dead-letter desk."""
     match outcome:
         case Retried(delay_us=delay_us, error=error):
             return delay_us, _json.encode(error), b""
@@ -204,7 +204,7 @@ def _told(outcome: Outcome) -> tuple[int, bytes, bytes]:
 
 
 def read_exchange(reply: Sequence[Any], lease: str) -> Exchanged:
-    """Pair ids, scores and specs; only marked jobs have more to tell."""
+    """Pair ids, scores and specs; only marked jobs have more fields."""
     now, next_at, gate, more, lost, popped, specs, facts = reply[:8]
     history = _history(facts) if facts else _NO_HISTORY
     claimed: list[Claim] = []
@@ -237,13 +237,13 @@ def _with_news(
 
 
 def _loss(job: bytes, task: bytes, tenant: bytes, number: int) -> Loss:
-    """The job was never parsed: what it says of itself may be anything."""
+    """The spec was not checked, so task and tenant may be any bytes."""
     name, whose = (word.decode("utf-8", "replace") for word in (task, tenant))
     return Loss(job.decode(), name, whose, number)
 
 
 def read_enqueue(reply: Sequence[Any], number: int) -> list[Answer]:
-    """Items that the script does not mention were created."""
+    """Read the answers; jobs that the script does not mention were created."""
     answers = [CREATED] * number
     if len(reply) == 1:
         return answers
@@ -263,12 +263,12 @@ def _plain(value: bytes | int) -> str | int:
 
 
 def once(name: str) -> dict[str, str]:
-    """Caller and call of a request that is sent again only while its answer is outstanding."""
+    """Caller and call id of a request that is only resent until it is answered."""
     return {"caller": secrets.token_hex(8), "id_of_call": name}
 
 
 def is_unconfigured(reply: Any) -> bool:
-    """Whether the server has no settings of the queue; an overtaken call is our own bug."""
+    """Whether the server has no settings of the queue; raises if another call overtook this one."""
     first = reply[0] if isinstance(reply, list) and reply else reply
     if first == MOVED:
         raise ShardsChanged("the shards of the queue have changed", op="enqueue")
@@ -278,7 +278,7 @@ def is_unconfigured(reply: Any) -> bool:
 
 
 def read_look(row: Sequence[Any]) -> Look | None:
-    """None for a job that is not there."""
+    """None for an unknown job."""
     if not row:
         return None
     state, score, spec, mark, lease, result, info, since = row
@@ -297,5 +297,5 @@ def pairs(flat: Sequence[Any]) -> dict[str, Any]:
 
 
 def text_pairs(flat: Sequence[bytes]) -> dict[str, str]:
-    """The same where the values are texts."""
+    """The same with strings as values."""
     return {flat[i].decode(): flat[i + 1].decode() for i in range(0, len(flat), 2)}

@@ -1,4 +1,4 @@
-"""Queue options as the settings the scripts read from `conf`, and back."""
+"""Translates queue options to the settings that scripts read from `conf`, and back."""
 
 from __future__ import annotations
 
@@ -45,21 +45,22 @@ WRITTEN: Final[Mapping[str, tuple[str, ...]]] = {
 """Options that can be changed at run time, and the settings that each is written as."""
 
 PLACING: Final = ("order", "lanes", "priority", "payload_limit", "keyed", "costs", "tenant_costs")
-"""Settings that programs which only produce read."""
+"""Settings that are read by programs that only produce."""
 
 COST_OF: Final = "cost:"
-"""Begins the settings that say what jobs of a task are estimated at."""
+"""The prefix of settings with the estimated costs of a task's jobs."""
 
 
 UNSERVED: Final[Mapping[str, str]] = {"unserved": "1"}
-"""What a program adds that may not have the handlers: whoever claims first declares the rest."""
+"""Added by a program that may lack the handlers; the first that claims declares the rest."""
 
 SERVED: Final[Mapping[str, str]] = {"unserved": ""}
 
 
 def declaration(options: QueueOptions) -> dict[str, str]:
-    """Every setting by name, empty where the options set no bound, and a version of those that all
-    programs which declare the queue have in common.
+    """Every setting by name, empty if the options set no bound.
+
+    Includes a version of the settings that all programs which declare the queue must share.
     """
     press, retain = options.backpressure, options.retain
     values: dict[str, object] = {
@@ -68,7 +69,7 @@ def declaration(options: QueueOptions) -> dict[str, str]:
         "costs": costs_text(options.limits),
         "tenant_costs": costs_text(options.tenant_limits),
         "key_limits": limits_text(options.key_limits),
-        "keyed": limits_text(options.key_limits),  # jobs say their keys, whatever is edited
+        "keyed": limits_text(options.key_limits),  # jobs have their keys, whatever is edited
         "tenant_max_running": options.tenant_max_running,
         "fifo": 1 if options.order is not Order.NONE else None,
         "fair_time": 1 if options.fair == "time" else None,
@@ -93,14 +94,14 @@ def declaration(options: QueueOptions) -> dict[str, str]:
 
 
 def as_declared(options: QueueOptions, edits: Mapping[str, str]) -> dict[str, str]:
-    """What `conf` will say once somebody has declared the queue: what was edited stays."""
+    """The settings after a declaration of the queue; edited ones are kept."""
     edited = edits.get("edited", "").split()
     declared = declaration(options).items()
     return {name: text for name, text in declared if text and name not in edited} | dict(edits)
 
 
 def _of_tasks(options: QueueOptions) -> dict[str, str]:
-    """What only a program with the tasks knows; what is not named here is left as it is."""
+    """Settings that only a program with the tasks knows; others are left unchanged."""
     hooks = {f"hook_{end}:{task}": hook for (end, task), hook in options.hooks.items()}
     costs = {f"{COST_OF}{task}": estimates_text(cost) for task, cost in options.costs.items()}
     return hooks | costs
@@ -109,7 +110,7 @@ def _of_tasks(options: QueueOptions) -> dict[str, str]:
 def placing_of(
     queue: str, fields: Sequence[bytes | None], tasks: Sequence[str] = ()
 ) -> QueueOptions:
-    """The settings of PLACING as options; behind them what jobs of `tasks` are estimated at."""
+    """Read the settings of PLACING, and the estimated costs of `tasks` after them, as options."""
     texts = [None if one is None else one.decode() for one in fields]
     order, lanes, priority, limit, keyed, *costs = texts[: len(PLACING)]
     if order is None or priority is None or limit is None:
@@ -128,7 +129,7 @@ def placing_of(
 
 
 def _least(limits: Iterable[Limit]) -> tuple[Limit, ...]:
-    """Of limits by cost the smallest of each unit, which is what bounds an estimate."""
+    """The smallest limit by cost of each unit, which bounds an estimate."""
     largest_first = sorted(limits, key=lambda one: -one.max)
     return tuple({one.cost: one for one in largest_first}.values())
 
@@ -140,7 +141,7 @@ def written(options: QueueOptions, names: Iterable[str]) -> dict[str, str]:
 
 
 def read_settings(conf: Mapping[str, str], *, is_fair: bool) -> Settings:
-    """What `conf` says, in the words of the options."""
+    """Read `conf` as options."""
     edited = set(conf.get("edited", "").split())
     by = "time" if conf.get("fair_time") else "jobs"
     return Settings(
@@ -164,7 +165,7 @@ def read_settings(conf: Mapping[str, str], *, is_fair: bool) -> Settings:
 
 
 def _backpressure(conf: Mapping[str, str]) -> Backpressure | None:
-    """Earlier versions could edit each bound alone: a soft one may not be below the hard one."""
+    """Earlier versions could edit each bound alone, so a soft one may not be below the hard one."""
     soft, hard, tenant_soft, tenant_hard, _ = (_number(conf, name) for name in _PRESSED)
     if soft is None and hard is None and tenant_soft is None and tenant_hard is None:
         return None
@@ -209,7 +210,7 @@ _SAID: Final = {one: name for name, parts in WRITTEN.items() for one in parts if
 
 
 def check_accepted(reply: Sequence[bytes], settings: Mapping[str, str]) -> None:
-    """Raise what a script says against settings that it was given."""
+    """Raise ConfigError if a script refused settings."""
     if reply[0] == b"INVALID":
         name = reply[1].decode()
         if name == "costs":
@@ -250,8 +251,9 @@ _MEANT: Final = {part: name for name, parts in WRITTEN.items() for part in parts
 
 
 def accept_declared(queue: str, reply: Sequence[bytes], settings: Mapping[str, str]) -> None:
-    """Raise what is said against a declaration, and log what was declared otherwise before: of two
-    programs that both declare a queue, the last to connect has its way.
+    """Raise if a declaration was refused, and log options that were declared differently before.
+
+    If two programs declare the same queue, the last to connect wins.
     """
     check_accepted(reply, settings)
     if len(reply) > 1 and reply[-2] == b"differed" and "/" not in queue:
@@ -266,7 +268,7 @@ def accept_declared(queue: str, reply: Sequence[bytes], settings: Mapping[str, s
 
 
 def read_limits(text: str) -> tuple[Limit, ...]:
-    """Limits out of what `limits_text` or `costs_text` has made."""
+    """Read limits written by `limits_text` or `costs_text`."""
     parts = (part.split("/") for part in text.split())
     return tuple(
         Limit(max=int(most), per=timedelta(microseconds=int(us)), cost=unit[0] if unit else None)

@@ -1,20 +1,20 @@
-"""The Lua files of the engine, and what their headers say.
+"""Reads the Lua files of the engine and their headers.
 
-A file begins with comments. In those, lines with `--@` are for the loader:
+A file begins with comments. Comment lines with `--@` are directives for the loader:
 
-    --@include keys, now       parts, by their names, whose exports it uses
-    --@exports tell, count     what a part gives to those that include it: functions and constants
-    --@state told = {}         a field of `context`, and its value when a call begins
-    --@ending flush_event      what a part has done after every script that writes and uses it
-    --@flags no-writes         a script's flags, as the server calls them
-    --@sure                    a script that writes and does without the journal
-    --@arrivals                a script that takes in first what producers have left
-    --@args to, by?, id...     a script's arguments, by name
+    --@include keys, now       names of the parts whose exports the file uses
+    --@exports tell, count     functions and constants that a part exports
+    --@state told = {}         a field of `context`, and its value at the start of a call
+    --@ending flush_event      an export that runs after every writing script that uses the part
+    --@flags no-writes         the flags of a script, as the server names them
+    --@sure                    a script that writes without the journal
+    --@arrivals                a script that first stores the jobs in `arrivals`
+    --@args to, by?, id...     the names of a script's arguments
 
-The first argument of every call is its instant, which the engine gives: `now` in scripts that
-include `now`. Those that `--@args` names follow and are local variables of the body; one with a
-question mark may be left out, and is empty then. The last may be repeated, also with others
-(`id lease...`): the body knows the place of its first, `first_id`.
+The first argument of every call is its instant, given by the engine: `now` in scripts that include
+`now`. The arguments of `--@args` follow, and are local variables of the body. One with a question
+mark may be omitted, and is empty then. The last one may be repeated, also together with others
+(`id lease...`); the body has the index of the first one, `first_id`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _DECLARED = re.compile(r"^local (?:function (\w+)|([\w, ]+))", re.MULTILINE)
 _FIELD = re.compile(r"(\w+) = (\S+)(?:\s+--.*)?$")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _COMMENT = re.compile(r"\s*--[^'\"]*$")
-"""To the end of a line, without a quote behind it: so it does not stand in a text."""
+"""To the end of a line without a quote in it, so that it is not inside a string."""
 _SPACED = re.compile(r" ?(==|~=|<=|>=|[=,<>+*/(){}]) ?")
 
 _NAMES = re.compile(r"[a-z]\w*\??|[a-z]\w*(?: [a-z]\w*)*\.\.\.")
@@ -47,18 +47,18 @@ T = TypeVar("T")
 
 
 class SourceError(ValueError):
-    """A file whose header and body disagree, or that asks for what is not there."""
+    """A file whose header is wrong: it does not match the body or the other files."""
 
 
 class Field(NamedTuple):
-    """One of `context`, and what it is when a call begins."""
+    """A field of `context`, and its value at the start of a call."""
 
     name: str
     value: str
 
 
 class Arguments(NamedTuple):
-    """What a script takes behind the instant, in this order."""
+    """The arguments of a script after the instant, in order."""
 
     names: tuple[str, ...] = ()
     optional: frozenset[str] = frozenset()
@@ -67,7 +67,7 @@ class Arguments(NamedTuple):
     def arranged(
         self, script: str, rest: Sequence[T], named: Mapping[str, T | None]
     ) -> list[T | str]:
-        """In the order of the header; None, or left out, is empty where that is allowed."""
+        """Named values in the order of the header; an optional one may be None or left out."""
         given = {name: value for name, value in named.items() if value is not None}
         if unknown := sorted(named.keys() - {*self.names}):
             raise InternalError(f"{script} does not take {', '.join(unknown)}")
@@ -78,7 +78,7 @@ class Arguments(NamedTuple):
         return [*(given.get(name, "") for name in self.names), *rest]
 
     def locals(self) -> dict[str, str]:
-        """The local variables of the body, and what they are."""
+        """The local variables of the body, with their Lua expressions."""
         found = {name: f"ARGV[{at}]" for at, name in enumerate(self.names, 2)}
         if self.repeated:
             found[f"first_{self.repeated[0]}"] = str(len(self.names) + 2)
@@ -98,29 +98,29 @@ class Source:
     exports: tuple[str, ...]
     state: tuple[Field, ...]
     ending: str | None
-    """An export that is called when the body of a script has returned, however it did."""
+    """An export that is called after the body of a script."""
     args: Arguments
     flags: tuple[str, ...]
     is_guarded: bool
-    """Whether a call of it that fails is taken back."""
+    """Whether a failed call is rolled back."""
     is_preceded: bool
-    """Whether it takes in first what producers left in `arrivals`."""
+    """Whether it first stores the jobs in `arrivals`."""
     code: str
 
     def words(self) -> set[str]:
-        """Every word of the code, names among them."""
+        """Every word of the code, including names."""
         return set(_WORD.findall(self.code))
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """All of them, by name."""
+    """All files, by name."""
 
     scripts: dict[str, Source]
     parts: dict[str, Source]
 
     def needed(self, *sources: Source) -> list[Source]:
-        """The parts that some files use, each behind those that it uses itself."""
+        """The parts that some files use, each after those that it uses itself."""
         found: dict[str, Source] = {}
         for source in sources:
             self._collect(source, found, ())
@@ -137,20 +137,20 @@ class Sources:
                 found[name] = self.parts[name]
 
     def endings(self, script: Source) -> list[str]:
-        """What is to be called behind a script, a part's before those of parts that it uses."""
+        """The endings to call after a script; a part's comes before those of parts it uses."""
         if "no-writes" in script.flags:
             return []
         return [part.ending for part in reversed(self.needed(script)) if part.ending]
 
     def imports(self, source: Source) -> list[str]:
-        """The names that a file takes from the parts it includes."""
+        """The names that a file imports from the parts it includes."""
         words = source.words()
         exports = (name for part in source.includes for name in self.parts[part].exports)
         return sorted({name for name in exports if name in words})
 
 
 def read(root: Path) -> Sources:
-    """All files under a folder: parts below `lib/`, scripts beside it; no two have one name."""
+    """Read all files in a folder: parts in `lib/`, scripts outside it; names must be unique."""
     scripts, parts = dict[str, Source](), dict[str, Source]()
     for file in sorted(root.rglob("*.lua")):
         path = file.relative_to(root).as_posix()
@@ -228,7 +228,7 @@ def _declared(text: str) -> set[str]:
 
 
 def _code(lines: Iterable[str]) -> Iterator[str]:
-    """Without comments and needless spaces: they would cost memory in every node."""
+    """Remove comments and extra spaces, which would cost memory in every node."""
     for line in lines:
         if (code := line.strip()) and not code.startswith("--"):
             code = _COMMENT.sub("", code)

@@ -1,1 +1,1 @@
-"""From enqueue() to the broker, and what the producer gets back."""
+"""Sends new jobs to the broker, and gives producers receipts and handles."""

@@ -1,8 +1,8 @@
-"""One queue's new jobs on their way to the broker.
+"""Sends the new jobs of one queue to the broker.
 
-One call per queue is in flight; jobs that arrive meanwhile travel together in the next one, so many
-concurrent producers cost few round trips and a single one waits for nothing. A call is named, and a
-named call that is sent again after a lost reply changes nothing the second time.
+One call per queue is in flight. Jobs that arrive meanwhile are sent together in the next one, so
+many concurrent producers need few round trips, and a single producer does not wait. A call has an
+id: a call that is sent again after a lost reply changes nothing the second time.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from faena.errors import StoreError, StoreUnavailable
 from faena.options import Durability, DurabilityLevel
 
 BATCH = 300
-"""Jobs in one enqueue call at most: more would be no faster, and keep others waiting."""
+"""The most jobs in one enqueue call: more is not faster, and blocks the server longer."""
 
 PLACED = 3
-"""How many ordinary jobs one with facts counts for: lanes, chains and unique claims cost more."""
+"""How many ordinary jobs a job with facts counts for: lanes, chains and unique keys cost more."""
 
 BATCH_BYTES = 16 << 20
-"""Bytes in one enqueue call at most, unless a single job has more: a longer command would hold up
-the connection, and what a server takes of one client is bounded."""
+"""The most bytes in one enqueue call, unless a single job has more: a longer command would block
+the connection, and servers bound the input of one client."""
 
 _DURABLE_WITHIN_S = 5.0
 
 _WAITED = 0.5
-"""The part of a caller's patience in which servers may confirm: the rest is for the answer."""
+"""The part of a caller's patience that replicas or the disk may use; the rest is for the answer."""
 
 _ALIKE = 2.0
-"""How many times as long one caller may wait as another for both to have the same confirmed."""
+"""How much longer one caller may wait than another, as a factor, to share a durable call."""
 
 _LOOKS = 10
-"""At those who wait behind a patient caller, during what is the app's patience."""
+"""How often callers behind a patient one are checked, during the app's patience."""
 
 UNSENT = "nothing was enqueued"
 _UNKNOWN = "whether it was enqueued is unknown: the same call with the same id= may be repeated"
@@ -52,11 +52,11 @@ _WAITS: Mapping[DurabilityLevel, Callable[[Durability], tuple[str | int, ...] | 
     DurabilityLevel.FSYNCED: lambda _: ("WAITAOF", 1, 0),
     DurabilityLevel.REPLICATED: lambda asked: ("WAIT", asked.replicas),
 }
-"""What to send after the script, on the same connection, for each level, and for how long."""
+"""The command to send after the script, on the same connection, for each level."""
 
 
 class CallIds:
-    """Names of calls: unguessable, never used twice. They become lease ids."""
+    """Call ids: unguessable and never used twice. They become lease ids."""
 
     def __init__(self) -> None:
         self._stem = secrets.token_urlsafe(9)
@@ -68,7 +68,7 @@ class CallIds:
 
 
 class Sent(NamedTuple):
-    """What became of some jobs, and what durability was reached for them."""
+    """The answers for some jobs, and the durability that was reached."""
 
     answers: list[Answer]
     durability: Durability
@@ -79,17 +79,17 @@ class _Group(NamedTuple):
 
     jobs: Sequence[NewJob]
     work: int
-    """How many ordinary jobs they cost as much as."""
+    """Their cost, in ordinary jobs."""
     size: int
     """Their bytes."""
     epoch: int
-    """Of the shards, when they were sent to this one."""
+    """The epoch of the routing table that sent them to this shard."""
     since: float
-    """When they came, by the loop's clock."""
+    """When they arrived, by the loop's clock."""
     until: float | None
-    """When their caller wants an answer, if it said so."""
+    """The caller's deadline, if it has one."""
     is_patient: bool
-    """Whether that is later than the app would wait."""
+    """Whether the caller waits longer than the app's patience."""
     answered: asyncio.Future[Sent]
 
 
@@ -110,7 +110,7 @@ class Batcher:
         self._is_closed = False
 
     async def send(self, jobs: Sequence[NewJob], epoch: int = 0) -> Sent:
-        """Answers for 1..300 jobs; ShardsChanged when they live elsewhere since that epoch."""
+        """Send 1..300 jobs; raises ShardsChanged if their shard has changed since the epoch."""
         if self._is_busy:
             return await self._wait_for_turn(jobs, epoch)
         self._is_busy = True
@@ -141,7 +141,7 @@ class Batcher:
             raise _late(self._queue, waited_s, is_unsent=is_unsent) from None
 
     def _is_patient(self, until: float | None) -> bool:
-        """Whether a caller waits longer than the app would."""
+        """Whether a caller waits longer than the app's patience."""
         now = asyncio.get_running_loop().time
         return until is not None and until - now() > self._engine.patience_s
 
@@ -161,8 +161,8 @@ class Batcher:
             self._caller = self._calls()
             raise told(error) from error
         except BaseException:
-            # The abandoned call may still reach the server, after a later one: its caller's record
-            # must not be the one that the later call relies on.
+            # The abandoned call may still reach the server after a later one. With a new caller
+            # name, it cannot overwrite the record of the later call.
             self._caller = self._calls()
             raise
         number = waited[0] if isinstance(waited, list) else waited
@@ -172,8 +172,10 @@ class Batcher:
     async def _leave_or_ask(
         self, queue: str, caller: str, call: str, jobs: Sequence[NewJob], epoch: int
     ) -> list[Answer]:
-        """Leave a lone job in the stream; any other, or one that may not have come through, goes by
-        the script, under the same name."""
+        """Append a single job to the stream of arrivals.
+
+        Other jobs, and one that may not have arrived, are sent with the script, under the same id.
+        """
         arrivals = self._arrivals
         if arrivals is None or not arrivals.is_for(jobs, epoch):
             answers = await self._engine.enqueue(queue, caller, call, jobs, epoch=epoch)
@@ -196,7 +198,7 @@ class Batcher:
         return answers
 
     async def close(self) -> None:
-        """Give up what is under way; whoever waits for it is told."""
+        """Cancel the running call; its callers get an error."""
         self._is_closed = True
         if self._flushing is not None:
             self._flushing.cancel()
@@ -217,14 +219,14 @@ class Batcher:
             jobs = [job for group in groups for job in group.jobs]
             ends = [group.until for group in groups if group.until is not None]
             last, is_patient = max(ends, default=0.0), groups[0].is_patient
-            # whose turn made this task has nothing to do with it
+            # set here, because this task inherits the bound of the caller that created it
             with within(last - asyncio.get_running_loop().time() if is_patient else None):
                 until = last if is_patient and self._wait is None else min(ends, default=None)
                 sent = await self._call(jobs, groups[0].epoch, until)
         except asyncio.CancelledError:
             _tell(groups, _closed(is_sent=True))
             raise
-        except Exception as error:  # noqa: BLE001 - handed to each of those who wait
+        except Exception as error:  # noqa: BLE001 - passed to every waiting caller
             _tell(groups, error)
             if isinstance(error, StoreUnavailable):
                 self._give_up_old()
@@ -234,7 +236,7 @@ class Batcher:
             self._go_on()
 
     def _next_groups(self) -> list[_Group]:
-        """The oldest, and as many after it as fit into one call."""
+        """The oldest group, and as many after it as fit into one call."""
         groups: list[_Group] = []
         work = size = 0
         while self._waiting:
@@ -249,17 +251,17 @@ class Batcher:
     # -- patience -------------------------------------------------------------------------------
 
     def _may_share(self, first: _Group, other: _Group) -> bool:
-        """Whether two callers may travel in one call.
+        """Whether the jobs of two callers may be sent in one call.
 
-        Who is less patient than the app gives up alone and leaves the call to the others; but how
-        long servers may take to confirm is said once, for all of a call.
+        A caller less patient than the app gives up alone, and the call continues for the others.
+        But a durable call has one timeout for the servers' confirmation, for all of its callers.
         """
         is_alike = first.epoch == other.epoch and first.is_patient == other.is_patient
         return is_alike and (self._wait is None or _end_together(first, other))
 
     @contextmanager
     def _watched(self) -> Generator[None]:
-        """While a patient call lasts, those behind it wait no longer than for any other."""
+        """During a patient call, callers behind it still wait only for the app's patience."""
         loop = asyncio.get_running_loop()
 
         def look() -> asyncio.TimerHandle:
@@ -275,7 +277,7 @@ class Batcher:
             timers[-1].cancel()
 
     def _give_up_old(self) -> None:
-        """Whoever has waited as long as a call may take is not made to wait for another one."""
+        """Fail the callers that have waited for the app's patience: do not start another call."""
         now, patience_s = asyncio.get_running_loop().time(), self._engine.patience_s
         waiting, self._waiting = self._waiting, deque()
         for group in waiting:
@@ -286,7 +288,7 @@ class Batcher:
 
 
 def _end_together(first: _Group, other: _Group) -> bool:
-    """Whether what two callers have left is much the same."""
+    """Whether two callers have about the same time left."""
     if first.until is None or other.until is None:
         return first.until is other.until
     now = asyncio.get_running_loop().time()
@@ -295,7 +297,7 @@ def _end_together(first: _Group, other: _Group) -> bool:
 
 
 def _within_ms(until: float | None) -> int:
-    """How long servers may take to confirm; never 0, which would be for ever."""
+    """How long servers may take to confirm; never 0, which means without a timeout."""
     if until is None:
         return int(_DURABLE_WITHIN_S * 1000)
     left_s = (until - asyncio.get_running_loop().time()) * _WAITED
@@ -314,7 +316,7 @@ def _tell(groups: Iterable[_Group], error: Exception) -> None:
 
 
 def told(error: StoreUnavailable) -> StoreUnavailable:
-    """With what a producer wants to know: whether the jobs may be there."""
+    """The error, extended by whether the jobs may have been enqueued."""
     is_unknown = error.is_outcome_unknown and error.op == "enqueue"
     end = _UNKNOWN if is_unknown else UNSENT
     return StoreUnavailable(f"{error}; {end}", op=error.op, is_outcome_unknown=is_unknown)

@@ -1,7 +1,7 @@
-"""The write side: new jobs on their way to the broker, and operations on jobs that are there.
+"""The write side: sends new jobs to the broker, and changes existing ones.
 
-A queue may have several shards: a new job goes to that of its lane, and an operation is asked for
-at one shard after the other until one knows the job.
+A queue may have several shards. A new job goes to the shard of its lane; an operation is sent to
+one shard after the other until one knows the job.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from faena.errors import InvalidTransition, JobNotFound
 from faena.producing.sender import Sender
 
 SLICE = 200
-"""Jobs removed in one call at most: the server waits for nothing else while it lasts."""
+"""The most jobs removed in one call, which blocks the server."""
 
 DEAD_SLICE = 50
-"""The same for dead jobs: each must also be taken from the dead-letter desk."""
+"""The same for dead jobs, which are removed from the dead-letter desk as well."""
 
 
 class Client(Sender):
-    """Enqueues jobs and changes those that wait."""
+    """Enqueues and changes jobs."""
 
     async def cancel(self, queue: str, job: str) -> str:
-        """Cancel a job: "cancelled", or "asked" when it runs and will be stopped."""
+        """Cancel a job: "cancelled", or "asked" if it runs and will be stopped."""
         answer = await self._ask(queue, lambda shard: _only(self._engine.cancel(shard, [job])))
         return _granted(answer, {"cancelled", "asked"}, job, "cancel")
 
     async def rerun(self, queue: str, job: str) -> None:
-        """Run a finished job again, with fresh attempts; not one that the desk has dealt with."""
+        """Run a finished job again, with fresh attempts; refused if the desk has decided on it."""
         answer = await self._ask(queue, lambda shard: _only(self._engine.rerun(shard, [job])))
         _refuse_decided(answer, job)
         _granted(answer, {"ready", "blocked"}, job, "rerun")
@@ -38,7 +38,7 @@ class Client(Sender):
         _granted(answer, {"promoted", "ready", "blocked"}, job, "promote")
 
     async def remove(self, queue: str, job: str) -> None:
-        """Remove a job for good; refused where somebody needs it: it runs, or a flow waits."""
+        """Remove a job; refused if it runs, or if a flow or group waits for it."""
         answer = await self._ask(queue, lambda shard: _only(self._engine.remove(shard, [job])))
         if answer == "member":
             raise InvalidTransition(
@@ -52,7 +52,7 @@ class Client(Sender):
         _granted(answer, {"removed"}, job, "remove")
 
     async def promote_all(self, queue: str, report: Callable[[int], None] | None = None) -> int:
-        """Run every job now that is delayed when this begins; returns how many."""
+        """Run now all jobs that are delayed at the start of the call; returns how many."""
         promoted = 0
         for shard in await self._routers.of(queue).names():
             left = (await self._engine.overview(shard)).counts["delayed"]
@@ -92,7 +92,7 @@ class Client(Sender):
         most: int | None,
         report: Callable[[int], None] | None = None,
     ) -> int:
-        """Remove jobs of a state slice by slice, `report` hears how many went; returns that."""
+        """Remove jobs of a state in slices, and `report` the number so far; returns the total."""
         removed, at_once = 0, DEAD_SLICE if state == "dead" else SLICE
         for shard in await self._routers.of(queue).names():
             size = gone = at_once
@@ -109,10 +109,10 @@ class Client(Sender):
     ) -> None:
         """Remove a queue with everything in it; refused while jobs run unless forced.
 
-        What a shard has to tell others is carried first.
+        Messages to other shards are relayed first.
         """
         router = self._routers.of(queue)
-        for shard in reversed(await router.names()):  # the first one last: it knows the others
+        for shard in reversed(await router.names()):  # the first one last: it has the routing table
             await self._obliterate(shard, force=force, carry=carry)
         router.forget()
 
@@ -140,7 +140,7 @@ async def _only(answers: Awaitable[Sequence[str]]) -> str:
 
 
 def _refuse_decided(answer: str, job: str) -> None:
-    """What was decided of a dead job stays so."""
+    """Refuse if the dead-letter desk has decided on the job."""
     word, _, new_id = answer.partition(" ")
     if word == "retried":
         raise InvalidTransition(

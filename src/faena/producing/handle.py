@@ -1,4 +1,4 @@
-"""One job, seen from outside: to wait for, to look at, to change."""
+"""A handle to one job: wait for it, read it, change it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 
 class Handle(Generic[R]):
-    """One job, from outside."""
+    """One job of a queue: read it, wait for its result, change it."""
 
     def __init__(self, app: Faena, queue: str, job_id: str, result: Codec[R]) -> None:
         self._app = app
@@ -30,24 +30,24 @@ class Handle(Generic[R]):
         self._result = result
 
     async def state(self) -> State | None:
-        """Where the job is now; None when it is unknown or was pruned."""
+        """The state of the job; None if it is unknown, or was removed by retention."""
         view = await self.view()
         return view.state if view else None
 
     async def view(self) -> JobView | None:
-        """Everything known of the job."""
+        """Everything that is stored about the job."""
         return await (await self._app.runtime()).inspector.job(self.queue, self.id)
 
     async def explain(self) -> Explanation:
-        """Why the job has not started, and when it should, or what became of it; print it."""
+        """Why the job has not started and when it should, or how it ended; made to be printed."""
         return await (await self._app.runtime()).inspector.explain(self.queue, self.id)
 
     async def result(self, timeout: timedelta | str | None = None) -> R:
-        """Wait for the job and return what its handler returned; outages are waited out.
+        """Wait for the job, through outages of the broker, and return its result.
 
-        Raises JobFailed (JobTimedOut, JobCancelled) when it did not complete, ResultTimeout when it
-        is not finished in time, JobNotFound when retention kept nothing of it, and PayloadError
-        when what it returned is not what its annotation says.
+        Raises JobFailed (JobTimedOut, JobCancelled) if it did not complete, ResultTimeout if it is
+        not finished in time, JobNotFound if retention has removed it, and PayloadError if the
+        result does not match the handler's return type.
         """
         wait_s = None if timeout is None else to_s("timeout", timeout)
         inspector = (await self._app.runtime()).inspector
@@ -60,9 +60,9 @@ class Handle(Generic[R]):
             raise of_result(error) if view.result else _dropped(view) from None
 
     async def cancel(self, *, by: str | None = None) -> str:
-        """Cancel the job: "cancelled", or "asked" when it runs and is being stopped.
+        """Cancel the job: "cancelled", or "asked" if it runs and is being stopped.
 
-        `by`, here and below, is who asks for it: the event says so.
+        `by`, here and below, names who does this; the event records it.
         """
         with on_behalf(by):
             return await (await self._app.runtime()).client.cancel(self.queue, self.id)
@@ -70,7 +70,7 @@ class Handle(Generic[R]):
     async def rerun(self, *, by: str | None = None) -> None:
         """Run a finished job again: the same job, with fresh attempts.
 
-        Not one that was dealt with at the dead-letter desk.
+        Refused if the job was retried, discarded or resolved at the dead-letter desk.
         """
         with on_behalf(by):
             await (await self._app.runtime()).client.rerun(self.queue, self.id)
@@ -81,7 +81,7 @@ class Handle(Generic[R]):
             await (await self._app.runtime()).client.promote(self.queue, self.id)
 
     async def remove(self, *, by: str | None = None) -> None:
-        """Remove the job for good; not one that runs, or that a flow or a group waits for."""
+        """Remove the job; refused if it runs, or if a flow or a group waits for it."""
         with on_behalf(by):
             await (await self._app.runtime()).client.remove(self.queue, self.id)
 

@@ -1,4 +1,4 @@
-"""What a producer is told of a job that it has sent."""
+"""The receipt that a producer gets for a job."""
 
 from __future__ import annotations
 
@@ -24,49 +24,49 @@ _FILLING = " near capacity"
 
 
 class Receipt(View, Generic[R], frozen=True, kw_only=True):
-    """What became of an enqueued job."""
+    """The answer to the enqueue of one job."""
 
     also = ("is_accepted",)
     apart = ("task",)
 
     id: str
-    """The job that counts: the new one, or the one this is a duplicate of."""
+    """The id of the new job, or of the existing one that it duplicates."""
     status: str = "created"
     """created, duplicate, conflict or overloaded."""
     state: str | None = None
-    """Of the job that was there before, for duplicate and conflict."""
+    """The state of the existing job, for duplicate and conflict."""
     retry_after: float = 0.0
-    """Seconds the producer should wait: until it tries again, or before it sends more."""
+    """Seconds to wait before the next try, or before sending more."""
     reason: str | None = None
-    """What is or grows too deep, where there is a wait: the queue, or a tenant of it."""
+    """Which queue or tenant is full or almost full, if `retry_after` is set."""
     replaced: str | None = None
-    """The waiting job that this one took the place of."""
+    """The waiting job that this one replaced."""
     is_different: bool = False
-    """With on_conflict="keep": whether the job that is kept has another payload, tenant or key."""
+    """With on_conflict="keep": whether the existing job has another payload, tenant or key."""
     is_member: bool = False
-    """Whether a duplicate belongs to the group that this one was to join."""
+    """Whether a duplicate is a member of the group of this enqueue."""
     durability: str
-    """What was reached: less than asked for when the servers did not confirm in time."""
+    """The level that was reached; less than requested if servers did not confirm in time."""
     task: Task[Any, R]
 
     @property
     def handle(self) -> Handle[R]:
-        """The job, to wait for or to change."""
+        """The handle of the job."""
         return self.task.handle(self.id)
 
     @property
     def is_accepted(self) -> bool:
-        """Whether the work is on the queue, runs or is done, by this call or an earlier one.
+        """Whether the work is waiting, running or done, by this call or an earlier one.
 
-        A duplicate of a job that is dead or was cancelled is not accepted: nobody will do the work.
-        One that retention has removed counts as done.
+        A duplicate of a dead or cancelled job is not accepted, because the work will not be done.
+        A job that retention has removed counts as done.
         """
         is_lost = self.status == "duplicate" and self.state in {"dead", "cancelled"}
         return self.status in {"created", "duplicate"} and not is_lost
 
 
 def receipt_of(task: Task[Any, R], job: NewJob, answer: Answer, durability: str) -> Receipt[R]:
-    """What the server's answer means."""
+    """Make the receipt from the server's answer."""
     if answer is CREATED:
         return Receipt(id=job.id, durability=durability, task=task)
     code, detail, extra, replaced = answer
@@ -88,14 +88,14 @@ def receipt_of(task: Task[Any, R], job: NewJob, answer: Answer, durability: str)
 
 
 def kept(receipt: Receipt[R], on_conflict: OnConflict) -> Receipt[R]:
-    """A conflict as the producer wants it: as it is, or a duplicate of the job that is there."""
+    """With on_conflict="keep", turn a conflict into a duplicate of the existing job."""
     if on_conflict == "raise" or receipt.status != "conflict":
         return receipt
     return msgspec.structs.replace(receipt, status="duplicate", is_different=True)
 
 
 def accepted(receipt: Receipt[R]) -> Receipt[R]:
-    """The receipt of a single call, which raises what a list of them only says."""
+    """The receipt of a single enqueue, which raises on conflict and overload."""
     if receipt.status == "overloaded":
         reason = str(receipt.reason)
         raise Overloaded(
@@ -113,7 +113,7 @@ def accepted(receipt: Receipt[R]) -> Receipt[R]:
 
 
 def _pressed(queue: str, code: str, job: NewJob) -> str:
-    """What is full, or on its way to be."""
+    """Which queue or tenant is full, or almost full."""
     what = f"queue {queue}"
     if code.startswith("TENANT_"):
         tenant = tenant_of(job.facts.get("lane", ""))

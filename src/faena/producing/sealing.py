@@ -1,4 +1,4 @@
-"""How a new job is written: its spec, and before it the line of facts that the scripts read."""
+"""Writes a new job: the line of facts that scripts read, then its spec."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def seal_job(
     priority: int,
     lane_facts: LaneFacts = _NO_LANE,
 ) -> NewJob:
-    """Write the spec and the line before it; `lane_facts` is its lane and chain."""
+    """Write the spec and the line before it; `lane_facts` has its lane and chain."""
     facts = _facts(spec, options, lane_facts)
     return NewJob(job_id, seal(priority, facts, _encode(spec)), facts)
 
 
 class Frame:
-    """A sealed spec with a hole for the payload: what jobs with the same options have in common.
+    """A template for jobs with the same options: a sealed spec with a gap for the payload.
 
-    Not for jobs with an id of their own, whose line depends on the payload.
+    Not for jobs whose producer gives an id, because their line depends on the payload.
     """
 
     __slots__ = ("_facts", "_head", "_tail")
@@ -49,7 +49,7 @@ class Frame:
     ) -> None:
         self._facts = _facts(spec, options, lane_facts)
         body = _encode(msgspec.structs.replace(spec, payload=msgspec.Raw(b"0")))
-        # In the body alone: there a name that reads like the hole has its quotes escaped.
+        # Search in the body only: there, a name that looks like the gap has its quotes escaped.
         head, _, self._tail = body.partition(b'"payload":0')
         self._head = seal(priority, self._facts, head + b'"payload":')
 
@@ -70,13 +70,13 @@ def _facts(spec: Spec, options: EnqueueOptions, lane_facts: LaneFacts) -> Facts:
 
 
 def digest_of(spec: Spec) -> str:
-    """What makes two jobs of one id the same: task, payload, tenant, key."""
+    """A digest of task, payload, tenant and key: jobs with one id must agree in it."""
     parts = (spec.task, bytes(spec.payload), spec.tenant, spec.key)
     return hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()
 
 
 def time_facts(options: EnqueueOptions) -> Facts:
-    """When the job is ready, and when it is too late for it; the server has the clock."""
+    """When the job is ready and when it expires, for the server's clock."""
     facts: Facts = {}
     if options.at_us:
         facts["at"] = options.at_us

@@ -1,7 +1,7 @@
 """Sends new jobs to the shards of their lanes.
 
-While lanes move, what their old shard still knows counts: a job with an id or a unique claim of its
-own is asked for there before it is sent to the new one.
+While lanes move, a job with a given id or a unique key is looked up in the old shard before it is
+sent to the new one.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from faena.sharding.table import MOVING, Table
 _PAUSE_S: Final = 0.1
 _PATIENCE_S: Final = 30.0
 _REPLACING: Final = frozenset({"debounce", "last"})
-"""Claims whose newcomer changes the job that is there, which can only be done where that is."""
+"""Modes in which a new job changes the existing one, which must happen in the same shard."""
 
 
 class Sender:
-    """The batchers of all shards, and which of them a job is for."""
+    """The batchers of all shards; chooses the shard of each job."""
 
     def __init__(self, engine: Engine, routers: Routers) -> None:
         self._engine = engine
@@ -42,7 +42,7 @@ class Sender:
         """Send up to 300 jobs."""
         router = self._routers.of(queue)
         table = router.route or await router.grown()
-        if table.is_single and not table.phase:  # as most are: without asking who goes where
+        if table.is_single and not table.phase:  # the common case needs no routing
             known = self._batchers.get((queue, durability))
             try:
                 if known is not None:
@@ -53,7 +53,7 @@ class Sender:
         return await self._spread(router, jobs, durability)
 
     async def close(self) -> None:
-        """Send nothing more; call it before the connection is closed."""
+        """Send no more jobs; call it before the connection is closed."""
         for batcher in self._batchers.values():
             await batcher.close()
 
@@ -64,14 +64,14 @@ class Sender:
         if batcher is None:
             if durability.level is DurabilityLevel.FSYNCED:
                 await self._check_fsync(shard)
-            # Found or made in one step: of two for one shard, `close` would know only the last.
+            # Another task may have created it meanwhile, and `close` must know every batcher.
             batcher = self._batchers.setdefault(
                 (shard, durability), Batcher(self._engine, shard, self._calls, durability)
             )
         return await batcher.send(jobs, epoch)
 
     async def _check_fsync(self, shard: str) -> None:
-        """Refuse before anything is written when the server keeps no append-only file."""
+        """Refuse, before anything is written, if the server has no append-only file."""
         info = await self._engine.info(shard, "persistence")
         if b"aof_enabled:1" not in info:
             raise StoreRejected(
@@ -83,7 +83,7 @@ class Sender:
     # -- several shards --------------------------------------------------------------------------
 
     async def _spread(self, router: Router, jobs: Sequence[NewJob], durability: Durability) -> Sent:
-        """Send jobs to several shards at once; what a shard has refused is routed anew."""
+        """Send jobs to several shards in parallel; jobs that a shard refuses are routed again."""
         queue, answers, reached = router.queue, dict[int, Answer](), durability
 
         async def send_rest(table: Table) -> None:
@@ -112,7 +112,7 @@ class Sender:
     async def _ask_former_shards(
         self, queue: str, table: Table, jobs: Sequence[NewJob], indexes: Iterable[int]
     ) -> dict[int, Answer]:
-        """Answers for jobs that an old shard knows."""
+        """Answers for jobs that already exist in an old shard."""
         if table.phase != MOVING:
             return {}
         former = table.former()
@@ -127,7 +127,7 @@ class Sender:
         return answers
 
     async def _known_at(self, shard: str, to: str, job: NewJob) -> Known | None:
-        """What the old shard knows; a claim to be taken over is waited for until it has moved."""
+        """The existing job in the old shard; if it must be changed, wait until it has moved."""
         job_id, mode, claim, _ = _wanted(job)
         until = time.monotonic() + _PATIENCE_S
         while True:
@@ -144,7 +144,7 @@ class Sender:
 
 
 def _wanted(job: NewJob) -> tuple[str, str, str, str]:
-    """The id, the mode and hash of the claim, and the digest of a job with an id of its own."""
+    """Id, mode and hash of the unique key, and digest, of a job with a given id."""
     facts = job.facts
     return job.id, facts.get("mode", ""), facts.get("unique", ""), facts.get("digest", "")
 
@@ -166,7 +166,7 @@ def _by_shard(
 
 
 def _raise_first(results: Iterable[Sent | BaseException]) -> None:
-    """Raise the first error, and a change of shards only where there is no other."""
+    """Raise the first error; ShardsChanged only if there is no other."""
     errors = [result for result in results if isinstance(result, BaseException)]
     for error in sorted(errors, key=lambda one: isinstance(one, ShardsChanged)):
         raise error

@@ -1,9 +1,9 @@
 """Reads a queue over all of its shards while tenants move between them, so that no job is missed.
 
-Jobs move one way at a time: out of some shards, through their outboxes, into others. Whoever reads
-the shards in that order, and what is on its way right after the shard it has left, meets each job
-at least once. One that is met twice is the same tenant's job of the same id. The argument holds for
-one epoch: when that has changed meanwhile, the reader begins again.
+Jobs move in one direction at a time: from some shards, through their outboxes, to others. A reader
+that reads the shards in this order, and each outbox right after its shard, sees each job at least
+once. A job that is seen twice has the same tenant and id. This holds for one epoch: if the epoch
+has changed meanwhile, the reader starts again.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from faena.sharding.router import Router
 from faena.sharding.table import MOVING, Table
 
 _TRIES: Final = 50
-"""Reads of one page: each follows another change of the shards."""
+"""The most reads of one page; each further one follows a change of the shards."""
 
 T = TypeVar("T")
 
 
 class Sight(NamedTuple):
-    """The shards of a queue, those that jobs leave before those that they come to."""
+    """The shards of a queue; those that jobs leave come before those that they move to."""
 
     shards: tuple[str, ...]
     epoch: int
@@ -33,17 +33,17 @@ class Sight(NamedTuple):
 
 
 class Travelling(NamedTuple):
-    """A job that has left a shard, and may have come to another."""
+    """A job that has left a shard, and may have arrived at another."""
 
     position: Position
     state: str
     record: bytes
-    """The dead-letter desk's; empty for a job that is not dead."""
+    """The record of the dead-letter desk; empty for a job that is not dead."""
     look: Look | None
 
 
 class Seen(NamedTuple):
-    """A job that was seen at a shard, or on its way from it."""
+    """A job that was seen in a shard, or in its outbox."""
 
     position: Position
     shard: str
@@ -65,10 +65,10 @@ def _in_order(queue: str, table: Table) -> tuple[str, ...]:
 
 
 async def read_steadily(shards: Sequence[Router], read: Callable[[list[Sight]], Awaitable[T]]) -> T:
-    """What `read` answers when no shard has come or gone while it read.
+    """The answer of `read`, repeated until no shard has changed during it.
 
-    A shard refuses no read, so the epochs are compared; what a shard may refuse is done with
-    `Router.on_current_shards`.
+    Shards do not refuse reads, so the epochs are compared here. Operations that a shard may refuse
+    use `Router.on_current_shards`.
     """
     sights = [await in_sight(one) for one in shards]
     for _ in range(_TRIES - 1):
@@ -81,14 +81,14 @@ async def read_steadily(shards: Sequence[Router], read: Callable[[list[Sight]], 
 
 
 def is_behind(position: Position, after: Position, *, is_reverse: bool) -> bool:
-    """Whether a position comes after another, which may be the one before all."""
+    """Whether a position comes after another, which may be the start."""
     if not after.id:
         return True
     return position.key() < after.key() if is_reverse else position.key() > after.key()
 
 
 async def travelling(engine: Engine, shard: str, ids: Sequence[str] = ()) -> list[Travelling]:
-    """The jobs on their way from a shard; what is known of those whose ids are given."""
+    """The jobs in transit from a shard, with records of those whose ids are given."""
     rows = await engine.ask("transit", shard, *ids)
     return [
         Travelling(Position(score.decode(), job.decode()), state.decode(), record, read_look(look))
@@ -99,7 +99,7 @@ async def travelling(engine: Engine, shard: str, ids: Sequence[str] = ()) -> lis
 async def look_at(
     engine: Engine, sight: Sight, seen: Sequence[Seen], state: str
 ) -> list[Look | None]:
-    """What is known of jobs that were seen; nothing of one that is in another state by now."""
+    """Read jobs that were seen; None for one that has changed its state meanwhile."""
     looks: dict[Seen, Look] = {}
     for shard, some in _by_shard(one for one in seen if not one.is_travelling).items():
         found = await engine.look(shard, [one.position.id for one in some])
@@ -117,7 +117,7 @@ async def look_at(
 async def _look_everywhere(
     engine: Engine, sight: Sight, missing: Sequence[Seen], state: str
 ) -> dict[Seen, Look]:
-    """The same of jobs that have moved on; where a job is counts more than where it was."""
+    """The same for jobs that have moved; the current shard is preferred to the former one."""
     ids = list(dict.fromkeys(one.position.id for one in missing))
     known: dict[tuple[str, str | None], Look] = {}
     for shard in sight.shards:
@@ -143,5 +143,5 @@ def _by_shard(seen: Iterable[Seen]) -> dict[str, list[Seen]]:
 
 
 def _is_at(look: Look, state: str, position: Position) -> bool:
-    """Whether it is that job; another tenant may have one of the same id."""
+    """Whether it is that job: another tenant may have one with the same id."""
     return look.state == state and float(look.score) == float(position.score)

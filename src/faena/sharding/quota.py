@@ -1,8 +1,8 @@
-"""What the parts of a queue's limit owe each other when the number of its shards changes.
+"""Divides the limits of a queue again when the number of its shards changes.
 
-A shard that has claimed more in a window than its new part allows has used up what is another's
-now. The oldest of those claims are counted there as well, until they leave the window: so no
-window of the whole queue ever holds more claims than its limit, also while it grows.
+A shard that has claimed more in a window than its new part allows has used a part of another
+shard's quota. The oldest of these claims are counted in that shard as well, until they leave the
+window. So no window of the whole queue ever has more claims than its limit, even during a change.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from faena.errors import ConfigError
 
 
 def part(whole: int, shards: int, shard: int) -> int:
-    """What a shard has of a bound; as the scripts divide it."""
+    """A shard's part of a bound, divided as the scripts do."""
     return whole // shards + (shard < whole % shards) if shard < shards else 0
 
 
 def check_stays(settings: Mapping[str, str], queue: str) -> None:
-    """Refuse to move tenants whose keys have limits: what a key has used stays where it is."""
+    """Refuse to move tenants of a queue with key limits: the counted claims do not move."""
     if settings.get("keyed"):
         raise ConfigError(
             f"tenants of queue {queue} cannot move while it has key_limits: set it to None first",
@@ -30,7 +30,7 @@ def check_stays(settings: Mapping[str, str], queue: str) -> None:
 
 
 def check_divisible(settings: Mapping[str, str], shards: int) -> None:
-    """Refuse when a bound on the queue, as it stands on the server, leaves a shard nothing."""
+    """Refuse if a bound of the queue, as stored on the server, leaves nothing for a shard."""
     if shards > 1 and settings.get("costs"):
         raise ConfigError(
             f"shards must be 1 with a limit by cost on the queue, got {shards}: "
@@ -53,7 +53,7 @@ def check_divisible(settings: Mapping[str, str], shards: int) -> None:
 
 
 def beyond(claims: Sequence[Claims], most: int) -> list[Claims]:
-    """The oldest claims, as many as there are beyond `most`."""
+    """The oldest claims, as many as exceed `most`."""
     left = sum(one.number for one in claims) - most
     owed: list[Claims] = []
     for one in claims:
@@ -65,7 +65,7 @@ def beyond(claims: Sequence[Claims], most: int) -> list[Claims]:
 
 
 def share_out(claims: Iterable[Claims], rooms: Mapping[str, int]) -> dict[str, list[Claims]]:
-    """Who counts which claims: nobody more than it has room for, while another has some."""
+    """Distribute claims over shards; none exceeds its room while another has some."""
     left = dict(rooms)
     shared: dict[str, list[Claims]] = {shard: [] for shard in rooms}
     for one in sorted(claims):

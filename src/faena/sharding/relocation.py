@@ -1,19 +1,19 @@
-"""Relocates lanes: carries a change of a queue's shards through, whoever began it.
+"""Relocates lanes: completes a change of a queue's shards, whichever program began it.
 
-    begin       the change is written down at the first shard, so that it cannot be forgotten
-    announce    new shards get the queue's settings and holds; every shard learns the coming epoch
-                and refuses producers that know an older one; lanes that will leave are frozen
-                where they are and where they go
-    publish     producers read the new table; what they send waits behind what has yet to come
-    transfer    jobs travel in numbered batches: packed at the source, applied once at the
+    begin       the change is stored in the first shard, so that it cannot be lost
+    announce    new shards get the queue's settings and holds; every shard gets the next epoch and
+                refuses producers that know an older one; lanes that will leave are frozen in their
+                old and their new shard
+    publish     producers read the new table; their new jobs wait behind those that are moving
+    transfer    jobs move in numbered batches: packed at the source, applied once at the
                 destination, then deleted at the source; running jobs end first
-    thaw        a lane is served at its new shard: in an order, or with a maximum of running jobs,
-                when nothing of it is left at the old one, else as soon as nothing of it waits there
-    finish      the change is struck off; a shard without lanes is retired, and only its epoch stays
-                for a day, to refuse producers that have not heard
+    thaw        a lane is served in its new shard when no job of it waits in the old one; with an
+                order, or a maximum of running jobs, when no job of it is left there at all
+    finish      the change is deleted; a shard without lanes is retired, and only its epoch is kept
+                for a day, to refuse producers with an old table
 
-Every step may be done twice and by several programs at once; if one dies, the next one that looks
-goes on.
+Every step may be done twice, and by several programs at the same time. If one dies, the next
+program that reads the table continues.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from faena.sharding.table import ANNOUNCED, EDITED, MOVING, Change, Table, read_
 from faena.values.shards import shard_index
 
 _PAUSE_S: Final = 0.2
-"""Between two looks at jobs that must end before they can move."""
+"""Between two checks of running jobs, which must end before they can move."""
 
 _LEASE_S: Final = 10.0
 _SAY_EVERY_S: Final = 2.0
 
 CODE: Final = "code"
-"""Who begins a change that options in code ask for; a number that anybody else asks for stays."""
+"""The name for changes requested by options in code; a number set by another name is kept."""
 
 _NOT_COPIED: Final = frozenset({"edited", "epoch", "shards", "shard"})
 
@@ -70,22 +70,22 @@ class Relocation:
         return read_table(await self._transfer.table(self._queue))
 
     async def begin(self, change: Change, table: Table, by: str) -> bool:
-        """Write a change down; False when the table is another by now."""
+        """Store a change; False if the table has changed meanwhile."""
         named = {"change": str(change), "by": by}
         return await self._transfer.decide(self._queue, "begin", table.epoch, **named)
 
     async def restore(self, table: Table) -> None:
-        """Tell a server that has lost its data where the queue lived."""
+        """Write the table again to a server that has lost its data."""
         kept = [*sorted(table.own), *([EDITED] if table.is_edited else ())]
         number = table.shards
         await self._transfer.decide(self._queue, "restore", table.epoch, *kept, number=number)
 
     async def reset(self) -> None:
-        """Let code decide how many shards there are."""
+        """Use the number of shards in code again."""
         await self._transfer.decide(self._queue, "reset", 0)
 
     async def work(self, *, until_published: bool = False) -> bool:
-        """Carry on with the change that is under way; False while another program does."""
+        """Continue the current change; False while another program does."""
         async with self._at_work:
             return await self._work(until_published=until_published)
 
@@ -112,7 +112,7 @@ class Relocation:
         before = [shard.name for shard in table.all(self._queue)]
         after = [shard.name for shard in coming.all(self._queue)]
         shards = [*before, *(name for name in after if name not in before)]
-        # A sealed shard refuses preparations: somebody has made them all, and may have died.
+        # A sealed shard refuses preparations: another program has made them, and may have died.
         with contextlib.suppress(ShardsChanged):
             await self._prepare(table, coming, before, shards)
         for name in shards:
@@ -122,22 +122,22 @@ class Relocation:
     async def _prepare(
         self, table: Table, coming: Table, before: Sequence[str], shards: Sequence[str]
     ) -> None:
-        """Have every shard know what will be, and the lanes that will leave be expected."""
+        """Announce the coming table to every shard, and freeze the lanes that will leave."""
         for name in shards[len(before) :]:
             await self._furnish(name)
         for name in before:
             await self._transfer.steady(name, partial(self._hand_over_quiet, name, coming))
-        if coming.shards < table.shards:  # nobody is given more before it counts what was claimed
+        if coming.shards < table.shards:  # a shard counts claims before it gets a larger part
             await self._divide_quota(table, coming)
         for name in reversed(shards):
             await self._transfer.set_standing(name, standing(name, coming))
-        if coming.shards > table.shards:  # nor is it counted before the others are given less
+        if coming.shards > table.shards:  # and only after the other shards got a smaller part
             await self._divide_quota(table, coming)
         for name in before:
             await self._transfer.steady(name, partial(self._hand_over_all, name, coming))
 
     async def _furnish(self, shard: str) -> None:
-        """Give a new shard what the first one has: settings, edits, holds."""
+        """Copy settings, edits and holds of the first shard to a new one."""
         first = await self._engine.overview(self._queue)
         edited = first.settings.get("edited", "").split()
         kept = {name: text for name, text in first.settings.items() if name not in _NOT_COPIED}
@@ -150,7 +150,7 @@ class Relocation:
                 await self._engine.hold(shard, hold.reason, lasting, hold.by)
 
     async def _divide_quota(self, table: Table, coming: Table) -> None:
-        """Let shards with a larger part of the queue's limits count what others have used of it."""
+        """Make shards whose part of a limit grows count the claims that others made of it."""
         settings = (await self._engine.overview(self._queue)).settings
         for limit in read_limits(settings.get("limits", "")):
             most, per = limit.max, limit.per_us
@@ -169,9 +169,9 @@ class Relocation:
                 await self._transfer.add_claims(name, coming.epoch, per, claims)
 
     async def _hand_over_quiet(self, shard: str, coming: Table) -> None:
-        """Lanes of finished jobs leave too: one that is run again must not be served here.
+        """Move lanes that have only finished jobs, because a rerun must not be served here.
 
-        There may be many, and producers need not wait for them: that is why they go first.
+        There may be many, and producers need not wait for them. So they move first.
         """
         if coming.change.lane:
             return
@@ -200,12 +200,12 @@ class Relocation:
                 yield leaving[start : start + LANES]
 
     def _leaves(self, lane: str, shard: str, coming: Table) -> bool:
-        """Whether a lane lives at a shard and will not; it may have left claims where it lived."""
+        """Whether a lane must leave its shard; a former shard may still have claims of it."""
         before = coming.former().shard_of(self._queue, lane)
         return before == shard and coming.shard_of(self._queue, lane) != shard
 
     async def _known_lanes(self, shard: str) -> AsyncIterator[Iterable[str]]:
-        """Lanes with live jobs, with something decided for them, or with claims in a window."""
+        """Lanes with live jobs, with settings of their own, or with claims in a window."""
         survey = Survey(self._engine, shard)
         for column in ("lanes", "tenants"):
             async for lanes in survey.ids(column, is_hash=True):
@@ -243,7 +243,7 @@ class Relocation:
             await self._transfer.retire(shard, table.epoch)
 
     async def _thaw_rest(self, table: Table) -> None:
-        """Nothing is on its way any more, also where an old shard has lost what it knew of it."""
+        """Thaw the remaining lanes: no job is in transit, even if an old shard lost its data."""
         for shard in table.all(self._queue):
             await self._transfer.steady(shard.name, partial(self._thaw_at, shard.name, table))
 
@@ -254,7 +254,7 @@ class Relocation:
                 await self._transfer.thaw(shard, "in", table.epoch, come[start : start + LANES])
 
     async def _is_over(self, shards: Sequence[str], table: Table) -> bool:
-        """Admit what has come, strike off what has gone; whether all of it has."""
+        """Thaw lanes that have arrived, forget those that have left; whether all have."""
         await self._lock.keep()
         waits = False
         for shard in shards:
@@ -279,7 +279,7 @@ class Relocation:
             come[table.shard_of(self._queue, lane), why].append(lane)
         for (to, why), some in come.items():
             await self._transfer.thaw(to, why, table.epoch, some)
-        # last: a lane that is struck off here is looked for no more
+        # last, because a lane that is forgotten here is not checked again
         return bool(await self._transfer.thaw(shard, "out", table.epoch, lanes))
 
 
@@ -301,10 +301,10 @@ class _Transfer:
         self._shard = shard
         self._table = table
         self._arrived: dict[str, int] = defaultdict(int)
-        """The last batch that each shard has."""
+        """Shard → the number of the last batch that has arrived there."""
 
     async def run(self) -> None:
-        """Take away every job of a lane that leaves; those that run are noted by the server."""
+        """Move every job of a leaving lane; the server records running ones in `late`."""
         await self._transfer.steady(self._shard, self._run)
 
     async def _run(self) -> None:
@@ -318,12 +318,12 @@ class _Transfer:
             await self._carry(shard.name, waiting.pop(shard.name, []))
 
     async def run_late(self) -> None:
-        """Take away those that ran, as far as they have ended, and what others left on its way."""
+        """Move jobs that ran and have ended, and batches that other programs left in transit."""
         waiting: dict[str, list[str]] = defaultdict(list)
         async for late in self._survey.texts("late"):
             self._sort(late.items(), waiting)
         for to in await self._transfer.under_way(self._shard):
-            waiting[to] += []  # somebody took them out, and may have died since
+            waiting[to] += []  # another program took them out, and may have died since
         for to, ids in waiting.items():
             await self._carry(to, ids)
 
@@ -334,7 +334,7 @@ class _Transfer:
                 waiting[to].append(job)
 
     async def _carry(self, to: str, ids: Sequence[str]) -> None:
-        """One batch after another, until all are looked at and none is under way."""
+        """Send batches until all ids are checked and none is in transit."""
         if to == self._shard:
             return
         start = 0
@@ -357,7 +357,7 @@ def _part(most: int, table: Table, shard: str) -> int:
 
 
 def standing(shard: str, table: Table) -> Mapping[str, str]:
-    """What a shard is told of its standing among the others."""
+    """The epoch of a shard, and its part among the others, as settings."""
     index = shard_index(shard)
     if index is None or table.shards == 1:
         return {"epoch": str(table.epoch), "shards": "", "shard": ""}

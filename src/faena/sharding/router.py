@@ -1,4 +1,4 @@
-"""Routes to the shards of queues: knows each queue's table, and has it changed."""
+"""Routes jobs to the shards of queues: reads each queue's table, and starts changes of it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from faena.sharding.table import ANNOUNCED, Change, Shard, Table
 
 _POLL_S: Final = 0.02
 _IMPATIENT_S: Final = 0.5
-"""After which whoever waits for a change to be published carries on with it."""
+"""The wait before a program continues another program's change."""
 _LONGEST_S: Final = 30.0
-"""For which shards may change again and again before somebody is told so."""
+"""How long a call is retried while shards keep changing, before it fails."""
 _FRESH_S: Final = 1.0
 _LOOKS: Final = 50
-"""At a job that may be on its way, before it is given up."""
+"""How often a job that may be in transit is searched."""
 
 T = TypeVar("T")
 
@@ -36,19 +36,19 @@ class Router:
     """Knows which shard each lane of one queue is in."""
 
     def __init__(self, engine: Engine, queue: str, options: QueueOptions | None) -> None:
-        """Without options it is another program's queue: how it is spread is that one's affair."""
+        """Without options, another program declares the queue and its shards."""
         self._engine = engine
         self._options = options
         self.queue = queue
         self.is_fixed = options is not None and not options.is_fair
-        """Whether it can have none but the first, by this code: lanes are what lives in shards."""
+        """Whether it can only have the first shard, because this code declares it without lanes."""
         self.relocation = Relocation(engine, queue)
         self.known: Table | None = self._expected()
-        """The table as it was last seen, or is expected to be: a shard knows better and says so."""
+        """The table as last read, or as expected; a shard refuses calls with an old epoch."""
         self.route: Table | None = self.known
-        """The same for who enqueues; None while the queue has yet to grow to what code asks for."""
+        """The same for producers; None until the queue has the number of shards in code."""
         self._has_asked = False
-        """Whether this program has asked for the shards that its code wants: once is enough."""
+        """Whether this program has requested the number of shards in its code, once."""
         self._seen_at = 0.0
         self._looking = Shared(self._look)
         self._growing = Shared(self._look_and_grow)
@@ -56,19 +56,17 @@ class Router:
         self._is_closed = False
 
     async def table(self) -> Table:
-        """The table, which may have changed since it was seen."""
+        """The table as last read; it may have changed since."""
         return self.known or await self.look()
 
     async def look(self) -> Table:
-        """The table as it is now; whoever only looks begins no change."""
+        """Read the table now, without starting a change."""
         if self.is_fixed:
             return Table()
         return await self._looking.outcome(self._engine.patience_s)
 
     async def grown(self) -> Table:
-        """The table for who enqueues or serves: the first one has the queue grow to what code asks
-        for.
-        """
+        """The table for producers and workers; the first call grows the queue as code asks."""
         if self.is_fixed:
             return Table()
         if self.route is not None:
@@ -93,15 +91,14 @@ class Router:
         return await self._look() if shards else table
 
     def _lacks(self, table: Table) -> int:
-        """How many shards code asks for, where there are fewer; 0 where there are enough."""
+        """The number of shards in code, if there are fewer; 0 if there are enough."""
         wanted = 1 if self._options is None else self._options.shards
         return wanted if table.shards < wanted else 0
 
     async def _grow(self, table: Table, shards: int) -> None:
-        """Have as many shards as code asks for, unless operators have set a number, or bounds too
-        small.
+        """Grow to the number of shards in code, unless an operator set a number or small bounds.
 
-        Before that the first shard has its settings, which new ones are given.
+        The first shard is declared before, because new ones copy its settings.
         """
         if table.is_edited:
             _log.warning(
@@ -121,7 +118,7 @@ class Router:
             self.carry_on()
 
     def _learn(self, table: Table) -> None:
-        """Know how each shard is declared, should its settings be gone one day."""
+        """Keep the declaration of each shard, in case its settings are lost."""
         is_new = self.known is None or self.known.epoch != table.epoch
         if is_new and self._options is not None:
             settings = {**declaration(self._options), **UNSERVED}
@@ -132,14 +129,15 @@ class Router:
         self.route = table if self._has_asked or not self._lacks(table) else None
 
     async def refused(self) -> Table:
-        """Look after a shard has said that others are there, whatever this program's code says:
-        a newer version of it may run beside this one.
+        """Read the table after a shard refused its epoch.
+
+        There may be other shards than in this program's code: a newer version may run as well.
         """
         self.is_fixed = False
         return await self.look()
 
     async def fresh(self) -> Table:
-        """The table, seen a moment ago."""
+        """The table, read at most a moment ago."""
         if self.is_fixed or time.monotonic() - self._seen_at < _FRESH_S:
             return await self.table()
         return await self.look()
@@ -147,12 +145,12 @@ class Router:
     async def on_current_shards(
         self, do: Callable[[Table], Awaitable[T]], *, settle_s: float | None = None
     ) -> T:
-        """Do something where the table says; again when a shard refuses because that has changed.
+        """Call `do` with the table, and again if a shard refuses because the table has changed.
 
-        Everything that a shard may refuse with ShardsChanged is done here. That is raised only when
-        shards refuse one and the same epoch for half a minute. With `settle_s`, lanes that move are
-        waited for first, for so long; a table that still has a phase then is for `do` to refuse.
-        Reads are never refused: see `faena.sharding.consistent_read`.
+        Every operation that a shard may refuse with ShardsChanged runs here. It is raised only if
+        shards refuse the same epoch for half a minute. With `settle_s`, wait that long for moving
+        lanes first; if the table then still has a phase, `do` must refuse. Reads are never refused:
+        see `faena.sharding.consistent_read`.
         """
         epoch, until = -1, 0.0
         while True:
@@ -164,7 +162,7 @@ class Router:
             except ShardsChanged:
                 if time.monotonic() > until:
                     raise
-            if (await self.refused()).epoch == epoch:  # it waits until the new shards are known
+            if (await self.refused()).epoch == epoch:  # the new table is not published yet
                 await asyncio.sleep(_POLL_S)
 
     async def names(self) -> list[str]:
@@ -172,7 +170,7 @@ class Router:
         return _names(self.queue, await self.look())
 
     async def serving(self) -> list[Shard]:
-        """The shards a worker serves; a change that is under way is carried on with."""
+        """The shards that a worker serves; also continues a running change."""
         table = await (self.grown() if self.route is None else self.look())
         if table.phase:
             self.carry_on()
@@ -181,9 +179,9 @@ class Router:
     async def first(
         self, ask: Callable[[str], Awaitable[T]], *, is_found: Callable[[T], bool]
     ) -> T:
-        """The answer of the first shard that knows; else the last one's.
+        """The answer of the first shard that knows the job; else the last answer.
 
-        A job that travels is at no shard for a moment: while lanes move it is looked for again.
+        A job in transit is in no shard for a moment, so the search is repeated while lanes move.
         """
         looks = 0
         while True:
@@ -207,22 +205,22 @@ class Router:
         return answer
 
     def forget(self) -> None:
-        """Know nothing any more, because the queue is gone."""
+        """Forget the table, because the queue was removed."""
         self.known = self.route = self._expected()
         self._has_asked = False
 
     def _expected(self) -> Table | None:
-        """Few queues ever move: no look before the first shard says so, or code asks for it."""
+        """The table of one shard, without a read; None if there may be more, so it must be read."""
         is_likely = self._options is None or self._options.is_laned
         return None if is_likely else Table()
 
     # -- changing -------------------------------------------------------------------------------
 
     async def change(self, change: Change, by: str, wait_s: float = _LONGEST_S) -> None:
-        """Begin a change and see that it is published; `settled` waits for the rest.
+        """Start a change and wait until it is published; `settled` waits for its end.
 
-        There is one at a time: raises InvalidTransition, with nothing begun, when another has not
-        ended in time.
+        Only one change runs at a time: raises InvalidTransition, with nothing started, if another
+        one does not end in time.
         """
         until = time.monotonic() + wait_s
         while (table := await self.look()).with_change(change) != table:
@@ -243,7 +241,7 @@ class Router:
         )
 
     async def settled(self, timeout_s: float) -> Table:
-        """The table when no change is under way, or as it is after so long."""
+        """Wait until no change is running, for at most `timeout_s`; returns the table."""
         until = time.monotonic() + timeout_s
         while (table := await self.look()).phase:
             self.carry_on()
@@ -253,7 +251,7 @@ class Router:
         return table
 
     async def _published(self, table: Table) -> Table:
-        """Wait until an announced change is published, or see to it oneself."""
+        """Wait until an announced change is published, or publish it here."""
         begun = time.monotonic()
         while table.phase == ANNOUNCED:
             if await self.relocation.work(until_published=True):
@@ -272,8 +270,8 @@ class Router:
     def carry_on(self) -> None:
         """Work on the change in the background, if this program does not already.
 
-        Not once it is closed: whoever waited for a look may be told of it only then, and nobody
-        would end what it starts.
+        Does nothing after `close`: a caller may get its table only then, and nothing would stop the
+        work.
         """
         if not self._is_closed and (self._working is None or self._working.done()):
             self._working = asyncio.create_task(self._work())
@@ -287,7 +285,7 @@ class Router:
             _log.warning("queue %s: moving between shards was interrupted: %s", self.queue, error)
 
     async def close(self) -> None:
-        """Leave what is under way to others."""
+        """Stop working on changes; other programs continue."""
         self._is_closed = True
         running = (self._working, self._looking.task, self._growing.task)
         tasks = [task for task in running if task is not None]
@@ -299,7 +297,7 @@ class Router:
 
 
 def _all_shards(queue: str, table: Table) -> list[Shard]:
-    """While lanes move, the shards they come from as well."""
+    """All shards; while lanes move, including those that they leave."""
     shards = table.all(queue)
     return shards + [shard for shard in table.former().all(queue) if shard not in shards]
 
@@ -309,7 +307,7 @@ def _names(queue: str, table: Table) -> list[str]:
 
 
 Queues = Mapping[str, QueueOptions | None]
-"""The queues of a program with their options; None for those that another declares."""
+"""The queues of a program with their options; None: another program declares it."""
 
 
 class Routers:
@@ -321,7 +319,7 @@ class Routers:
         self._routers: dict[str, Router] = {}
 
     def of(self, queue: str) -> Router:
-        """The router of a queue; one that code does not declare has its first shard only."""
+        """The router of a queue; a queue that code does not declare has only its first shard."""
         router = self._routers.get(queue)
         if router is None:
             options = self._queues.get(queue, QueueOptions(fair=False))
@@ -330,5 +328,5 @@ class Routers:
 
     async def close(self) -> None:
         """Stop working on changes."""
-        for router in list(self._routers.values()):  # callers that end may still ask for others
+        for router in list(self._routers.values()):  # a copy: callers may still add routers
             await router.close()

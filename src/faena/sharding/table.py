@@ -1,9 +1,9 @@
-"""Where the jobs of a queue live: one shard, or several that together are the queue.
+"""The routing table of a queue: its shards, and which lane is in which.
 
-Lanes are spread over the shards; a lane may have a shard of its own beside them. To the engine each
-shard is a queue: `invoices` is the first shard, `invoices/1` the second, `invoices/@acme` the shard
-of one tenant. Who lives where is a function of the table, which is kept at the first shard and has
-an epoch: whoever enqueues names the epoch it knows, and is refused when there is a later one.
+Lanes are spread over the shards; a lane may also have a shard of its own. To the engine, each shard
+is a queue: `invoices` is the first shard, `invoices/1` the second, `invoices/@acme` the dedicated
+shard of one tenant. The table determines the shard of each lane. It is stored in the first shard
+and has an epoch. Producers send the epoch they know, and are refused if there is a later one.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ MOVING: Final = "moving"
 
 
 class Shard(NamedTuple):
-    """Where some lanes of a queue wait and run; to the engine it is a queue by itself."""
+    """A part of a queue's lanes; to the engine, a queue."""
 
     name: str
-    """What the engine calls it: the queue's own name, `invoices/1`, `invoices/@acme`."""
+    """Its name in the engine: the queue's own name, `invoices/1`, `invoices/@acme`."""
 
     pool: str
-    """Shards of one pool share a worker's slots; a dedicated tenant's is a pool of its own."""
+    """Shards of one pool share a worker's slots; a dedicated shard is a pool of its own."""
 
 
 @lru_cache(maxsize=200_000)
 def index_of(lane: str, shards: int) -> int:
-    """The shard of a lane: the one that it weighs most with.
+    """The shard of a lane: the one with the highest weight (rendezvous hashing).
 
-    When one more shard is there, a lane stays where it is or goes to the new one.
+    When a shard is added, a lane stays in its shard or moves to the new one.
     """
     if shards == 1:
         return 0
@@ -51,48 +51,48 @@ def _weight(name: bytes, shard: int) -> bytes:
 
 
 class Change(NamedTuple):
-    """What becomes different: the number of shards, or whether a lane has one of its own."""
+    """A change of the table: another number of shards, or a lane that gets or leaves its own."""
 
     shards: int = 0
-    """How many there will be; 0 when it is about a lane."""
+    """The new number; 0 if the change is about a lane."""
     own: str = ""
     """The lane that gets a shard of its own."""
     shared: str = ""
-    """The lane that shares one with others again."""
+    """The lane that returns to the shared shards."""
 
     @property
     def lane(self) -> str:
-        """The lane that it is about; empty when it is about all of them."""
+        """The lane of the change; empty if it is about all lanes."""
         return self.own or self.shared
 
     @property
     def words(self) -> str:
-        """For who reads of it: `4 shards`, `own shard for tenant acme`; empty for none."""
+        """The change for people: `4 shards`, `own shard for tenant acme`; empty for none."""
         if self.shards:
             return f"{self.shards} shards"
         kind = "own" if self.own else "shared"
         return f"{kind} shard for tenant {self.lane[1:]}" if self.lane else ""
 
     def __str__(self) -> str:
-        """As the first shard keeps it: `shards 4`, `own @acme`, `shared @acme`; empty for none."""
+        """As stored in the first shard: `shards 4`, `own @acme`, `shared @acme`; or empty."""
         return " ".join(f"{name} {value}" for name, value in self._asdict().items() if value)
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
-    """Who lives where, as of an epoch, and the change that is under way."""
+    """The shards of all lanes in an epoch, and the current change."""
 
     epoch: int = 0
     shards: int = 1
     own: frozenset[str] = frozenset()
     """Lanes that have a shard of their own."""
     phase: str = ""
-    """Empty, announced (nobody may enqueue before it is published) or moving."""
+    """Empty, announced (no enqueue before it is published) or moving."""
     change: Change = Change()
-    """What is under way."""
+    """The current change."""
     before: int = 1
-    """The shards before a change that is moving."""
+    """The number of shards before the current change."""
     is_edited: bool = False
-    """Whether somebody has set the number of shards, which then is not code's to change."""
+    """Whether an operator has set the number of shards; then code does not change it."""
 
     @property
     def is_single(self) -> bool:
@@ -109,7 +109,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
         return own_shard(queue, lane) if lane in self.own else self.shared_shard(queue, lane)
 
     def shared_shard(self, queue: str, lane: str) -> str:
-        """The shard that a lane shares with others, whether or not it lives there."""
+        """The shared shard of a lane, even if it has a shard of its own."""
         return shard_name(queue, index_of(lane, self.shards))
 
     def all(self, queue: str) -> list[Shard]:
@@ -118,23 +118,23 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
         return self.shared(queue) + [Shard(name, name) for name in sorted(own)]
 
     def shared(self, queue: str) -> list[Shard]:
-        """The shards."""
+        """The shared shards."""
         return [Shard(shard_name(queue, shard), queue) for shard in range(self.shards)]
 
     def with_change(self, change: Change) -> Table:
-        """With the shards that a change asks for; itself when it has them."""
+        """The table after a change; the same table if nothing changes."""
         own = (self.own | {change.own}) - {change.shared, ""}
         return msgspec.structs.replace(self, shards=change.shards or self.shards, own=own)
 
     def following(self) -> Table:
-        """As it will be when the announced change is published."""
+        """The table after the announced change is published."""
         coming = self.with_change(self.change)
         return msgspec.structs.replace(
             coming, epoch=self.epoch + 1, phase=MOVING, before=self.shards
         )
 
     def former(self) -> Table:
-        """As it was before the change that is moving now; itself when nothing is."""
+        """The table before the change that is moving; itself if there is none."""
         if self.phase != MOVING:
             return self
         own = (self.own | {self.change.shared}) - {self.change.own, ""}
@@ -142,7 +142,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_table(fields: Mapping[str, str]) -> Table:
-    """The table as the first shard keeps it."""
+    """Read the table from the fields in the first shard."""
     return Table(
         epoch=int(fields.get("epoch", 0)),
         shards=int(fields.get("shards", 1)),

@@ -1,4 +1,4 @@
-"""The shards of a queue, to look at and to change."""
+"""Reads and changes the shards of a queue."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ShardsView(View, frozen=True, kw_only=True):
-    """Where a queue lives."""
+    """The shards of a queue."""
 
     also = ("is_moving",)
 
@@ -26,20 +26,20 @@ class ShardsView(View, frozen=True, kw_only=True):
     dedicated: tuple[str, ...]
     """Tenants that have a shard of their own; "" stands for the jobs without a tenant."""
     jobs: dict[str, int]
-    """Live jobs by shard; the shards that are being left too."""
+    """Live jobs by shard, including shards that lanes are leaving."""
     change: str | None
-    """What is under way: `4 shards`, `own shard for tenant acme` or `shared shard for …`."""
+    """The running change: `4 shards`, `own shard for tenant acme` or `shared shard for …`."""
     is_edited: bool = False
-    """Whether the number was set by `reshard`: code decides it again after `reset("shards")`."""
+    """Whether `reshard` set the number; `reset("shards")` returns to the number in code."""
 
     @property
     def is_moving(self) -> bool:
-        """Whether jobs are still on their way."""
+        """Whether jobs are still moving."""
         return self.change is not None
 
 
 async def view_shards(runtime: Runtime, queue: str) -> ShardsView:
-    """How the shards of a queue stand."""
+    """Read the shards of a queue."""
     router = runtime.routers.of(queue)
     table = await router.look()
     return ShardsView(
@@ -55,7 +55,7 @@ async def view_shards(runtime: Runtime, queue: str) -> ShardsView:
 async def reshard(
     runtime: Runtime, queue: str, shards: int, *, by: str, wait_s: float
 ) -> ShardsView:
-    """Change the number of shards, in `wait_s` or in the background."""
+    """Change the number of shards; wait for `wait_s`, then continue in the background."""
     check_label("by", by)
     router, until = runtime.routers.of(queue), time.monotonic() + wait_s
     await router.settled(wait_s)
@@ -67,9 +67,9 @@ async def reshard(
 
 
 async def reset_shards(runtime: Runtime, queue: str, names: Sequence[str]) -> None:
-    """Let code decide the number of shards again, if that is among what is reset.
+    """Use the number of shards in code again, if `shards` is among `names`.
 
-    The queue has them when the next program has begun to enqueue or to serve.
+    It applies when the next program starts to enqueue or to serve.
     """
     if "shards" in names:
         await runtime.routers.of(queue).relocation.reset()
@@ -82,7 +82,7 @@ async def _check_empty(runtime: Runtime, queue: str, shards: int) -> None:
         live = (await runtime.engine.overview(shard.name)).live
         if live:
             raise InvalidTransition(
-                f"queue {queue} must keep its {table.shards} shards while jobs are live in those "
-                f"to be retired: {shard.name} has {live}; pause producers until they have run",
+                f"queue {queue} must keep its {table.shards} shards while those to be retired have "
+                f"live jobs: {shard.name} has {live}; pause producers until they have run",
                 op="reshard",
             )
