@@ -12,9 +12,11 @@ import msgspec
 import pytest
 
 from faena import DeadLetters, Faena, RedriveView, Retry
+from faena.deadletter import queues as desk_queues
 from faena.deadletter.upkeep import Upkeep
-from faena.errors import ConfigError, InvalidTransition, JobNotFound
-from tests._support.eventually import eventually
+from faena.errors import ConfigError, InvalidTransition, JobNotFound, StoreUnavailable
+from faena.sharding.table import Change
+from tests._support.eventually import PATIENCE_S, eventually
 from tests._support.valkey import Server
 
 
@@ -190,6 +192,22 @@ async def test_a_redrive_is_seen_and_stopped_while_a_tenant_moves(
                 assert (await one.desk.stop_redrive("mail", seen[0].id)).state == "stopped"
             one.gate.set()
             assert (await driving).state == "stopped"
+
+
+async def test_dead_jobs_wait_for_tenants_that_move(
+    valkey: Server, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desk_queues, "_SETTLE_S", 0.0)
+    async with shop(valkey, namespace, shards=2) as one:
+        ids = await one.bury(*range(4), tenants=4)
+        router = (await one.app.runtime()).routers.of("mail")
+        grown = await router.settled(PATIENCE_S)
+        assert await router.relocation.begin(Change(shards=3), grown, "ops")
+        assert await router.relocation.work(until_published=True)
+        with pytest.raises(StoreUnavailable, match="moving"):
+            await one.desk.retry_many_as_new("mail", ids)
+        assert not (await router.settled(PATIENCE_S)).phase
+        assert len(await one.desk.retry_many_as_new("mail", ids)) == 4
 
 
 async def test_a_queue_of_shards_and_dedicated_tenants_has_one_desk(

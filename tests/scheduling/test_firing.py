@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 
 from faena import Backpressure, Faena, Job, Middleware
+from faena.engine.calls.scheduling import Fired
 from faena.errors import ConfigError, PayloadError
 from faena.job import Spec
 from faena.scheduling import scheduler
+from faena.scheduling.due import Mark, Record, Verdict
+from faena.scheduling.fire import _wait_of
 from faena.testing import Harness, harness
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
@@ -433,3 +436,12 @@ def test_bad_declarations_are_refused_when_they_are_made(given: Any, words: str)
     with pytest.raises(ConfigError, match=words):
         app.schedule("s", work, **given)
     assert app.schedules.declared == {}
+
+
+@pytest.mark.parametrize(("outcome", "told"), [("CREATED", 1), ("STALE", 0)])
+def test_only_whoever_moves_a_schedule_on_tells_what_was_missed(
+    outcome: str, told: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    record = Record(base={}, since=Mark("code", 0))
+    assert _wait_of("s", Fired(outcome), Verdict(2, (1,), 1, None, record)) == 0
+    assert len(caplog.records) == told

@@ -40,6 +40,14 @@ async def test_a_claim_takes_what_fits_and_stops_at_the_first_that_does_not(rig:
     assert ids(await rig.turn(10)) == ["c", "d"]
 
 
+async def test_a_limit_looks_at_as_many_jobs_as_a_claim_takes(rig: Rig) -> None:
+    await rig.declare(limits=[Limit("1000/10s", cost="tokens")])
+    jobs = [f"job{number:03d}" for number in range(300)]
+    await rig.add(*jobs, cost="tokens:1")
+    exchanged = await rig.turn(300)
+    assert (ids(exchanged), exchanged.more) == (jobs, False)
+
+
 @pytest.mark.parametrize("limits", [{"tenant_limits": [TOKENS]}, {"key_limits": [Limit("9/s")]}])
 async def test_a_claim_reads_specs_once_though_its_limits_look_at_them(
     rig: Rig, limits: dict[str, Any]

@@ -60,7 +60,9 @@ async def test_what_did_not_fit_does_not_run_for_its_tenant(rig: Rig) -> None:
     await rig.declare(tenant_max_running=9)
     await add_large(rig, 11, lane="@t")
     assert len((await rig.turn(40)).claimed) == 7
-    assert (await rig.dump())["lanes"] == {"@t": "11000007"}
+    taken = await rig.dump()
+    assert taken["lanes"] == {"@t": "11000007"}
+    assert "parked" not in taken  # it was full for as long as they were its own
     assert [len((await rig.turn(40)).claimed) for _ in range(2)] == [2, 0]
 
 
@@ -83,6 +85,13 @@ async def test_what_did_not_fit_has_cost_its_tenant_no_turn(rig: Rig) -> None:
     assert {lane: share[0] for lane, share in given.items()} == {"@a": 6000, "@b": 1000}
     await rig.add("c0", lane="@c")
     assert [claim.id for claim in (await rig.turn(1)).claimed] == ["b1"]
+
+
+async def test_what_did_not_fit_is_given_back_by_the_weight_of_its_tenant(rig: Rig) -> None:
+    await rig.engine.tenant("q", "@t", {"weight": "4"}, by="ops")
+    await add_large(rig, 11, lane="@t")
+    assert len((await rig.turn(40)).claimed) == 7
+    assert (await rig.dump())["ring"] == [("@t", 7 / 4)]
 
 
 async def test_a_cut_claim_that_is_repeated_is_answered_alike(rig: Rig) -> None:

@@ -215,3 +215,19 @@ async def test_who_waits_for_a_change_that_another_has_left_carries_on_with_it(r
     await routers.close()
     assert await rig.engine.obliterate("q/1", 1000, force=True) == "DONE"
     assert (table.shards, table.phase) == (2, "")
+
+
+async def test_a_job_is_known_by_its_id_while_a_queue_goes_back_to_one_shard(app: Faena) -> None:
+    @app.queue("q", shards=2).task
+    async def work() -> None: ...
+
+    tenant = next(name for name in "abcdefgh" if index_of(f"@{name}", 2) == 1)
+    await work.enqueue(tenant=tenant, id="one")
+    router = (await app.runtime()).routers.of("q")
+    grown = await router.settled(PATIENCE_S)
+    assert await router.relocation.begin(Change(shards=1), grown, "ops")
+    assert await router.relocation.work(until_published=True)
+    table = await router.look()
+    assert (table.is_single, table.phase) == (True, "moving")
+    assert (await work.enqueue(tenant=tenant, id="one")).status == "duplicate"
+    assert not (await router.settled(PATIENCE_S)).phase
