@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from faena import Death, Faena, Limit, Retain, Retry
+from faena.errors import JobNotFound
 from tests._support.batch_queue import working
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
@@ -132,3 +133,29 @@ async def test_what_was_edited_is_not_told_as_another_declaration(
     async with Faena("mailing", server.url) as app:
         await app.queue("mail", max_running=3).task(name="send")(_absent).enqueue("a")
     assert "different options" not in caplog.text
+
+
+async def test_operators_of_another_program_impose_no_settings(server: Server) -> None:
+    async with Faena("mailing", server.url) as app:
+        task = app.queue("mail", limits=[Limit("5/s")]).task(name="send")(_absent)
+        receipt = await task.enqueue("a", delay="1h")
+        before = settings(server)
+        async with Faena("mailing", server.url) as other:
+            handle = other.queue("mail", limits=[Limit("99/s")]).handle(receipt.id)
+            await handle.promote()
+            await handle.cancel()
+            await handle.rerun()
+            with pytest.raises(JobNotFound):
+                await other.dead_letters.retry_as_new("mail", "nope")
+    assert settings(server) == before
+
+
+async def test_a_reset_is_not_told_as_another_declaration(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Faena("mailing", server.url) as app:
+        queue = app.queue("mail", limits=[Limit("5/s")])
+        await queue.task(name="send")(_absent).enqueue("a")
+        await queue.configure(limits=[Limit("7/s")])
+        await queue.reset("limits")
+    assert caplog.text == ""

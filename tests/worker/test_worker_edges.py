@@ -378,3 +378,23 @@ async def test_a_claim_whose_lease_may_be_lost_before_its_first_step_is_asked_fo
     await app.run_worker(until_empty=True)
     assert (ran, asked) == ([1 if is_lost else 0], [receipt.id])
     assert await receipt.handle.state() is State.COMPLETED
+
+
+async def test_jobs_that_report_progress_do_not_let_a_worker_hold_more_than_its_slots(
+    app: Faena,
+) -> None:
+    queue = app.queue("q", concurrency=2)
+    held: list[int] = []
+
+    @queue.task
+    async def report(job: Job) -> None:
+        job.progress(50)
+        held.append((await queue.overview()).counts["running"])
+
+    async with app:
+        receipts = [await report.enqueue() for _ in range(40)]
+        async with running(app):
+            for receipt in receipts:
+                await receipt.handle.result(timeout="60s")
+    assert len(held) == 40
+    assert max(held) <= 2

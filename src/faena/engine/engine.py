@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from faena.engine import scripts
@@ -63,6 +63,7 @@ class Engine:  # size: one short method for each operation of the broker
         self.patience_s = patience_s
         self._settings: dict[str, Mapping[str, str] | None] = {}
         self._declared: set[str] = set()
+        self._permitted: set[str] = set()
         self._keys: dict[str, Keys] = {}
 
     # -- settings ---------------------------------------------------------------------------
@@ -72,16 +73,19 @@ class Engine:  # size: one short method for each operation of the broker
         self._settings[queue] = settings
         self._declared -= {shard for shard in self._declared if queue_of(shard) == queue}
 
-    async def declare(self, queue: str, *, serves: bool = False) -> None:
+    async def declare(self, queue: str, *, serves: bool = False, warns: bool = True) -> None:
         """Write the settings given in code, except edited ones; `serves`: with the handlers."""
         await check_permitted(self.wire, self.namespace, queue, self.patience_s)
         settings = self._settings.get(queue) or self._settings.get(queue_of(queue))
         if settings is None:
-            await _check_declared(self, queue, self._settings)
+            if queue_of(queue) not in self._settings:
+                raise ConfigError(f"queue {queue!r} is not declared in this program", field="queue")
+            if not await self.command("HEXISTS", queue, "conf", "lease_us"):
+                raise NotDeclared(queue)
         else:
             flat = _flat({**settings, **SERVED} if serves else settings)
             reply = await self.ask("configure", queue, *flat, mode="declare")
-            accept_declared(queue, reply, settings)
+            accept_declared(queue, reply, settings, warns=warns)
         self._declared.add(queue)
 
     async def configure(self, queue: str, changes: Mapping[str, str]) -> dict[str, str]:
@@ -94,7 +98,7 @@ class Engine:  # size: one short method for each operation of the broker
         """Use the values in code again for these settings, from the next declaration on."""
         flat = [part for name in names for part in (name, "")]
         await self.ask("configure", queue, *flat, mode="reset", by=requester())
-        await self.declare(queue)
+        await self.declare(queue, warns=False)
 
     # -- the two hot calls --------------------------------------------------------------------
 
@@ -325,8 +329,7 @@ class Engine:  # size: one short method for each operation of the broker
     async def take_in(self, queue: str) -> bool:
         """Store the jobs in `arrivals`, before a script that only reads; False if it failed."""
         with contextlib.suppress(StoreError):
-            keys = [self._keys_of(queue).prefix]
-            args = [self._now()]
+            keys, args = [self._keys_of(queue).prefix], [self._now()]
             return bool(await self.wire.run(load("arrive"), keys, args, patience_s=0) >= 0)
         return False
 
@@ -338,9 +341,15 @@ class Engine:  # size: one short method for each operation of the broker
     async def ask_declared(
         self, script: str, queue: str, /, *rest: Argument, **named: Argument | None
     ) -> Any:
-        """Call a script; declare the queue before its first call, or if its settings are lost."""
+        """Call a script; declare the queue only if it is unknown: others' settings stay."""
         args = load(script).args.arranged(script, rest, named)
-        return await self._send_declared(script, queue, args)
+        if queue not in self._declared | self._permitted:
+            await check_permitted(self.wire, self.namespace, queue, self.patience_s)
+            self._permitted.add(queue)
+        reply = await self._send(script, queue, args)
+        if scripts.is_unconfigured(reply):
+            return await self._send_declared(script, queue, args)
+        return reply
 
     async def _send_declared(self, name: str, queue: str, args: Sequence[Argument]) -> Any:
         for _ in range(3):
@@ -379,14 +388,6 @@ class Engine:  # size: one short method for each operation of the broker
         if keys is None:
             keys = self._keys[queue] = Keys(self.namespace, queue)
         return keys
-
-
-async def _check_declared(engine: Engine, queue: str, known: Container[str]) -> None:
-    """Raise unless another program is to declare the queue, and has declared it."""
-    if queue_of(queue) not in known:
-        raise ConfigError(f"queue {queue!r} is not declared in this program", field="queue")
-    if not await engine.command("HEXISTS", queue, "conf", "lease_us"):
-        raise NotDeclared(queue)
 
 
 def _parts(items: Sequence[T]) -> Iterator[Sequence[T]]:

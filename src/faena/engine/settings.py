@@ -250,13 +250,15 @@ _MEANT: Final = {part: name for name, parts in WRITTEN.items() for part in parts
 }
 
 
-def accept_declared(queue: str, reply: Sequence[bytes], settings: Mapping[str, str]) -> None:
+def accept_declared(
+    queue: str, reply: Sequence[bytes], settings: Mapping[str, str], *, warns: bool = True
+) -> None:
     """Raise if a declaration was refused, and log options that were declared differently before.
 
     If two programs declare the same queue, the last to connect wins.
     """
     check_accepted(reply, settings)
-    if len(reply) > 1 and reply[-2] == b"differed" and "/" not in queue:
+    if warns and len(reply) > 1 and reply[-2] == b"differed" and "/" not in queue:
         names = dict.fromkeys(_MEANT.get(one, one) for one in reply[-1].decode().split())
         _log.warning(
             "queue %s was declared with different options before (%s), by earlier code or by "

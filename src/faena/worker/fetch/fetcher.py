@@ -110,7 +110,7 @@ class Fetcher:
         self._must_look = True
         """Whether an exchange was requested even if nothing can be claimed."""
         self._sweep_at = 0.0
-        self._in_flight = 0
+        self._in_flight = self._noting = 0
         self._spare: set[str] = set()
         """Call ids of claims that were sent ahead and are not answered yet."""
         self._background: set[asyncio.Task[None]] = set()
@@ -174,9 +174,11 @@ class Fetcher:
         self._news.set()
 
     async def _settle_after_notes(self, claim: Claim, outcome: Outcome) -> None:
+        self._noting += 1
         try:
             await self._notes.flush(claim.id)
         finally:
+            self._noting -= 1
             self._settle(claim, outcome)
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
@@ -277,7 +279,9 @@ class Fetcher:
         return self._take(self._share)
 
     def _take(self, most: int) -> int:
-        want = self._slots.take(self.shard, min(most, self._batch, self._pace.room()))
+        if self._noting:  # jobs that have ended and still count as running on the server
+            most = min(most, self._slots.free(self.shard) - self._noting)
+        want = self._slots.take(self.shard, max(0, min(most, self._batch, self._pace.room())))
         self._pace.reserve(want)
         return want
 
