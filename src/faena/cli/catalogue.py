@@ -53,7 +53,7 @@ _MEANT: Final[Mapping[str, str]] = {
 }
 
 
-class Roof(Commands):
+class RootCommands(Commands):
     """All commands; each is imported on first use."""
 
     meant = _MEANT

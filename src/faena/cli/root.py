@@ -18,7 +18,7 @@ from typing import Final
 import click
 import msgspec
 
-from faena.cli.catalogue import Roof
+from faena.cli.catalogue import RootCommands
 from faena.cli.output import Output
 from faena.errors import (
     ConfigError,
@@ -72,7 +72,7 @@ _MEANT: Final[Mapping[str, Sequence[str]]] = {
 _CLOSE: Final = 0.75
 
 
-@click.group(cls=Roof, invoke_without_command=True)
+@click.group(cls=RootCommands, invoke_without_command=True)
 @click.version_option(package_name="faena", prog_name="faena")
 @click.pass_context
 def roof(ctx: click.Context) -> None:

@@ -34,8 +34,8 @@ _log = logging.getLogger("faena.worker")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """What the command line and the environment ask for; None leaves it to the pool or the app."""
+class Given:
+    """Options of the command line and the environment; None: the pool's or the app's."""
 
     pool: str | None
     queues: tuple[str, ...] | None
@@ -58,23 +58,23 @@ class Plan:
     options: WorkerOptions
 
 
-def make_plan(app: Faena, wish: Wish, *, is_supervised: bool) -> Plan:
-    """Complete the wish from the pool, or from the whole app."""
-    pool = None if wish.pool is None else _pool(app, wish.pool)
-    queues = wish.queues or (pool.queues if pool else tuple(app.queues))
+def make_plan(app: Faena, given: Given, *, is_supervised: bool) -> Plan:
+    """Add missing values from the pool, or from the whole app."""
+    pool = None if given.pool is None else _pool(app, given.pool)
+    queues = given.queues or (pool.queues if pool else tuple(app.queues))
     for queue in queues:
         find_queue(app, queue)
     options = WorkerOptions(
-        concurrency=wish.concurrency or (pool.concurrency if pool else None),
-        memory_limit=wish.memory or (pool.memory_bytes if pool else None),
-        grace=wish.grace,
-        stuck=wish.stuck,
-        rate=wish.rate,
-        serves=wish.serves or (pool.serves if pool else "all"),
+        concurrency=given.concurrency or (pool.concurrency if pool else None),
+        memory_limit=given.memory or (pool.memory_bytes if pool else None),
+        grace=given.grace,
+        stuck=given.stuck,
+        rate=given.rate,
+        serves=given.serves or (pool.serves if pool else "all"),
         leaves_when_stuck=True,
     )
-    if wish.name is not None:
-        own = f"{wish.name}-{os.getpid()}" if is_supervised else wish.name
+    if given.name is not None:
+        own = f"{given.name}-{os.getpid()}" if is_supervised else given.name
         options = replace(options, name=own)
     return Plan(queues=queues, instances=pool.instances if pool else 1, options=options)
 

@@ -126,23 +126,23 @@ def worker(ctx: click.Context, words: tuple[str, ...], **options: Any) -> int:
     WORKER_CONCURRENCY, WORKER_RATE_LIMIT_MAX, WORKER_RATE_LIMIT_DURATION (ms), LOG_LEVEL.
     """
     target, _ = split(words)
-    wish = _wish(ctx, options)
+    given = _given(ctx, options)
     style = "pretty" if options["pretty"] else "json" if options["log_json"] else "plain"
     log.configure(style, options["log_level"])
     if options["no_supervise"]:
-        return _work(ctx.obj, target, wish, is_pretty=options["pretty"])
+        return _work(ctx.obj, target, given, is_pretty=options["pretty"])
     return supervise(
         ctx.obj,
         ctx.meta["faena.args"],
         SupervisorOptions(
             instances=options["instances"],
             reloads_on_hangup=not is_at_terminal(),
-            slot=WorkerSlotOptions(grace_s=to_s("grace", wish.grace)),
+            slot=WorkerSlotOptions(grace_s=to_s("grace", given.grace)),
         ),
     )
 
 
-def _wish(ctx: click.Context, options: dict[str, Any]) -> serving.Wish:
+def _given(ctx: click.Context, options: dict[str, Any]) -> serving.Given:
     """Combine the options; flags take precedence over the environment."""
     pool, queues = options["pool"], options["queues"]
     if pool and queues:
@@ -152,7 +152,7 @@ def _wish(ctx: click.Context, options: dict[str, Any]) -> serving.Wish:
     names = tuple(name.strip() for name in (queues or "").split(",") if name.strip())
     if queues is not None and not names:
         raise click.UsageError("--queues must name at least one queue, got none")
-    return serving.Wish(
+    return serving.Given(
         pool=pool,
         queues=names or None,
         name=options["name"],
@@ -165,12 +165,12 @@ def _wish(ctx: click.Context, options: dict[str, Any]) -> serving.Wish:
     )
 
 
-def _work(output: Output, target: str, wish: serving.Wish, *, is_pretty: bool) -> int:
+def _work(output: Output, target: str, given: serving.Given, *, is_pretty: bool) -> int:
     line = Lifeline.from_environ(os.environ)
     app = find_app(target)
     if is_pretty:
         app.middleware = (*app.middleware, log.JobLog())
-    plan = serving.make_plan(app, wish, is_supervised=line is not None)
+    plan = serving.make_plan(app, given, is_supervised=line is not None)
     code = serving.run(app, plan, line)
     if line is None and output.is_json:
         output.say({"worker": plan.options.name, "code": code}, "")

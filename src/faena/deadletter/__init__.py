@@ -1,4 +1,4 @@
-"""The dead-letter desk: dead jobs of all queues, to look at, to retry and to deal with.
+"""The dead-letter desk: find, retry, discard and resolve dead jobs of all queues.
 
-Dead jobs stay where they are; the desk only finds them.
+Dead jobs stay in their queues; the desk only finds them.
 """

@@ -1,4 +1,4 @@
-"""The note that goes with a job to the dead-letter desk."""
+"""Writes the note about a dying job for the dead-letter desk."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from faena.outcomes import DeathNote, Discard, ErrorRecord
 def death_note(
     record: ErrorRecord, error: BaseException | None, job: Job | None, options: DeadLetters
 ) -> DeathNote:
-    """What the desk must know, and whether the job may be retried by itself.
+    """The facts for the desk, and whether the job may be retried automatically.
 
-    A handler that discards its job has decided: that one stays dead.
+    A job that its handler discarded is not retried.
     """
     is_again = not isinstance(error, Discard) and options.retries(record.code, error)
     return DeathNote(

@@ -1,10 +1,10 @@
-"""The desk itself: lists, looks, retries, discards and resolves dead jobs of all queues.
+"""The desk: lists, shows, retries, discards and resolves dead jobs of all queues.
 
     page = await app.dead_letters.list(tenant="acme", error="ETIMEDOUT")
     await app.dead_letters.retry_as_new("mail", page.items[0].id, by="ana", reason="it is back")
 
-Dead jobs stay in their queues. A retry makes a new job of the same bytes and leaves the dead one
-where it is, marked as retried; what is decided of a job is decided once.
+Dead jobs stay in their queues. A retry makes a new job with the same bytes; the dead job is kept,
+marked as retried. Each dead job is retried, discarded or resolved at most once.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from faena.values.names import check_label
 from faena.values.numbers import check_whole
 
 _LOOKS: Final = 5
-"""At jobs that may be on their way to another shard."""
+"""How often jobs that may be in transit to another shard are searched."""
 
 
 class Desk(Redrives):
@@ -61,7 +61,7 @@ class Desk(Redrives):
         is_newest_first: bool = True,
         **wanted: Unpack[DeadFilter],
     ) -> DeadPage:
-        """A page of dead jobs of all queues, or of some, in order of death."""
+        """A page of dead jobs of all queues, or of the given ones, in order of death."""
         limit = check_whole("limit", limit, least=1, most=200)
         names = self._queues.chosen(queues)
         calls, routers = await self._queues.open()
@@ -98,7 +98,7 @@ class Desk(Redrives):
         return about, Position()
 
     async def get(self, queue: str, job_id: str) -> DeadLetter | None:
-        """One dead job with everything known of it; None when the queue has no such dead job."""
+        """One dead job with all details; None if the queue has no such dead job."""
         name = self._queues.one(queue)
         calls, routers = await self._queues.open()
 
@@ -117,7 +117,7 @@ class Desk(Redrives):
     async def groups(
         self, *, queues: str | Sequence[str] | None = None, limit: int = 50
     ) -> list[DeadGroup]:
-        """Dead jobs by kind of error and queue, those with the most pending ones first."""
+        """Dead jobs grouped by kind of error and queue, those with the most pending jobs first."""
         limit = check_whole("limit", limit, least=1, most=200)
         calls, routers = await self._queues.open()
         found: dict[tuple[str, str], DeadGroup] = {}
@@ -131,7 +131,7 @@ class Desk(Redrives):
         return ranked[:limit]
 
     async def stats(self, *, queues: str | Sequence[str] | None = None) -> DeadStats:
-        """How many are dead, by queue and status, and how long the oldest one waits."""
+        """Counts of dead jobs by queue and status, and the oldest pending one."""
         calls, routers = await self._queues.open()
         by_queue, by_status = dict[str, int](), dict.fromkeys((str(one) for one in Status), 0)
         new, due, oldest = 0, 0, list[Position]()
@@ -160,7 +160,7 @@ class Desk(Redrives):
     async def retry_as_new(
         self, queue: str, job_id: str, *, by: str = "operator", reason: str = "manual retry"
     ) -> str:
-        """Make a new job of a dead one, at high priority with fresh attempts; returns its id."""
+        """Make a new job from a dead one, with high priority and fresh attempts; returns its id."""
         (dealt,) = await self.retry_many_as_new(queue, [job_id], by=by, reason=reason)
         refuse(dealt, "retry_as_new", queue)
         return str(dealt.new_id)
@@ -174,9 +174,9 @@ class Desk(Redrives):
         reason: str = "manual retry",
         action: str = "retry",
     ) -> list[Dealt]:
-        """The same for many, in slices; one that is refused does not keep the others from it.
+        """The same for many jobs, in slices; a refused job does not prevent the others.
 
-        `action` is what the desk says of it later: retry, redrive or auto.
+        `action` is recorded at the desk: retry, redrive or auto.
         """
         decision = read_retry(action, reason, by)
 
@@ -193,7 +193,7 @@ class Desk(Redrives):
     async def discard(
         self, queue: str, *job_ids: str, by: str = "operator", reason: str = ""
     ) -> list[Dealt]:
-        """Give dead jobs up; they stay until retention ends."""
+        """Mark dead jobs as given up; they are kept until retention removes them."""
         return await self._dismiss(
             queue, job_ids, Status.DISCARDED, read_decision("discard", reason, by)
         )
@@ -201,7 +201,7 @@ class Desk(Redrives):
     async def resolve(
         self, queue: str, *job_ids: str, by: str = "operator", reason: str = ""
     ) -> list[Dealt]:
-        """Mark dead jobs as handled by hand; they stay until retention ends."""
+        """Mark dead jobs as resolved by hand; they are kept until retention removes them."""
         return await self._dismiss(
             queue, job_ids, Status.RESOLVED, read_decision("manual", reason, by)
         )
@@ -231,7 +231,7 @@ class Desk(Redrives):
         job_ids: Sequence[str],
         do: Callable[[DeskCalls, str, int, Sequence[str]], Awaitable[Sequence[Dealt]]],
     ) -> list[Dealt]:
-        """Do something to each job at its shard, in slices."""
+        """Run an operation on each job in its shard, in slices."""
         name = self._queues.one(queue)
         ids = read_ids(job_ids)
         answers: dict[str, Dealt] = {}
@@ -240,7 +240,7 @@ class Desk(Redrives):
             for _ in range(_LOOKS):
                 epoch = await self._queues.steady(name, _at_shards(part, do, answers))
                 if not _unknown(part, answers) or epoch == await self._queues.epoch(name):
-                    break  # else it may just have been on its way
+                    break  # otherwise it may have been in transit
         return [answers[job] for job in ids]
 
 
@@ -249,9 +249,9 @@ def _at_shards(
     do: Callable[[DeskCalls, str, int, Sequence[str]], Awaitable[Sequence[Dealt]]],
     answers: dict[str, Dealt],
 ) -> Callable[[DeskCalls, Sequence[str], int], Awaitable[int]]:
-    """Find the shard of each job; the first one answers for those that no desk knows.
+    """Find the shard of each job; the first shard answers for unknown ones.
 
-    What is answered stays so when shards change in the middle of it. Returns their epoch.
+    If shards change during it, the answers so far are kept. Returns the epoch of the shards.
     """
 
     async def deal(calls: DeskCalls, shards: Sequence[str], epoch: int) -> int:
@@ -272,7 +272,7 @@ def _unknown(ids: Sequence[str], answers: Mapping[str, Dealt]) -> list[str]:
 async def _read_all(
     engine: Engine, sights: Mapping[str, Sight], met: Sequence[Met]
 ) -> list[DeadLetter]:
-    """The jobs of a page with what they say of themselves; one that has gone is left out."""
+    """The jobs of a page with their details; removed ones are left out."""
     looks: dict[Met, Look | None] = {}
     for queue, sight in sights.items():
         some = [one for one in met if one.walker.queue == queue]

@@ -1,4 +1,4 @@
-"""What callers ask of the dead-letter desk, checked before anything is sent."""
+"""Checks the arguments of calls to the dead-letter desk, before anything is sent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RETRIES: Final = ("retry", "redrive", "auto")
 
 
 class DeadFilter(TypedDict, total=False):
-    """Which dead jobs are meant; what is not given, or None, is any."""
+    """Which dead jobs to select; a missing value, or None, matches any."""
 
     status: Status | str | None
     tenant: str | None
@@ -42,7 +42,7 @@ class DeadFilter(TypedDict, total=False):
 
 
 def read_filter(given: Mapping[str, Any]) -> tuple[Filter, tuple[int | None, int | None]]:
-    """The filter without its ages, and those in microseconds: older than, newer than."""
+    """The filter without its ages, and the ages in microseconds: older than, newer than."""
     words = {name: value for name, value in given.items() if value is not None}
     ages = tuple(_age(name, words.pop(name, None)) for name in ("older_than", "newer_than"))
     _check_ages(given, ages[0], ages[1])
@@ -92,7 +92,7 @@ def bounded(checked: Filter, ages: tuple[int | None, int | None], now: int) -> F
 
 
 def read_decision(action: str, reason: Any, by: Any) -> Decision:
-    """What is decided, by whom and why."""
+    """A decision: its action, by whom and why."""
     check_label("by", by)
     if not isinstance(reason, str) or len(reason) > _LONGEST_REASON or not is_utf8(reason):
         raise ConfigError(
@@ -105,7 +105,7 @@ def read_decision(action: str, reason: Any, by: Any) -> Decision:
 
 
 def read_retry(action: Any, reason: Any, by: Any) -> Decision:
-    """The same of a retry, which may be one of many or nobody's."""
+    """The same for a retry, a redrive or an automatic retry."""
     if action not in _RETRIES:
         raise ConfigError(
             f"action must be a known one, got {shown(action)}; {nearest(action, _RETRIES)}",
@@ -116,7 +116,7 @@ def read_retry(action: Any, reason: Any, by: Any) -> Decision:
 
 
 def read_ids(given: Any) -> list[str]:
-    """The ids of jobs, each once; a text is one id and not a list of letters."""
+    """Job ids without duplicates; a string is refused, because it is not a list of ids."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise ConfigError(
             f"job_ids must be a list of ids, got {shown(given)}; write [id] for a single one",
@@ -128,7 +128,7 @@ def read_ids(given: Any) -> list[str]:
 
 
 def read_rate(given: Any) -> Limit | None:
-    """How fast a redrive may be; None for as fast as it can."""
+    """The rate of a redrive; None: as fast as possible."""
     if given is None or isinstance(given, Limit):
         return given
     try:
@@ -142,7 +142,7 @@ def read_rate(given: Any) -> Limit | None:
 
 
 def refuse(dealt: Dealt, op: str, queue: str) -> None:
-    """Raise what became of a single job, if nothing did."""
+    """Raise if the operation on a single job was refused."""
     job, why, verb = dealt.id, dealt.refused, op.partition("_")[0]
     if why == "unknown":
         raise JobNotFound(

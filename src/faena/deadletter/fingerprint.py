@@ -1,8 +1,8 @@
-"""What errors of one kind have in common.
+"""Computes a fingerprint that errors of the same kind share.
 
-Two failures are the same when their name, their code, their message without what differs each time
-(numbers, hexadecimal, uuids, quoted parts) and the innermost frames of the user's own code agree.
-Line numbers are left out: an edit elsewhere in the file makes no new kind.
+Two errors have the same fingerprint if these agree: the name, the code, the message without its
+variable parts (numbers, hexadecimal, uuids, quoted parts), and the innermost frames of the user's
+own code. Line numbers are left out, so that an edit elsewhere in the file does not change it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 from faena.outcomes import ErrorRecord
 
 _READ: Final = 500
-"""Signs of a message that are looked at."""
+"""The most characters of a message that are read."""
 
 _SAMPLE: Final = 200
 _FRAMES: Final = 3
@@ -30,14 +30,14 @@ _FOREIGN = ("site-packages", "dist-packages", "/lib/python", "/faena/", "<frozen
 
 
 def fingerprint(error: ErrorRecord) -> str:
-    """Twelve hexadecimal digits that failures of a kind share."""
+    """Twelve hexadecimal digits, the same for errors of the same kind."""
     parts = (error.name, error.code or "", sample_of(error.message), *_frames(error.stack or ""))
     digest = hashlib.blake2b("\0".join(parts).encode(), digest_size=_DIGITS)
     return digest.hexdigest()
 
 
 def sample_of(message: str) -> str:
-    """A message without what differs between two of its kind."""
+    """A message without its variable parts."""
     text = message[:_READ]
     for pattern, sign in ((_QUOTED, "'…'"), (_UUID, "#"), (_ADDRESS, "#"), (_NUMBER, "#")):
         text = pattern.sub(sign, text)
@@ -45,7 +45,7 @@ def sample_of(message: str) -> str:
 
 
 def _frames(stack: str) -> list[str]:
-    """The innermost frames of the user's own code; of all code where none is the user's."""
+    """The innermost frames of the user's own code; of all code if there are none."""
     frames = [(one["file"], one["name"]) for one in _FRAME.finditer(stack)]
     own = [one for one in frames if not any(word in one[0] for word in _FOREIGN)]
     return [f"{file.rsplit('/', 1)[-1]}:{name}" for file, name in (own or frames)[-_FRAMES:]]

@@ -1,7 +1,7 @@
-"""Pages of the desk over any number of shards, in one order of death, and the cursors between them.
+"""Pages of dead jobs over any number of shards, in one order of death, and their cursors.
 
-All shards are gone through side by side. A cursor is a position in that order, bound to the filter
-and the direction of its page: shards may come and go between two pages, and so may the jobs.
+All shards are read in parallel. A cursor is a position in this order, bound to the filter and the
+direction of its page. Shards and jobs may come and go between two pages.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from faena.sharding.consistent_read import is_behind, travelling
 from faena.values.cursor import read_cursor, write_cursor
 
 _LOOKS: Final = 25
-"""Calls for one page at most: a filter that fits hardly anything must not read everything."""
+"""The most calls for one page: a filter with few matches must not read everything."""
 
 
 class Wanted(NamedTuple):
-    """What a page is about."""
+    """The filter and the direction of a page."""
 
     queues: tuple[str, ...]
     filter: Filter
     ages: tuple[int | None, int | None]
-    """Older than, newer than, as they were asked for; the filter has them as instants."""
+    """Older than and newer than, as requested; the filter has them as instants."""
     is_newest_first: bool
 
     def about(self) -> object:
-        """What cursors are bound to."""
+        """The part that cursors are bound to."""
         return self.queues, tuple(self.filter[:5]), self.ages, self.is_newest_first
 
 
 class Walker:
-    """One shard, gone through slice by slice."""
+    """Reads one shard slice by slice."""
 
     def __init__(
         self, calls: DeskCalls, queue: str, shard: str, wanted: Wanted, *, is_moving: bool = False
@@ -47,7 +47,7 @@ class Walker:
         self._reached = Position()
 
     def start(self, after: Position) -> None:
-        """Begin behind a position."""
+        """Start after a position."""
         self._reached, self._is_over, self._found = after, False, []
 
     @property
@@ -57,16 +57,16 @@ class Walker:
 
     @property
     def is_hungry(self) -> bool:
-        """Whether nobody knows what comes next."""
+        """Whether the next slice must be read."""
         return not self._found and not self._is_over
 
     @property
     def front(self) -> Position:
-        """Nothing is left before this."""
+        """The position before which nothing is left."""
         return self._found[0].position if self._found else self._reached
 
     async def look(self, limit: int) -> None:
-        """Read the next slice; while tenants move, also what is on its way from here."""
+        """Read the next slice; while tenants move, also the jobs in transit from here."""
         after, is_reverse = self._reached, self._wanted.is_newest_first
         part = await self._calls.page(
             self.shard, self._wanted.filter, after=after, is_reverse=is_reverse, limit=limit
@@ -78,7 +78,7 @@ class Walker:
             self._found.sort(key=lambda one: one.position.key(), reverse=is_reverse)
 
     async def _on_the_way(self, after: Position) -> list[Met]:
-        """Dead jobs that have left this shard, from the slice that was just read."""
+        """Dead jobs in transit from this shard, in the range of the slice that was just read."""
         jobs = [one for one in await travelling(self._calls.engine, self.shard) if one.record]
         found = [Found(one.position, read_record(one.record)) for one in jobs]
         return [
@@ -94,12 +94,12 @@ class Walker:
         )
 
     def take(self) -> Met:
-        """The next one."""
+        """Take the next job."""
         return self._found.pop(0)
 
 
 class Met(NamedTuple):
-    """A dead job, and the walker that met it."""
+    """A dead job, and the walker that read it."""
 
     found: Found
     walker: Walker
@@ -107,12 +107,12 @@ class Met(NamedTuple):
 
     @property
     def position(self) -> Position:
-        """Where it stands in the order of death."""
+        """Its position in the order of death."""
         return self.found.position
 
 
 def _fits(wanted: Filter, found: Found) -> bool:
-    """Whether a filter asks for a job, as the script of a page decides it."""
+    """Whether a filter matches a job, with the same rule as the script."""
     record, at = found.record, float(found.position.score)
     asked = [
         (wanted.status, (record.s,)),
@@ -133,14 +133,15 @@ class Gathered(NamedTuple):
 
     met: list[Met]
     reached: Position | None
-    """None when nothing is left."""
+    """None if nothing is left."""
 
 
 async def gather(
     walkers: Sequence[Walker], after: Position, limit: int, *, is_newest_first: bool
 ) -> Gathered:
-    """The next jobs of all shards together, and those at the position of the last one:
-    another queue may have its id.
+    """The next jobs of all shards, including all at the position of the last one.
+
+    Another queue may have a job with the same position and id.
     """
     for walker in walkers:
         walker.start(after)
@@ -160,8 +161,10 @@ async def gather(
 
 
 async def _feed(hungry: Walker, walkers: Sequence[Walker], limit: int) -> int:
-    """Read on; returns the calls. While tenants move, all shards are read from one position, in
-    order: see `faena.sharding.consistent_read`.
+    """Read the next slice; returns the number of calls.
+
+    While tenants move, all shards are read from one position, in order: see
+    `faena.sharding.consistent_read`.
     """
     after = hungry.front
     some = [one for one in walkers if one.queue == hungry.queue] if hungry.is_moving else [hungry]
@@ -172,8 +175,10 @@ async def _feed(hungry: Walker, walkers: Sequence[Walker], limit: int) -> int:
 
 
 def _first(walkers: Sequence[Walker], *, is_newest_first: bool) -> Walker:
-    """Whose next job would be the first; one that has not begun must be asked before, and who has
-    a job at a position comes before who has only reached it.
+    """The walker with the next job.
+
+    A walker that has read nothing yet comes first, so that it is read. At the same position, one
+    with a job comes before one that has only reached it.
     """
     fresh = [walker for walker in walkers if not walker.front.id]
     if fresh:
@@ -187,13 +192,13 @@ def _first(walkers: Sequence[Walker], *, is_newest_first: bool) -> Walker:
 
 
 def cursor_at(wanted: Wanted, reached: Position) -> str:
-    """A text that continues behind a position."""
+    """A cursor that continues after a position."""
     bounds = wanted.filter.died_from, wanted.filter.died_to
     return write_cursor(wanted.about(), *reached, bounds)
 
 
 def continued(cursor: Any, wanted: Wanted) -> tuple[Wanted, Position]:
-    """The same page at the position a cursor names, with ages counted from its first page on."""
+    """The page that continues at a cursor, with ages counted from the time of the first page."""
     what = "a page of the same filter and direction"
     read = read_cursor(cursor, wanted.about(), what)
     died_from, died_to = read.bounds

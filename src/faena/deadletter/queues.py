@@ -1,4 +1,4 @@
-"""What the desk reaches: the queues of an app, wherever they live."""
+"""Gives the desk access to the queues of an app, in all of their shards."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from faena.sharding.table import Table
 
 HOUR_US: Final = 3_600_000_000
 _SETTLE_S: Final = 30.0
-"""How long a retry waits for lanes that move to another shard."""
+"""How long a retry waits for lanes that are moving to another shard."""
 
 T = TypeVar("T")
 
@@ -32,14 +32,14 @@ class DeskQueues:
         self.new_ids = new_ids
 
     async def open(self) -> tuple[DeskCalls, Routers]:
-        """The calls, and where the queues live."""
+        """The script calls, and the routers of the queues."""
         engine, routers = await self._connect()
         return DeskCalls(engine), routers
 
     async def steady(
         self, queue: str, do: Callable[[DeskCalls, Sequence[str], int], Awaitable[T]]
     ) -> T:
-        """Do something while no lanes of a queue move; again when they have begun to."""
+        """Run an operation while no lanes of a queue move; again if they start to move."""
         calls, routers = await self.open()
 
         async def at_shards(table: Table) -> T:
@@ -56,18 +56,18 @@ class DeskQueues:
     async def anywhere(
         self, queue: str, do: Callable[[DeskCalls, Sequence[str]], Awaitable[T]]
     ) -> T:
-        """Do something at every shard that may have jobs, also while lanes move."""
+        """Run an operation with every shard that may have jobs, also while lanes move."""
         calls, routers = await self.open()
         return await do(calls, await routers.of(queue).names())
 
     async def epoch(self, queue: str) -> int:
-        """Of the shards of a queue; -1 while lanes move between them."""
+        """The epoch of a queue's shards; -1 while lanes move."""
         _, routers = await self.open()
         table = await routers.of(queue).look()
         return -1 if table.phase else table.epoch
 
     def chosen(self, queues: Any) -> tuple[str, ...]:
-        """The queues meant, which the app must have declared; all of them for None."""
+        """Check that the app has declared these queues; None: all queues."""
         if queues is None:
             queues = self._queues()
         is_one = isinstance(queues, str) or not isinstance(queues, Iterable)
@@ -77,7 +77,7 @@ class DeskQueues:
         return tuple(self.one(name) for name in names)
 
     def one(self, queue: Any) -> str:
-        """The queue meant, which the app must have declared."""
+        """Check that the app has declared this queue."""
         known = tuple(self._queues())
         if isinstance(queue, str) and queue in known:
             return queue

@@ -1,10 +1,11 @@
-"""Redrives: many dead jobs of a queue retried by and by, at a rate, after a canary.
+"""Redrives: retries many dead jobs of a queue as new jobs, at a rate, after a canary.
 
     view = await app.dead_letters.redrive("mail", error="ETIMEDOUT", rate="50/s", canary=10)
 
-How far a redrive has come is written on the server with every slice, so whoever drives may die at
-any moment: another goes on from there, nothing lost and nothing doubled. Workers do so unasked, see
-`redrive_takeover`. Oldest jobs go first; those that die again after it began are not its business.
+The server stores the progress of a redrive with every slice. So the process that drives it may die
+at any moment: another one continues, and no job is lost or retried twice. Workers do this
+automatically, see `redrive_takeover`. The oldest jobs go first. Jobs that die after the start of
+the redrive are not part of it.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _SAY_EVERY_S: Final = 1.0
 
 
 class Plan(NamedTuple):
-    """How a redrive is to go."""
+    """The options of a redrive."""
 
     rate: str | Limit | None
     canary: int
@@ -50,7 +51,7 @@ class Plan(NamedTuple):
     reason: str
 
     def record(self, wanted: Filter) -> RedriveRecord:
-        """What the server is to know of it, but for which deaths count."""
+        """The record for the server, without the range of deaths."""
         canary = check_whole("canary", self.canary, least=0, most=MOST_CANARIES)
         failures = self.failures
         if failures is not None:
@@ -70,7 +71,7 @@ class Plan(NamedTuple):
 
 
 class Redrives:
-    """Begins, drives, stops and shows redrives."""
+    """Starts, drives, stops and shows redrives."""
 
     def __init__(self, queues: DeskQueues, *, lease_s: float = _LEASE_S) -> None:
         self._queues = queues
@@ -89,11 +90,11 @@ class Redrives:
         reason: str = "redrive",
         **wanted: Unpack[DeadFilter],
     ) -> str:
-        """Have workers retry all pending dead jobs that a filter asks for, oldest first.
+        """Let workers retry all pending dead jobs that match a filter, oldest first.
 
-        `rate` says how fast, such as "50/s". The first `canary` jobs must complete before the
-        others follow; one that dies ends it. `failures` is how many may die again before it ends
-        later on; None for any number. Returns the id of the redrive.
+        `rate` is the most jobs per time, such as "50/s". The first `canary` jobs must complete
+        before the others follow; if one of them dies, the redrive fails. Afterwards, it fails when
+        more than `failures` jobs die again; None: never. Returns the id of the redrive.
         """
         plan = Plan(rate=rate, canary=canary, failures=failures, by=by, reason=reason)
         redrive = secrets.token_hex(6)
@@ -112,12 +113,12 @@ class Redrives:
         report: Report | None = None,
         **wanted: Unpack[DeadFilter],
     ) -> RedriveView:
-        """The same, seen to until it has ended; `report` hears how it stands meanwhile."""
+        """Start a redrive and wait for its end; `report` is called with its state meanwhile."""
         plan = Plan(rate=rate, canary=canary, failures=failures, by=by, reason=reason)
         driver = Driver(self._queues, self._queues.one(queue), secrets.token_hex(6), report)
         lock = await self._lock(driver)
         try:
-            await lock.take()  # before it begins: no worker is faster
+            await lock.take()  # before it begins, so that no worker drives it
             await self._begin(driver.queue, driver.id, wanted, plan)
         except BaseException:
             await lock.drop()
@@ -127,16 +128,16 @@ class Redrives:
     async def watch_redrive(
         self, queue: str, redrive: str, *, report: Report | None = None
     ) -> RedriveView:
-        """See to a redrive until it has ended, and drive it while no worker does."""
+        """Wait for the end of a redrive, and drive it while no worker does."""
         return await self._drive(queue, redrive, report)
 
     async def resume_redrive(
         self, queue: str, redrive: str, *, watch: bool = True, report: Report | None = None
     ) -> RedriveView:
-        """Go on with a redrive that was stopped or has failed, or whose driver is gone.
+        """Continue a redrive that was stopped or has failed, or whose driver has died.
 
-        One that ended before its canaries had all completed sends as many others first. Without
-        `watch` it is left to the workers.
+        If it ended before all canaries had completed, it sends the same number of canaries first.
+        Without `watch`, workers drive it.
         """
         view = await self._tell(queue, redrive, "resume")
         if not watch:
@@ -144,15 +145,15 @@ class Redrives:
         return await self._drive(queue, redrive, report, by_force=True)
 
     async def stop_redrive(self, queue: str, redrive: str) -> RedriveView:
-        """End a redrive, whoever drives it; what is retried stays so."""
+        """Stop a redrive, wherever it runs; jobs that were retried stay retried."""
         return await self._tell(queue, redrive, "stop")
 
     async def redrive_state(self, queue: str, redrive: str) -> RedriveView:
-        """How a redrive stands."""
+        """The state of a redrive."""
         return await self._tell(queue, redrive, "look")
 
     async def redrives(self, queue: str) -> Sequence[RedriveView]:
-        """The last redrives of a queue, the newest first."""
+        """The last redrives of a queue, newest first."""
         name = self._queues.one(queue)
 
         async def look(calls: DeskCalls, shards: Sequence[str]) -> Sequence[RedriveView]:
@@ -168,14 +169,15 @@ class Redrives:
     # -- for workers ----------------------------------------------------------------------------
 
     async def carry_on(self, queue: str, redrive: str) -> RedriveView | None:
-        """Drive one that is under way, unless another does: None then."""
+        """Drive a running redrive; None if another process drives it."""
         return await self._try_to_drive(
             Driver(self._queues, self._queues.one(queue), redrive, report=None)
         )
 
     async def under_way(self, queue: str) -> Sequence[str]:
-        """The redrives that any worker may carry on: the first shard knows of all, and is the last
-        that a driver has done with.
+        """The redrives that any worker may continue.
+
+        The first shard knows all of them, and drivers finish it last.
         """
         calls, _ = await self._queues.open()
         found = await calls.redrives(self._queues.one(queue), "list")
@@ -188,7 +190,7 @@ class Redrives:
     # -- driving --------------------------------------------------------------------------------
 
     async def _begin(self, queue: str, redrive: str, given: Mapping[str, Any], plan: Plan) -> None:
-        """Write a redrive down, which retries nothing yet."""
+        """Store a redrive; no job is retried yet."""
         checked, ages = read_filter(given)
         if checked.status not in {"", Status.PENDING}:
             raise ConfigError(
@@ -211,9 +213,9 @@ class Redrives:
     async def _drive(
         self, queue: str, redrive: str, report: Report | None, *, by_force: bool = False
     ) -> RedriveView:
-        """See to a redrive until it is over, stopped or failed: watch while another drives it.
+        """Drive a redrive until it is done, stopped or failed; watch while another drives it.
 
-        By force, whoever drives is relieved: they may be gone.
+        With `by_force`, take over from the other driver, which may have died.
         """
         name = self._queues.one(queue)
         driver = Driver(self._queues, name, check_label("redrive", redrive), report)

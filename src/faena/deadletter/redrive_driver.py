@@ -1,4 +1,4 @@
-"""Drives one redrive: slice by slice at every shard, at its rate, after its canaries."""
+"""Drives one redrive: the canaries first, then slice by slice in every shard, at its rate."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from faena.producing.batcher import CallIds
 
 LONGEST_NAP_S: Final = 1.0
 _VERBS: Final = {"failed": "fail", "stopped": "stop"}
-"""How all shards are told what one of them says."""
+"""State in one shard → the verb that sets it in all shards."""
 
 
 class Overtaken(Exception):
-    """Another drives by now."""
+    """Another process drives the redrive now."""
 
 
 class Driver:
-    """Drives one redrive at all shards of its queue, one after the other."""
+    """Drives one redrive in all shards of its queue, one after the other."""
 
     def __init__(self, queues: DeskQueues, queue: str, redrive: str, report: Report | None) -> None:
         self._queues = queues
@@ -49,10 +49,10 @@ class Driver:
         self._records: dict[str, RedriveRecord] = {}
         self._waiting: dict[str, int] = {}
         self._free_at = 0.0
-        """When the rate allows more, at whichever shard: by this program's clock."""
+        """When the rate allows more jobs, over all shards, by this program's clock."""
 
     async def check(self) -> None:
-        """Refuse what is not under way."""
+        """Refuse a redrive that is not running."""
         await self._queues.steady(self.queue, self._look)
         view = self.view()
         if view.state not in (*UNDER_WAY, "done"):
@@ -65,13 +65,13 @@ class Driver:
         for shard in shards:
             await self._ask(calls, shard, "look")
         known(list(self._records.values()), self.queue, self.id)
-        # the rate is that of all shards, also after another driver's last slice
+        # the rate applies to all shards together, also after another driver's last slice
         now = (await calls.numbers(shards[0], new_us=HOUR_US)).now
         due_at = max(record.due_at for record in self._records.values())
         self._free_at = max(self._free_at, time.monotonic() + (due_at - now) / 1e6)
 
     async def watch(self) -> RedriveView:
-        """How it stands while another drives."""
+        """The state of the redrive while another process drives it."""
 
         async def look(calls: DeskCalls, shards: Sequence[str]) -> None:
             self._records = {}
@@ -85,29 +85,29 @@ class Driver:
         return self.view()
 
     def view(self) -> RedriveView:
-        """How it stands, as far as this driver knows."""
+        """The state of the redrive, as far as this driver knows."""
         view = view_of(self.queue, self.id, list(self._records.values()))
         return msgspec.structs.replace(view, waiting=sum(self._waiting.values()))
 
     async def drive(self, calls: DeskCalls, shards: Sequence[str], epoch: int) -> RedriveView:
-        """From the oldest jobs on: shards may have changed since somebody last looked."""
+        """Drive from the oldest jobs on, because shards may have changed since the last driver."""
         await self._look(calls, shards, epoch)
-        if (state := self.view().state) in _VERBS:  # perhaps by one who could not tell all shards
+        if (state := self.view().state) in _VERBS:  # perhaps not all shards were told
             await self._tell(calls, _VERBS[state])
             return self.view()
         if self._report:
             self._report(self.view())  # its id, before anything is retried
         await self._be_everywhere(calls, shards)
         if any(record.state in {"running", "done"} for record in self._records.values()):
-            await self._tell(calls, "go")  # the canaries were well, or there are none
+            await self._tell(calls, "go")  # all canaries completed, or there are none
         elif not await self._send_canaries(calls, shards, epoch):
             return self.view()
-        for shard in reversed(shards):  # at the first one others see whether it is under way
+        for shard in reversed(shards):  # the first one last: others read there whether it runs
             await self._exhaust(calls, shard, epoch)
         return self.view()
 
     async def _be_everywhere(self, calls: DeskCalls, shards: Sequence[str]) -> None:
-        """A shard that came after the beginning has to know of it."""
+        """Store the redrive in shards that were added after its start."""
         first = next(iter(self._records.values()))
         for shard in shards:
             if shard not in self._records:
@@ -142,7 +142,7 @@ class Driver:
             raise Overtaken
 
     async def _send_canaries(self, calls: DeskCalls, shards: Sequence[str], epoch: int) -> bool:
-        """Retry the first jobs and wait for them; whether all have completed."""
+        """Retry the canaries and wait for them; returns whether all have completed."""
         for shard in shards:
             while (left := self._canaries_left()) and await self._may_go_on(calls, shard):
                 step = await self._step(calls, shard, epoch, min(left, SLICE))
@@ -156,7 +156,7 @@ class Driver:
             if not is_watched or not any(step.waiting for step in steps):
                 break
             await _nap(max(step.wait_us for step in steps))
-        verb = _VERBS.get(self.view().state, "go")  # another driver may have seen them well before
+        verb = _VERBS.get(self.view().state, "go")  # another driver may have seen them complete
         await self._tell(calls, verb)
         return verb == "go"
 
@@ -165,7 +165,7 @@ class Driver:
         return max(0, records[0].canary - sum(len(record.first) for record in records))
 
     async def _exhaust(self, calls: DeskCalls, shard: str, epoch: int) -> None:
-        """Slice by slice until nothing is left here, or somebody or something has ended it."""
+        """Retry slice by slice until no job is left here, or the redrive was ended."""
         while await self._may_go_on(calls, shard):
             step = await self._step(calls, shard, epoch, SLICE)
             if step.state != "running":
@@ -176,7 +176,7 @@ class Driver:
             await self._tell(calls, _VERBS[state])
 
     async def _may_go_on(self, calls: DeskCalls, shard: str) -> bool:
-        """Wait until the rate, that of all shards, allows more; False when it was ended."""
+        """Wait until the rate, over all shards, allows more; False if the redrive was ended."""
         while (left_s := self._free_at - time.monotonic()) > 0:
             await asyncio.sleep(min(left_s, LONGEST_NAP_S))
             await self._hold()
@@ -187,5 +187,5 @@ class Driver:
 
 
 async def _nap(wait_us: int) -> None:
-    """Until it is worth a look: somebody may have ended it meanwhile."""
+    """Sleep until the next check, because the redrive may be ended meanwhile."""
     await asyncio.sleep(min(wait_us / 1e6, LONGEST_NAP_S))

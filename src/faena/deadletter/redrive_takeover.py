@@ -1,7 +1,7 @@
-"""Carries redrives on in workers: whoever began one may be gone, and so may whoever drove it last.
+"""Lets workers drive redrives, because the process that started or drove one may have died.
 
-Every worker of a queue looks for redrives that are under way: at once when one begins, now and then
-otherwise. One at a time drives each; the others look again after some seconds.
+Every worker of a queue looks for running redrives: immediately when one starts, and now and then.
+One worker at a time drives each redrive; the others look again after some seconds.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from faena.values.shards import queue_of
 
 _EVERY_S: Final = 60.0
 _SOON_S: Final = 2.0
-"""Between two looks while some redrive is under way, or may be: its driver's lease is soon over."""
+"""Between two looks while a redrive may be running: the lease of its driver may expire soon."""
 
 _log = logging.getLogger("faena.deadletter")
 
 
 class RedriveTakeover:
-    """Drives the redrives of some queues that nobody else drives."""
+    """Drives the redrives of some queues that no other process drives."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class RedriveTakeover:
         self._driving: dict[tuple[str, str], asyncio.Task[None]] = {}
 
     def tell(self, shard: str, _redrive: str) -> None:
-        """Hear that a redrive has begun, or goes on."""
+        """A redrive was started or resumed."""
         if queue_of(shard) in self._queues:
             self._told.set()
 
@@ -62,7 +62,7 @@ class RedriveTakeover:
             await asyncio.gather(*self._driving.values(), return_exceptions=True)
 
     async def _look(self, queue: str) -> bool:
-        """Whether some redrive of a queue may be under way; drive those that nobody drives."""
+        """Drive the redrives that no process drives; returns whether any may be running."""
         try:
             found = await self._redrives.under_way(queue)
         except FaenaError as error:

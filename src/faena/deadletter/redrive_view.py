@@ -1,4 +1,4 @@
-"""How a redrive stands, put together from what each shard of its queue knows."""
+"""The state of a redrive, merged from the records in the shards of its queue."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNDER_WAY: Final = ("canary", "running")
 
 
 class RedriveView(View, frozen=True, kw_only=True):
-    """How a redrive stands. Instants are the server's microseconds."""
+    """The state of a redrive. Instants are the server's microseconds."""
 
     id: str
     queue: str
@@ -24,7 +24,7 @@ class RedriveView(View, frozen=True, kw_only=True):
     moved: int
     """Dead jobs that were retried."""
     died: int
-    """Jobs made of them that are dead again."""
+    """New jobs that have died again."""
     canary: int
     waiting: int = 0
     """Canaries that have not finished yet, as far as is known."""
@@ -39,7 +39,7 @@ Report = Callable[[RedriveView], None]
 
 
 def view_of(queue: str, redrive: str, records: Sequence[RedriveRecord]) -> RedriveView:
-    """One redrive out of what each shard knows of it."""
+    """Merge the records of one redrive from all shards."""
     first, states = records[0], {record.state for record in records}
     order = ("failed", "stopped", "canary", "running", "done")
     state = next(word for word in order if word in states)
@@ -62,12 +62,12 @@ def view_of(queue: str, redrive: str, records: Sequence[RedriveRecord]) -> Redri
 
 
 def known(records: Sequence[RedriveRecord], queue: str, redrive: str) -> Sequence[RedriveRecord]:
-    """The records of a redrive, of which there must be some."""
+    """The records of a redrive; raises if there are none."""
     if not records:
         raise unknown(queue, redrive)
     return records
 
 
 def unknown(queue: str, redrive: str) -> JobNotFound:
-    """What is said when no shard knows of a redrive."""
+    """The error for a redrive that no shard knows."""
     return JobNotFound(f"no redrive {redrive} in queue {queue}", op="redrive")

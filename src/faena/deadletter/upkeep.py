@@ -1,8 +1,8 @@
-"""What workers do for the dead-letter desk beside their jobs: automatic retries, and alerts.
+"""Automatic retries and alerts, which workers do for the dead-letter desk beside their jobs.
 
-Any number of workers may do it at once: a dead job is retried once, whoever is first, and a
-condition is told once an hour. Each retries those of its own queues. What is told is about all
-queues of the app together, and is told at the first of them by name.
+Any number of workers may do this at the same time: a dead job is retried once, and an alert is sent
+once an hour. Each worker retries the dead jobs of its own queues. Alerts are about all queues of
+the app together, and are sent in the first of them by name.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from faena.options import DeadLetters
 
 EVERY_S: Final = 60.0
 _SOON_S: Final = 10.0
-"""Within which a worker that starts looks for the first time."""
+"""The latest first check after the start of a worker."""
 
 _log = logging.getLogger("faena.deadletter")
 
 
 class Upkeep:
-    """Looks after the dead jobs of some queues, and tells of those of all."""
+    """Retries the dead jobs of some queues, and sends alerts about those of all queues."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Upkeep:
         self._queues = queues
         self._every_s = every_s
         self._seen: dict[str, Sequence[Numbers]] = {}
-        """What the last look has found, for `tell`: an idle worker sends few commands."""
+        """The numbers of the last check, for `tell`: an idle worker sends few commands."""
 
     async def run(self) -> None:
         """Look again and again; what fails is tried again at the next look."""
@@ -56,7 +56,7 @@ class Upkeep:
             await asyncio.sleep(self._every_s)
 
     async def look_after(self, queue: str) -> list[str]:
-        """Retry what is due; returns the ids of the new jobs."""
+        """Retry the dead jobs that are due; returns the ids of the new jobs."""
         made: list[str] = []
         while True:
             parts = await self._desk_queues.steady(queue, _numbers)
@@ -71,7 +71,7 @@ class Upkeep:
         return made
 
     async def _retry(self, queue: str, due: Sequence[str]) -> list[Dealt]:
-        """Retry jobs; one that cannot be must not keep back the others."""
+        """Retry jobs; one that cannot be retried must not prevent the others."""
         try:
             return await self._desk.retry_many_as_new(
                 queue, due, by="faena", reason="automatic retry", action="auto"
@@ -83,7 +83,7 @@ class Upkeep:
         return [dealt for job in due for dealt in await self._retry(queue, [job])]
 
     async def tell(self) -> list[str]:
-        """Tell what is worth telling of all queues; returns the names of what was told now."""
+        """Send alerts about all queues; returns the names of those sent now."""
         queues = self._desk_queues.chosen(None)
         parts, self._seen = self._seen, {}
         for queue in queues:
@@ -102,7 +102,7 @@ class Upkeep:
         return told
 
     def _conditions(self, by_queue: Mapping[str, Sequence[Numbers]]) -> dict[str, str]:
-        """What is the case, by the name of its event."""
+        """Event name → detail, for every alert whose condition is true."""
         options, told = self._options, dict[str, str]()
         parts = [part for some in by_queue.values() for part in some]
         new = sum(part.new for part in parts)
@@ -119,7 +119,7 @@ class Upkeep:
 
 
 async def _try(whose: str, look: Callable[[], Awaitable[object]]) -> None:
-    """No trouble here may end a worker."""
+    """Run a check; its errors must not end the worker."""
     try:
         await look()
     except FaenaError as error:
@@ -129,7 +129,7 @@ async def _try(whose: str, look: Callable[[], Awaitable[object]]) -> None:
 
 
 def _oldest(by_queue: Mapping[str, Sequence[Numbers]]) -> tuple[str, Position | None]:
-    """The job that is pending for longest, and its queue."""
+    """The oldest pending job, and its queue."""
     found = [
         (queue, part.oldest) for queue, some in by_queue.items() for part in some if part.oldest
     ]

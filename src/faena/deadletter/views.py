@@ -1,4 +1,4 @@
-"""What the dead-letter desk shows. Instants are the server's microseconds."""
+"""The values that the dead-letter desk returns. Instants are the server's microseconds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from faena.values.view import View
 
 
 class Status(StrEnum):
-    """What has become of a dead job."""
+    """The status of a dead job at the desk."""
 
     PENDING = "pending"
     RETRIED = "retried"
@@ -25,7 +25,7 @@ class Status(StrEnum):
 
 
 class Resolution(View, frozen=True):
-    """What was decided of a dead job."""
+    """The decision on a dead job."""
 
     action: str
     """retry, redrive, auto, discard or manual."""
@@ -48,35 +48,34 @@ class DeadLetter(View, frozen=True, kw_only=True):
     fingerprint: str
     """Shared by jobs that died of the same kind of error."""
     error: ErrorRecord
-    """What it died of: name, message, stack, code."""
+    """The error it died of: name, message, stack, code."""
     errors: tuple[ErrorRecord, ...]
-    """Those of the attempts before, too; the newest 20."""
+    """The errors of all attempts; the newest 20."""
     attempts_made: int
     max_attempts: int | None
-    """How many attempts its producer gave it; None leaves that to its task."""
+    """The attempts that its producer set; None: the task's."""
     losses: int
     payload: msgspec.Raw | None
-    """None when the spec cannot be read."""
+    """None if the spec cannot be read."""
     key: str | None
     headers: dict[str, str]
     origin: str
-    """The first job of its line: its own id, unless it is a dead job, retried at the desk."""
+    """The first job in its line of retries as new; its own id if it is the first."""
     retry_of: str | None
-    """The dead job it was made of."""
+    """The dead job that it was made from."""
     retried_as: str | None
-    """The job that was made of it."""
+    """The new job that was made from it."""
     auto_retries: int
-    """How often its line was retried by itself."""
+    """How often its line was retried automatically."""
     resolution: Resolution | None
     retry_at: int | None = None
-    """When it is due to be retried by itself; None when it is not, and in lists, which do not look
-    for it."""
+    """When it will be retried automatically; None if it will not, and always None in lists."""
 
 
 class DeadPage(View, frozen=True):
-    """Some dead jobs; `cursor` asks for the next ones, None when these are the last.
+    """Some dead jobs; `cursor` continues after them, None if these are the last.
 
-    A page may have fewer than were asked for, and a cursor all the same: few fitted the filter.
+    A page with a cursor may have fewer jobs than requested, if few match the filter.
     """
 
     items: tuple[DeadLetter, ...]
@@ -107,24 +106,24 @@ class DeadStats(View, frozen=True, kw_only=True):
     new: int
     """Deaths in the last hour."""
     due: int
-    """Jobs that are retried by themselves, or would be were it not switched off."""
+    """Jobs that wait for an automatic retry, even if that is turned off."""
     oldest_id: str | None
-    """Of the pending ones."""
+    """The oldest pending job."""
     oldest_at: int | None
 
 
 class Dealt(msgspec.Struct, frozen=True):
-    """What became of one dead job that was to be retried, discarded or resolved."""
+    """The result of a retry, discard or resolve of one dead job."""
 
     id: str
     new_id: str | None = None
-    """The job that was made of it, when it was retried."""
+    """The new job, if it was retried."""
     refused: str | None = None
-    """Why nothing was done: its status or state, or unknown."""
+    """Why it was refused: its status or state, or unknown."""
 
 
 def read_letter(queue: str, found: Found, look: Look) -> DeadLetter:
-    """Put together what the job says and what the desk says of it."""
+    """Merge the job with its record at the desk."""
     record, died_at = found.record, int(float(found.position.score))
     view = _view(queue, found.position.id, look)
     last = view.errors[-1] if view and view.errors else None
@@ -153,7 +152,7 @@ def read_letter(queue: str, found: Found, look: Look) -> DeadLetter:
 
 
 def _view(queue: str, job_id: str, look: Look) -> JobView | None:
-    """The job itself; None when its spec is such that nobody can read it."""
+    """The job itself; None if its spec cannot be read."""
     try:
         view = read_job(queue, job_id, look)
     except (msgspec.MsgspecError, ValueError, IndexError):
@@ -163,7 +162,7 @@ def _view(queue: str, job_id: str, look: Look) -> JobView | None:
 
 
 def resolution_of(record: Record) -> Resolution | None:
-    """What was decided, if anything was."""
+    """The decision, if there is one."""
     if record.r is None:
         return None
     action, reason, by, at = record.r

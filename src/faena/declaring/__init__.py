@@ -1,1 +1,1 @@
-"""From a decorated function to a handler."""
+"""Turns decorated functions into tasks and handlers."""

@@ -1,4 +1,4 @@
-"""A task as a worker sees it: the function, how it wants to be called, and its options resolved."""
+"""A task for a worker: the function, how to call it, and its resolved options."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ RunnerName: TypeAlias = Run | Literal["batch"]
 
 
 class Unfit(NamedTuple):
-    """A result that cannot be kept. The work is done all the same, so this is no failure."""
+    """A result that cannot be stored. The work is done, so this is not a failure."""
 
     kind: str
-    """The type of what the handler returned."""
+    """The type of the returned value."""
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handler:
-    """One registered function with everything that running it needs."""
+    """One registered function with everything needed to run it."""
 
     name: str
     queue: str
@@ -36,11 +36,11 @@ class Handler:
     run: Run
     """Where the function is called."""
     runner: RunnerName
-    """Where its jobs go: to the same, or first to wait for others."""
+    """The runner of its jobs: the same as `run`, or the one that collects batches."""
     batch: BatchOptions | None
-    """How jobs are gathered; None for a function that is called for each."""
+    """How jobs are collected into batches; None: one call for each job."""
     payload: Codec[Any] | None
-    """Of one job; None when the function takes no payload."""
+    """The codec of one payload; None if the function takes none."""
     result: Codec[Any]
     payload_at: int
     """Position of the payload among the arguments; -1 for none."""
@@ -49,17 +49,17 @@ class Handler:
     retry: Retry
     priority: int
     timeout_us: int | None
-    """None leaves it to the job's priority."""
+    """None: the default of the job's priority."""
     version: int
     cost: Mapping[str, int]
-    """What its jobs are estimated at for limits by cost, unless they say so themselves."""
+    """The estimated cost of its jobs, for limits by cost; a job may have its own."""
     payload_limit: int
     max_deliveries: int
     age_step_us: int
     """What one step of priority adds to a job's score."""
 
     def arguments(self, payload: Any, job: Job | Sequence[Job]) -> tuple[Any, ...]:
-        """The arguments in the order the function wants them; lists of both for a batch."""
+        """The arguments in the order of the function's parameters; for a batch, lists."""
         if self.job_at < 0:
             return () if self.payload_at < 0 else (payload,)
         if self.payload_at < 0:
@@ -67,7 +67,7 @@ class Handler:
         return (payload, job) if self.payload_at < self.job_at else (job, payload)
 
     def encoded(self, value: Any) -> bytes | Unfit:
-        """What the handler returned, as it is kept."""
+        """The encoded result, or why it cannot be stored."""
         try:
             result = self.result.encode(value)
         except PayloadError as error:
@@ -85,11 +85,11 @@ class Handler:
         return self.batch.wait_us / 1e6 if self.batch else 0.0
 
     def timeout_of(self, asked_us: int | None, priority: int) -> int:
-        """How long an attempt may run: the job's word, the task's, or the priority's default."""
+        """How long an attempt may run: the job's value, the task's, or the priority's default."""
         return asked_us or self.timeout_us or default_timeout_us(priority)
 
     def retry_of(self, attempts: int | None, terms: Terms | None) -> Retry:
-        """The policy of a job: its producer's, or that of the task with so many attempts."""
+        """The retry policy of a job: its producer's, or the task's with the producer's attempts."""
         if terms is not None:
             return terms.policy(self.retry.give_up_on)
         return replace(self.retry, attempts=attempts) if attempts else self.retry
@@ -100,7 +100,7 @@ def _kind_of(value: Any) -> str:
 
 
 def name_of(function: Any) -> str:
-    """What a task is called unless it is given a name; whatever cannot be a handler is refused."""
+    """The default name of a task; refuses values that cannot be a handler."""
     name = getattr(function, "__name__", None)
     if name is None or not callable(function) or isinstance(function, type):
         raise ConfigError(f"a task must be a function, got {shown(function)}", field="task")
@@ -112,7 +112,7 @@ def name_of(function: Any) -> str:
 
 
 def refuse_bare(example: str, given: Any) -> None:
-    """Refuse a function where a decorator wants its options first."""
+    """Refuse a function given to a decorator that needs options first."""
     if callable(given):
         raise ConfigError(
             f"this decorator must be given its options first, such as {example}, got {shown(given)}"

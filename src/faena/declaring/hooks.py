@@ -1,7 +1,7 @@
-"""What the hooks of a task are given: `@task.on_dead` and `@task.on_failure`.
+"""The arguments of a task's hooks, `@task.on_dead` and `@task.on_failure`.
 
-The server writes it, in the call that ends the attempt; the payload stays with the job and is read
-when it is asked for.
+The server writes them in the call that ends the attempt. The payload stays with the job, and is
+read on request.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ class Failure(msgspec.Struct, kw_only=True, omit_defaults=True, dict=True):
 
     @property
     def handle(self) -> Handle[Any]:
-        """The job, to look at, or to retry."""
+        """The handle of the job."""
         return Handle(self._app, self.queue, self.job_id, codec_for(Any))
 
     async def payload(self) -> Any:
-        """What the job was to work on, as its handler gets it.
+        """The decoded payload of the job, as its handler gets it.
 
-        Raises JobNotFound when retention kept nothing of the job, and PayloadError when it is the
-        payload that cannot be read.
+        Raises JobNotFound if retention has removed the job, and PayloadError if the payload cannot
+        be read.
         """
         view = await self.handle.view()
         if view is None:
@@ -61,7 +61,7 @@ class Failure(msgspec.Struct, kw_only=True, omit_defaults=True, dict=True):
         return (codec or codec_for(Any)).decode(view.payload)
 
     def bind(self, app: Faena, queue: str) -> None:
-        """Know where the job is."""
+        """Set the app and the queue of the job."""
         self.queue = queue
         vars(self)["app"] = app
 
@@ -81,7 +81,7 @@ _KINDS: Final[Mapping[str, type[Failure]]] = {"dead": Death, "failed": Failure}
 
 
 class _Codec(Codec[Any]):
-    """Has what it reads know its app."""
+    """Binds the decoded value to its app."""
 
     def __init__(self, inner: Codec[Any], app: Faena, queue: str) -> None:
         self._inner = inner
@@ -98,12 +98,12 @@ class _Codec(Codec[Any]):
 
 
 def word_of(end: str) -> str:
-    """What the decorator of a hook is called."""
+    """The name of a hook's decorator."""
     return "on_failure" if end == "failed" else "on_dead"
 
 
 def check_hook(end: str, task: str, function: Callable[..., Any], names: Mapping[str, Any]) -> None:
-    """Refuse what cannot be a hook: a task, or a function that takes something else."""
+    """Refuse a task, or a function with other parameters, as a hook."""
     word = word_of(end)
     if not inspect.isroutine(function):
         raise ConfigError(
@@ -124,7 +124,7 @@ def check_hook(end: str, task: str, function: Callable[..., Any], names: Mapping
 
 
 def as_hook(handler: Handler, end: str, app: Faena) -> Handler:
-    """The handler of a hook is given a Death or a Failure, whatever its annotation leaves open."""
+    """Give the handler of a hook a Death or a Failure, also without an annotation."""
     if handler.payload is None:
         return handler
     return replace(handler, payload=_Codec(codec_for(_KINDS[end]), app, handler.queue))

@@ -1,9 +1,9 @@
 """`@queue.task` and `@queue.batch`: turn a function into a task and keep its types.
 
-What `enqueue` takes and what `result()` returns are read from the function's own signature, by type
-checkers here and at run time in `faena.declaring.signature`. A handler takes its payload, the job,
-both in either order, or nothing; one for a batch takes a list of payloads, and may take that of
-their jobs. Either may be a `def` or an `async def`.
+The types of `enqueue` and `result()` come from the function's own signature: for type checkers
+here, at run time in `faena.declaring.signature`. A handler takes its payload, the job, both in
+either order, or nothing. A batch handler takes a list of payloads, and may take a list of their
+jobs. Both may be a `def` or an `async def`.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ class TaskFields(TypedDict, total=False):
 
 
 class BatchFields(TaskFields, total=False):
-    """The options of a batch task beside its size and its wait; see `BatchOptions`."""
+    """The options of a batch task besides its size and its wait; see `BatchOptions`."""
 
     per_tenant: bool
 
 
 Register = Callable[[Callable[..., Any], Mapping[str, Any], Mapping[str, Any]], Task[Any, Any]]
-"""What a queue does with a function, its options and the names its annotations may use."""
+"""Registers a function, with its options and the names that its annotations may use."""
 
 Ending: TypeAlias = Exception | BaseException | Snooze | Discard | RateLimited
-"""Named one by one, for a type checker takes out of a union only what is named there."""
+"""Listed one by one, because a type checker removes only listed types from a union."""
 
 Entries: TypeAlias = Sequence[R | Ending] | None
-"""What a batch handler returns: for each payload its result, or what became of it instead."""
+"""The return type of a batch handler: for each payload, its result or another ending."""
 
 
 def refuse_task(target: Any) -> None:
-    """Refuse what another decorator has made a task already."""
+    """Refuse a function that another decorator has already made a task."""
     if isinstance(target, Task):
         raise ConfigError(
             f"a task must be a function, got {shown(target)}, which is a task already; "
@@ -66,10 +66,10 @@ def refuse_task(target: Any) -> None:
 
 
 class Registrar:
-    """The decorator of one queue: used plainly, or called with options first.
+    """The decorator of one queue: used directly, or called with options first.
 
-    A handler of the job alone is a `Task[Job, …]`: a type checker cannot tell it from one whose
-    payload has that type, and `enqueue` knows that nobody sends jobs.
+    A handler that takes only the job is typed as `Task[Job, …]`, because a type checker cannot tell
+    it from a handler whose payload is a `Job`; `enqueue` handles this case.
     """
 
     def __init__(self, register: Register, options: TaskFields) -> None:
@@ -89,7 +89,7 @@ class Registrar:
     def __call__(
         self, function: Callable[..., Any] | None = None, /, **options: Unpack[TaskFields]
     ) -> Any:
-        """Register the function, or remember the options for the function that follows."""
+        """Register the function, or keep the options for the next function."""
         if function is None:
             return Registrar(self._register, options)
         # Annotations may name classes that are local to the decorating function.
@@ -99,16 +99,16 @@ class Registrar:
     def register(
         self, function: Callable[..., Any], names: Mapping[str, Any], **options: Unpack[TaskFields]
     ) -> Task[Any, Any]:
-        """The same for decorators of others, who know the names."""
+        """The same for other decorators, which give the names."""
         refuse_task(function)
         return self._register(function, {**self._options, **options}, names)
 
 
 class BatchRegistrar:
-    """The decorator of one queue for a handler of many jobs, its options given.
+    """The decorator of one queue for batch handlers, with its options.
 
-    The task is typed by one job: what `enqueue` takes is an element of the handler's list, and a
-    result is an entry of the list that it returns.
+    The task has the types of one job: `enqueue` takes an element of the handler's list, and a
+    result is an entry of the returned list.
     """
 
     def __init__(self, register: Register, options: Mapping[str, Any]) -> None:

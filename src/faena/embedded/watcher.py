@@ -99,7 +99,7 @@ def _carries(conversation: socket.socket, token: str) -> bool:
 
 
 class Watcher:
-    """Holds one connection to the server and one wish: the members' lock, exclusively."""
+    """Holds one connection to the server, and waits for the members' lock, exclusively."""
 
     def __init__(self, conversation: socket.socket) -> None:
         """All that is ever needed of the directory is opened here, while a member waits for us."""

@@ -1,4 +1,4 @@
-"""The part of an app that is its connection: opened at first use, one for each event loop."""
+"""The connection of an app: opened at first use, one for each event loop."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ class AppPortal(Portal):
         self._app = app
 
     def health(self, *, timeout: Duration = "2s") -> Health:
-        """How the app stands; see `Faena.health`."""
+        """The health of the broker and the queues; see `Faena.health`."""
         return self.run(self._app.health(timeout=timeout))
 
     def doctor(self) -> list[Finding]:
-        """What is wrong with the broker; see `Faena.doctor`."""
+        """Check the broker; see `Faena.doctor`."""
         return self.run(self._app.doctor())
 
     def counts(self, queue: Queue) -> dict[str, int]:
-        """Jobs per state; see `Queue.counts`."""
+        """Jobs by state; see `Queue.counts`."""
         return self.run(_known(queue).counts())
 
     def pause(
@@ -75,12 +75,12 @@ def _known(given: Any) -> Queue:
 
 
 class ConnectedApp:
-    """Something with queues that reaches one broker."""
+    """An app's access to one broker."""
 
     def __init__(self, connection: Connection, on_fork: Callable[[], None]) -> None:
-        """Nothing is connected yet; `on_fork` as the portal has it."""
+        """Nothing is connected yet; `on_fork` is passed to the portal."""
         self._options: dict[str, QueueOptions | None] = {}
-        """Of each queue what is declared on the server; None when another program does that."""
+        """Queue → options to declare on the server; None: another program declares the queue."""
         self._on_fork = on_fork
         self._links = Links(connection)
         self._portal = AppPortal(self, self._links, on_fork)
@@ -101,7 +101,7 @@ class ConnectedApp:
     async def await_broker(self) -> None:
         """Connect, however long that takes: a worker may be started before its broker.
 
-        That it is not there is told at once, and then now and then.
+        While the broker is unreachable, this is logged immediately, and then now and then.
         """
         tell_at = 0.0
         while True:
@@ -109,7 +109,7 @@ class ConnectedApp:
                 with within(_TRY_S):
                     await self.connect()
             except StoreUnavailable as error:
-                if error.op == "join":  # an embedded server that does not start is not on its way
+                if error.op == "join":  # waiting does not help if an embedded server cannot start
                     raise
                 if time.monotonic() >= tell_at:
                     tell_at = time.monotonic() + _TELL_EVERY_S
@@ -125,30 +125,30 @@ class ConnectedApp:
 
     @contextmanager
     def patience(self, patience: Duration) -> Generator[None]:
-        """Let the calls made inside try for so long in all, whichever they are.
+        """Set how long all calls inside the `with` block may try together.
 
-        Of handles, queues, tenants, schedules and the desk; of `app.sync` too. An enqueue with a
-        patience of its own goes by that, and `handle.result(timeout=…)` by its timeout.
+        Applies to handles, queues, tenants, schedules and the desk, and to `app.sync`. An enqueue
+        with its own patience uses that, and `handle.result(timeout=…)` uses its timeout.
         """
         with within(to_us("patience", patience, least_us=1) / 1e6):
             yield
 
     @property
     def namespace(self) -> str:
-        """What every key begins with."""
+        """The prefix of every key."""
         return self._links.connection.namespace
 
     async def broker(self) -> str:
-        """Where the jobs are, in words for a log: the broker without its password, the namespace.
+        """The broker, without its password, and the namespace, for a log line.
 
-        An embedded server is started if need be; nothing is asked of any other.
+        Starts an embedded server if needed; connects to no other server.
         """
         return await self._links.describe()
 
     async def health(self, *, timeout: Duration = "2s") -> Health:
-        """Whether the broker runs scripts, and how the queues stand; never later than `timeout`.
+        """Whether the broker runs scripts, and the state of the queues; within `timeout`.
 
-        A broker that cannot be reached is an answer and no error.
+        An unreachable broker is reported in the answer, not raised.
         """
         own = [name for name, options in self._options.items() if options is not None]
         remote = [name for name in self._options if name not in own]
@@ -156,7 +156,7 @@ class ConnectedApp:
         return await check_health(self.runtime, own, remote, within_s)
 
     async def doctor(self) -> list[Finding]:
-        """Examine the broker as `faena doctor` does; an app that it refuses learns why."""
+        """Check the broker as `faena doctor` does, even if the app cannot connect to it."""
         address = await self._links.address()
         is_embedded = self._links.is_embedded
         return await visit(address, namespace=self.namespace, is_embedded=is_embedded)
@@ -186,11 +186,11 @@ class ConnectedApp:
         clock: Clock | None = None,
         is_alone: bool = False,
     ) -> Generator[Self]:
-        """Reach another broker for a while, which is what `faena.testing` does.
+        """Use another broker inside the `with` block, as `faena.testing` does.
 
-        What is not given stays as it was; alone there, the app declares remote queues as well. The
-        app's own connections stay open meanwhile; those opened inside are the caller's to close,
-        with `close()`, before the end.
+        Omitted values are unchanged; with `is_alone`, the app declares remote queues as well. The
+        app's own connections stay open meanwhile. The caller must close the connections opened
+        inside, with `close()`, before the end of the block.
         """
         kept = self._links, self._portal
         now = self._links.connection

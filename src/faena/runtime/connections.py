@@ -1,7 +1,7 @@
-"""An app's connections to its broker: one `Runtime` for each event loop, kept together by `Links`.
+"""An app's connections to its broker: one `Runtime` for each event loop, managed by `Links`.
 
-Settings come from the app; the address from the program, else from the environment, else from an
-embedded server that this process starts or joins.
+Settings come from the app. The address comes from the program, else from the environment, else from
+an embedded server that this process starts or joins.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from faena.sharding.router import Queues, Routers
 
 _ENVIRONMENT = "FAENA_ENV"
 _FOR_EMBEDDED = ("development", "test")
-"""Where an app without an address may have an embedded server; also where nothing is said."""
+"""Environments in which an app without an address uses an embedded server; also if none is set."""
 
 _log = logging.getLogger("faena")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """How an app reaches its broker."""
+    """How an app connects to its broker."""
 
     name: str
     url: str | None
@@ -47,10 +47,10 @@ class Connection:
     directory: Path
     allow_eviction: bool
     patience_s: float
-    """How long a producer or a reader tries to reach the broker; workers have their own."""
+    """How long a producer or a reader tries to reach the broker; workers try longer."""
     clock: Clock | None
     is_alone: bool = False
-    """Whether this program also declares the queues that are declared elsewhere: in tests."""
+    """Whether this program also declares queues of other programs; used in tests."""
 
 
 class Broker:
@@ -64,8 +64,8 @@ class Broker:
         self._lock = threading.Lock()
 
     def address(self, environ: Mapping[str, str]) -> Address:
-        """Find the broker, or start one; blocks while an embedded server comes up."""
-        with self._lock:  # first uses come from several threads, and each join wants its leave
+        """Find the broker, or start one; blocks while an embedded server starts."""
+        with self._lock:  # several threads may be first, and each join needs one leave
             if self._address is None:
                 self._address = self._find(environ)
             return self._address
@@ -83,7 +83,7 @@ class Broker:
         return found
 
     def describe(self, environ: Mapping[str, str]) -> str:
-        """The broker in words, without a password."""
+        """The broker for a log line, without a password."""
         return self._words(self.address(environ))
 
     def _words(self, address: Address) -> str:
@@ -93,21 +93,21 @@ class Broker:
 
     @property
     def is_embedded(self) -> bool:
-        """Whether the server is one that members of this program start and keep."""
+        """Whether the server is an embedded one."""
         return self._embedded is not None
 
     async def restart(self) -> None:
-        """Start the embedded server again if it died; when it will not start, the call fails."""
+        """Start the embedded server again if it died; if it cannot start, the call fails."""
         if self._embedded is not None:
             with contextlib.suppress(StoreUnavailable):
                 await asyncio.to_thread(self._embedded.ensure)
 
     def forked(self) -> None:
-        """In a child process: another thread of the parent may have held the lock."""
+        """Reset the lock in a forked child: another thread of the parent may have held it."""
         self._lock = threading.Lock()
 
     def leave(self) -> None:
-        """Let the embedded server go, if this process holds one."""
+        """Leave the embedded server, if this process has joined one."""
         with self._lock:
             self._address = None
             if self._embedded is not None:
@@ -116,7 +116,7 @@ class Broker:
 
 
 def _refuse_embedded(environ: Mapping[str, str]) -> None:
-    """An app that lost its address must not go on, unseen, with a server of its own."""
+    """An app whose address is missing by mistake must not silently use an embedded server."""
     if not environ.get("FAENA_URL", "unset").strip():
         raise ConfigError(
             "FAENA_URL must be an address such as valkey://localhost:6379/0, got an empty string: "
@@ -144,18 +144,18 @@ class Runtime:
         self._is_open = False
         self.engine: Engine
         self.patient_engine: Engine
-        """The same for workers, who would rather wait than fail."""
+        """The same for workers, which wait longer before they fail."""
         self.routers: Routers
         self.client: Client
         self.inspector: Inspector
         self.relay: Relay
 
     def is_ready(self, queues: Queues) -> bool:
-        """Whether it is open and knows these queues, none of which is ever taken back."""
+        """Whether it is open and knows these queues; queues are never removed."""
         return self._is_open and len(queues) == len(self._queues)
 
     def know(self, queues: Queues) -> None:
-        """Learn of queues; those declared after the connection was opened too."""
+        """Add queues, also those declared after the connection was opened."""
         for queue, options in queues.items():
             if queue not in self._queues:
                 is_taken = options is None and self._connection.is_alone
@@ -177,7 +177,7 @@ class Runtime:
         return self._opening
 
     def _opened(self, opening: asyncio.Future[None]) -> None:
-        """An attempt that failed makes room for the next, also where nobody waits for it."""
+        """Forget a failed attempt, so that the next one can start."""
         has_failed = opening.cancelled() or opening.exception() is not None
         if has_failed and self._opening is opening:
             self._opening = None
@@ -191,7 +191,7 @@ class Runtime:
         self.relay = Relay(self.engine, self.client)
 
     def new_engine(self, address: Address) -> Callable[[], Engine]:
-        """A maker of further engines with connections of their own, for other threads."""
+        """A function that creates engines with their own connections, for other threads."""
 
         def make() -> Engine:
             restart = self._broker.restart if self._broker.is_embedded else None
@@ -222,7 +222,7 @@ class Runtime:
         opening = self._opening
         if opening is not None:
             self._opening, self._is_open = None, False
-            opening.cancel()  # somebody may have given up waiting for it
+            opening.cancel()  # its caller may no longer wait for it
             await asyncio.wait([opening])
             await self.client.close()
             await self.inspector.close()
@@ -231,7 +231,7 @@ class Runtime:
 
 
 def _with_patience(engine: Engine, patience_s: float) -> Engine:
-    """The same engine for callers of another patience: it shares all that this one knows."""
+    """A copy of an engine with another patience; both share connections and settings."""
     twin = copy.copy(engine)
     twin.patience_s = patience_s
     return twin
@@ -242,18 +242,18 @@ def _declaration(options: QueueOptions | None) -> Mapping[str, str] | None:
 
 
 class Links:
-    """Everything an app has open: the broker, and a runtime for each event loop that asked."""
+    """Everything an app has open: the broker, and a runtime for each event loop."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self._broker = Broker(connection)
         self._runtimes: WeakKeyDictionary[asyncio.AbstractEventLoop, Runtime] = WeakKeyDictionary()
         self._last: tuple[ReferenceType[asyncio.AbstractEventLoop], Runtime] | None = None
-        """The loop that asked last, and its runtime: most programs have but one."""
+        """The last loop and its runtime, because most programs have only one."""
         self._parents: list[object] = []
 
     def at_hand(self, queues: Queues) -> Runtime | None:
-        """What `here` would give, if there is nothing to wait for."""
+        """The runtime of `here`, if it is open already."""
         last, loop = self._last, asyncio.get_running_loop()
         if last is None or last[0]() is not loop:
             if (runtime := self._runtimes.get(loop)) is None:
@@ -272,7 +272,7 @@ class Links:
         return runtime
 
     async def address(self) -> Address:
-        """Where the broker is; an embedded one that died is started again."""
+        """The broker's address; an embedded server that died is started again."""
         return await asyncio.to_thread(self._broker.address, os.environ)
 
     @property
@@ -281,7 +281,7 @@ class Links:
         return self._broker.is_embedded
 
     async def describe(self) -> str:
-        """The broker and the namespace in words, without a password."""
+        """The broker and the namespace for a log line, without a password."""
         broker = await asyncio.to_thread(self._broker.describe, os.environ)
         return f"{broker}, namespace {self.connection.namespace}"
 
@@ -293,15 +293,15 @@ class Links:
             await runtime.close()
 
     def leave(self) -> None:
-        """Let an embedded server go unless another event loop uses it; blocks while it ends."""
+        """Leave an embedded server unless another event loop uses it; blocks while it ends."""
         if all(loop.is_closed() for loop in self._runtimes):
             self._broker.leave()
 
     def forked(self, *others: object) -> None:
-        """In a child process: keep what the parent has open untouched, and open one's own.
+        """In a forked child: keep the parent's connections untouched, and open new ones.
 
-        The parent's sockets and selectors, those of `others` too, are shared with the child. Were
-        they collected here, their farewells would be the parent's.
+        The child shares the parent's sockets and selectors, also those of `others`. If they were
+        garbage-collected here, that would close or change them for the parent as well.
         """
         self._broker.forked()
         self._parents += [self._runtimes, *self._runtimes, *others]

@@ -1,4 +1,4 @@
-"""The portal for code without an event loop: a thread with a loop of its own, and nothing else.
+"""The portal for code without an event loop: runs coroutines on a loop in its own thread.
 
     receipt = app.sync.enqueue(welcome, {"to": "ana"}, delay="5m")
     result = app.sync.result(receipt.handle, timeout="30s")
@@ -7,9 +7,9 @@ The thread starts with the first call. Any number of threads may call at once. A
 (gunicorn, uwsgi) may use the portal before and after: the child starts a thread and connections of
 its own. At the end of the program everything is closed automatically.
 
-Ctrl-C may come between any two steps of the main thread. It must neither be slept through nor leave
-anything behind, which decides how a call reaches the loop and how it is waited for: the calling
-thread takes no lock that others need, starts nothing that takes two steps, and sleeps in slices.
+Ctrl-C may interrupt the main thread between any two steps. It must take effect soon, and must not
+leave anything half done. So the calling thread takes no lock that other threads need, starts
+nothing that takes two steps, and sleeps in slices.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 _CLOSE_WITHIN_S = 5.0
-"""How long open connections may take to end before the program goes on without them."""
+"""How long connections may take to close before the program continues without them."""
 
 _SLICE_S = 0.1
-"""The longest sleep of a wait: a signal that comes just before a sleep does not end it."""
+"""The longest sleep in a wait: a signal just before a sleep does not interrupt it."""
 
 
 class _Call(Generic[T]):
-    """A coroutine on its way to the loop, and its outcome on the way back.
+    """A coroutine for the loop, and its outcome for the caller.
 
-    The lock is a bell: taken when made, released by the loop, and never taken by it.
+    The lock signals the outcome: it is created locked, and the loop releases it but never takes it.
     """
 
     def __init__(self, make: Callable[[], Coroutine[Any, Any, T]]) -> None:
@@ -68,7 +68,7 @@ class _Call(Generic[T]):
     # In the calling thread:
 
     def wait(self) -> T:
-        """What the coroutine returned or raised."""
+        """Wait; return the coroutine's result, or raise its error."""
         while not self._is_over:
             self._bell.acquire(timeout=_SLICE_S)
         error, self._error = self._error, None
@@ -76,30 +76,30 @@ class _Call(Generic[T]):
             if error is not None:
                 raise error
         finally:
-            del error  # which would keep this frame, which keeps the error
+            del error  # breaks the reference cycle between error and frame
         return cast("T", self._result)
 
     def give_up(self) -> None:
-        """The coroutine is not to begin, if it has not; see `cancel`."""
+        """Prevent the start of the coroutine, if it has not started; see `cancel`."""
         self._is_given_up = True
 
     # In the loop's thread:
 
     def begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Made here, where nobody can be interrupted between making it and running it."""
+        """Create the coroutine here, where no signal can interrupt between creation and start."""
         try:
             coroutine = self._make()
             if self._is_given_up:
                 coroutine.close()
                 return
             self._task = loop.create_task(coroutine, context=self._context)
-        except Exception as error:  # noqa: BLE001 - it is the caller's
+        except Exception as error:  # noqa: BLE001 - passed to the caller
             self.end(error)
         else:
             self._task.add_done_callback(self._finish)
 
     def cancel(self) -> None:
-        """End the coroutine of a call that was given up, if it has begun."""
+        """Cancel the coroutine of a call that was given up, if it has started."""
         if self._task is not None:
             self._task.cancel()
 
@@ -133,14 +133,14 @@ class Portal:
     """Runs an app's coroutines for threads that have no event loop."""
 
     def __init__(self, links: Links, on_fork: Callable[[], None]) -> None:
-        """`on_fork` is called in a forked child, for whatever else must not be the parent's."""
+        """`on_fork` is called in a forked child, to reset other state of the parent."""
         self._links = links
         self._on_fork = on_fork
         self._calls: deque[_Call[Any]] = deque()
-        """Those that no loop has begun yet."""
+        """Calls that have not started yet."""
         self._serving: _Serving | None = None
         self._lock = threading.Lock()
-        """For `_serving`; taken only by threads of the portal, which no signal interrupts."""
+        """Guards `_serving`; taken only by threads of the portal, which no signal interrupts."""
         self._is_fork_watched = False
 
     # -- the operations -------------------------------------------------------------------------
@@ -156,7 +156,7 @@ class Portal:
     def enqueue(
         self, task: Task[Any, Any], /, *payload: Any, **options: Unpack[EnqueueFields]
     ) -> Receipt[Any]:
-        """Put one job on the queue; see `Task.enqueue`."""
+        """Enqueue one job; see `Task.enqueue`."""
         _check_task(task)
         return self._run(lambda: task.enqueue(*payload, **options))
 
@@ -167,28 +167,28 @@ class Portal:
         /,
         **options: Unpack[EnqueueFields],
     ) -> list[Receipt[R]]:
-        """Put many jobs on the queue; see `Task.enqueue_many`."""
+        """Enqueue many jobs; see `Task.enqueue_many`."""
         _check_task(task)
         return self._run(lambda: task.enqueue_many(payloads, **options))
 
     def result(self, handle: Handle[R], timeout: timedelta | str | None = None) -> R:
-        """Wait for a job and return what its handler returned; see `Handle.result`."""
+        """Wait for a job and return its result; see `Handle.result`."""
         return self._run(lambda: _known(handle).result(timeout))
 
     def state(self, handle: Handle[Any]) -> State | None:
-        """Where a job is now; None when it is unknown or was pruned."""
+        """The state of a job; None if it is unknown, or was removed by retention."""
         return self._run(_known(handle).state)
 
     def view(self, handle: Handle[Any]) -> JobView | None:
-        """Everything known of a job."""
+        """Everything that is stored about a job."""
         return self._run(_known(handle).view)
 
     def explain(self, handle: Handle[Any]) -> Explanation:
-        """Why a job has not started, or what became of it; see `Handle.explain`."""
+        """Why a job has not started, or how it ended; see `Handle.explain`."""
         return self._run(_known(handle).explain)
 
     def cancel(self, handle: Handle[Any], *, by: str | None = None) -> str:
-        """Cancel a job: "cancelled", or "asked" when it runs and is being stopped."""
+        """Cancel a job: "cancelled", or "asked" if it runs and is being stopped."""
         return self._run(lambda: _known(handle).cancel(by=by))
 
     def rerun(self, handle: Handle[Any], *, by: str | None = None) -> None:
@@ -211,7 +211,7 @@ class Portal:
         self._run(lambda: _known(handle).change(delay=delay, priority=priority, by=by))
 
     def remove(self, handle: Handle[Any], *, by: str | None = None) -> None:
-        """Remove a job for good; see `Handle.remove`."""
+        """Remove a job; see `Handle.remove`."""
         self._run(lambda: _known(handle).remove(by=by))
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
@@ -225,7 +225,7 @@ class Portal:
         return self._run(lambda: coroutine)
 
     def close(self) -> None:
-        """End the thread, its calls and its connections; the next call starts anew."""
+        """End the thread, its calls and its connections; the next call starts a new thread."""
         serving = self._serving
         if serving is None:
             return
@@ -253,9 +253,9 @@ class Portal:
             raise
 
     def _wake(self) -> None:
-        """Have the calls begun, after one was appended.
+        """Let the loop start pending calls, after one was appended.
 
-        Of a loop that ends: either it is not seen here any more, or its thread sees the call.
+        If the loop is ending, either it is no longer seen here, or its thread sees the call.
         """
         serving = self._serving
         if serving is None:
@@ -268,7 +268,7 @@ class Portal:
     def _start(self) -> None:
         try:
             serving = self._started()
-        except Exception as error:  # noqa: BLE001 - no thread or no files left: it is the callers'
+        except Exception as error:  # noqa: BLE001 - no thread or file left: passed to the callers
             with contextlib.suppress(IndexError):
                 while True:
                     self._calls.popleft().end(error)
@@ -328,7 +328,7 @@ class Portal:
     # -- forks ----------------------------------------------------------------------------------
 
     def _watch_forks(self) -> None:
-        """A forked child has no thread for the portal, and perhaps a lock that nobody frees."""
+        """Reset a forked child: it has no portal thread, and perhaps a lock that stays locked."""
         if not self._is_fork_watched and hasattr(os, "register_at_fork"):
             forked = WeakMethod(self._forked)
             os.register_at_fork(after_in_child=lambda: (still := forked()) and still())

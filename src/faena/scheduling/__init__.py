@@ -1,1 +1,1 @@
-"""Schedules: when they are due, what they fire, how they are changed."""
+"""Schedules: compute when they are due, fire their jobs, change them."""

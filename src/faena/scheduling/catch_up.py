@@ -1,8 +1,8 @@
 """Catch-up: which instants of a schedule are fired after an outage, and which are only reported.
 
-An instant is *missed* when it is not fired within a minute, or when the next one has come already.
-The schedule's `missed` says how many of those are fired all the same: none, the latest, or the
-latest so many. Every missed instant is reported. All others are fired.
+An instant is *missed* if it is not fired within a minute, or before the next one. The option
+`missed` of the schedule says how many missed instants are still fired: none, the latest, or a
+number of the latest. Every missed instant is reported. All other instants are fired.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import Final
 from faena.scheduling.options import Terms
 
 GRACE_US: Final = 60_000_000
-"""How late an instant may be fired and not count as missed."""
+"""How late an instant may be fired without counting as missed."""
 
 TOLD: Final = 20
-"""Missed instants that are named one by one."""
+"""The most missed instants that are named one by one."""
 
 COUNTED: Final = 1_000
-"""Missed instants that are counted: a longer outage makes no difference to anybody."""
+"""The most missed instants that are counted."""
 
 
 def chosen(terms: Terms, due: int, last: int, now: int) -> int | None:
-    """The next instant to be fired, out of those from `due` to `last`."""
+    """The next instant to fire, of those from `due` to `last`."""
     most = terms.most_missed
     if most == 0:
         return None if now - last > GRACE_US else last
@@ -41,7 +41,7 @@ def chosen(terms: Terms, due: int, last: int, now: int) -> int | None:
 
 
 def missed(terms: Terms, due: int, fire: int, now: int) -> tuple[tuple[int, ...], int]:
-    """Those up to `fire` that are overdue or overtaken."""
+    """The missed instants up to `fire`, and their number."""
     found: list[int] = []
     number, instant = 0, due
     while instant < fire and number < COUNTED:
@@ -56,10 +56,10 @@ def missed(terms: Terms, due: int, fire: int, now: int) -> tuple[tuple[int, ...]
 
 
 def latest(terms: Terms, due: int, now: int) -> int:
-    """The last instant from `due`, which is one, up to `now`.
+    """The last instant between `due`, which is an instant itself, and `now`.
 
-    Whether another one follows before `now` can only turn from yes to no as time goes on, so that
-    it is found by halving, whatever the outage and however frequent the instants.
+    Found by bisection, so a long outage with frequent instants costs little: as time goes on,
+    "another instant follows before `now`" can only change from true to false.
     """
     following = terms.following(due)
     if following is None or following > now:

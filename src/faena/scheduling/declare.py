@@ -1,5 +1,7 @@
-"""Changes the records of schedules: each change is computed from what was read, and written only if
-nobody else has written meanwhile; else it is computed anew.
+"""Changes the records of schedules with optimistic locking.
+
+A change is computed from the record that was read, and written only if the record has not changed
+meanwhile. Otherwise it is computed again.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from faena.scheduling.fire import Firer
 CODE: Final = "code"
 _TRIES: Final = 100
 _SAID_US: Final = 60_000_000
-"""How often it is written down that code still declares a schedule."""
+"""The pause between two records that code still declares a schedule."""
 
 
 _log = logging.getLogger("faena.scheduler")
@@ -34,42 +36,42 @@ class Declared(NamedTuple):
     base: Mapping[str, Any]
 
     def record(self, now: int) -> Record:
-        """As it is written down for the first time."""
+        """The record for the first declaration."""
         return Record(base=dict(self.base), since=Mark(CODE, now), declared_at=now)
 
     def unwritten(self, now: int) -> Schedule:
-        """As it would be if a worker started now."""
+        """The schedule as if a worker declared it now."""
         record = self.record(now)
         return Schedule(self.name, "", record, record.first_due(now))
 
 
 class Kept(NamedTuple):
-    """A schedule that was read: `record` is None where there is none."""
+    """A schedule as read; `record` is None if there is none."""
 
     record: Record | None
     due: int | None
     now: int
     is_here: bool = True
-    """False of one that was taken away from another queue."""
+    """False if it was taken over from another queue."""
 
 
 class Start(NamedTuple):
-    """How a schedule begins that is declared for the first time."""
+    """How a schedule starts that is declared for the first time."""
 
     since: int | None = None
-    """From when on it is due; None is now."""
+    """The instant from which it can be due; None: now."""
     elsewhere: Sequence[str] = ()
-    """The program's other queues: one that code had there has moved."""
+    """The program's other queues; the schedule may have moved from one of them."""
 
 
 _NOW: Final = Start()
 
 Edited = tuple[Record, int | None] | None
-"""A record and when it is due; None for no change."""
+"""A record and its due instant; None: no change."""
 
 
 async def declare(firer: Firer, engine: Engine, declared: Declared, start: Start = _NOW) -> None:
-    """Have a schedule be as code says, but for what was edited; what is due stays undisturbed."""
+    """Update a schedule to the options in code, except edited ones; a due instant is kept."""
     _, found = await read(engine, firer.queue, [declared.name])
     taken = None if found else await _take_over(engine, declared.name, start.elsewhere)
 
@@ -83,9 +85,9 @@ async def declare(firer: Firer, engine: Engine, declared: Declared, start: Start
 
 
 async def _take_over(engine: Engine, name: str, queues: Sequence[str]) -> Kept | None:
-    """Take a schedule away from the queue on which code declared it before.
+    """Remove a schedule from the queue on which code declared it before.
 
-    It is gone there before it is here: for a moment it may be nowhere, never in two places.
+    It is removed there before it is added here: it may be in no queue for a moment, never in two.
     """
     for queue in queues:
         now, found = await read(engine, queue, [name])
@@ -109,9 +111,9 @@ def _declared(kept: Kept, declared: Declared, start: Start) -> Edited:
 
 
 def redue(kept: Kept, after: Record) -> tuple[Record, int | None]:
-    """When a changed schedule is due: as before, unless something that decides it has changed.
+    """When a changed schedule is due: as before, unless its timing has changed.
 
-    An instant that is overdue this very moment counts, where the new terms have it too.
+    An overdue instant still counts if the new options include it.
     """
     before = kept.record
     if before is not None and before.terms.timing == after.terms.timing:
@@ -123,7 +125,7 @@ def redue(kept: Kept, after: Record) -> tuple[Record, int | None]:
 async def change(
     firer: Firer, engine: Engine, name: str, edit: Callable[[Kept], Edited]
 ) -> tuple[Record | None, int | None]:
-    """Write what `edit` makes of a schedule; returns the record and its due instant after it."""
+    """Apply `edit` to a schedule and write it; returns the new record and its due instant."""
     for _ in range(_TRIES):
         now, found = await read(engine, firer.queue, [name])
         schedule = Schedule.of(found[name]) if found else None
@@ -142,7 +144,7 @@ async def change(
 
 
 async def remove(engine: Engine, queue: str, name: str) -> bool:
-    """Remove a schedule; False when there is none."""
+    """Remove a schedule; False if there is none."""
     for _ in range(_TRIES):
         _, found = await read(engine, queue, [name])
         if name not in found:
@@ -153,7 +155,7 @@ async def remove(engine: Engine, queue: str, name: str) -> bool:
 
 
 async def give_up(engine: Engine, queue: str, name: str, version: str) -> bool:
-    """Remove a schedule as it was read; False when somebody else has written."""
+    """Remove a schedule if it is unchanged since it was read; else False."""
     return await write(engine, queue, name, Change.of(version, b"", None))
 
 

@@ -23,10 +23,10 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 QUEUE: Final = "scheduler"
-"""Where the tasks of plain functions live unless they say otherwise."""
+"""The default queue of tasks made from plain functions."""
 
 MISSING: Final[Any] = object()
-"""No payload was given, which is another thing than None."""
+"""Means that no payload was given, which differs from None."""
 
 _EXAMPLES: Final = {"cron": '"0 2 * * *"', "every": '"6h"'}
 
@@ -34,42 +34,42 @@ _encode = msgspec.json.Encoder().encode
 
 
 class ScheduleFields(TypedDict, total=False):
-    """What a schedule says beside its timing; see `faena.scheduling.options.Terms`."""
+    """The options of a schedule besides its timing; see `faena.scheduling.options.Terms`."""
 
     tz: str
-    """The zone of a cron expression, and of times without one; UTC by default."""
+    """The time zone of a cron expression, and of times without a zone; UTC by default."""
     jitter: Duration | None
-    """Each job is put off by part of this, the same in every process."""
+    """The longest delay of each job; the delay is the same in every process."""
     start: datetime | str | None
-    """No instant before it; an interval counts from it."""
+    """The earliest instant; an interval counts from it."""
     end: datetime | str | None
-    """No instant after it."""
+    """The latest instant."""
     count: int | None
-    """How many instants are fired; any number by default."""
+    """The number of instants to fire; no bound by default."""
     overlap: str
-    """"allow", the default; "skip" while a job of it lives; "queue" one that waits at most."""
+    """If its previous job is still live: "allow" (default), "skip", or "queue" at most one."""
     missed: str
-    """After an outage: "skip", fire the "latest", the default, or "all", such as "all(10)"."""
+    """After an outage, fire: "skip" (none), "latest" (default), "all", or such as "all(10)"."""
     tenant: str | None
-    """Of its jobs; none by default."""
+    """The tenant of its jobs; none by default."""
     key: str | None
-    """Of its jobs; none by default."""
+    """The key of its jobs; none by default."""
     priority: int | str
-    """Of its jobs: 1 (soonest) to 100, or a level's name; the task's by default."""
+    """The priority of its jobs: 1 (soonest) to 100, or a level; the task's by default."""
 
 
 class RecurringFields(ScheduleFields, total=False):
-    """What a decorator is told beside the timing."""
+    """The options of a decorator besides the timing."""
 
     name: str
-    """Of the schedule; the task's by default."""
+    """The name of the schedule; the task's by default."""
     queue: Queue | str
-    """Where a plain function is put."""
+    """The queue for a plain function."""
     payload: Any
 
 
 class TimedFields(ScheduleFields, total=False):
-    """The same with the timing, of which a schedule has exactly one."""
+    """The same with the timing: exactly one of `cron`, `every` and `at`."""
 
     cron: str
     every: Duration
@@ -114,7 +114,7 @@ class Recurring:
         return task
 
     def _make(self, function: Callable[..., Any], names: Mapping[str, Any]) -> Task[Any, Any]:
-        """Register a function and its schedule, or neither when one of them is refused."""
+        """Register a function and its schedule, or neither if one of them is refused."""
         is_new = self._queue in {None, QUEUE} and QUEUE not in self._app.queues
         queue = self._app.queue(QUEUE) if is_new else self._app.known(self._queue or QUEUE)
         before = dict(queue.tasks)
@@ -134,7 +134,7 @@ class Recurring:
 
 
 def check_task(schedule: str, task: Any) -> None:
-    """Refuse to schedule a plain function, or anything else that is no task."""
+    """Refuse a plain function, or anything else that is not a task."""
     if not isinstance(task, Task):
         raise ConfigError(
             f"task of schedule {schedule!r} must be a task, got {shown(task)}: write @queue.task "
@@ -145,7 +145,7 @@ def check_task(schedule: str, task: Any) -> None:
 
 
 def payload_text(task: Task[Any, Any] | None, payload: Any) -> str:
-    """The payload as it is sent, checked where the task is known."""
+    """The encoded payload, checked if the task is known."""
     if task is None:
         return _encode(payload).decode()
     draft = task.draft() if payload is MISSING else task.draft(payload)

@@ -1,4 +1,4 @@
-"""Records of schedules, and what to do about one that is due: pure, the same in every process."""
+"""Records of schedules, and what to do when one is due. Pure: the same in every process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 class Edit(msgspec.Struct, frozen=True):
-    """A term that was changed at run time: code decides it no more."""
+    """An option that was changed at run time; its value in code no longer applies."""
 
     value: Any
     by: str
@@ -33,7 +33,7 @@ class Edit(msgspec.Struct, frozen=True):
 
 
 class Intent(msgspec.Struct, frozen=True):
-    """An instant whose job is on its way to another shard than the record's."""
+    """An instant whose job is being sent to another shard than the record's."""
 
     instant: int
     shard: str
@@ -44,11 +44,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A schedule as it is stored."""
 
     base: dict[str, Any]
-    """The terms as code declared them last, or as it was created with at run time."""
+    """The options as last declared in code, or as created at run time."""
     since: Mark
-    """Who made it."""
+    """Who created it, and when."""
     declared_at: int | None = None
-    """When code declared it last; None when it was created at run time."""
+    """When code last declared it; None if it was created at run time."""
     edits: dict[str, Edit] = {}
     paused: Mark | None = None
     fired: int = 0
@@ -58,12 +58,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def terms(self) -> Terms:
-        """What counts: what was edited, and for the rest what code says."""
+        """The options in effect: edited values, and else those of `base`."""
         edited = {name: edit.value for name, edit in self.edits.items()}
         return msgspec.convert({**self.base, **edited}, Terms)
 
     def first_due(self, after: int) -> int | None:
-        """When it is due next, seen from an instant; None while it is paused, and when over."""
+        """The first due instant after an instant; None while it is paused, and at its end."""
         terms = self.terms
         is_over = terms.count is not None and self.fired >= terms.count
         if self.paused is not None or is_over:
@@ -71,11 +71,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return terms.following(after if self.last is None else max(after, self.last))
 
     def after_firing(self, instant: int) -> Record:
-        """As it is once an instant has been fired."""
+        """The record after an instant was fired."""
         return msgspec.structs.replace(self, fired=self.fired + 1, last=instant, intent=None)
 
     def pack(self) -> bytes:
-        """As the server keeps it."""
+        """The record as bytes for the server."""
         return _encode(self)
 
 
@@ -84,7 +84,7 @@ _decoder = msgspec.json.Decoder(Record)
 
 
 def unpack(packed: bytes) -> Record:
-    """A record as the server has it."""
+    """Read a record from the server's bytes."""
     try:
         return _decoder.decode(packed)
     except msgspec.MsgspecError as error:
@@ -92,37 +92,37 @@ def unpack(packed: bytes) -> Record:
 
 
 class Schedule(NamedTuple):
-    """A schedule as it was read."""
+    """A schedule as read from the server."""
 
     name: str
     version: str
-    """Empty when it is in code only."""
+    """Empty if the schedule is only in code."""
     record: Record
     due: int | None
 
     @classmethod
     def of(cls, stored: Stored) -> Schedule:
-        """As the server has it; raises PayloadError when another version has written it."""
+        """Read a stored schedule; raises PayloadError if another version wrote it."""
         return cls(stored.name, stored.version, unpack(stored.record), stored.due)
 
 
 class Verdict(NamedTuple):
-    """What to do about a schedule that is due."""
+    """What to do with a due schedule."""
 
     fire: int | None
-    """The instant to make a job for."""
+    """The instant to fire, if any."""
     missed: tuple[int, ...]
-    """Instants to tell of, the first so many."""
+    """The first of the missed instants, to report."""
     number: int
     """How many were missed in all."""
     due: int | None
-    """When it is due next."""
+    """The next due instant."""
     record: Record
-    """As it is afterwards."""
+    """The record afterwards."""
 
 
 def decide(record: Record, due: int, now: int) -> Verdict:
-    """What to do about a schedule that has been due since an instant."""
+    """Decide what to do with a schedule that has been due since `due`."""
     terms = record.terms
     last = latest(terms, due, now)
     fire = chosen(terms, due, last, now)
@@ -134,7 +134,7 @@ def decide(record: Record, due: int, now: int) -> Verdict:
 
 
 def jitter_us(name: str, instant: int, most_us: int) -> int:
-    """By how much an instant's job is put off: the same in every process."""
+    """The delay of an instant's job: the same in every process."""
     if not most_us:
         return 0
     digest = hashlib.blake2b(f"{name} {instant}".encode(), digest_size=8).digest()

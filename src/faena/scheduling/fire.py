@@ -1,12 +1,12 @@
-"""Fires the schedules of one queue: a job for an instant, once, whoever else tries.
+"""Fires the schedules of one queue: one job per instant, even if several workers try.
 
-    due → decide → one script takes the job in and moves the schedule on           (the usual case)
-    due → decide → intent noted → the job's shard takes it in, once → moved on     (another shard)
+    due → decide → one script stores the job and advances the schedule          (the usual case)
+    due → decide → store an intent → the job's shard stores it once → advance   (another shard)
 
-The record is kept at the queue's first shard. Where the job belongs to another, an intent says
-which shard was chosen under which epoch. Whoever finds one asks that shard again before choosing
-another: it has had the instant, takes it now, or refuses for good because its lanes have moved.
-Nobody changes a schedule before its intent is settled, so the job is the same for all who send it.
+The record is in the queue's first shard. If the job belongs to another shard, an intent records the
+chosen shard and its epoch. A worker that finds an intent asks that shard again before it chooses
+another: the shard has already stored the job, stores it now, or refuses forever because its lanes
+have moved. A schedule is not changed before its intent is settled, so all workers send one job.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from faena.sharding.table import MOVING, Table
 from faena.tenancy.lanes import lane_facts, task_facts
 
 Around = Callable[[str, Spec], Awaitable[Spec | None]]
-"""What is done to a spec before it is sent; None keeps it from being sent."""
+"""Changes a spec before it is sent; returns None to prevent the job."""
 
 _MODES: Final = {"skip": "live", "queue": "last"}
-"""The unique claims that keep the jobs of a schedule from overlapping."""
+"""Overlap → the unique mode that prevents overlapping jobs."""
 _AGAIN_US: Final = 1_000_000
 
 _log = logging.getLogger("faena.scheduler")
@@ -52,7 +52,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def spec_of(name: str, terms: Terms, instant: int | None) -> Spec:
-    """What a worker is sent; a job that somebody asked for by hand has no instant."""
+    """The spec of a schedule's job; a job of `run` has no instant."""
     headers = {SCHEDULE_HEADER: name}
     if instant is not None:
         headers[INSTANT_HEADER] = str(instant)
@@ -77,7 +77,7 @@ def seal_job(
     spec: Spec,
     delay_us: int = 0,
 ) -> NewJob:
-    """A schedule's job as it is sent; its line says its lane, its cost and its claim."""
+    """The sealed job of a schedule, with its lane, cost and unique key."""
     facts: Facts = {
         **lane_facts(queue, options, spec.tenant, spec.key),
         **task_facts(options, terms.task),
@@ -89,7 +89,7 @@ def seal_job(
 
 
 def claim_facts(name: str, terms: Terms) -> Facts:
-    """The claim that all jobs of a schedule make; no key of a user has a space."""
+    """The unique key of all jobs of a schedule; it has a space, which users' keys cannot have."""
     if terms.overlap == "allow":
         return {}
     digest = hashlib.blake2b(f"schedule {name}".encode(), digest_size=12).hexdigest()
@@ -97,7 +97,7 @@ def claim_facts(name: str, terms: Terms) -> Facts:
 
 
 class Firer:
-    """Fires what is due at one queue."""
+    """Fires the due schedules of one queue."""
 
     def __init__(
         self,
@@ -114,9 +114,9 @@ class Firer:
         self._around = around
 
     async def fire(self, schedule: Schedule, now: int) -> int:
-        """Fire one instant of a schedule that is due, or pass over those that are missed.
+        """Fire one instant of a due schedule, or skip missed ones.
 
-        Returns after how many microseconds to look at it again: 0 for at once.
+        Returns after how many microseconds to check it again; 0: immediately.
         """
         if schedule.record.intent is not None:
             return await self._carry_on(schedule, schedule.record.intent, now)
@@ -127,12 +127,12 @@ class Firer:
             return await self._move_on(schedule, verdict)
         try:
             return await self._fire(schedule, verdict, verdict.fire, now)
-        except ShardsChanged:  # decided anew, with the time that it is by then
+        except ShardsChanged:  # decide again, with the time of the next try
             await self._router.refused()
             return 0
 
     async def settle(self, schedule: Schedule, now: int) -> int:
-        """Carry on with an intent, if there is one, so that the record may be changed."""
+        """Complete an intent, if there is one, so that the record may be changed."""
         intent = schedule.record.intent
         return 0 if intent is None else await self._carry_on(schedule, intent, now)
 
@@ -160,7 +160,7 @@ class Firer:
         return _wait_of(name, fired, verdict)
 
     async def _carry_on(self, schedule: Schedule, intent: Intent, now: int) -> int:
-        """Ask the shard that was chosen; it says the same to everybody who asks."""
+        """Send the job to the chosen shard, which gives every worker the same answer."""
         name, record = schedule.name, schedule.record
         sealed = await self.seal(name, record.terms, intent.instant, now)
         spec = b"" if sealed is None else sealed.spec
@@ -170,7 +170,7 @@ class Firer:
                 fired = await self._fire_at(intent, firing)
                 if fired.outcome == "OVERLOADED":
                     return _wait_of(name, fired)
-        except ShardsChanged:  # it has not had the instant, and never will: choose anew
+        except ShardsChanged:  # that shard never stores the job: choose another
             again = msgspec.structs.replace(record, intent=None)
             await self._at_first(name, None, _change(schedule, again, schedule.due))
             await self._router.refused()
@@ -192,19 +192,19 @@ class Firer:
         )
 
     async def _move_on(self, schedule: Schedule, verdict: Verdict) -> int:
-        """Without a job."""
+        """Advance the schedule without a job."""
         change = _change(schedule, verdict.record, verdict.due)
         return await self._at_first(schedule.name, verdict, change)
 
     async def _at_first(self, name: str, verdict: Verdict | None, change: Change) -> int:
-        """Write the record, and tell what was missed."""
+        """Write the record, and report missed instants."""
         fired = await fire(self._engine, self.queue, _firing(name, 0, verdict), change, epoch=0)
         return _wait_of(name, fired, verdict)
 
     # -- the job --------------------------------------------------------------------------------
 
     async def seal(self, name: str, terms: Terms, instant: int, now: int) -> NewJob | None:
-        """The job of an instant as it is sent; None when somebody keeps it from being sent."""
+        """The sealed job of an instant; None if a middleware prevents it."""
         spec: Spec | None = spec_of(name, terms, instant)
         if self._around is not None:
             spec = await self._around(self.queue, spec_of(name, terms, instant))
@@ -215,9 +215,9 @@ class Firer:
         return seal_job(job, name, terms, self.queue, self._options, spec, delay_us)
 
     async def _wait_us(self, table: Table, shard: str, job: NewJob) -> int | None:
-        """What the lane's former shard says while it moves: 0 to go on, a wait, None to pass over.
+        """Ask the lane's former shard while it moves: 0 to continue, a wait, or None to skip.
 
-        A job of the schedule that has yet to come has the claim.
+        A job of the schedule that has not moved yet may hold the unique key.
         """
         facts = job.facts
         former = table.former().shard_of(self.queue, facts.get("lane", "@"))
@@ -243,12 +243,12 @@ def _firing(name: str, instant: int, verdict: Verdict | None) -> Firing:
 
 
 def _wait_of(name: str, fired: Fired, verdict: Verdict | None = None) -> int:
-    """After how long to look again; whoever has moved the schedule on says what was missed."""
+    """After how long to check again; logs missed instants if this worker advanced the schedule."""
     if fired.outcome == "OVERLOADED":
         _log.warning("a job of schedule %s was refused: its queue is full; trying again", name)
         return max(fired.retry_us, _AGAIN_US)
     if verdict is not None and verdict.number and fired.outcome != "STALE":
-        fires = "none of them" if verdict.fire is None else f"only {iso(verdict.fire)}"
+        fires = "none" if verdict.fire is None else f"the instant {iso(verdict.fire)}"
         first = iso(verdict.missed[0])
         _log.warning(
             "schedule %s missed %d %s from %s on; fires %s",

@@ -1,7 +1,7 @@
-"""What a schedule says: when it fires, within which bounds, and what job it makes.
+"""The options of a schedule: when it fires, within which bounds, and which job.
 
-`read_terms` checks what a program or an operator gives and turns it into the plain values that are
-stored; `Terms` is all of them together, as code declared them and as they were edited since.
+`read_terms` checks the options of a program or an operator, and turns them into the plain values
+that are stored. `Terms` has all of them, as declared in code and edited since.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from faena.values.names import check_label
 from faena.values.numbers import check_whole
 
 TIMINGS: Final = ("cron", "every", "at")
-"""The ways to say when; a schedule has exactly one."""
+"""The kinds of timing; a schedule has exactly one."""
 
 OVERLAPS: Final = ("allow", "skip", "queue")
 _MISSED: Final = ("skip", "latest", "all")
 _ALL: Final = re.compile(r"all\(([0-9]{1,4})\)")
 MOST_MISSED: Final = 100
-"""How many instants "all" catches up on unless it says otherwise, and at most."""
+"""How many instants "all" fires after an outage; also the most for "all(n)"."""
 
 _SECOND_US: Final = 1_000_000
 _MANY: Final = 1_000_000_000
@@ -38,23 +38,23 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that decides about a schedule. Instants and lengths are microseconds."""
+    """All options of a schedule. Instants and durations are in microseconds."""
 
     task: str
     when: dict[str, Any]
     """{"cron": text}, {"every": length} or {"at": [instant, …]}."""
     version: int = 1
-    """Of the payload's shape."""
+    """The version of the payload."""
     payload: str = "null"
-    """JSON, as it is sent."""
+    """The payload as JSON."""
     tz: str = "UTC"
     jitter: int = 0
     start: int | None = None
-    """No instant before it; an interval counts from it."""
+    """The earliest instant; an interval counts from it."""
     end: int | None = None
-    """No instant after it."""
+    """The latest instant."""
     count: int | None = None
-    """How many instants it fires; None for any number."""
+    """The number of instants to fire; None: no bound."""
     overlap: str = "allow"
     missed: str = "latest"
     tenant: str | None = None
@@ -79,7 +79,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
             )
 
     def following(self, after: int) -> int | None:
-        """The first instant later than `after` and within the bounds; None when there is none."""
+        """The first instant later than `after` and within the bounds; None if there is none."""
         if self.start is not None:
             after = max(after, self.start - 1)
         instant = self._recurrence().following(after)
@@ -88,7 +88,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def most_missed(self) -> int:
-        """How many instants that were missed are made up for."""
+        """How many missed instants are fired."""
         found = _ALL.fullmatch(self.missed)
         if found is not None:
             return int(found[1])
@@ -96,7 +96,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def timing(self) -> tuple[object, ...]:
-        """What decides the instants: while it stays, nothing that is due is disturbed."""
+        """The options that determine the instants; a due instant is kept while they are equal."""
         return self.when, self.tz, self.start, self.end, self.count
 
     def describe(self) -> str:
@@ -109,7 +109,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
         return f"at {', '.join(map(iso, value))}"
 
     def describe_term(self, name: str) -> str:
-        """What one term says of its instants, for people; empty for one that decides none."""
+        """One option of the timing, for people; empty for other options."""
         if name in TIMINGS:
             return self.describe()
         if name not in {"tz", "start", "end", "count"}:
@@ -132,7 +132,7 @@ def _recurrence(kind: str, value: Any, tz: str, start_us: int) -> Recurrence:
 
 
 def read_terms(given: Mapping[str, Any], tz: str = "UTC") -> dict[str, Any]:
-    """The plain values of what was given, by name; `tz` is the zone of times without one."""
+    """Check options and return their plain values; `tz` is for times without a zone."""
     for name in given:
         if name not in NAMES:
             raise unknown_name("schedule option", name, NAMES, value=given[name])
@@ -171,13 +171,13 @@ def _refuse_none(given: Mapping[str, Any]) -> None:
 
 
 def check_timing(terms: Mapping[str, Any]) -> None:
-    """Refuse terms that say nothing of when."""
+    """Refuse options without a timing."""
     if "when" not in terms:
         raise ConfigError("a schedule must have one of cron, every and at, got none", field="cron")
 
 
 def read_instant(what: str, value: Any, zone: str) -> int:
-    """Microseconds of a datetime, or of a text such as 2026-12-24T18:00, in a zone by default."""
+    """Microseconds of a datetime, or of a string such as 2026-12-24T18:00, by default in `zone`."""
     moment = value
     if isinstance(value, str):
         try:
@@ -193,7 +193,7 @@ def read_instant(what: str, value: Any, zone: str) -> int:
     aware = moment if moment.tzinfo else moment.replace(tzinfo=check_zone(zone))
     try:
         us = instant_of(aware)
-    except (OverflowError, ValueError):  # the latter of a zone of somebody's own
+    except (OverflowError, ValueError):  # ValueError from a user's tzinfo
         us = -1
     if us < 0:
         raise ConfigError(
@@ -265,4 +265,4 @@ _READERS: Final[Mapping[str, Callable[[Any, str], Any]]] = {
     "priority": lambda value, _: priority_of(value),
 }
 NAMES: Final = (*TIMINGS, *_READERS)
-"""The options of a schedule, beside its payload."""
+"""The options of a schedule besides its payload."""

@@ -1,13 +1,13 @@
-"""When a schedule fires: instants in microseconds, one after the other, by pure computation.
+"""Computes the instants of a schedule, in microseconds, without I/O.
 
-A cron expression names wall-clock times of a zone. One that the clock skips, because it is put
-forward, fires once, at the first instant after the gap; one that it shows twice, because it is put
-back, fires the first time only. The same holds of a single wall time. An expression for every hour
-(`*`) is about elapsed time and not about the clock: it fires whenever the clock shows a matching
-minute, in a repeated hour too.
+A cron expression names wall-clock times of a time zone. A time that the clock skips, when it is set
+forward, fires once, at the first instant after the gap. A time that the clock shows twice, when it
+is set back, fires only the first time. The same holds for a single wall-clock time. An expression
+for every hour (`*`) follows elapsed time instead: it fires whenever the clock shows a matching
+minute, also in a repeated hour.
 
-An interval counts from its start, or from the beginning of Unix time, so that every process
-computes the same instants.
+An interval counts from its start, or from the Unix epoch, so that every process computes the same
+instants.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _RIGHT: Final = {
     "Bad month": "months are 1 to 12, or JAN to DEC",
     "Bad day-of-week": "weekdays are 0 to 7, SUN to SAT, such as MON#2 or 5L",
 }
-"""What would be right, by what is said of an expression."""
+"""The parser's message about an expression → what is valid."""
 
 
 NAMED: Final = {
@@ -50,15 +50,15 @@ NAMED: Final = {
 
 
 class Recurrence(Protocol):
-    """What gives a schedule its instants."""
+    """Computes the instants of a schedule."""
 
     def following(self, after: int) -> int | None:
-        """The first instant later than `after`; None when there is no other."""
+        """The first instant later than `after`; None if there is none."""
         ...
 
 
 def check_zone(value: Any) -> ZoneInfo:
-    """A zone of the IANA database by its name."""
+    """A time zone of the IANA database by its name."""
     known = _zones()
     if not isinstance(value, str) or value not in known:
         close = nearest(value, known).partition("valid: ")[0].strip()
@@ -79,7 +79,7 @@ def _zone(name: str) -> ZoneInfo:
 
 @cache
 def _zones() -> frozenset[str]:
-    """Read once: looking through the database takes as long as a thousand expressions."""
+    """Cached: reading the database takes as long as a thousand expressions."""
     from zoneinfo import available_timezones  # noqa: PLC0415 - see above
 
     return frozenset(available_timezones())
@@ -159,7 +159,7 @@ class Every:
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """Instants that are simply given."""
+    """A fixed list of instants."""
 
     instants: tuple[int, ...]
 
@@ -181,7 +181,7 @@ def _to_us(moment: datetime) -> int:
 
 
 def instant_of(wall: datetime) -> int:
-    """When the clock of its zone first shows a time; when it skips it, when it has done so."""
+    """When the clock of its zone first shows a time; for a skipped time, the end of the gap."""
     instant = _to_us(wall)
     if _at(instant).astimezone(wall.tzinfo).replace(tzinfo=None) == wall.replace(tzinfo=None):
         return instant
@@ -189,7 +189,7 @@ def instant_of(wall: datetime) -> int:
 
 
 def _end_of_gap(hidden: datetime) -> int:
-    """The instant at which the clock skips a time."""
+    """The instant at which the clock jumps over a time."""
     zone = hidden.tzinfo
     low, high = (_to_us(hidden.replace(fold=fold)) for fold in (1, 0))
     old = _at(low).astimezone(zone).utcoffset()

@@ -1,7 +1,7 @@
-"""Has schedules fire: sleeps until one is due, and looks now and then for what others have changed.
+"""Fires schedules: sleeps until one is due, and now and then checks for changes by others.
 
-Every worker process has one and none is special: the scripts let exactly one of them fire an
-instant. What code declares is declared when it starts, and again where the server has lost it.
+Every worker process has a scheduler, and all are equal: the scripts let exactly one of them fire an
+instant. Schedules in code are declared at the start, and again if the server has lost them.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from faena.scheduling.fire import Around, Firer
 from faena.sharding.router import Routers
 
 LOOK_S: Final = 5.0
-"""Between two looks at whatever queues without a reason: a fifth of a command a second."""
+"""Between two routine checks, of any queue: a fifth of a command a second."""
 _ROUNDS: Final = 200
-"""Instants of a schedule that are fired in one go, before others get a turn."""
+"""The most rounds for one queue before other queues get a turn."""
 _AFTER_ERROR_S: Final = 5.0
 _MOVING_US: Final = 1_000_000
 
@@ -60,7 +60,7 @@ class Scheduler:
         self._start = start or Start()
         self.look_s = LOOK_S
         self._look_at = dict.fromkeys(queues, 0.0)
-        """When something is due at a queue, by this process's clock."""
+        """Queue → when to check it, by this process's clock."""
         self._turns = deque(queues)
         self._told = asyncio.Event()
 
@@ -78,17 +78,17 @@ class Scheduler:
                 await self._serve(queue)
             except FaenaError as error:
                 if self._engine.wire.is_closed:
-                    raise  # by this program: nobody will open it again
+                    raise  # this program closed it, and will not open it again
                 _log.warning("could not fire schedules of queue %s, trying again: %s", queue, error)
                 self._look_at[queue] = time.monotonic() + _AFTER_ERROR_S
 
     async def run_once(self) -> int | None:
-        """Fire whatever is due; returns the instant at which something is due next."""
+        """Fire everything that is due; returns the next due instant."""
         instants = [await self.look(queue) for queue in self._firers]
         return min((one for _, one in instants if one is not None), default=None)
 
     async def _next(self) -> str:
-        """The queue to look at: the one where something is due first, else the next in turn."""
+        """The queue to check next: the one that is due first, else the next in turn."""
         until = time.monotonic() + self.look_s
         while True:
             self._told.clear()
@@ -107,13 +107,13 @@ class Scheduler:
 
     async def _serve(self, queue: str) -> None:
         asked = time.monotonic()
-        self._look_at[queue] = math.inf  # a word that comes while it is looked at counts
+        self._look_at[queue] = math.inf  # so that a change during the check is not lost
         now, next_at = await self.look(queue)
         due_at = math.inf if next_at is None else asked + max(0, next_at - now) / 1e6
         self._look_at[queue] = min(self._look_at[queue], due_at)
 
     async def look(self, queue: str) -> tuple[int, int | None]:
-        """Fire what is due at a queue; the server's instant, and when there is more to do."""
+        """Fire the due schedules of a queue; returns the server's time, and when to check next."""
         firer = self._firers[queue]
         names = [one.name for one in self._declared[queue]]
         skip, now, later = 0, 0, list[int]()
@@ -132,25 +132,25 @@ class Scheduler:
         return now, now
 
     async def _declare(self, queue: str) -> None:
-        """Declare what was not, or is there no more."""
+        """Declare schedules that are new, or missing on the server."""
         for one in self._declared[queue]:
             if one.name in self._undeclared:
                 try:
                     await declare(self._firers[queue], self._engine, one, self._start)
-                except (ConfigError, PayloadError) as error:  # what is there does not go with it
+                except (ConfigError, PayloadError) as error:  # it contradicts the stored options
                     _log.error("schedule %s could not be updated: %s", one.name, error)
                 self._undeclared.discard(one.name)
 
     def _has_moved(self, schedule: Schedule, queue: str) -> bool:
-        """Whether code declared it here before and has it elsewhere now.
+        """Whether code declared it in this queue before, and in another one now.
 
-        A process of the old version that knows nothing of the new queue may have made it again.
+        A process with the old code may have declared it again in this queue.
         """
         is_elsewhere = self._queue_of.get(schedule.name, queue) != queue
         return is_elsewhere and schedule.record.declared_at is not None
 
     async def _give_up(self, schedule: Schedule, queue: str) -> int:
-        """Remove it here, once it is there: until then it has to wait."""
+        """Remove it from this queue once the new queue has it; until then, wait."""
         _, found = await read(self._engine, self._queue_of[schedule.name], [schedule.name])
         if not found:
             return _MOVING_US
@@ -158,9 +158,9 @@ class Scheduler:
         return 0
 
     async def _fire_all(self, firer: Firer, due: Sequence[Stored], now: int) -> list[int]:
-        """One instant of each that is due; after how long each wants to be looked at again.
+        """Fire one instant of each due schedule; returns after how long to check each again.
 
-        In any order: of several processes that look at the same moment each fires others.
+        In random order, so that processes that check at the same moment fire different schedules.
         """
         waits: list[int] = []
         for stored in random.sample(due, len(due)):

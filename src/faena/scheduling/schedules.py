@@ -1,11 +1,11 @@
-"""`app.schedules`: what code declares, and what operators do to schedules while they run.
+"""`app.schedules`: declares schedules in code, and lets operators read and change them.
 
     await app.schedules.edit("nightly", cron="0 3 * * *", by="ana")
     await app.schedules.pause("nightly")
     [instant, *_] = await app.schedules.next("nightly", 5)
 
-A change at run time counts for every worker at once and is no business of code any more, until it
-is `reset`. Everything is checked before anything is written.
+A change at run time applies to all workers immediately, and overrides the value in code until
+`reset`. Everything is checked before anything is written.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ class Schedules:
     def __init__(self, app: Faena) -> None:
         self._app = app
         self.declared: dict[str, Declared] = {}
-        """What this program's code declares."""
+        """The schedules declared in this program's code."""
         self._around: Around | None = partial(_through, app) if app.middleware else None
 
     # -- what the program declares --------------------------------------------------------------
 
     def add(self, name: str, task: Task[Any, Any], payload: Any, given: Mapping[str, Any]) -> None:
-        """Declare a schedule; workers write it down when they start."""
+        """Declare a schedule; workers store it when they start."""
         check_schedule(name)
         if name in self.declared:
             raise ConfigError(
@@ -84,7 +84,7 @@ class Schedules:
         lane_facts(queue, self._app.queues[queue].options, terms.tenant, terms.key)
 
     async def declare(self) -> None:
-        """Write down what code declares, as a starting worker does."""
+        """Store the schedules in code, as a starting worker does."""
         for one in self.declared.values():
             await self._declare(one)
 
@@ -94,7 +94,7 @@ class Schedules:
         await declare(await self._firer(one.queue), engine, one, start)
 
     async def scheduler(self, queues: Sequence[str], since: int | None = None) -> Scheduler:
-        """Whatever has the schedules of some queues fire; new ones from now on, or since then."""
+        """A scheduler for some queues; new schedules can be due from now on, or from `since`."""
         runtime = await self._app.runtime()
         return Scheduler(
             runtime.engine,
@@ -108,11 +108,11 @@ class Schedules:
     # -- looking --------------------------------------------------------------------------------
 
     async def list(self) -> list[ScheduleView]:
-        """All of them, those due first first: what code declares, and what there is beside."""
+        """All schedules, in code or created at run time, in the order of their due instants."""
         return await (await self._reader()).all()
 
     async def get(self, name: str) -> ScheduleView:
-        """One of them."""
+        """One schedule by its name."""
         return view_of(*await self._see(name), self.declared)
 
     async def next(self, name: str, number: int = 5) -> list[datetime]:
@@ -132,7 +132,7 @@ class Schedules:
         by: str = "operator",
         **given: Unpack[TimedFields],
     ) -> ScheduleView:
-        """Make a schedule that is in no code, for a task or for one named `queue/task`."""
+        """Create a schedule that is not in code, for a task or its name `queue/task`."""
         check_schedule(name)
         if name in self.declared:
             raise ConfigError(
@@ -165,7 +165,7 @@ class Schedules:
         by: str = "operator",
         **given: Unpack[TimedFields],
     ) -> ScheduleView:
-        """Change terms, for every worker at once; code decides them no more until `reset`."""
+        """Change options for all workers; the values in code no longer apply until `reset`."""
         check_label("by", by)
         if not given and payload is MISSING:
             raise ConfigError("edit must be given an option, got none", field="schedule")
@@ -188,7 +188,7 @@ class Schedules:
         return await self._change(queue, name, edit, by)
 
     async def reset(self, name: str, *terms: str, by: str = "operator") -> ScheduleView:
-        """Let code decide terms again; without any, all of them."""
+        """Use the values in code again for these options; without names, for all of them."""
         dropped = {"when" if term in TIMINGS else term for term in terms}
         for term in terms:
             if term not in (*NAMES, "payload"):
@@ -208,7 +208,7 @@ class Schedules:
         return await self._change(queue, name, reset, by)
 
     async def pause(self, name: str, *, by: str = "operator") -> ScheduleView:
-        """Fire nothing until `resume`; instants that pass meanwhile are not missed."""
+        """Fire nothing until `resume`; instants that pass meanwhile do not count as missed."""
         check_label("by", by)
 
         def pause(kept: Kept) -> Edited:
@@ -232,14 +232,14 @@ class Schedules:
         return await self._change(queue, name, resume, by)
 
     async def remove(self, name: str, *, by: str = "operator") -> None:
-        """Remove a schedule; its jobs stay. One that code declares would come back: refused."""
-        if name in tuple(self.declared):  # what is no name may have no hash either
+        """Remove a schedule, not its jobs; refused if code declares it, as it would come back."""
+        if name in tuple(self.declared):  # a tuple, because a wrong name may be unhashable
             raise InvalidTransition(
                 f"schedule {name} is declared in code: pause it, or remove it there first",
                 op="remove",
             )
         reader, runtime = await self._reader(), await self._app.runtime()
-        stored = await reader.find_stored(name)  # also one that only a later version can read
+        stored = await reader.find_stored(name)  # also finds one that only a later version can read
         if stored is None:
             raise await self._unknown(name, reader)
         with on_behalf(by):
@@ -248,9 +248,9 @@ class Schedules:
             await forget(runtime.engine, shard, name)
 
     async def run(self, name: str, *, by: str | None = None) -> Handle[Any]:
-        """Make a job now, beside the schedule's own: no instant is used up; its header has `by`.
+        """Create a job now, besides those of the instants; its header has `by`.
 
-        Where jobs of the schedule may not overlap, the one that lives is the answer.
+        If jobs of the schedule may not overlap and one is live, its handle is returned.
         """
         queue, schedule = await self._see(name)
         terms = schedule.record.terms
@@ -299,7 +299,7 @@ class Schedules:
         return ScheduleReader(engine, tuple(self._app.queues), self.declared)
 
     async def _see(self, name: str) -> tuple[str, Schedule]:
-        """The queue of a schedule, and the schedule: looking writes nothing down."""
+        """The queue of a schedule, and the schedule, without writing anything."""
         reader = await self._reader()
         found = await reader.find(name)
         if found is None:
@@ -315,7 +315,7 @@ class Schedules:
         )
 
     async def _find(self, name: str) -> tuple[str, Schedule]:
-        """The same for whoever changes it: it is written down first."""
+        """The same for a change: a schedule that is only in code is stored first."""
         queue, schedule = await self._see(name)
         if not schedule.version:
             await self._declare(self.declared[name])
@@ -359,7 +359,7 @@ def _there(kept: Kept, name: str) -> Record:
 
 
 def _check_left(record: Record, now: int, given: Iterable[str]) -> None:
-    """Refuse terms by which nothing would ever fire; whoever wants that pauses or removes it."""
+    """Refuse options by which the schedule would never fire; pause or remove it instead."""
     if replace(record, paused=None).first_due(now) is None:
         got = {name: text for name in given if (text := record.terms.describe_term(name))}
         raise ConfigError(
@@ -379,7 +379,7 @@ def _refuse_stub(app: Faena, task: Task[Any, Any]) -> None:
 
 
 async def _through(app: Faena, queue: str, spec: Spec) -> Spec | None:
-    """What the app's middleware makes of a job that is about to be sent."""
+    """Pass a job through the app's middleware before it is sent; None if one prevents it."""
     ready: list[Spec] = []
 
     async def send(_queue: str, sent: Spec) -> Any:

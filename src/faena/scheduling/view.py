@@ -1,4 +1,4 @@
-"""Schedules as they are shown: how they stand, and when they fire next. Looking writes nothing."""
+"""Views of schedules: their state and next instants. Reading writes nothing."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ScheduleView(View, frozen=True, kw_only=True):
-    """A schedule as it stands. Instants are the server's microseconds."""
+    """The state of a schedule. Instants are the server's microseconds."""
 
     name: str
     queue: str
     task: str
     when: str
-    """For people: `0 2 * * * Europe/Madrid`, `every 6h`."""
+    """The timing for people: `0 2 * * * Europe/Madrid`, `every 6h`."""
     state: str
-    """active, paused, over, or not started: in code, and no worker has written it down."""
+    """active, paused, over, or not started: in code, but not yet stored by a worker."""
     next_at: int | None
     last_at: int | None
     """The last instant that was fired."""
     last_job: str | None
-    """Its job; `overlap` may have kept it from being made."""
+    """The id of its job; `overlap` may have prevented the job."""
     fired: int
     terms: dict[str, Any]
-    """What counts now, as it is stored."""
+    """The options in effect, as stored."""
     edits: dict[str, Mark]
-    """Terms that were changed at run time, by whom and when."""
+    """Options that were changed at run time, by whom and when."""
     is_declared: bool
     """Whether this program's code declares it."""
     declared_at: int | None
-    """When code declared it last; None when it was created at run time."""
+    """When code last declared it; None if it was created at run time."""
     since: Mark
 
     def to_dict(self) -> dict[str, Any]:
-        """Without the payload of its jobs, as ever."""
+        """As a dict, without the payload of its jobs."""
         told = View.to_dict(self)
         told["terms"].pop("payload", None)
         return told
@@ -56,7 +56,7 @@ class ScheduleView(View, frozen=True, kw_only=True):
 
 
 class ScheduleReader:
-    """All schedules of some queues, those in code among them that nobody has written down yet."""
+    """Reads all schedules of some queues, including those in code that are not stored yet."""
 
     def __init__(
         self, engine: Engine, queues: Sequence[str], declared: Mapping[str, Declared]
@@ -66,7 +66,7 @@ class ScheduleReader:
         self._declared = declared
 
     async def all(self) -> list[ScheduleView]:
-        """Those due first first."""
+        """All schedules, in the order of their due instants."""
         found: list[ScheduleView] = []
         written: set[str] = set()
         for queue in self._queues:
@@ -84,7 +84,7 @@ class ScheduleReader:
         return sorted(found, key=lambda one: (one.next_at is None, one.next_at, one.name))
 
     async def find(self, name: str) -> tuple[str, Schedule] | None:
-        """One of them and its queue."""
+        """One schedule and its queue."""
         if not is_name(name):
             return None
         stored, known = await self.find_stored(name), self._declared.get(name)
@@ -93,7 +93,7 @@ class ScheduleReader:
         return None if known is None else await self._unwritten(known)
 
     async def find_stored(self, name: str) -> tuple[str, Stored] | None:
-        """One that is written down; first where code has it, then where it may have been."""
+        """A stored schedule; searched in the queue in code first, then in the others."""
         if not is_name(name):
             return None
         known = self._declared.get(name)
@@ -109,7 +109,7 @@ class ScheduleReader:
 
 
 def view_of(queue: str, schedule: Schedule, declared: Mapping[str, Declared]) -> ScheduleView:
-    """A schedule as it was read; `declared` are those of this program's code."""
+    """The view of a schedule; `declared` are those in this program's code."""
     record, own = schedule.record, declared.get(schedule.name)
     terms = record.terms
     return ScheduleView(
@@ -140,7 +140,7 @@ def _state(schedule: Schedule) -> str:
 
 
 def coming(schedule: Schedule, number: int) -> list[datetime]:
-    """The next instants of a schedule, at most so many."""
+    """The next instants of a schedule, at most `number`."""
     record, due = schedule.record, schedule.due
     terms, instants = record.terms, list[datetime]()
     left = number if terms.count is None else min(number, terms.count - record.fired)
