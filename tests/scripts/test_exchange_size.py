@@ -94,6 +94,14 @@ async def test_what_did_not_fit_is_given_back_by_the_weight_of_its_tenant(rig: R
     assert (await rig.dump())["ring"] == [("@t", 7 / 4)]
 
 
+async def test_a_claim_that_is_full_is_closed_for_other_tenants_too(rig: Rig) -> None:
+    await rig.declare(limits=[Limit("1000/min", cost="tokens")])
+    large = await add_large(rig, 11, lane="@t")
+    await rig.add("small", lane="@u")
+    first = await rig.turn(40)
+    assert ([claim.id for claim in first.claimed], first.more) == (large[:7], True)
+
+
 async def test_a_cut_claim_that_is_repeated_is_answered_alike(rig: Rig) -> None:
     await add_large(rig, 9)
     first = await rig.turn(9, call="call5000")

@@ -272,6 +272,7 @@ REFUSED = {
     },
     "lib/a.lua has the same name as a.lua": {"a": "--- A.\nreturn 1\n", "lib_a": "--- A.\n"},
     "a.lua has --@inclode, which is not a directive": {"a": "--- A.\n--@inclode key\nreturn 1\n"},
+    "a.lua has --@shure, which is not a directive": {"a": "--- A.\n--@shure\nreturn 1\n"},
     "a.lua has --@args id..., which is not name, name? or name...": {
         "a": "--- A.\n--@args id..., to\nreturn to\n"
     },

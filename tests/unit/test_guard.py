@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -69,3 +70,23 @@ async def test_a_fork_of_whoever_began_does_not_keep_the_rest_alive() -> None:
     finally:
         os.kill(int(forked), signal.SIGKILL)
         await owner.communicate()
+
+
+LEAKS = {
+    "keys": "async def test(wire):\n    await wire.call('SET', 'left', 1)\n",
+    "tasks": "async def test():\n    kept.append(asyncio.create_task(asyncio.sleep(600)))\n",
+}
+
+
+@pytest.mark.parametrize("what", LEAKS)
+async def test_a_test_that_leaves_something_behind_fails(what: str, tmp_path: Path) -> None:
+    file = tmp_path / "test_leak.py"
+    file.write_text(f"import asyncio\nkept = []\n{LEAKS[what]}")
+    root = Path(__file__).parents[2]
+    options = ("-p", "tests.conftest", "-c", root / "pyproject.toml", "-n", "0", "-q")
+    run = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "pytest", *options, file), cwd=root, stdout=asyncio.subprocess.PIPE
+    )
+    said, _ = await run.communicate()
+    assert run.returncode == 1
+    assert re.search(rf"{what}.* must not outlive a test", said.decode())
