@@ -34,6 +34,26 @@ async def test_a_buried_job_is_found_under_everything_its_note_says(
     assert taken["info:a"]["error:1"] == '{"name":"Boom","message":"it broke","code":"E1"}'
 
 
+@pytest.mark.parametrize("part", ["task", "tenant", "name", "code", "fingerprint", "sample"])
+async def test_a_note_that_is_none_counts_as_no_note(
+    rig: Rig, desk_rig: DeskRig, part: str
+) -> None:
+    await desk_rig.bury("a", **{part: 7})
+    taken = await rig.dump()
+    (fingerprint,) = taken["desk_samples"]
+    assert len(fingerprint) == 12
+    assert taken["desk"]["a"]["f"] == fingerprint
+    assert all(isinstance(word, str) for word in taken["desk_samples"][fingerprint])
+
+
+async def test_the_sample_of_a_kind_of_error_is_that_of_the_first(
+    rig: Rig, desk_rig: DeskRig
+) -> None:
+    await desk_rig.bury("a")
+    await desk_rig.bury("b", sample="it broke again")
+    assert (await rig.dump())["desk_samples"] == {"f00": ["Boom", "", "it broke"]}
+
+
 async def test_a_job_that_completes_owes_the_desk_nothing(rig: Rig) -> None:
     await rig.run("a", Completed(b"1"))
     assert not [name for name in await rig.dump() if name.startswith("desk")]
