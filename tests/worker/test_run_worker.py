@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from faena import Faena, State
+from faena.engine import Engine
 from faena.worker import worker
 from tests._support.valkey import Server
 
@@ -49,3 +50,41 @@ async def test_a_worker_with_a_rate_goes_on_as_soon_as_that_allows(
         await receipt.handle.result(timeout="60s")
     working.cancel()
     await asyncio.wait([working])
+
+
+async def test_a_worker_until_empty_waits_for_work_that_passes_between_queues(
+    app: Faena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`a` is empty when it is looked at, and so is `b`: meanwhile the work has gone to `a`."""
+    looked_at_a, looked_at_b, last = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    a, b = app.queue("a"), app.queue("b")
+
+    @a.task
+    async def between() -> None:
+        await looked_at_b.wait()
+        await end.enqueue()
+
+    @b.task
+    async def begin() -> None:
+        await looked_at_a.wait()
+        await between.enqueue()
+
+    @b.task
+    async def end() -> None:
+        last.set()
+
+    first = await begin.enqueue()
+    real = Engine.overview
+
+    async def overview(engine: Engine, shard: str) -> Any:
+        found = await real(engine, shard)
+        if shard == "a" and not looked_at_a.is_set():
+            looked_at_a.set()
+            await first.handle.result(timeout="60s")
+        elif shard == "b" and looked_at_a.is_set():
+            looked_at_b.set()
+        return found
+
+    monkeypatch.setattr(Engine, "overview", overview)
+    await app.run_worker(until_empty=True)
+    assert last.is_set()

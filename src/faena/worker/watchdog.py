@@ -24,6 +24,8 @@ _STALLED_AFTER_S = 10.0
 """How late an answer may be after the next sweep."""
 _EVERY_S = 1.0
 _SOONEST_S = 0.05
+_LOOKS = 3
+"""How often all shards must be found empty, in a row, before a worker with `until_empty` stops."""
 
 _log = logging.getLogger("faena.worker")
 
@@ -98,20 +100,31 @@ class Watchdog:
             self._on_over()
 
     async def _watch_work(self) -> None:
-        if not await self._is_empty():
-            return
-        if self._shard_watcher.is_needed:  # jobs may have moved to a new shard meanwhile
-            await self._shard_watcher.look_everywhere()
-            if not await self._is_empty():
-                return
-        self._on_over()
+        """Stop when all shards are found empty, and nothing was enqueued between the looks.
 
-    async def _is_empty(self) -> bool:
-        """Whether no served shard has live jobs or messages in its outbox."""
+        Shards are asked one after the other, and jobs enqueue jobs: during one look, work may pass
+        from a shard that is still to be asked to one that was asked. If no counter changes between
+        two looks, no shard had a job at the instant between them. A message between shards may
+        still become a job behind the second look; the third one finds it.
+        """
+        seen = await self._enqueued_if_empty()
+        for _ in range(_LOOKS - 1) if seen is not None else ():
+            if self._shard_watcher.is_needed:  # jobs may have moved to a new shard meanwhile
+                await self._shard_watcher.look_everywhere()
+            if await self._enqueued_if_empty() != seen:
+                return
+        if seen is not None:
+            self._on_over()
+
+    async def _enqueued_if_empty(self) -> dict[str, int] | None:
+        """How many jobs each served shard ever had; None if one has live jobs or an outbox."""
+        enqueued: dict[str, int] = {}
         for shard in [one.shard for one in self._by_shard.values() if not one.is_closing]:
-            if (await self._engine.overview(shard)).live or await self._calls.has_outbox(shard):
-                return False
-        return True
+            overview = await self._engine.overview(shard)
+            if overview.live or await self._calls.has_outbox(shard):
+                return None
+            enqueued[shard] = overview.enqueued
+        return enqueued
 
 
 def resident_bytes() -> int:
