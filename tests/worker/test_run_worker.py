@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from faena import Faena, State
+from faena import Faena, Receipt, State
 from faena.engine import Engine
 from faena.worker import worker
 from tests._support.valkey import Server
@@ -55,36 +55,34 @@ async def test_a_worker_with_a_rate_goes_on_as_soon_as_that_allows(
 async def test_a_worker_until_empty_waits_for_work_that_passes_between_queues(
     app: Faena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`a` is empty when it is looked at, and so is `b`: meanwhile the work has gone to `a`."""
-    looked_at_a, looked_at_b, last = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    """`a` is empty whenever it is looked at, and so is `b`: meanwhile the work goes to and fro."""
+    steps = 4
+    looked = {shard: [asyncio.Event() for _ in range(steps)] for shard in ("a", "b")}
+    sent = {shard: list[Receipt]() for shard in ("a", "b")}
     a, b = app.queue("a"), app.queue("b")
 
     @a.task
-    async def between() -> None:
-        await looked_at_b.wait()
-        await end.enqueue()
+    async def back(step: int) -> None:
+        await looked["b"][step].wait()
+        if step + 1 < steps:
+            sent["b"].append(await forth.enqueue(step + 1))
 
     @b.task
-    async def begin() -> None:
-        await looked_at_a.wait()
-        await between.enqueue()
+    async def forth(step: int) -> None:
+        await looked["a"][step].wait()
+        sent["a"].append(await back.enqueue(step))
 
-    @b.task
-    async def end() -> None:
-        last.set()
-
-    first = await begin.enqueue()
-    real = Engine.overview
+    sent["b"].append(await forth.enqueue(0))
+    real, looks = Engine.overview, {"a": 0, "b": 0}
 
     async def overview(engine: Engine, shard: str) -> Any:
-        found = await real(engine, shard)
-        if shard == "a" and not looked_at_a.is_set():
-            looked_at_a.set()
-            await first.handle.result(timeout="60s")
-        elif shard == "b" and looked_at_a.is_set():
-            looked_at_b.set()
+        found, step, other = await real(engine, shard), looks[shard], "ba"[shard == "b"]
+        if step < steps and len(sent[other]) > step:  # not while it still waits for the other
+            looks[shard] += 1
+            looked[shard][step].set()
+            await sent[other][step].handle.result(timeout="60s")
         return found
 
     monkeypatch.setattr(Engine, "overview", overview)
     await app.run_worker(until_empty=True)
-    assert last.is_set()
+    assert len(sent["a"]) == steps
