@@ -1,10 +1,10 @@
 """Typed payloads and results as compact JSON, exact in both directions.
 
-`codec_for(annotation)` chooses once, when a task is registered; encoding and decoding then run in
-C. Encoding proves itself: the bytes are decoded again and compared with what was given, so whatever
-JSON would bend (NaN, a set where no type asks for one, a key that is no text) is refused at enqueue
-and never found in a worker. Only when something is wrong is the value walked in Python, to name
-every bad field at once. Size limits and encryption are not this module's business.
+`codec_for(annotation)` chooses a codec once, when a task is registered; encoding and decoding then
+run in C. Encoding checks itself: the bytes are decoded again and compared with the given value. So
+values that JSON would change (NaN, a set without a type, a key that is not a string) are refused at
+enqueue, not found later in a worker. Only if something is wrong is the value walked in Python, to
+name all bad fields together. Size limits and encryption are not part of this module.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def codec_for(annotation: Any) -> Codec[Any]: ...
 def codec_for(annotation: Any) -> Codec[Any]:
     """The codec of a type: JSON types, dataclasses, TypedDicts, msgspec structs, pydantic models.
 
-    An annotation that cannot be a payload, such as an open socket, is a ConfigError here and now.
+    An annotation that cannot be a payload, such as an open socket, raises ConfigError.
     """
     if is_anything(annotation):
         return PlainCodec()
@@ -44,7 +44,7 @@ def codec_for(annotation: Any) -> Codec[Any]:
 
 
 def _model_codec(annotation: Any) -> Codec[Any]:
-    try:  # late, for pydantic is optional
+    try:  # imported late, because pydantic is optional
         from faena.codec.model import ModelCodec  # noqa: PLC0415
     except ImportError:
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""The shape every codec has, and the one way a payload is refused."""
+"""The base class of codecs, and the error for a refused payload."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ class Codec(ABC, Generic[T]):
 
     @abstractmethod
     def encode(self, value: T | Any) -> bytes:
-        """Compact JSON of an instance, or of plain data that would make one."""
+        """Compact JSON of an instance, or of plain data for one."""
 
     @abstractmethod
     def decode(self, raw: bytes | msgspec.Raw) -> T:
         """The value that was encoded."""
 
     def check(self, value: T | Any) -> T:
-        """What a handler would receive for `value`."""
+        """The value that a handler would receive for `value`."""
         return self.decode(self.encode(value))
 
 
 def refusal(op: str, expected: str, problems: Iterable[Problem]) -> PayloadError:
-    """The error that lists every bad field; values stay out of it, for they may be secrets."""
+    """The error that lists every bad field, without values, because they may be secrets."""
     fields = tuple(problems)
     shown = "; ".join(f"{path} {reason}" for path, reason in fields[:_SHOWN])
     more = f"; and {len(fields) - _SHOWN} more" if len(fields) > _SHOWN else ""
@@ -48,6 +48,6 @@ def refusal(op: str, expected: str, problems: Iterable[Problem]) -> PayloadError
 
 
 def of_result(error: PayloadError) -> PayloadError:
-    """The same refusal, of what a handler returned."""
+    """The same error for a handler's result."""
     words = str(error).replace("payload must", "result must", 1)
     return PayloadError(words, fields=error.fields, op=error.op)

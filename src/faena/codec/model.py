@@ -15,7 +15,7 @@ from faena.errors import ConfigError
 
 
 class ModelCodec(Codec[Any]):
-    """Validation, aliases and serialisers are the model's own; we ask only that they agree."""
+    """Uses the model's own validation, aliases and serialisers, and checks that they agree."""
 
     def __init__(self, annotation: Any) -> None:
         self._name = name_of(annotation)
@@ -48,7 +48,7 @@ class ModelCodec(Codec[Any]):
             raise refusal("decode", self._name, _problems(error)) from None
 
     def _data(self, model: Any) -> Any:
-        """The fields alone: private attributes do not travel and must not count."""
+        """Only the fields: private attributes are not encoded, so they must not be compared."""
         return self._adapter.dump_python(model, round_trip=True, warnings=False)
 
 

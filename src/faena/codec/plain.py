@@ -1,4 +1,4 @@
-"""Payloads without a type: whatever JSON carries unchanged."""
+"""Payloads without a type: values that JSON represents exactly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _decode: Final = msgspec.json.Decoder().decode
 
 
 class PlainCodec(Codec[Any]):
-    """None, booleans, whole numbers of any size, finite floats, texts, lists and dicts of these."""
+    """None, booleans, integers of any size, finite floats, strings, lists and dicts of these."""
 
     def encode(self, value: Any) -> bytes:
         try:

@@ -1,4 +1,4 @@
-"""The slow walk that names every bad field of a value, after the fast path has refused it."""
+"""Finds every bad field of a value, after the fast path has refused it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ARRAYS: Final = (list, tuple, set, frozenset)
 
 
 def join(path: str, part: str | int) -> str:
-    """The path of a part: "items[2].price", or "meta['a b']" where a dot would mislead."""
+    """The path of a part: "items[2].price", or "meta['a b']" if a dot would be ambiguous."""
     if isinstance(part, int):
         return f"{path}[{part}]"
     if part.isidentifier():
@@ -35,7 +35,7 @@ def join(path: str, part: str | int) -> str:
 
 
 def plain_problems(value: Any, path: str = "") -> Iterator[Problem]:
-    """Whatever in an untyped value is not exactly a JSON value."""
+    """The parts of an untyped value that JSON cannot represent exactly."""
     if isinstance(value, dict):
         for key, item in value.items():
             if isinstance(key, str):
@@ -53,7 +53,7 @@ def plain_problems(value: Any, path: str = "") -> Iterator[Problem]:
 
 
 def typed_problems(hint: Any, value: Any, path: str = "") -> list[Problem]:
-    """Whatever in `value` does not fit `hint`: inside it first, and only then as a whole."""
+    """The parts of `value` that do not match `hint`: inner parts first, then the whole."""
     kind = bare(hint)
     if is_anything(kind) or kind is list or kind is dict:
         return list(plain_problems(value, path))
@@ -62,7 +62,7 @@ def typed_problems(hint: Any, value: Any, path: str = "") -> list[Problem]:
 
 
 def problem_of(error: Exception, path: str = "") -> Problem:
-    """The one problem that msgspec's message tells of."""
+    """The problem that msgspec's message describes."""
     found = _MESSAGE.fullmatch(str(error))
     if found is None:
         return path or "$", _said(str(error))
@@ -107,7 +107,7 @@ def _unknown(record: Any, keys: Iterable[Any], path: str) -> Iterator[Problem]:
 
 
 def _whole(hint: Any, value: Any, path: str) -> Iterator[Problem]:
-    """At most one problem, the one that says most."""
+    """At most one problem, the most specific one."""
     yield from islice(chain(_scalar_problems(value, path), _misfits(hint, value, path)), 1)
 
 

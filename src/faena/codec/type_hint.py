@@ -1,4 +1,4 @@
-"""What a type annotation says: its fields, its elements, and whether pydantic must read it."""
+"""Reads type annotations: their fields and elements, and whether pydantic is needed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FOREIGN: Final = ("pydantic", "annotated_types")
 
 
 class Field(NamedTuple):
-    """A field of a record: its name in Python, its name in JSON, its hint, whether it must be."""
+    """A field of a record: its names in Python and in JSON, its hint, whether it is required."""
 
     name: str
     key: str
@@ -42,12 +42,12 @@ def is_anything(hint: Any) -> bool:
 
 
 def name_of(hint: Any) -> str:
-    """The hint as its author would say it."""
+    """The hint as it is written in code."""
     return hint.__name__ if isinstance(hint, type) and not get_args(hint) else str(hint)
 
 
 def bare(hint: Any) -> Any:
-    """The hint without what is noted beside it, and without `None` as a choice."""
+    """The hint without `Annotated` metadata, and without `None` in a union."""
     while True:
         origin = get_origin(hint)
         if origin is Annotated:
@@ -102,7 +102,7 @@ def fields_of(hint: Any) -> list[Field]:
 
 
 def element_hints(hint: Any, size: int) -> list[Any]:
-    """The hint of each element of an array of that size; empty when it is no typed array."""
+    """The hint of each element of an array of that size; empty if it is not a typed array."""
     origin, arguments = get_origin(hint), get_args(hint)
     if not _is_kind(origin, Sequence) and not _is_kind(origin, AbstractSet):
         return []
@@ -112,7 +112,7 @@ def element_hints(hint: Any, size: int) -> list[Any]:
 
 
 def value_hint(hint: Any) -> Any:
-    """The hint of every value of a mapping, or None when it is none."""
+    """The hint of a mapping's values; None if it is not a mapping."""
     if not _is_kind(get_origin(hint), Mapping):
         return None
     return get_args(hint)[1] if get_args(hint) else Any
@@ -124,7 +124,7 @@ def mentions_pydantic(annotation: Any) -> bool:
 
 
 def unsupported(annotation: Any) -> Any:
-    """The first class inside that JSON has no form for, or None."""
+    """The first class inside that JSON cannot represent, or None."""
     seen: set[int] = set()
     waiting: list[Any] = [msgspec.inspect.type_info(annotation)]
     while waiting:

@@ -13,9 +13,9 @@ from faena.errors import ConfigError, PayloadError
 
 
 class TypedCodec(Codec[Any]):
-    """Instances of the type travel as they are; plain data is first made into one.
+    """Encodes instances of the type; plain data is converted to an instance first.
 
-    So an instance and the dict it could be made from have the same bytes, defaults included.
+    So an instance and an equivalent dict have the same bytes, including defaults.
     """
 
     def __init__(self, annotation: Any) -> None:
@@ -37,7 +37,7 @@ class TypedCodec(Codec[Any]):
                 return raw
         except (TypeError, ValueError, RecursionError) as error:
             raise self._refusal("encode", value, error) from None
-        # A class without equality of its own ends up here too, so unequal alone is no fault.
+        # A class without its own equality also gets here, so inequality alone is not a fault.
         problems = typed_problems(self._type, given)
         if problems:
             raise refusal("encode", self._name, problems)

@@ -1,11 +1,11 @@
-"""What happens to jobs, as it happens: one event for each job and transition.
+"""Follows events: one event for each transition of a job.
 
     async for event in app.events("mail", since="now"):
         print(event.name, event.job)
 
-Every shard of a queue has a stream with an entry for each batch of changes, of which about the last
-`events_kept` are there. A reader goes through all shards side by side, those that come later too.
-It knows how many entries a stream ever had, so that it can tell how many it has missed.
+Every shard of a queue has a stream with one entry for each batch of changes; about the last
+`events_kept` entries are kept. A reader reads all shards in parallel, also shards that are added
+later. It knows how many entries a stream ever had, so it can report how many it has missed.
 """
 
 from __future__ import annotations
@@ -54,35 +54,35 @@ _log = logging.getLogger("faena.events")
 
 
 class Event(View, frozen=True, kw_only=True):
-    """Something that has happened."""
+    """A record of one thing that happened."""
 
     also = ("cursor",)
     apart = ("position",)
 
     name: str
-    """What: see the table in docs/events.md."""
+    """What happened: see the table in docs/events.md."""
     at: int
-    """When, in the server's microseconds."""
+    """When it happened, in the server's microseconds."""
     queue: str
     job: str | None = None
-    """The job, where it is about one."""
+    """The job, if it is about one."""
     value: str | None = None
-    """Otherwise the flow, group or schedule, or what an alert says."""
+    """Otherwise the flow, the group or the schedule, or the details of an alert."""
     worker: str | None = None
-    """Which worker's call it was, if one's."""
+    """The worker whose call caused it, if any."""
     by: str | None = None
-    """Who asked for it, where it was done by hand and somebody said so."""
+    """Who did it, if it was done by hand and a name was given."""
     task: str | None = None
-    """With `details`: the job's task; None when the job is not there any more."""
+    """With `details`: the job's task; None if the job was removed."""
     tenant: str | None = None
     """With `details`: the job's tenant."""
     missed: int | None = None
-    """Of a gap: how many batches of events are lost; None when that is unknown."""
+    """For a gap: how many batches of events are lost; None if unknown."""
     position: Cursor
 
     @property
     def cursor(self) -> str:
-        """A text for `since=` that continues behind this event."""
+        """A string for `since=` that continues after this event."""
         return base64.urlsafe_b64encode(_encode(self.position)).decode().rstrip("=")
 
 
@@ -93,7 +93,7 @@ Since = str | datetime
 
 
 def read_since(since: Any) -> Cursor | str | datetime:
-    """Where to begin, checked: now, start, an instant, or where another reader stopped."""
+    """Check `since`: now, start, an instant, or a cursor."""
     if isinstance(since, datetime):
         if since.tzinfo is None:
             raise _no_since(since, "a datetime must have a time zone")
@@ -120,7 +120,7 @@ def _no_since(since: Any, why: str) -> ConfigError:
 
 
 def read_kinds(kinds: Any) -> frozenset[str]:
-    """The names asked for, checked; all of them for None."""
+    """Check names of events; None: all."""
     if kinds is None:
         return frozenset(NAMES)
     given = [kinds] if isinstance(kinds, str) or not isinstance(kinds, Iterable) else list(kinds)
@@ -148,7 +148,7 @@ async def follow(
     kinds: frozenset[str],
     has_details: bool,
 ) -> AsyncGenerator[Event]:
-    """Events from a position on, until the app is closed; trouble with the broker is waited out."""
+    """Events from a position on, until the app is closed; continues after outages."""
     engine, routers = await connect()
     reader = Reader(engine, routers, queues, kinds=kinds, has_details=has_details)
     await reader.begin(since)
@@ -178,7 +178,7 @@ async def _steadily(read: Callable[[], Awaitable[list[Event]]]) -> list[Event]:
 
 
 async def _wait(tail: Tail, reader: Reader) -> None:
-    """Until something comes, or may have: why a wait has failed the next read will say."""
+    """Wait until there may be new entries; after a failed wait, the next read shows the error."""
     try:
         await tail.wait(reader.positions(), _BLOCK_S)
     except StoreError as error:
@@ -205,15 +205,15 @@ class Reader:
         self._has_details = has_details
         self._marks: dict[str, Mark] = {}
         self._reachable: set[str] = set()
-        """Shards where what arrives can be taken in, which makes events of it."""
+        """Shards whose `arrivals` can be stored from here, which creates their events."""
         self._looked_at = 0.0
 
     def shards(self) -> list[str]:
-        """Those that it reads."""
+        """The shards that it reads."""
         return list(self._marks)
 
     def positions(self) -> dict[str, str]:
-        """How far each stream was read, by its key; those that jobs arrive in are empty."""
+        """Stream key → position; those of `arrivals` start from the beginning."""
         keys = {shard: Keys(self._engine.namespace, shard) for shard in self._marks}
         positions = {keys[shard]("events"): mark.id for shard, mark in self._marks.items()}
         return positions | {
@@ -223,7 +223,7 @@ class Reader:
     # -- where ----------------------------------------------------------------------------------
 
     async def begin(self, since: Cursor | str | datetime) -> None:
-        """Know where to read from."""
+        """Set the positions to read from."""
         for queue in self._queues:
             for shard in (await in_sight(self._routers.of(queue))).shards:
                 self._marks[shard] = await self._first_mark(shard, since)
@@ -247,9 +247,9 @@ class Reader:
                 return since.marks.get(shard, later)
 
     async def look_for_shards(self) -> list[Event]:
-        """Now and then: read new shards from their beginning; a gap for each that is gone.
+        """Now and then, add new shards from their start; returns a gap for each removed shard.
 
-        Nobody knows what its stream still had when it was removed.
+        It is unknown which events its stream still had.
         """
         if time.monotonic() - self._looked_at < _LOOK_S:
             return []
@@ -266,7 +266,7 @@ class Reader:
     # -- what -----------------------------------------------------------------------------------
 
     async def read(self, shard: str) -> list[Event]:
-        """The events of the next entries of one stream; it goes on when all is known of them."""
+        """The events of the next entries of one stream; advances when all details were read."""
         mark = self._marks[shard]
         can_arrive = await self._engine.take_in(shard)
         (self._reachable.add if can_arrive else self._reachable.discard)(shard)
@@ -293,7 +293,7 @@ class Reader:
     def _unfold(
         self, shard: str, before: dict[str, Mark], after: Mark, flat: Sequence[bytes]
     ) -> list[Event]:
-        """One entry as events; a reader that stopped in its midst has had the first of them."""
+        """The events of one entry, without those that were read before."""
         (_, at), (role, who), *told = _fields(flat)
         subjects = list(_subjects(told))
         at_ms = int(after.id.partition("-")[0])

@@ -1,4 +1,4 @@
-"""How an app stands: one script's round trip, and what each of its queues says of itself."""
+"""The health of an app: the round trip of one script, and the state of each queue."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from faena.inspection.broker_info import TIME
 from faena.values.view import View
 
 _TRYING: Final = 0.8
-"""The part of the time in which the broker is tried: the rest is for saying why it was in vain."""
+"""The part of the time to try the broker; the rest is for the report of its failure."""
 
 if TYPE_CHECKING:
     from faena.runtime.connections import Runtime
@@ -25,13 +25,13 @@ class QueueHealth(View, frozen=True, kw_only=True):
     """One queue."""
 
     is_ready: bool
-    """Whether jobs are taken in: false while the program that declares it has not."""
+    """Whether jobs are accepted: false until its program has declared the queue."""
     holds: tuple[str, ...]
-    """Why it is not served, where somebody holds it."""
+    """The reasons of its holds."""
     waiting: int
     """Jobs that could start."""
     workers: tuple[str, ...]
-    """Those that were heard of lately."""
+    """Workers that called lately."""
 
 
 class Health(View, frozen=True, kw_only=True):
@@ -42,9 +42,9 @@ class Health(View, frozen=True, kw_only=True):
     is_reachable: bool
     """Whether the broker ran a script in time."""
     latency_ms: float | None = None
-    """How long that took, there and back."""
+    """The round trip of the script."""
     problem: str | None = None
-    """What was wrong, when it did not."""
+    """Why it did not, if it did not."""
     queues: dict[str, QueueHealth] = msgspec.field(default_factory=dict[str, QueueHealth])
 
     @property
@@ -65,7 +65,7 @@ async def check_health(
     remote: Iterable[str],
     within_s: float,
 ) -> Health:
-    """Ask, and give up after a while; whatever keeps the broker from answering is a finding."""
+    """Check for at most `within_s`; errors of the broker are reported, not raised."""
     try:
         async with asyncio.timeout(within_s):
             with within(within_s * _TRYING):

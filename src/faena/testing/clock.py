@@ -1,4 +1,4 @@
-"""The time that a test's broker lives in."""
+"""The clock of a test's broker."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Clock:
-    """Stands still until it is moved, and moves forward only.
+    """A clock that only the test moves, and only forward.
 
-    Delays, retries, limits, holds and retention obey it. Handlers' time limits and the expiry of
-    idempotency records do not: those are real time.
+    Delays, retries, limits, holds and retention use it. The timeouts of handlers and the expiry of
+    idempotency records use real time.
     """
 
     def __init__(self, start: datetime | None = None) -> None:
-        """`start` is where it stands, now by default; without a zone it is read as UTC."""
+        """`start` is the first time, now by default; without a time zone it is UTC."""
         self._now_us = _us(start) if start is not None else time.time_ns() // 1_000
 
     def __call__(self) -> int:
-        """Microseconds since 1970, as the engine asks for them."""
+        """Microseconds since 1970, for the engine."""
         return self._now_us
 
     @property
     def now(self) -> datetime:
-        """Where the clock stands."""
+        """The time of the clock."""
         return _EPOCH + timedelta(microseconds=self._now_us)
 
     def advance(self, by: Duration) -> None:
-        """Let this much time pass."""
+        """Move the clock forward by this much."""
         self._now_us += to_us("by", by)
 
     def advance_to(self, at: datetime | int) -> None:
-        """Go to an instant: a datetime, or microseconds since 1970."""
+        """Move the clock to an instant: a datetime, or microseconds since 1970."""
         target = _us(at) if isinstance(at, datetime) else at
         if target < self._now_us:
             raise ConfigError(

@@ -1,7 +1,7 @@
-"""Runs what is ready in the test's own event loop, with the worker's executor.
+"""Runs ready jobs in the test's own event loop, with the worker's executor.
 
-No thread renews leases and nothing waits for work: the test's clock stands still while a handler
-runs, so leases do not run out, and the drain ends when nothing is left that may run.
+No thread renews leases, and nothing waits for work. The test's clock does not move while a handler
+runs, so leases do not expire. The drain ends when no job is left that may run.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from faena.worker.execute.notes import QueueNotes
 from faena.worker.leases import Leases
 
 _LOOK_AGAIN_S = 0.02
-"""How often free slots look for jobs that running handlers may have enqueued."""
+"""The pause between two looks for jobs that running handlers may have enqueued."""
 
 _MANY_INSTANTS = 500
-"""Of schedules, after which a drain says that it takes long because of them."""
+"""Instants of schedules after which a drain warns that they make it long."""
 
 _LEASE_S = 86_400.0
 _END_WITHIN_S = 1.0
 
 
 class Drain:
-    """Claims, runs and settles until nothing is left that may run."""
+    """Claims, runs and settles jobs until none is left that may run."""
 
     def __init__(  # noqa: PLR0913 - its parts, those of a worker among them
         self,
@@ -75,7 +75,7 @@ class Drain:
         self.runs: list[Ran] = []
 
     async def run(self, queues: Iterable[Queue], until_us: int) -> None:
-        """Drain the queues, letting time pass up to `until_us` whenever nothing is ready."""
+        """Drain the queues; move the clock up to `until_us` whenever nothing is ready."""
         with Runners(self._at_once, lambda _batch: self._news.set()) as runners:
             self._gatherer = runners.gatherer
             for queue in queues:
@@ -119,12 +119,12 @@ class Drain:
 
     @property
     def _running(self) -> int:
-        """Handlers side by side: a batch is one, and jobs that wait for others are none."""
+        """Running handlers: a batch counts as one, jobs that wait for a batch do not count."""
         jobs = sum(len(line.executor.running) for line in self._lines.values())
         return jobs - self._gatherer.held + self._gatherer.calls
 
     async def _claim(self) -> bool:
-        """One exchange with each queue that has something to say; whether anything came of it."""
+        """One exchange with each queue that needs it; returns whether anything happened."""
         has_news = False
         for shard, line in self._lines.items():
             free = max(0, self._at_once - self._running)
@@ -162,7 +162,7 @@ class Drain:
         return True
 
     def _count(self, instant: int) -> None:
-        """Say, once, that it is schedules which make a drain long."""
+        """Warn once that schedules make the drain long."""
         self._instants += instant == self._due_at
         if self._instants == _MANY_INSTANTS and instant == self._due_at:
             warnings.warn(
@@ -176,7 +176,7 @@ class Drain:
             self._lines[shard].executor.stop(job_id, Stop.CANCEL)
 
     async def _hand_back(self) -> None:
-        """A drain that was cut short leaves no handler running and no job held."""
+        """After an interrupted drain, stop all handlers and release their jobs."""
         tasks: list[asyncio.Task[None]] = []
         for line in self._lines.values():
             for job_id, attempt in list(line.executor.running.items()):
@@ -214,7 +214,7 @@ class _Line:
         self._notes = QueueNotes(engine, shard, self._leases, queue.options.units)
         self.settled: list[Settlement] = []
         self.next_at = 0
-        """The next instant at which anything can change by itself; 0 for none."""
+        """The next instant at which something becomes due; 0: none."""
         self.executor = Executor(
             queue.name,
             queue.handlers,

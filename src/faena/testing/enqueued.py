@@ -1,4 +1,4 @@
-"""Which jobs a test expects, and what to say when they are not there."""
+"""Checks which jobs were enqueued, and describes them when a test fails."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _MOST_SHOWN = 20
 
 
 class Filters(TypedDict, total=False):
-    """What is expected of a job; whatever is left out may be anything."""
+    """What a test expects of a job; omitted values match anything."""
 
     payload: Any
-    """Equal to this, after both have been through the task's codec."""
+    """Equal to this, after both are encoded and decoded by the task's codec."""
     where: Callable[[Any], object]
-    """True of the payload as the handler would receive it."""
+    """A function that must be true for the payload as the handler receives it."""
     tenant: str | None
     key: str | None
     id: str
     priority: int | str
     headers: Mapping[str, str]
-    """Among its headers."""
+    """Headers that it must have."""
     state: State | str
     due_in: Duration
     """Delayed, and ready after exactly this time from now."""
@@ -42,7 +42,7 @@ Check = Callable[[JobView], bool]
 
 
 def checks_of(task: Task[Any, Any], filters: Filters, clock: Clock) -> list[Check]:
-    """One check for each thing that is expected; what no job could ever be is refused."""
+    """One check for each expected value; values that no job can have are refused."""
     for name in filters:
         if name not in Filters.__annotations__:
             known = Filters.__annotations__
@@ -60,7 +60,7 @@ def checks_of(task: Task[Any, Any], filters: Filters, clock: Clock) -> list[Chec
 
 
 def _plain(task: Task[Any, Any], filters: Filters, clock: Clock) -> dict[str, Any]:
-    """What must simply be equal, by the name of a job's field."""
+    """Field of a job → the value that it must equal."""
     wanted: dict[str, Any] = dict(filters)
     for other in ("where", "headers"):
         wanted.pop(other, None)
@@ -89,7 +89,7 @@ def _payload(task: Task[Any, Any], job: JobView) -> Any:
 
 
 def describe_all(jobs: Sequence[JobView], clock: Clock) -> str:
-    """The jobs there are, a line each, for the message of a failed test."""
+    """All jobs, one line each, for the message of a failed test."""
     if not jobs:
         return "nothing was enqueued"
     lines = [f"  {_describe(job, clock)}" for job in jobs[:_MOST_SHOWN]]
@@ -119,6 +119,6 @@ def _short(raw: bytes) -> str:
 
 
 def describe_filters(task: Task[Any, Any], filters: Filters) -> str:
-    """What was looked for."""
+    """The task and the expected values, for the message of a failed test."""
     facts = "".join(f" {name}={value!r}" for name, value in filters.items())
     return f"{task.queue}/{task.name}{facts}"

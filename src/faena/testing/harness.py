@@ -1,4 +1,4 @@
-"""An app on the test's own broker, for the length of a test."""
+"""Connects an app to a test's own broker, for the duration of a test."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ async def harness(
 ) -> AsyncGenerator[Harness]:
     """Point `app` at a real broker of the test's own; afterwards the app is as it was before.
 
-    `url` is the server to use, by default the private one of this process; the test has a namespace
-    of its own there and leaves nothing in it. `start` is where the clock stands, now by default.
+    `url` is the server, by default the private one of this process. The test gets its own namespace
+    there, which is removed afterwards. `start` is the time of the clock, now by default.
     """
     with _pointed(app, url, start) as tested:
         try:
@@ -68,7 +68,7 @@ def _pointed(app: Faena, url: str | None, start: datetime | None) -> Generator[H
 
 
 class Harness:
-    """What a test does with the app: look, let time pass, run what is ready."""
+    """A test's access to the app: read jobs, move the clock, run ready jobs."""
 
     def __init__(self, app: Faena, clock: Clock, namespace: str) -> None:
         self.app = app
@@ -79,7 +79,7 @@ class Harness:
         self.run_inline = inline.run_inline
 
     async def jobs(self, *queues: Queue) -> list[JobView]:
-        """Every job of some queues, or of all; ids that nobody chose are in order of enqueue."""
+        """All jobs of the given queues, or of all; generated ids are in the order of enqueue."""
         found = [
             job
             for queue in queues or self.app.queues.values()
@@ -91,10 +91,10 @@ class Harness:
     async def assert_enqueued(
         self, task: Task[Any, Any], *, count: int | None = None, **expected: Unpack[Filters]
     ) -> list[JobView]:
-        """Fail unless `count` jobs of the task, or any number of them, are as expected.
+        """Fail unless `count` jobs of the task, or at least one, match.
 
-        Finished jobs count too, while retention keeps them; `state="ready"` asks for more. Returns
-        the jobs that were found.
+        Finished jobs count as well, while retention keeps them; `state="ready"` excludes them.
+        Returns the jobs that match.
         """
         checks = checks_of(task, expected, self.clock)
         jobs = await self.jobs()
@@ -108,7 +108,7 @@ class Harness:
         )
 
     async def assert_not_enqueued(self, task: Task[Any, Any], **expected: Unpack[Filters]) -> None:
-        """Fail when any job of the task is as described."""
+        """Fail if any job of the task matches."""
         await self.assert_enqueued(task, count=0, **expected)
 
     async def drain(
@@ -119,12 +119,12 @@ class Harness:
         most: int = 10_000,
         schedules: bool = True,
     ) -> Report:
-        """Run everything that is ready, here, until nothing is; also what the handlers enqueue.
+        """Run all ready jobs in this process until none is left, also those that handlers enqueue.
 
-        `through` lets that much time pass meanwhile: whenever nothing is ready the clock goes to
-        the next instant at which something is, so delays, retries and schedules run too. `at_once`
-        is how many handlers run side by side; one that waits for another job's result needs more
-        than 1. `most` attempts without an end fail the test. `schedules` says whether they fire.
+        `through` is how far the clock may move: whenever nothing is ready, it moves to the next
+        instant at which something is, so delays, retries and schedules run too. `at_once` is how
+        many handlers run at a time; a handler that waits for another job's result needs more than
+        1. The test fails after `most` attempts. `schedules` says whether schedules fire.
         """
         at_once = check_whole("at_once", at_once, least=1, most=_PAGE)
         check_is("schedules", schedules, bool)
@@ -149,13 +149,13 @@ class Harness:
         return Report(tuple(drain.runs))
 
     async def clean(self) -> None:
-        """Remove every key of the test; a server that is gone has none."""
+        """Remove every key of the test; an unreachable server is ignored."""
         with contextlib.suppress(StoreError):
             await _erase((await self.app.runtime()).engine.wire, self.namespace)
 
 
 class SyncHarness:
-    """The harness for tests without an event loop: every call waits."""
+    """The harness for tests without an event loop; every call blocks."""
 
     def __init__(self, tested: Harness) -> None:
         self._tested = tested

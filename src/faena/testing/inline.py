@@ -1,7 +1,6 @@
-"""One attempt without a broker: the codec, the middleware and the executor of a worker.
+"""Runs one attempt without a broker, with a worker's codec, middleware and executor.
 
-What the handler enqueues goes wherever its app is connected; inside a harness that is the test's
-own server.
+Jobs that the handler enqueues go to the broker of its app; inside a harness, to the test's server.
 """
 
 from __future__ import annotations
@@ -44,16 +43,16 @@ async def run_inline(task: Task[P, R], payload: P, /, **options: Unpack[EnqueueF
 async def run_inline(
     task: Task[Any, Any], /, *payload: Any, **options: Unpack[EnqueueFields]
 ) -> Any:
-    """Run a handler now and return its result; what it raises is raised here.
+    """Run a handler now and return its result; its exception is raised here.
 
-    So is a PayloadError when what it returned could not be kept.
+    Raises PayloadError if the result could not be stored.
     """
     ran = await attempt(task, *payload, **options)
     if ran.raised is not None:
         raise ran.raised
     if not isinstance(ran.outcome, Completed):
         raise JobFailed(f"{ran}", error=ran.error)
-    if ran.outcome.dropped:  # a worker only warns: for a test it is a mistake
+    if ran.outcome.dropped:  # a worker only warns; a test must fail
         raise PayloadError(ran.outcome.dropped, op="result")
     return ran.result
 
@@ -61,7 +60,7 @@ async def run_inline(
 async def attempt(
     task: Task[Any, Any], /, *payload: Any, number: int = 1, **options: Unpack[EnqueueFields]
 ) -> Ran:
-    """Run the `number`-th attempt of a job and tell how it ended, whatever the handler raises."""
+    """Run the `number`-th attempt of a job; returns how it ended, whatever the handler raises."""
     (job_id, spec), now = await _sealed(task, payload, options), time.time_ns() // 1000
     notes, witness = _Notebook(), Witness()
     ended: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
@@ -101,9 +100,9 @@ async def attempt(
 
 
 class Runners:
-    """Threads and processes for handlers that want them, ended with the `with` block.
+    """Threads and processes for handlers, closed at the end of the `with` block.
 
-    Real time decides nothing here: a job of a batch waits for no other, or for `on_waiting`.
+    No timers are used: a job of a batch does not wait for others, or `on_waiting` decides.
     """
 
     def __init__(self, threads: int = 1, on_waiting: Callable[[Batch], None] | None = None) -> None:
@@ -124,7 +123,7 @@ class Runners:
 
 
 class Witness(Middleware):
-    """The outermost middleware of a test: remembers what came out of each attempt."""
+    """The outermost middleware of a test: records the exception of each attempt."""
 
     def __init__(self) -> None:
         self.raised: dict[str, BaseException] = {}
@@ -139,7 +138,7 @@ class Witness(Middleware):
 
 
 class _Notebook:
-    """Progress and log lines that no broker takes."""
+    """Keeps progress, log lines and costs, which have no broker to go to."""
 
     def __init__(self) -> None:
         self.latest: Any = None
@@ -169,7 +168,7 @@ def result_of(handler: Handler, outcome: Outcome) -> Any:
 async def _sealed(
     task: Task[Any, Any], payload: Sequence[Any], options: Mapping[str, Any]
 ) -> tuple[str, bytes]:
-    """The job's id and spec, after every middleware around enqueue has had its say."""
+    """The job's id and spec, after all middleware around enqueue."""
     draft = task.draft(*payload, **options)
     job_id = draft.options.id or task.app.new_ids(1)[0]
     sent: list[bytes] = []

@@ -1,4 +1,4 @@
-"""What ran, and how it ended."""
+"""The report of a drain: which attempts ran, and how they ended."""
 
 from __future__ import annotations
 
@@ -44,21 +44,21 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     ending: str
     """completed, retried, dead, cancelled, expired, snoozed, limited, released or parked."""
     outcome: Outcome
-    """The same with its facts, such as how long the retry waits."""
+    """The same with details, such as the delay of a retry."""
     result: Any = None
-    """What a waiter would be given."""
+    """The result as `handle.result()` returns it."""
     raised: BaseException | None = None
-    """What the handler, or a middleware around it, raised."""
+    """The exception of the handler, or of a middleware around it."""
     progress: Any = None
-    """The latest progress the handler told; only of an attempt without a broker."""
+    """The last progress of the handler; only for an attempt without a broker."""
     log: tuple[str, ...] = ()
-    """What the handler logged; only of an attempt without a broker."""
+    """The job's log lines; only for an attempt without a broker."""
     used: dict[str, int] = {}
-    """What the handler said it used, by unit; only of an attempt without a broker."""
+    """The used costs by unit; only for an attempt without a broker."""
 
     @property
     def error(self) -> ErrorRecord | None:
-        """What was recorded of a failure."""
+        """The error record of a failure."""
         return getattr(self.outcome, "error", None)
 
     def __str__(self) -> str:
@@ -75,7 +75,7 @@ class Report(msgspec.Struct, frozen=True):
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many attempts ended in each way; ways that did not happen are left out."""
+        """Ending → number of attempts; endings without attempts are left out."""
         return dict(Counter(ran.ending for ran in self.runs))
 
     def of(self, ending: str) -> tuple[Ran, ...]:
@@ -83,7 +83,7 @@ class Report(msgspec.Struct, frozen=True):
         return tuple(ran for ran in self.runs if ran.ending == ending)
 
     def check(self) -> Self:
-        """Fail the test unless everything completed; the failures are shown with their stacks."""
+        """Fail the test unless all attempts completed; shows the failures with their stacks."""
         bad = [ran for ran in self.runs if ran.ending != "completed"]
         if bad:
             shown = "\n".join(f"  {ran}\n{_stack(ran)}".rstrip() for ran in bad)
@@ -103,7 +103,7 @@ class Report(msgspec.Struct, frozen=True):
 
 
 def ending_of(outcome: Outcome) -> str:
-    """The word for an outcome, which is the state or the counter it leads to."""
+    """The word for an outcome: the state or the counter that it leads to."""
     return _WORDS[type(outcome)]
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from faena.embedded import Embedded
 
 
-@cache  # one server a process: starting costs a tenth of a second, a namespace costs nothing
+@cache  # one server per process: a start takes a tenth of a second, a namespace nothing
 def shared_url() -> str:
-    """Where this process's private server is; started at the first call, gone with the process.
+    """The URL of this process's private server, started at the first call.
 
-    Tests keep apart by namespace. A killed process takes its server along, for the embedded server
-    watches its members.
+    Each test has its own namespace. The server ends with the process, even if that is killed,
+    because the embedded server watches its members.
     """
     directory = Path(tempfile.mkdtemp(prefix="faena-test-"))
     server = Embedded.join(directory)
@@ -26,6 +26,6 @@ def shared_url() -> str:
 
 
 def _end(server: Embedded, directory: Path, owner: int) -> None:
-    if os.getpid() == owner:  # a forked child inherits the duty but not the server
+    if os.getpid() == owner:  # a forked child inherits this exit handler, but not the server
         server.leave()
         shutil.rmtree(directory, ignore_errors=True)

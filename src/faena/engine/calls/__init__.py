@@ -1,1 +1,1 @@
-"""Script calls by capability, each one call to one shard."""
+"""Script calls by capability; each is one call to one shard."""

@@ -1,6 +1,6 @@
-"""The scripts of the dead-letter desk, each one call to one shard of a queue.
+"""The scripts of the dead-letter desk; each is one call to one shard of a queue.
 
-What they mean for a whole app is `faena.deadletter`'s to know.
+`faena.deadletter` combines them for a whole app.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from faena.engine.engine import Engine
 from faena.engine.scripts import once, pairs, texts
 
 SLICE: Final = 10
-"""Dead jobs retried, discarded or resolved in one call: the server waits for nothing else."""
+"""Dead jobs retried, discarded or resolved in one call, which blocks the server."""
 
 LOOKED: Final = 200
-"""Dead jobs that one call for a page looks at."""
+"""Dead jobs that one call for a page reads."""
 
 _encode = msgspec.msgpack.Encoder().encode
 
 
 class Decision(NamedTuple):
-    """What was decided of a dead job, and who did."""
+    """The decision on a dead job, with reason and name."""
 
     action: str
     reason: str
@@ -31,7 +31,7 @@ class Decision(NamedTuple):
 
 
 class Record(msgspec.Struct, frozen=True, rename={"reached": "to"}):
-    """A dead job as the desk has it; the names are the script's."""
+    """The record of a dead job at the desk; the field names are the script's."""
 
     s: str
     t: str
@@ -44,7 +44,7 @@ class Record(msgspec.Struct, frozen=True, rename={"reached": "to"}):
 
 
 class Filter(NamedTuple):
-    """Which dead jobs are asked for; '' for any."""
+    """Which dead jobs to select; '': any."""
 
     status: str = ""
     task: str = ""
@@ -62,7 +62,7 @@ class Position(NamedTuple):
     id: str = ""
 
     def key(self) -> tuple[float, bytes]:
-        """What positions are compared by, as the server does."""
+        """The sort key of positions, as on the server."""
         return float(self.score or 0), self.id.encode()
 
 
@@ -74,7 +74,7 @@ class Found(NamedTuple):
 
 
 class Slice(NamedTuple):
-    """What a look behind a position has found."""
+    """The dead jobs after a position."""
 
     reached: Position
     is_over: bool
@@ -95,7 +95,7 @@ class Numbers(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Dead jobs of one shard that died of the same kind of error."""
+    """Dead jobs of one shard with the same kind of error."""
 
     fingerprint: str
     name: str
@@ -110,7 +110,7 @@ class Group(NamedTuple):
 
 
 class RedriveFilter(msgspec.Struct, frozen=True, rename={"fingerprint": "print"}):
-    """Which dead jobs a redrive is about; '' for any."""
+    """Which dead jobs a redrive retries; '': any."""
 
     task: str = ""
     tenant: str = ""
@@ -119,7 +119,7 @@ class RedriveFilter(msgspec.Struct, frozen=True, rename={"fingerprint": "print"}
 
 
 class RedriveRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A redrive as one shard has it; `redrive_record.lua` says what its names mean."""
+    """The record of a redrive in one shard; see `redrive_record.lua` for its fields."""
 
     filter: RedriveFilter
     canary: int = 0
@@ -129,11 +129,11 @@ class RedriveRecord(msgspec.Struct, frozen=True, kw_only=True):
     by: str
     reason: str
     carried: bool = False
-    """Whether any worker may carry it on."""
+    """Whether any worker may drive it."""
     from_at: int | None = None
     until_at: int | None = None
     state: str = ""
-    """Empty before it has begun; as all below."""
+    """Empty before the start, like all fields below."""
     at: int = 0
     due_at: int = 0
     moved: int = 0
@@ -143,7 +143,7 @@ class RedriveRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Step(NamedTuple):
-    """What one slice of a redrive came to."""
+    """The result of one slice of a redrive."""
 
     state: str
     moved: int
@@ -170,7 +170,7 @@ class DeskCalls:
         limit: int,
         looked: int = LOOKED,
     ) -> Slice:
-        """Dead jobs behind a position, and how far the look came."""
+        """Dead jobs after a position, and the last position that was read."""
         named = {"is_reverse": ("", "1")[is_reverse], "looked": looked, "wanted": limit}
         reply = await self.engine.ask("desk", shard, **named, **after._asdict(), **wanted._asdict())
         score, job, is_over, flat = reply
@@ -181,7 +181,7 @@ class DeskCalls:
         return Slice(Position(score.decode(), job.decode()), is_over == 1, found)
 
     async def records(self, shard: str, ids: Sequence[str]) -> dict[str, Record]:
-        """What the desk knows of jobs."""
+        """The desk's records of jobs."""
         packed = await self.engine.command("HMGET", shard, "desk", *ids) if ids else []
         return {job: read_record(one) for job, one in zip(ids, packed, strict=True) if one}
 
@@ -223,7 +223,7 @@ class DeskCalls:
         return [_read_group(*row) for row in rows]
 
     async def alert(self, shard: str, conditions: Mapping[str, str]) -> list[str]:
-        """Tell of conditions unless it was done within the hour; which were told."""
+        """Send alerts, unless sent within the last hour; returns the names of those sent."""
         flat = [part for pair in conditions.items() for part in pair]
         return texts(await self.engine.ask_declared("alert", shard, *flat))
 

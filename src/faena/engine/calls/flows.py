@@ -1,7 +1,7 @@
-"""Messages between shards, pending sends, flows and groups: each method is one call.
+"""Messages between shards, pending sends, flows and groups; each method is one call.
 
-A message tells another shard something and is applied there once. A pending send is a job that a
-flow or a group wants sent to a queue, or cancelled there. `faena.flows.relay` carries both.
+A message is applied once in another shard. A pending send is a job of a flow or a group that is to
+be enqueued in a queue, or cancelled there. `faena.flows.relay` relays both.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ MESSAGES: Final = 50
 
 
 class Message(NamedTuple):
-    """What lies in a stream."""
+    """An entry of an outbox stream."""
 
     id: str
     words: bytes
 
 
 class PendingSend(NamedTuple):
-    """Something to be done in a queue."""
+    """A job of a flow or group to enqueue, or to cancel."""
 
     name: str
     queue: str
-    """Empty when it is not to be done yet."""
+    """Empty if it must wait."""
     job: str
     made: bytes
-    """What the job is made of, packed; empty when it is to be cancelled."""
+    """The packed parts of the job; empty if it is to be cancelled."""
     inputs: Sequence[Any]
-    """Numbers of its parents, or what is counted in its group."""
+    """The numbers of its parents, or the counts of its group."""
 
     @property
     def is_gone(self) -> bool:
-        """Whether whatever wanted it is."""
+        """Whether its flow or group no longer exists."""
         return not self.queue and not self.job
 
     @property
@@ -61,7 +61,7 @@ class FlowCalls:
     # -- messages -------------------------------------------------------------------------------
 
     async def addressees(self, shard: str) -> list[str]:
-        """The queues that messages of a shard wait for."""
+        """The queues that messages of a shard are for."""
         return texts(await self._engine.command("SMEMBERS", shard, "recipients"))
 
     async def messages(self, shard: str, to: str) -> list[Message]:
@@ -72,18 +72,18 @@ class FlowCalls:
         return [Message(number.decode(), fields[1]) for number, fields in found]
 
     async def receive(self, to: str, shard: str, messages: Sequence[Message]) -> bool:
-        """Have messages read, each once; whether there is something to carry from there now."""
+        """Apply messages in a shard, each once; returns whether it has something to relay now."""
         flat: list[Argument] = [part for message in messages for part in message]
         return await self._engine.ask("receive", to, *flat, shard=to, source=shard) == 1
 
     async def delivered(self, shard: str, to: str, last: str) -> int:
-        """Strike off what has arrived; how many messages are left."""
+        """Delete delivered messages; returns how many are left."""
         return int(await self._engine.ask("relayed", shard, to=to, last=last))
 
     # -- pending sends --------------------------------------------------------------------------
 
     async def pending_sends(self, queue: str, start: int) -> tuple[int, list[PendingSend]]:
-        """The server's instant, and what is to be done, from a place in the list on."""
+        """The server's time, and the pending sends from an index on."""
         now, *found = await self._engine.ask("pending_sends", queue, start=start, most=MESSAGES)
         return int(now), [
             PendingSend(name.decode(), to.decode(), job.decode(), made, inputs)
@@ -91,12 +91,12 @@ class FlowCalls:
         ]
 
     async def done(self, queue: str, names: Sequence[str]) -> None:
-        """Strike off pending sends."""
+        """Delete pending sends."""
         if names:
             await self._engine.command("ZREM", queue, "pending_sends", *names)
 
     async def has_outbox(self, shard: str) -> bool:
-        """Whether anything waits to be carried."""
+        """Whether there are messages or pending sends."""
         return bool(
             await self._engine.command("SCARD", shard, "recipients")
             or await self._engine.command("ZCARD", shard, "pending_sends")
@@ -115,7 +115,7 @@ class FlowCalls:
         return str(reply.decode())
 
     async def flow_fields(self, queue: str, flow: str, names: Sequence[str]) -> list[bytes | None]:
-        """Parts of what is known of a flow."""
+        """Some fields of a flow."""
         return list(await self._engine.command("HMGET", queue, f"flow:{flow}", *names))
 
     async def flows(self, queue: str, *, is_live: bool, limit: int) -> list[str]:
@@ -126,7 +126,7 @@ class FlowCalls:
     # -- groups ---------------------------------------------------------------------------------
 
     async def open_group(self, queue: str, group: str, callbacks: Mapping[str, bytes]) -> str:
-        """Begin a group, once more if need be: OK, or the number of members it is sealed with."""
+        """Create a group; safe to repeat: OK, or the number of members it is sealed with."""
         flat: list[Argument] = []
         for name, made in callbacks.items():
             flat += (f"on:{name}", made)
@@ -134,7 +134,7 @@ class FlowCalls:
         return str(answer.decode())
 
     async def seal_group(self, queue: str, group: str, total: int) -> str:
-        """Say how many members there are: OK, unknown, or another number that was said before."""
+        """Set the number of members: OK, unknown, or another number that was set before."""
         answer = await self._engine.ask("group", queue, id=group, verb="seal", total=total)
         return str(answer.decode())
 
@@ -144,12 +144,12 @@ class FlowCalls:
         return texts(await self._engine.command("ZREVRANGE", queue, name, 0, limit - 1))
 
     async def group(self, queue: str, group: str) -> dict[str, bytes]:
-        """Everything known of a group; nothing when it is gone."""
+        """All fields of a group; empty if it was removed."""
         return pairs(await self._engine.command("HGETALL", queue, f"group:{group}"))
 
 
 class Made(NamedTuple):
-    """What a job is made of, before it is sent."""
+    """The parts of a job that is not enqueued yet."""
 
     queue: str
     priority: int
@@ -158,7 +158,7 @@ class Made(NamedTuple):
     job: str
 
     def pack(self) -> bytes:
-        """As the server keeps it; it reads the queue."""
+        """As bytes for the server, which reads the queue from them."""
         return msgspec.msgpack.encode([*self])
 
     @classmethod

@@ -1,4 +1,4 @@
-"""One program at a time: a key that its owner renews, and that ends by itself when it does not."""
+"""A lock for one program at a time: a key with a TTL that its owner renews."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LAST_WORD_S: Final = 1.0
 
 
 class Lock:
-    """One owner's hold on a name of a queue. What it guards must be safe without it."""
+    """One owner's lock on a name of a queue. The guarded work must be safe without it."""
 
     def __init__(
         self, engine: Engine, queue: str, name: str, *, owner: str, lease_s: float, every_s: float
@@ -27,7 +27,7 @@ class Lock:
         self._said_at = float("-inf")
 
     async def take(self, *, by_force: bool = False) -> bool:
-        """Be the owner, unless another is and must not be relieved."""
+        """Take the lock; False if another owner has it, unless `by_force`."""
         only_free = () if by_force else ("NX",)
         until = time.monotonic()
         set_to = (*self._where, self._owner, *only_free, "PX", self._lease_ms)
@@ -42,11 +42,11 @@ class Lock:
         return await self._command("PEXPIRE", *self._where, self._lease_ms) == 1
 
     async def keep(self) -> bool:
-        """Say now and then that it is still held; False when another has it."""
+        """Renew the lock now and then; False if another owner has it."""
         return time.monotonic() - self._said_at <= self._every_s or await self.take()
 
     async def drop(self) -> None:
-        """Let another go on at once; who cannot say so is relieved when the lease ends."""
+        """Release the lock for the next owner; if that fails, it expires."""
         with contextlib.suppress(FaenaError, TimeoutError):
             await asyncio.wait_for(self._drop(), _LAST_WORD_S)
 

@@ -1,4 +1,4 @@
-"""The scripts of schedules, each one call. What a record means is no concern of theirs."""
+"""The scripts of schedules; each is one call. They do not interpret the records."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from faena.engine.scripts import MOVED, UNCONFIGURED, once, texts
 from faena.errors import ShardsChanged
 
 MOST: Final = 50
-"""Schedules in one look."""
+"""The most schedules in one read."""
 
 
 class Stored(NamedTuple):
-    """A schedule as the server has it."""
+    """A schedule as stored on the server."""
 
     name: str
     version: str
-    """Of the record: another one means that somebody has written it since."""
+    """The version of the record; it changes with every write."""
     record: bytes
     due: int | None
-    """The server's microseconds; None of one that is paused or over."""
+    """The server's microseconds; None if it is paused or over."""
 
 
 class Due(NamedTuple):
-    """What is due at a queue."""
+    """The due schedules of a queue."""
 
     now: int
     next_at: int | None
-    """When something is due that is not among these."""
+    """When the next other schedule is due."""
     due: list[Stored]
     missing: list[str]
 
 
 class Change(NamedTuple):
-    """A record that is to take the place of the one that was read."""
+    """A record that replaces the one that was read."""
 
     expected: str
     version: str
@@ -47,32 +47,32 @@ class Change(NamedTuple):
 
     @classmethod
     def of(cls, expected: str, record: bytes, due: int | None) -> Change:
-        """A version of its own makes a change one that can be recognised."""
+        """Make a change with a new version, by which it can be recognised."""
         return cls(expected, secrets.token_hex(8), record, due)
 
 
 class Firing(NamedTuple):
-    """A job for an instant, and what was missed before it."""
+    """A job for an instant, and the missed instants before it."""
 
     name: str
     instant: int
     id: str
     spec: bytes = b""
-    """Empty for none."""
+    """Empty: no job."""
     missed: Sequence[str] = ()
     number: int = 0
     """How many were missed; not all of them may be named."""
 
 
 class Fired(NamedTuple):
-    """What became of it: CREATED, DUPLICATE, SKIPPED, NOTHING, OVERLOADED, STALE or TAKEN."""
+    """The outcome: CREATED, DUPLICATE, SKIPPED, NOTHING, OVERLOADED, STALE or TAKEN."""
 
     outcome: str
     retry_us: int = 0
 
 
 async def read_due(engine: Engine, queue: str, declared: Sequence[str], skip: int = 0) -> Due:
-    """What is due now, but for the first so many; and which declared schedules are not there."""
+    """The schedules due now, after the first `skip`, and the declared ones that are missing."""
     reply = await engine.ask("due", queue, *declared, verb="due", skip=skip, most=MOST)
     now, next_at, found, missing = reply
     rows = [_stored(*found[i : i + 3]) for i in range(0, len(found), 3)]
@@ -80,7 +80,7 @@ async def read_due(engine: Engine, queue: str, declared: Sequence[str], skip: in
 
 
 async def read(engine: Engine, queue: str, names: Sequence[str]) -> tuple[int, dict[str, Stored]]:
-    """The server's instant, and those of the named schedules that there are."""
+    """The server's time, and those of the named schedules that exist."""
     now, *rows = await engine.ask("due", queue, *names, verb="read")
     found = {
         name: _stored(name.encode(), rows[2 * i + 1], rows[2 * i])
@@ -97,7 +97,7 @@ async def names_at(engine: Engine, queue: str) -> AsyncIterator[list[str]]:
 
 
 async def write(engine: Engine, queue: str, name: str, change: Change) -> bool:
-    """Write a record, or remove it when it is empty; False when somebody else has written."""
+    """Write a record, or remove it if it is empty; False if it has changed since it was read."""
     named = {"name": name, "by": requester(), **change._asdict()}
     return bool(await engine.ask("schedule", queue, **named) == b"OK")
 
@@ -111,7 +111,7 @@ async def fire(
     epoch: int,
     is_known: bool = True,
 ) -> Fired:
-    """Take in the job and write the record, where it is at this shard too.
+    """Store the job, and write the record if it is in this shard too.
 
     Raises ShardsChanged, with nothing done, when the job no longer belongs here. A shard that is
     not `is_known` among the queue's is not declared again.
@@ -131,7 +131,7 @@ async def fire(
 
 
 async def forget(engine: Engine, shard: str, name: str) -> None:
-    """Forget what was fired at a shard, of a schedule that is no more."""
+    """Forget the fired instants of a removed schedule in a shard."""
     await engine.command("HDEL", shard, "fired", name)
 
 

@@ -1,1 +1,1 @@
-"""Sockets, topology and retries: the way to the broker and back."""
+"""Connections to the broker: sockets, topology and retries."""

@@ -1,4 +1,4 @@
-"""Where the broker is: URLs and environment variables, checked before anything is dialled.
+"""Reads the broker's address from URLs and environment variables, before any connection.
 
     valkey://[user:password@]host[:6379][/db]        also redis://; valkeys:// and rediss:// are TLS
     unix:///run/valkey.sock[?db=0]
@@ -62,7 +62,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tls:
-    """How the server's certificate is judged, and what we show of ourselves."""
+    """How the server's certificate is verified, and the client's own certificate."""
 
     ca: str | None = None  # PEM file of trusted roots; None: the system's
     cert: str | None = None  # PEM file of our own certificate, where the server asks for one
@@ -122,7 +122,7 @@ class Address:
 
 
 def mask(url: str) -> str:
-    """The URL fit for a log: credentials hidden even where it is malformed."""
+    """The URL for a log: credentials are hidden, even if the URL is malformed."""
     if "://" not in url and (begun := _begun(url)):
         return f"{begun}***"
     scheme, mark, rest = url.partition("://") if "://" in url else ("", "", url)
@@ -137,7 +137,7 @@ def mask(url: str) -> str:
 
 
 class _Parser:
-    """One pass over one URL; holds the masked text so that every refusal can quote it."""
+    """Parses one URL; keeps the masked URL, so that every error can show it."""
 
     def __init__(self, url: str, source: str) -> None:
         self._url = url

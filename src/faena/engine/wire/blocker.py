@@ -1,10 +1,10 @@
 """Waits on the server for work to appear: BZPOPMIN on links that do nothing else.
 
-A server blocks one connection for keys of one slot only. On a single server that is one link for
-all keys; on a cluster each slot gets its own. A wait that is under way when a call ends (another
-one answered first, or the caller was cancelled to ask for more keys) is left on the server for the
-next call, which waits for the rest beside it: ending it would cost a reconnection, and could lose a
-member popped at the same moment. Waits are timed to end together, and are then joined into one.
+A server blocks one connection only for keys of one slot. On a single server, that is one link for
+all keys; on a cluster, one link for each slot. If a call ends before its wait (another wait was
+answered first, or the caller was cancelled to ask for more keys), the wait stays on the server for
+the next call, which only adds the other keys. Ending it would cost a reconnection, and could lose a
+member that is popped at the same moment. Waits are timed to end together, and are then merged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LEAST_S = 0.01
 
 
 class Blocker:
-    """Pops from whichever of several sorted sets gets a member first."""
+    """Pops from the first of several sorted sets that gets a member."""
 
     def __init__(self, topology: Topology, dialer: Dialer, *, is_cluster: bool) -> None:
         self._topology = topology
@@ -43,9 +43,9 @@ class Blocker:
         self._doubted: Node | None = None  # a wait failed there: ask who serves before the next
 
     async def pop(self, keys: Sequence[str], block_s: float) -> str | None:
-        """The key of the set popped from; None when nothing came in time.
+        """The key of the set that was popped; None if none got a member in time.
 
-        It may be one that only an earlier call asked for. Without keys, only such waits are heard.
+        It may be a key that only an earlier call asked for. Without keys, only earlier waits count.
         """
         if self._is_closed:
             raise ConnectionError("the wire has been closed by this program")

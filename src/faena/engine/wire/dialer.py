@@ -32,7 +32,7 @@ class Dialer:
         self._has_greeted = False
 
     async def dial(self, node: Node, timeout_s: float = inf) -> Link:
-        """A link to a data node; behind sentinels, only to one that says it is the primary."""
+        """A link to a data node; with sentinels, only to a node that reports to be the primary."""
         address = self._address
         required = _credentials(address.username, address.password)
         if address.db:
@@ -56,7 +56,7 @@ class Dialer:
     async def _greet(
         self, node: Node, required: Commands, wished: Commands, timeout_s: float
     ) -> tuple[Link, list[Any]]:
-        """Connect and introduce ourselves; only a required command must be granted."""
+        """Connect and send the first commands; only the required ones must succeed."""
         limit_s = min(self._timeout_s, timeout_s)
         try:
             async with asyncio.timeout(limit_s):
@@ -80,14 +80,14 @@ class Dialer:
         return link, replies
 
     def _told(self, refusal: hiredis.ReplyError) -> Exception:
-        """The server's own words do not say which database it does not have."""
+        """Add the database, which the server's own message does not name."""
         if "DB index" in str(refusal):
             db = self._address.db
             return Misfit(f"the URL names database {db}, which the server does not have")
         return refusal
 
     async def _refuse_misfit(self, node: Node) -> None:
-        """A server that never understood us may be one for TLS, or one without: then say so."""
+        """If there was no valid answer, check whether the port uses TLS or not, and raise that."""
         if self._has_greeted or node.path:
             return
         if self._tls is not None and await _answers(node, None):
@@ -97,7 +97,7 @@ class Dialer:
 
 
 async def _answers(node: Node, tls: ssl.SSLContext | None) -> bool:
-    """Whether a server of this kind is there; what it thinks of us does not matter."""
+    """Whether a server of this kind answers, even with an error."""
     with contextlib.suppress(OSError):
         async with asyncio.timeout(_PROBE_S):
             link = await open_link(node, tls)

@@ -1,6 +1,6 @@
-"""What a failure means: wait, go elsewhere, load the script, or give up.
+"""Decides what to do after a failure: wait, use another node, load the script, or give up.
 
-The one place where the server's words become Faena's errors.
+The only place where errors of the server become errors of Faena.
 """
 
 from __future__ import annotations
@@ -76,15 +76,15 @@ Failure = hiredis.ReplyError | OSError
 
 
 class Misfit(ConnectionError):
-    """What answers is not what the URL says: TLS, a database, a password, a server of its kind."""
+    """The server does not match the URL: TLS, database, password, or kind of server."""
 
 
 class NotOurs(ConnectionError):
-    """What came in is no reply of a Valkey or Redis."""
+    """The received data is not a reply of Valkey or Redis."""
 
 
 def judge(failure: Failure) -> Verdict:
-    """Sort one failure; connection trouble of every kind counts as a possible take-over."""
+    """Classify a failure; any connection error may mean that another server took over."""
     if isinstance(failure, ssl.SSLCertVerificationError | Misfit):
         return Verdict.REJECTED
     if isinstance(failure, OSError):
@@ -103,7 +103,7 @@ def redirection(failure: Failure, asked: Node) -> tuple[int, Node]:
 
 
 def refused(failure: Failure, *, where: object, op: str) -> StoreError:
-    """The error for what no waiting can mend."""
+    """The error for a failure that waiting cannot fix."""
     if judge(failure) is Verdict.BROKEN:
         return ScriptError(f"{op} failed on the broker at {where}: {_words(failure)}", op=op)
     code = "NOPERM" if _DENIED in str(failure) else _code(failure)
@@ -113,7 +113,7 @@ def refused(failure: Failure, *, where: object, op: str) -> StoreError:
 
 
 def translated(failure: Failure, *, where: object, op: str) -> StoreError:
-    """The error for a failure nobody will try to get over."""
+    """The error for a failure that is not retried."""
     say = refused if judge(failure) in FINAL else unavailable
     return say(failure, where=where, op=op)
 
@@ -134,13 +134,13 @@ def lacks_functions(reply: Any) -> bool:
 
 
 def refuses_scripts(reply: Any) -> bool:
-    """True when the server takes no plain script of this user's either."""
+    """True when the server also refuses plain scripts of this user."""
     text = str(reply).lower() if isinstance(reply, hiredis.ReplyError) else ""
     return text.startswith(("noperm", "err unknown command 'eval"))
 
 
 def is_full(reply: Any) -> bool:
-    """True when the node takes in nothing more."""
+    """True when the node accepts no more data."""
     return isinstance(reply, hiredis.ReplyError) and _code(reply) == "OOM"
 
 
@@ -160,7 +160,7 @@ def unavailable(
     waited_s: float = 0.0,
     is_outcome_unknown: bool = False,
 ) -> StoreUnavailable:
-    """The error for whatever did not get better in time."""
+    """The error for a failure that lasted longer than the patience."""
     after = f" after {waited_s:.1f} s" if waited_s >= 0.05 else ""
     message = f"could not reach the broker at {where}{after}: {_words(failure)}"
     return StoreUnavailable(message, op=op, is_outcome_unknown=is_outcome_unknown)

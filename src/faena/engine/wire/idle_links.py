@@ -1,4 +1,4 @@
-"""Links that only wait on servers, and which keys one of them may wait for together."""
+"""Links for blocking waits, and which keys one link may wait for together."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Group = tuple[str, ...]
 
 
 class IdleLinks:
-    """Links by server, to be used again."""
+    """Idle links by server, for reuse."""
 
     def __init__(self, dialer: Dialer) -> None:
         self._dialer = dialer
         self._links: dict[Node, list[Link]] = {}
 
     async def take(self, node: Node) -> Link:
-        """A link to a server, a new one if none lies ready."""
+        """A link to a server; a new one if none is idle."""
         links = self._links.get(node, [])
         while links:
             link = links.pop()
@@ -34,7 +34,7 @@ class IdleLinks:
         self._links.setdefault(node, []).append(link)
 
     def close(self) -> None:
-        """Close those that lie ready."""
+        """Close the idle links."""
         for links in self._links.values():
             for link in links:
                 link.close()

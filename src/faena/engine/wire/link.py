@@ -1,9 +1,9 @@
-"""One socket to one server: requests out, replies in, in order, each while the peer is heard of.
+"""One socket to one server: sends requests and reads their replies, in order.
 
-A `Link` carries one request (which may be several commands) at a time. Whatever ends a request
-early (silence, a cancelled caller, a lost peer) also ends the link, because a reply may still be on
-its way and must never be taken for the answer to the next request. It is silence that is timed, not
-the request: a large reply over a slow line takes what it takes as long as bytes move.
+A `Link` carries one request (which may be several commands) at a time. If a request ends early
+(silence, a cancelled caller, a lost peer), the link is closed, because a late reply must never be
+taken for the answer to the next request. The timeout is for silence, not for the whole request: a
+large reply over a slow line may take any time while bytes arrive.
 
 It is an `asyncio.Protocol` over hiredis' packer and parser, for less than half of the time that a
 call through redis-py takes (figures in docs/connections.md). Error replies are returned as values

@@ -38,9 +38,9 @@ _bound: ContextVar[_Bound | None] = ContextVar("faena_bound", default=None)
 
 @contextmanager
 def within(budget_s: float | None, *, spent_s: float = 0.0) -> Generator[None]:
-    """Let every call made inside be over after so long in all; None takes a bound away.
+    """Bound all calls inside the `with` block to this time together; None removes a bound.
 
-    What was spent before, in another try, counts only for what is told.
+    `spent_s`, the time of an earlier try, is only added to the time in error messages.
     """
     bound = None if budget_s is None else _Bound(_loop_time() + budget_s, spent_s)
     token = _bound.set(bound)
@@ -53,7 +53,7 @@ def within(budget_s: float | None, *, spent_s: float = 0.0) -> Generator[None]:
 
 
 def at_most(budget_s: float) -> AbstractContextManager[None]:
-    """The same for calls that belong together, where nobody has bounded them yet."""
+    """The same for calls that belong together, unless they already have a bound."""
     return within(budget_s) if bound_at() is None else nullcontext()
 
 
@@ -88,7 +88,7 @@ async def joined(
 
 
 class Shared(Generic[T]):
-    """Work that is done once for all who ask for it while it lasts."""
+    """Work that concurrent callers share."""
 
     def __init__(self, work: Callable[[], Coroutine[Any, Any, T]]) -> None:
         self._work = work
@@ -150,7 +150,7 @@ class Patience:
         return self.elapsed_s + (0.0 if bound is None else bound.spent_s)
 
     def seen(self, failure: Failure) -> Failure:
-        """The failure to tell: one that says more than that the last attempt had no time left."""
+        """The failure to report: an earlier one, if the last attempt only ran out of time."""
         if self._seen is None or not isinstance(failure, TimeoutError):
             self._seen = failure
         return self._seen

@@ -1,7 +1,7 @@
 """The open links to one server, most recently used first.
 
-Last in, first out: under light load one warm socket does all the work and the others are free to
-go. A link that is not clean (closed, or with a request still in flight) never comes back out.
+Last in, first out: under light load, one warm socket does all the work. A link that is closed, or
+still has a request in flight, is never lent again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Pool:
         self._is_closed = False
 
     def at_hand(self) -> Link | None:
-        """A link, if one lies ready and nobody else waits; pair it with `give`."""
+        """A link, if one is idle and no other caller waits; pair it with `give`."""
         if not self._free or (link := self._pop()) is None:
             return None
         self._free -= 1
@@ -56,7 +56,7 @@ class Pool:
         self._release()
 
     def drop_idle(self) -> None:
-        """Close what is not in use: after one socket died its idle sisters are suspects too."""
+        """Close idle links: after one socket died, the others are probably dead as well."""
         for link in self._idle:
             link.close()
         self._idle.clear()

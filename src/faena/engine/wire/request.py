@@ -1,4 +1,4 @@
-"""What travels over a link in one go."""
+"""A request: commands that are sent together over a link."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _INT64: Final = 2**63
 
 
 def check_arguments(args: Iterable[Argument]) -> None:
-    """Refuse what the packer cannot take: it ends the process over an int of too many digits.
+    """Refuse values that the packer cannot take: a too large int would crash the process.
 
-    Callers check what they are given and say what is valid; this is the last wall.
+    Callers check their arguments before, with better messages; this is the last check.
     """
     for one in args:
         if isinstance(one, str):
@@ -43,7 +43,7 @@ def check_arguments(args: Iterable[Argument]) -> None:
 
 
 class Script(Protocol):
-    """What the wire needs to know of a script."""
+    """The parts of a script that the wire needs."""
 
     @property
     def name(self) -> str: ...
@@ -58,9 +58,9 @@ class Script(Protocol):
 
 
 class Dialect:
-    """How scripts are called: as functions, or plainly where a server has none for its user.
+    """How scripts are called: as functions, or with EVALSHA if the user may not use functions.
 
-    What the first refusal taught holds for the whole wire: its servers are of one kind.
+    The first refusal decides for the whole wire, because its servers are of one kind.
     """
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class Dialect:
 
 @dataclass(slots=True)
 class Request:
-    """Packed commands that travel together, and what to expect of them."""
+    """Packed commands that are sent together, and how to read their replies."""
 
     op: str
     data: bytes
@@ -113,7 +113,7 @@ class Request:
     async def _load_and_send(
         self, link: Link, script: Script, prefix: Sequence[bytes], timeout_s: float
     ) -> list[Any]:
-        """A full server takes in no library, yet must be emptied: it gets the script itself."""
+        """Load the library; a full server refuses it, and gets the plain script instead."""
         if _head("EVALSHA", script.sha) in self.data:
             return await self._send_source(link, script, prefix, timeout_s)
         load = pack(("FUNCTION", "LOAD", "REPLACE", script.library))

@@ -1,7 +1,7 @@
-"""Delivers requests: finds the node, borrows a link, and persists until the caller's patience ends.
+"""Delivers requests: finds the node, borrows a link, and retries until the patience ends.
 
-The one retry place. It rests on a promise of the scripts: each carries a call id and answers the
-same call the same way, so a request whose reply was lost is simply sent again.
+The only place with retries. They are safe because each script call has a call id, and a script
+answers the same call in the same way. So a request whose reply was lost is sent again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CLOSED = "the connection to the broker has been closed by this program"
 
 
 class Resender:
-    """Takes requests to the node they belong to, through whatever happens on the way."""
+    """Delivers requests to their nodes, through failures and redirections."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class Resender:
         return self._is_closed
 
     async def look(self, timeout_s: float) -> None:
-        """Learn the topology anew; when nobody can tell now, the next attempt shows it."""
+        """Read the topology again; if that fails, the next attempt reports it."""
         with contextlib.suppress(OSError, hiredis.ReplyError):
             async with asyncio.timeout(timeout_s):
                 await self._topology.refresh()

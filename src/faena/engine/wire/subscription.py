@@ -1,7 +1,7 @@
-"""Channels kept subscribed through outages, for hints that may get lost.
+"""Keeps channels subscribed through outages, for messages that may get lost.
 
-Messages published while the link is down are gone, so a subscriber also looks for itself now and
-then. The link is pinged: a peer that went silent is noticed although nobody waits for a reply.
+Messages that are published while the link is down are lost, so subscribers also poll now and then.
+The link is pinged, so that a silent peer is noticed although no reply is awaited.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Waits on the server until a stream grows: XREAD BLOCK on links that do nothing else.
 
-A server blocks one connection for keys of one slot only: one link for all streams of a server, one
-for each slot of a cluster. What came is for others to read; a wait that ends early costs a look.
+A server blocks one connection only for keys of one slot: one link for all streams of a server, one
+for each slot of a cluster. The new entries are read elsewhere; a wait that ends early costs a read.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Which server answers for a key: the only one, the primary the sentinels name, or a slot's owner.
 
-A topology remembers what it last learnt. It is asked again only by a caller that met trouble
-(`refresh`); callers whose server is well keep using what is known, so one dead node of a cluster
-does not slow the others down.
+A topology keeps what it last read. Only a caller whose call failed reads it again (`refresh`);
+others keep using the known nodes, so one dead node of a cluster does not slow down the others.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""The only way to the broker.
+"""The connection to the broker; everything else goes through it.
 
-A `Wire` sends scripts and commands to whichever server answers for a key, and stays usable through
-whatever servers do: restarts, failovers, moved slots, lost scripts, sockets that went dead without
-a word.
+A `Wire` sends scripts and commands to the server that has a key. It recovers from restarts,
+failovers, moved slots, lost scripts and silently dead sockets.
 
     run, run_and_wait, call  →  resender (patience) → topology (which node) → pool → link
-    block_pop                →  blocker: links that only wait
-    listen                   →  subscription: a link that only hears
+    block_pop                →  blocker: links for blocking waits
+    listen                   →  subscription: a link for messages
 
 Replies are bytes, never decoded. A wire belongs to one event loop and opens nothing before its
 first use.
