@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import inspect
 import os
 import signal
 import subprocess
@@ -110,6 +111,10 @@ async def test_inside_an_event_loop_the_portal_refuses_instead_of_blocking_it(ap
 
     with pytest.raises(ConfigError, match="must be used outside an event loop"):
         app.sync.enqueue(note)
+    coroutine = note()
+    with pytest.raises(ConfigError, match="must be used outside an event loop"):
+        app.sync.run(coroutine)
+    assert inspect.getcoroutinestate(coroutine) == inspect.CORO_CLOSED
 
 
 def test_what_is_no_coroutine_is_refused_at_once(app: Faena) -> None:
@@ -444,6 +449,21 @@ def test_the_coroutine_of_an_interrupted_wait_is_cancelled(
         with pytest.raises(KeyboardInterrupt):
             app.sync.run(work())
     assert ended.wait(60)
+
+
+async def test_a_call_that_was_given_up_before_it_began_never_does() -> None:
+    begun: list[int] = []
+
+    async def work() -> None:
+        begun.append(1)
+
+    for is_given_up in (False, True):
+        call = portals._Call(work)
+        if is_given_up:
+            call.give_up()
+        call.begin(asyncio.get_running_loop())
+        await asyncio.sleep(0)
+    assert begun == [1]
 
 
 def test_a_forked_child_begins_no_call_of_its_parent(app: Faena) -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from faena.limits import Limit
-from faena.outcomes import Completed, Released, Retried
+from faena.outcomes import Completed, Limited, Released, Retried
 from tests._support.rig import BOOM, SECOND, T0, Rig
 
 
@@ -234,3 +234,12 @@ async def test_a_large_claim_is_filled_from_shallow_lanes(rig: Rig) -> None:
         await rig.add(f"j{number}", lane=f"@t{number}")
     assert len((await rig.turn(100)).claimed) == 100
     assert len((await rig.turn(100)).claimed) == 50
+
+
+async def test_a_provider_s_wait_does_not_end_a_tenant_s_hold_without_end(rig: Rig) -> None:
+    await rig.add("a", lane="@a")
+    lease = await rig.claim()
+    await rig.engine.tenant("q", "@a", {"held_until": "0", "reason": "unpaid"}, by="ops")
+    await rig.turn(0, ("a", lease, Limited(9 * SECOND, scope="tenant")))
+    held = (await rig.engine.tenant("q", "@a")).override
+    assert (held["held_until"], held["reason"]) == ("0", "unpaid")

@@ -97,7 +97,7 @@ async def test_a_sealed_epoch_refuses_and_a_later_one_does_not(
     await transfer.moving.seal("q", 2)
     await rig.remember()
     for epoch in (1, 2):
-        with pytest.raises(ShardsChanged, match="moved on"):
+        with pytest.raises(ShardsChanged, match="has advanced the change"):
             await transfer.moving.freeze_out("q", epoch, ["@a"])
     assert await rig.is_untouched()
     await transfer.moving.freeze_out("q", 3, ["@a"])

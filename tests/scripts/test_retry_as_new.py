@@ -117,6 +117,18 @@ async def test_a_call_that_is_sent_again_is_answered_alike(rig: Rig, desk_rig: D
     await rig.remember()
     assert await rig.engine.ask("retry_as_new", "q", "a", "a2", **named) == [b"OK"]
     assert await rig.is_untouched()
+    await rig.edit(epoch=8)  # what was done before the shards changed is done
+    assert await rig.engine.ask("retry_as_new", "q", "a", "a2", epoch="0", **named) == [b"OK"]
+
+
+async def test_who_knows_an_older_epoch_of_the_shards_is_told(rig: Rig, desk_rig: DeskRig) -> None:
+    await desk_rig.bury("a")
+    await rig.edit(epoch=8)
+    await rig.remember()
+    for older in (0, 7):
+        with pytest.raises(ShardsChanged):
+            await desk_rig.retry_as_new("a", epoch=older)
+    assert await rig.is_untouched()
 
 
 async def test_shards_of_another_epoch_are_told(rig: Rig, desk_rig: DeskRig) -> None:

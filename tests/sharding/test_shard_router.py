@@ -17,6 +17,7 @@ from faena.options import Durability, QueueOptions
 from faena.producing.batcher import Batcher, CallIds, Sent
 from faena.producing.sender import Sender, _answer
 from faena.sharding import router as routing
+from faena.sharding.consistent_read import Sight, read_steadily
 from faena.sharding.router import Routers
 from faena.sharding.table import Change, Table, index_of
 from tests._support.eventually import PATIENCE_S
@@ -231,3 +232,16 @@ async def test_a_job_is_known_by_its_id_while_a_queue_goes_back_to_one_shard(app
     assert (table.is_single, table.phase) == (True, "moving")
     assert (await work.enqueue(tenant=tenant, id="one")).status == "duplicate"
     assert not (await router.settled(PATIENCE_S)).phase
+
+
+async def test_whoever_reads_while_shards_change_reads_again(rig: Rig) -> None:
+    router = Routers(rig.engine, {"q": QueueOptions(fair=True)}).of("q")
+    epochs: list[int] = []
+
+    async def read(sights: list[Sight]) -> int:
+        epochs.append(sights[0].epoch)
+        await rig.engine.command("HSET", "q", "shards", "epoch", 1, "shards", 1)
+        return len(epochs)
+
+    assert await read_steadily([router], read) == 2
+    assert epochs == [0, 1]

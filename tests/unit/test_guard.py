@@ -19,7 +19,7 @@ import subprocess, sys, time
 from tests._support import guard
 directory = guard.begin()
 started = subprocess.Popen(
-    ["/bin/sh", "-c", "sleep 600 & echo $!; kill -STOP $$"],
+    ["/bin/sh", "-c", "env -i sleep 600 & echo $!; kill -STOP $$"],
     stdout=subprocess.PIPE, text=True, start_new_session=True,
 )
 print(directory, started.pid, started.stdout.readline().strip(), flush=True)
