@@ -9,12 +9,12 @@ import msgspec
 import pytest
 
 from faena.engine.calls.flows import Made, PendingSend
-from faena.engine.envelope import body_of, facts_in
+from faena.engine.envelope import NewJob, body_of, facts_in
 from faena.engine.scripts import Answer
-from faena.flows.pending_sends import Parent, PendingSends, inputs_of, job_of
+from faena.flows.pending_sends import Parent, PendingSends, _parts, inputs_of, job_of
 from faena.job import Spec
 from faena.options import Durability
-from faena.producing.batcher import Sent
+from faena.producing.batcher import BATCH_BYTES, Sent
 
 MADE = Made("q", 5, {"tells": "f:q:f:2", "lane": "@acme"}, '{"task":"noop","payload":[1]}', "f.2")
 
@@ -111,3 +111,9 @@ def test_the_clock_of_a_queue_is_learnt_only_from_an_answer_that_came_soon() -> 
     assert pending._skews == {}
     pending._learn_clock("q", 0, time.monotonic() + 3600, late)
     assert pending._skews == {"q": 90_000_000}
+
+
+def test_no_call_carries_more_than_it_may_but_one_job() -> None:
+    jobs = [NewJob(str(size), b"x" * (BATCH_BYTES * size // 10), {}) for size in (6, 6, 6, 3, 12)]
+    parts = [[int(job.id) for job in part] for part in _parts(jobs)]
+    assert parts == [[6], [6], [6, 3], [12]]
