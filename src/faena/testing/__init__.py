@@ -14,6 +14,7 @@ Parts, in the order a test meets them:
     enqueued   which jobs were expected, and what to say when they are not there
     drain      runs what is ready, here and now, with the worker's own executor
     inline     one attempt without any broker
+    inputs     what that attempt finds of the jobs before it in a flow or a group
     report     what ran and how it ended
     plugin     the same as fixtures: pytest_plugins = ["faena.testing.plugin"]
 

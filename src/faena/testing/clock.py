@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from faena.errors import ConfigError
+from faena.errors import ConfigError, shown
 from faena.values.duration import Duration, to_us
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -33,11 +34,17 @@ class Clock:
 
     def advance(self, by: Duration) -> None:
         """Move the clock forward by this much."""
+        if str(by).startswith("-"):  # a string, or a timedelta
+            raise ConfigError(
+                f"by must not be negative, got {shown(by)}: the clock only moves forward",
+                field="by",
+                value=by,
+            )
         self._now_us += to_us("by", by)
 
     def advance_to(self, at: datetime | int) -> None:
         """Move the clock to an instant: a datetime, or microseconds since 1970."""
-        target = _us(at) if isinstance(at, datetime) else at
+        target = _target_us(at)
         if target < self._now_us:
             raise ConfigError(
                 f"at must not be before the clock's {self.now.isoformat()}, got {at}",
@@ -48,6 +55,19 @@ class Clock:
 
     def __repr__(self) -> str:
         return f"<Clock {self.now.isoformat()}>"
+
+
+def _target_us(at: Any) -> int:
+    if isinstance(at, datetime):
+        return _us(at)
+    if isinstance(at, int):
+        return at
+    raise ConfigError(
+        f"at must be a datetime or microseconds since 1970, got {shown(at)}; "
+        "advance takes a duration",
+        field="at",
+        value=at,
+    )
 
 
 def _us(instant: datetime) -> int:

@@ -8,7 +8,8 @@ from typing import Any, TypedDict
 
 import msgspec
 
-from faena.errors import unknown_name
+from faena.app import Faena
+from faena.errors import ConfigError, shown, unknown_name
 from faena.job import JobView
 from faena.options import priority_of
 from faena.states import State
@@ -39,6 +40,18 @@ class Filters(TypedDict, total=False):
 
 
 Check = Callable[[JobView], bool]
+
+
+def check_task(app: Faena, task: Any) -> None:
+    """Refuse what is no task, such as its name."""
+    if not isinstance(task, Task):
+        known = [f"{queue.name}/{name}" for queue in app.queues.values() for name in queue.tasks]
+        raise ConfigError(
+            f"task must be a task, as @queue.task returns it, got {shown(task)}; "
+            f"app {app.name} has {', '.join(sorted(known)) or 'none'}",
+            field="task",
+            value=task,
+        )
 
 
 def checks_of(task: Task[Any, Any], filters: Filters, clock: Clock) -> list[Check]:

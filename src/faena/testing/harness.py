@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from typing import Any, TypeVar, Unpack
 
 from faena.app import Faena
 from faena.engine import Wire
-from faena.errors import StoreError
+from faena.errors import ConfigError, StoreError, shown
 from faena.job import JobView
 from faena.options.fields import check_is
 from faena.queue import Queue
@@ -20,7 +20,7 @@ from faena.task import Task
 from faena.testing import inline
 from faena.testing.clock import Clock
 from faena.testing.drain import Drain
-from faena.testing.enqueued import Filters, checks_of, describe_all, describe_filters
+from faena.testing.enqueued import Filters, check_task, checks_of, describe_all, describe_filters
 from faena.testing.report import Report
 from faena.testing.server import shared_url
 from faena.values.duration import Duration, to_us
@@ -62,6 +62,7 @@ def sync_harness(
 
 @contextmanager
 def _pointed(app: Faena, url: str | None, start: datetime | None) -> Generator[Harness]:
+    _check_app(app)
     clock, namespace = Clock(start), f"test-{secrets.token_hex(8)}"
     with app.override(url=url or shared_url(), namespace=namespace, clock=clock, is_alone=True):
         yield Harness(app, clock, namespace)
@@ -78,11 +79,14 @@ class Harness:
         self.attempt = inline.attempt
         self.run_inline = inline.run_inline
 
-    async def jobs(self, *queues: Queue) -> list[JobView]:
-        """All jobs of the given queues, or of all; generated ids are in the order of enqueue."""
+    async def jobs(self, *queues: Queue | str) -> list[JobView]:
+        """All jobs of the given queues (or names of queues), or of all queues.
+
+        Generated ids are in the order of enqueue.
+        """
         found = [
             job
-            for queue in queues or self.app.queues.values()
+            for queue in self._queues(queues)
             for state in State
             async for job in _all(queue, state)
         ]
@@ -96,6 +100,7 @@ class Harness:
         Finished jobs count as well, while retention keeps them; `state="ready"` excludes them.
         Returns the jobs that match.
         """
+        check_task(self.app, task)
         checks = checks_of(task, expected, self.clock)
         jobs = await self.jobs()
         found = [job for job in jobs if all(check(job) for check in checks)]
@@ -113,7 +118,7 @@ class Harness:
 
     async def drain(
         self,
-        *queues: Queue,
+        *queues: Queue | str,
         through: Duration | None = None,
         at_once: int = 1,
         most: int = 10_000,
@@ -121,6 +126,7 @@ class Harness:
     ) -> Report:
         """Run all ready jobs in this process until none is left, also those that handlers enqueue.
 
+        `queues` are queues or their names; without any, all queues of the app are drained.
         `through` is how far the clock may move: whenever nothing is ready, it moves to the next
         instant at which something is, so delays, retries and schedules run too. `at_once` is how
         many handlers run at a time; a handler that waits for another job's result needs more than
@@ -128,10 +134,10 @@ class Harness:
         """
         at_once = check_whole("at_once", at_once, least=1, most=_PAGE)
         check_is("schedules", schedules, bool)
+        drained = self._queues(queues)
         runtime = await self.app.runtime()
         start_us = self.clock()
         until_us = start_us + (0 if through is None else to_us("through", through))
-        drained = queues or tuple(self.app.queues.values())
         names = [queue.name for queue in drained]
         drain = Drain(
             runtime.engine,
@@ -147,6 +153,9 @@ class Harness:
         await drain.run(drained, until_us)
         self.clock.advance_to(max(until_us, self.clock()))
         return Report(tuple(drain.runs))
+
+    def _queues(self, given: Sequence[Queue | str]) -> Sequence[Queue]:
+        return [_queue(self.app, one) for one in given] or list(self.app.queues.values())
 
     async def clean(self) -> None:
         """Remove every key of the test; an unreachable server is ignored."""
@@ -164,7 +173,7 @@ class SyncHarness:
         self.clock = tested.clock
         self.namespace = tested.namespace
 
-    def jobs(self, *queues: Queue) -> list[JobView]:
+    def jobs(self, *queues: Queue | str) -> list[JobView]:
         """See `Harness.jobs`."""
         return self._run(self._tested.jobs(*queues))
 
@@ -180,7 +189,7 @@ class SyncHarness:
 
     def drain(
         self,
-        *queues: Queue,
+        *queues: Queue | str,
         through: Duration | None = None,
         at_once: int = 1,
         most: int = 10_000,
@@ -196,6 +205,33 @@ class SyncHarness:
     def run_inline(self, task: Task[Any, T], /, *payload: Any, **options: Any) -> T:
         """See `run_inline`."""
         return self._run(inline.run_inline(task, *payload, **options))
+
+
+def _check_app(given: Any) -> None:
+    if not isinstance(given, Faena):
+        hint = "; give the app that has it" if isinstance(given, Queue | Task) else ""
+        raise ConfigError(
+            f"app must be a Faena, got {shown(given)}{hint}", field="app", value=given
+        )
+
+
+def _queue(app: Faena, given: Any) -> Queue:
+    """A queue of the app, given as it is or by its name."""
+    if isinstance(given, Queue):
+        if app.queues.get(given.name) is given:
+            return given
+        told = f"queue {given.name} of another app"
+    elif isinstance(given, str):
+        return app.queues[given]
+    else:
+        told = shown(given)
+    hint = f": its queue is {given.queue!r}" if isinstance(given, Task) else ""
+    raise ConfigError(
+        f"queues must be queues of app {app.name} or their names, got {told}{hint}; "
+        f"valid: {', '.join(sorted(app.queues))}",
+        field="queues",
+        value=given,
+    )
 
 
 async def _all(queue: Queue, state: State) -> AsyncGenerator[JobView]:

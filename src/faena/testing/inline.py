@@ -13,13 +13,15 @@ from typing import Any, Self, TypeVar, Unpack, overload
 from faena.declaring.handler import Handler
 from faena.engine.scripts import Claim
 from faena.errors import InternalError, JobFailed, PayloadError
-from faena.job import Job, Spec
+from faena.job import Input, Job, Spec
 from faena.middleware import Execute, Middleware, wrap_enqueue
 from faena.options.costs import check_used
+from faena.options.fields import check_is
 from faena.outcomes import Completed, Outcome
 from faena.producing.receipt import Receipt
 from faena.producing.sealing import seal_job
 from faena.task import EnqueueFields, Task
+from faena.testing.inputs import Counts, Parents, counts_of, parents_of
 from faena.testing.report import Ran, ending_of
 from faena.worker.execute.attempt import Attempt
 from faena.worker.execute.batch import Batch, Runner
@@ -36,16 +38,28 @@ WORKER = "test"
 
 @overload
 async def run_inline(
-    task: Task[None, R] | Task[Job, R], /, **options: Unpack[EnqueueFields]
+    task: Task[None, R] | Task[Job, R],
+    /,
+    *,
+    parents: Parents = None,
+    group: Counts = None,
+    **options: Unpack[EnqueueFields],
 ) -> R: ...
 @overload
-async def run_inline(task: Task[P, R], payload: P, /, **options: Unpack[EnqueueFields]) -> R: ...
 async def run_inline(
-    task: Task[Any, Any], /, *payload: Any, **options: Unpack[EnqueueFields]
-) -> Any:
+    task: Task[P, R],
+    payload: P,
+    /,
+    *,
+    parents: Parents = None,
+    group: Counts = None,
+    **options: Unpack[EnqueueFields],
+) -> R: ...
+async def run_inline(task: Task[Any, Any], /, *payload: Any, **options: Any) -> Any:
     """Run a handler now and return its result; its exception is raised here.
 
-    Raises PayloadError if the result could not be stored.
+    Raises PayloadError if the result could not be stored. `parents` is what the nodes before
+    it in a flow returned, by name; `group` is how the members of a group ended.
     """
     ran = await attempt(task, *payload, **options)
     if ran.raised is not None:
@@ -58,10 +72,21 @@ async def run_inline(
 
 
 async def attempt(
-    task: Task[Any, Any], /, *payload: Any, number: int = 1, **options: Unpack[EnqueueFields]
+    task: Task[Any, Any],
+    /,
+    *payload: Any,
+    number: int = 1,
+    parents: Parents = None,
+    group: Counts = None,
+    **options: Unpack[EnqueueFields],
 ) -> Ran:
-    """Run the `number`-th attempt of a job; returns how it ended, whatever the handler raises."""
-    (job_id, spec), now = await _sealed(task, payload, options), time.time_ns() // 1000
+    """Run the `number`-th attempt of a job; returns how it ended, whatever the handler raises.
+
+    `parents` and `group` are as in `run_inline`.
+    """
+    check_is("task", task, Task)
+    before = parents_of(parents), counts_of(group)
+    (job_id, spec), now = await _sealed(task, payload, options, *before), time.time_ns() // 1000
     notes, witness = _Notebook(), Witness()
     ended: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
 
@@ -166,7 +191,11 @@ def result_of(handler: Handler, outcome: Outcome) -> Any:
 
 
 async def _sealed(
-    task: Task[Any, Any], payload: Sequence[Any], options: Mapping[str, Any]
+    task: Task[Any, Any],
+    payload: Sequence[Any],
+    options: Mapping[str, Any],
+    parents: dict[str, Input],
+    group: dict[str, int],
 ) -> tuple[str, bytes]:
     """The job's id and spec, after all middleware around enqueue."""
     draft = task.draft(*payload, **options)
@@ -174,6 +203,7 @@ async def _sealed(
     sent: list[bytes] = []
 
     async def send(_queue: str, ready: Spec) -> Any:
+        ready.parents, ready.group = parents, group
         priority = draft.options.priority or task.handler.priority
         sent.append(seal_job(job_id, ready, draft.options, priority).spec)
         return _receipt(task, job_id)
