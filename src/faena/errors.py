@@ -31,7 +31,8 @@ see `faena.outcomes`.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 _LONGEST_SHOWN: Final = 200
@@ -72,6 +73,15 @@ class UnknownQueue(ConfigError, KeyError):
 def as_argument(error: ConfigError) -> ArgumentError:
     """The same error, about an argument of one call."""
     return ArgumentError(str(error), field=error.field, value=error.value)
+
+
+@contextmanager
+def arguments() -> Generator[None]:
+    """What is checked inside are arguments of one call."""
+    try:
+        yield
+    except ConfigError as error:
+        raise as_argument(error) from None
 
 
 class StoreError(FaenaError):

@@ -15,7 +15,7 @@ from faena.engine.calls.transfer import TransferCalls
 from faena.engine.overview import Overview
 from faena.engine.requester import on_behalf
 from faena.engine.settings import WRITTEN, as_declared, read_settings, written
-from faena.errors import ConfigError, shown
+from faena.errors import ConfigError, arguments, shown
 from faena.idempotency import Idempotency
 from faena.inspection.inspector import Page
 from faena.limits import Limit
@@ -201,8 +201,9 @@ class Queue:
         is_newest_first: bool = False,
     ) -> Page:
         """One page of the jobs in a state."""
-        limit = check_whole("limit", limit, least=1, most=1000)
-        check_is("is_newest_first", is_newest_first, bool)
+        with arguments():
+            limit = check_whole("limit", limit, least=1, most=1000)
+            check_is("is_newest_first", is_newest_first, bool)
         state = state_of(state, State)
         inspector = (await self._app.runtime()).inspector
         return await inspector.page(

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from enum import StrEnum
 from typing import Final
 
-from faena.errors import ConfigError, as_text, nearest, shown
+from faena.errors import ArgumentError, as_text, nearest, shown
 
 
 class State(StrEnum):
@@ -43,10 +43,11 @@ def state_of(value: State | str, valid: Collection[State]) -> State:
     words = {state.value: state for state in valid}
     word = value.value if isinstance(value, State) else as_text(value)
     if word not in words:
-        meant = words if word in {state.value for state in State} else ()  # a state, so no typo
-        raise ConfigError(
-            f"state must be one of those valid here, got {shown(word)}; "
-            f"{nearest(word, words, never=meant)}",
+        is_other = word in {state.value for state in State}  # so no typo
+        kind = "one that this call accepts" if is_other else "the name of a state"
+        raise ArgumentError(
+            f"state must be {kind}, got {shown(word)}; "
+            f"{nearest(word, words, never=words if is_other else ())}",
             field="state",
             value=value,
         )

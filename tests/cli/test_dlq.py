@@ -208,7 +208,10 @@ def test_a_redrive_tells_how_it_goes_and_can_be_stopped(
     bury(send, 60, tenant="acme")
     code, out, err = cli("dlq", "redrive", "mail", "--tenant", "acme", "--by", "ana")
     assert code == 0
-    assert out.endswith(": done, 60 retried, 0 dead again\n")
+    assert out.endswith(
+        ": done, 60 new jobs enqueued, 0 dead again so far; the others may still wait or run: "
+        "`faena dlq redrives mail` shows later deaths\n"
+    )
     assert err == ""  # without a terminal nobody watches
     redrive = out.split()[1].rstrip(":")
     view = document(cli, "redrive", "mail", "--stop", redrive)

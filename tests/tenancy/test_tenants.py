@@ -83,9 +83,9 @@ async def test_a_queue_without_lanes_says_what_would_give_it_some() -> None:
 
 async def test_tenants_are_kept_apart_without_asking_but_for_jobs_that_have_none() -> None:
     assert mixed.tenant("acme").name == "acme"
-    with pytest.raises(ConfigError, match="queue mixed must have a lane for jobs without a tenant"):
+    with pytest.raises(ConfigError, match="queue mixed has no lane for jobs without a tenant"):
         mixed.tenant(None)
-    with pytest.raises(ConfigError, match="must have a lane for jobs without a tenant"):
+    with pytest.raises(ConfigError, match="has no lane for jobs without a tenant"):
         await mixed.reshard(2)
 
 

@@ -83,6 +83,14 @@ def test_the_floor_can_be_lifted() -> None:
     assert Retry.fixed("0s", floor="0s").delay_us(1, random=most) == 0
 
 
+def test_a_floor_above_the_cap_is_refused() -> None:
+    with pytest.raises(ConfigError, match="retry floor must be at most the cap of '1s', got '5s'"):
+        Retry.exponential(cap="1s", floor="5s")
+    with pytest.raises(ConfigError, match="got '1s', the default; give floor= too"):
+        Retry.exponential(base="100ms", cap="500ms")
+    assert Retry.exponential(base="1s", cap="1s").delay_us(9, random=least) == 1 * S
+
+
 @given(st.floats(0, 1, exclude_max=True), st.integers(1, 1000), st.floats(0, 1))
 def test_every_wait_stays_within_its_jitter_and_above_its_floor(
     chance: float, attempt: int, jitter: float

@@ -88,5 +88,8 @@ def _changes(directory: Path) -> AsyncIterator[object]:
     try:
         from watchfiles import PythonFilter, awatch  # noqa: PLC0415 - only for development
     except ImportError:
-        raise ConfigError("faena dev needs the package watchfiles: install it with pip") from None
+        raise ConfigError(
+            "faena dev needs the extra reload: install it "
+            "(in a clone of Faena: pip install '.[reload]')"
+        ) from None
     return awatch(directory, watch_filter=PythonFilter())

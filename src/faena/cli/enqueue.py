@@ -16,7 +16,7 @@ from faena.cli.argument import DURATION, EXPIRY, INSTANT, Whole, common, example
 from faena.cli.output import Output
 from faena.errors import ConfigError, PayloadError, nearest
 from faena.job import BY_HEADER
-from faena.options import Unique, UniqueMode
+from faena.options import Durability, Unique, UniqueMode
 from faena.retry import MOST_ATTEMPTS
 from faena.task import Receipt, Task
 from faena.values.names import check_label
@@ -97,11 +97,17 @@ def enqueue(output: Output, words: tuple[str, ...], **given: Any) -> None:
     }
     output.say(told, receipt.id)
     if not output.is_json:
-        _remark(receipt)
+        _remark(receipt, Durability.of(given["durability"] or receipt.durability))
 
 
-def _remark(receipt: Receipt[Any]) -> None:
+def _remark(receipt: Receipt[Any], wanted: Durability) -> None:
     """Print remarks on standard error; standard output has only the id."""
+    if Durability.of(receipt.durability) != wanted:
+        click.echo(
+            f"warning: the job is enqueued, but durability {wanted} was not confirmed in time, "
+            f"only {receipt.durability}",
+            err=True,
+        )
     if receipt.replaced:
         click.echo(f"replaced job {receipt.replaced}", err=True)
     if receipt.status == "duplicate":

@@ -145,8 +145,15 @@ def _farewell(view: RedriveView) -> str:
 
 
 def _sentence(view: RedriveView) -> str:
+    """What is known: deaths are counted as they happen, completions are not."""
+    told = f"redrive {view.id}: {view.state}, {counted(view.moved, 'new job')} enqueued"
+    if not view.moved:
+        return told
     waiting = f", {view.waiting} canaries not finished" if view.waiting else ""
-    return f"redrive {view.id}: {view.state}, {view.moved} retried, {view.died} dead again{waiting}"
+    return (
+        f"{told}, {view.died} dead again so far{waiting}; the others may still wait or run: "
+        f"`faena dlq redrives {view.queue}` shows later deaths"
+    )
 
 
 @click.command(

@@ -119,7 +119,9 @@ def _timed(command: F) -> F:
                 "--overlap", type=click.Choice(OVERLAPS), help="If its previous job is still live."
             ),
             click.option(
-                "--missed", help="After an outage, fire: skip, latest, all, or the last as all(10)."
+                "--missed",
+                help="The missed instants to fire after an outage: skip (none), latest, all, "
+                "or all(10) for the latest 10.",
             ),
             click.option("--tenant", help="The tenant of its jobs; none: no tenant."),
             click.option("--key", help="The key of its jobs; none: no key."),

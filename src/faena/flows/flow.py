@@ -23,6 +23,7 @@ from faena.errors import (
     JobFailed,
     JobNotFound,
     ResultTimeout,
+    arguments,
     as_text,
     nearest,
     shown,
@@ -67,7 +68,8 @@ async def until_over(
     is_over: Callable[[], Awaitable[bool]], what: str, timeout: timedelta | str | None
 ) -> None:
     """Poll with growing pauses; raises ResultTimeout when it takes too long."""
-    wait_s = None if timeout is None else to_s("timeout", timeout)
+    with arguments():
+        wait_s = None if timeout is None else to_s("timeout", timeout)
     try:
         async with asyncio.timeout(wait_s):
             pause_s = _POLL_S

@@ -257,6 +257,14 @@ async def make(draft: Draft[Any], tells: str, job: str) -> Made:
     return Made(task.queue, task.priority(draft.options), facts, body, job)
 
 
+_NOT_GIVEN: Final = {
+    "id": "the flow or group chooses its id",
+    "unique": "the flow or group enqueues it once, and would wait in vain for a duplicate",
+    "replace": "the flow or group enqueues it once, and would wait in vain for a replaced job",
+}
+"""Options that such a job cannot have, and why."""
+
+
 def check_draft(draft: Any) -> None:
     """Refuse what cannot be a job of a flow or the callback of a group."""
     if not isinstance(draft, Draft):
@@ -265,11 +273,10 @@ def check_draft(draft: Any) -> None:
             f"{type(draft).__name__}{_hint(draft)}",
             field="draft",
         )
-    for name in ("id", "unique", "replace"):
+    for name, why in _NOT_GIVEN.items():
         if getattr(draft.options, name) is not None:
             raise ConfigError(
-                f"{name} must not be given to a job of a flow or the callback of a group: "
-                "the flow or group chooses its id",
+                f"{name} must not be given to a job of a flow or the callback of a group: {why}",
                 field=name,
             )
     if draft.options.durability != Durability():

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from faena.codec import Codec, of_result
 from faena.engine.requester import on_behalf
-from faena.errors import ArgumentError, JobCancelled, JobFailed, JobTimedOut, PayloadError
+from faena.errors import (
+    ArgumentError,
+    JobCancelled,
+    JobFailed,
+    JobTimedOut,
+    PayloadError,
+    arguments,
+)
 from faena.inspection.explanation import Explanation
 from faena.job import JobView
 from faena.options import priority_of
@@ -49,7 +56,8 @@ class Handle(Generic[R]):
         not finished in time, JobNotFound if retention has removed it, and PayloadError if the
         result does not match the handler's return type.
         """
-        wait_s = None if timeout is None else to_s("timeout", timeout)
+        with arguments():
+            wait_s = None if timeout is None else to_s("timeout", timeout)
         inspector = (await self._app.runtime()).inspector
         view = await inspector.finished(self.queue, self.id, wait_s)
         if view.state is not State.COMPLETED:

@@ -32,7 +32,9 @@ _RIGHT: Final = {
     "Bad second": "seconds are 0 to 59",
     "Bad minute": "minutes are 0 to 59",
     "Bad hour": "hours are 0 to 23",
-    "Bad day-of-month": "days are 1 to 31 and in one of the months, or L for the last",
+    "Bad day-of-month": (
+        "days are 1 to 31, or L for the last, and a chosen month must have the day"
+    ),
     "Bad month": "months are 1 to 12, or JAN to DEC",
     "Bad day-of-week": "weekdays are 0 to 7, SUN to SAT, such as MON#2 or 5L",
 }
@@ -110,7 +112,9 @@ class Cron:
         except (CronSimError, StopIteration) as error:
             why = str(error) or "No day matches it"
             right = (
-                f"; {_RIGHT[why]}; a range goes up and a step is 1 or more" if why in _RIGHT else ""
+                f"; {_RIGHT[why]}; ranges must ascend and steps be 1 or more"
+                if why in _RIGHT
+                else ""
             )
             raise ConfigError(
                 f"cron must be an expression that matches some time, got {shown(self.text)}: "

@@ -33,14 +33,16 @@ def lane_facts(queue: str, options: QueueOptions, tenant: str | None, key: str |
     """What an envelope says of a job's lane and chain; raises where an order needs more."""
     order = options.order
     if order in {Order.TENANT, Order.KEY} and tenant is None:
+        kept = "tenant" if order is Order.TENANT else "key of a tenant"
         raise ConfigError(
-            f"queue {queue} keeps the order of each tenant: its jobs must have a tenant "
+            f"queue {queue} keeps the order of each {kept}: its jobs must have a tenant "
             "(tenant=, --tenant)",
             field="tenant",
         )
     if order is Order.KEY and key is None:
         raise ConfigError(
-            f"queue {queue} keeps the order of each key: its jobs must have a key (key=, --key)",
+            f"queue {queue} keeps the order of each key of a tenant: its jobs must have a key "
+            "(key=, --key)",
             field="key",
         )
     is_laned = options.is_laned or (options.is_fair and tenant is not None)

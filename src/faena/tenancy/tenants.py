@@ -234,8 +234,8 @@ def check_lanes(queue: str, options: QueueOptions, *, is_of_all: bool = False) -
         )
     if is_of_all and not options.is_laned:
         raise ConfigError(
-            f"queue {queue} must have a lane for jobs without a tenant: declare it with fair=True, "
-            f"tenant_limits=, tenant_max_running=, key_limits= or shards=",
+            f"queue {queue} has no lane for jobs without a tenant, and this needs one: declare it "
+            f"with fair=True, tenant_limits=, tenant_max_running=, key_limits= or shards=",
             field="fair",
         )
 

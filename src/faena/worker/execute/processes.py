@@ -187,7 +187,9 @@ def _open(path: str) -> Any:
         from pebble import ProcessPool  # noqa: PLC0415 - optional: the `process` extra
     except ImportError:
         raise ConfigError(
-            'run="process" needs the extra faena[process]: install it', field="run"
+            'run="process" needs the extra process: install it '
+            "(in a clone of Faena: pip install '.[process]')",
+            field="run",
         ) from None
     return ProcessPool(
         max_workers=1,
