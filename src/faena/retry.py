@@ -96,9 +96,6 @@ class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
 _FALLBACK: Final = Exponential(base_us=1_000_000, factor=2.0, cap_us=300_000_000)
 
 
-_FLOOR: Final = "1s"
-
-
 class Rules(TypedDict, total=False):
     """What every way of building a policy accepts; see the fields of `Retry`."""
 
@@ -120,7 +117,7 @@ class Retry:
     jitter: float = field(default=0.2, kw_only=True)
     """The random part of each wait, added or subtracted: 0 (none) to 1. 0.2 is ±20 %."""
 
-    floor: Duration = field(default=_FLOOR, kw_only=True)
+    floor: Duration = field(default="1s", kw_only=True)
     """The shortest wait, after jitter. "0s" sets no minimum."""
 
     give_up_on: tuple[type[BaseException], ...] = field(default=(), kw_only=True)
@@ -153,16 +150,16 @@ class Retry:
                 field="retry base",
                 value=base,
             )
-        floor = rules.get("floor", _FLOOR)
-        if to_us("retry floor", floor) > cap_us:
+        growth = check_real("retry factor", factor, least=1, most=100)
+        policy = cls._with(Exponential(base_us, growth, cap_us), attempts, rules)
+        if policy.floor_us > cap_us:
             raise ConfigError(
-                f"retry floor must be at most the cap of {cap!r}, got {shown(floor)}"
+                f"retry floor must be at most the cap of {cap!r}, got {shown(policy.floor)}"
                 f"{'' if 'floor' in rules else ', the default; give floor= too'}",
                 field="retry floor",
-                value=floor,
+                value=policy.floor,
             )
-        growth = check_real("retry factor", factor, least=1, most=100)
-        return cls._with(Exponential(base_us, growth, cap_us), attempts, rules)
+        return policy
 
     @classmethod
     def fixed(cls, wait: Duration = "30s", *, attempts: int = 3, **rules: Unpack[Rules]) -> Retry:

@@ -65,7 +65,9 @@ async def test_an_order_asks_for_what_it_orders_by(app: Faena, h: Harness) -> No
 
     with pytest.raises(ConfigError, match="order of each tenant: its jobs must have a tenant"):
         await one.enqueue()
-    with pytest.raises(ConfigError, match="order of each key: its jobs must have a key"):
+    with pytest.raises(
+        ConfigError, match="order of each key of a tenant: its jobs must have a key"
+    ):
         await other.enqueue(tenant="acme")
 
 
