@@ -88,6 +88,25 @@ async def attempt(
     before = parents_of(parents), counts_of(group)
     (job_id, spec), now = await _sealed(task, payload, options, *before), time.time_ns() // 1000
     notes, witness = _Notebook(), Witness()
+    claim = Claim(job_id, "inline", spec, 0.0, number - 1, 0, 0, enqueued_at=now)
+    outcome = await _outcome(task, claim, notes, witness)
+    return Ran(
+        queue=task.queue,
+        task=task.name,
+        id=job_id,
+        number=number,
+        ending=ending_of(outcome),
+        outcome=outcome,
+        result=result_of(task.handler, outcome),
+        raised=witness.raised.get(job_id),
+        **notes.told(),
+    )
+
+
+async def _outcome(
+    task: Task[Any, Any], claim: Claim, notes: _Notebook, witness: Witness
+) -> Outcome:
+    """Run a claimed job with an executor of its own."""
     ended: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
 
     def done(_claim: Claim, outcome: Outcome | None, _attempt: Attempt | None) -> None:
@@ -108,20 +127,8 @@ async def attempt(
             on_free=lambda: None,
             dead_letters=task.app.dead_letter_options,
         )
-        claim = Claim(job_id, "inline", spec, 0.0, number - 1, 0, 0, enqueued_at=now)
-        executor.start([claim], now, now)
-        outcome = await ended
-    return Ran(
-        queue=task.queue,
-        task=task.name,
-        id=job_id,
-        number=number,
-        ending=ending_of(outcome),
-        outcome=outcome,
-        result=result_of(task.handler, outcome),
-        raised=witness.raised.get(job_id),
-        **notes.told(),
-    )
+        executor.start([claim], claim.enqueued_at, claim.enqueued_at)
+        return await ended
 
 
 class Runners:
