@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import secrets
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -31,11 +32,14 @@ from faena.engine.calls.lock import Lock
 from faena.engine.calls.survey import Survey
 from faena.engine.calls.transfer import JOBS, LANES, Claims, TransferCalls
 from faena.engine.settings import read_limits
-from faena.errors import ShardsChanged
+from faena.errors import ShardsChanged, StoreError, StoreRejected
 from faena.sharding.quota import beyond, part, share_out
 from faena.sharding.table import ANNOUNCED, EDITED, MOVING, Change, Table, read_table
 from faena.values.shards import shard_index
 
+_FULL: Final = 0.95
+"""The part of maxmemory above which no change is begun."""
+_MEMORY: Final = re.compile(rb"^(used_memory|maxmemory):(\d+)", re.MULTILINE)
 _PAUSE_S: Final = 0.2
 """Between two checks of running jobs, which must end before they can move."""
 
@@ -73,6 +77,25 @@ class Relocation:
         """Store a change; False if the table has changed meanwhile."""
         named = {"change": str(change), "by": by}
         return await self._transfer.decide(self._queue, "begin", table.epoch, **named)
+
+    async def begin_with_room(self, change: Change, table: Table, by: str) -> bool:
+        """The same, or StoreRejected if the broker is nearly full: a move could not be finished,
+        and jobs that are moving are not run."""
+        used, most = await self._memory()
+        if most and used > most * _FULL:
+            raise StoreRejected(
+                f"queue {self._queue} cannot be moved now: its broker uses {used} of {most} bytes "
+                f"(maxmemory); nothing was started: raise maxmemory, or wait until jobs have run",
+                op="move",
+            )
+        return await self.begin(change, table, by)
+
+    async def _memory(self) -> tuple[int, int]:
+        """Bytes used and allowed, 0 if there is no limit or the broker does not say."""
+        with contextlib.suppress(StoreError):  # INFO may be forbidden
+            said = dict(_MEMORY.findall(await self._engine.info(self._queue, "memory")))
+            return int(said.get(b"used_memory", 0)), int(said.get(b"maxmemory", 0))
+        return 0, 0
 
     async def restore(self, table: Table) -> None:
         """Write the table again to a server that has lost its data."""

@@ -227,7 +227,7 @@ class Router:
             if table.phase:
                 if (await self.settled(until - time.monotonic())).phase:
                     raise self._busy(table.change)
-            elif await self.relocation.begin(change, table, by):
+            elif await self.relocation.begin_with_room(change, table, by):
                 await self.look()
                 self.carry_on()
                 return
