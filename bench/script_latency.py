@@ -29,7 +29,7 @@ from bench.script_redrive import measure_redrives
 from bench.server import running_server
 from faena.engine import Address, Engine, Wire
 from faena.engine.envelope import Facts, seal
-from faena.engine.loader import Script
+from faena.engine.script_library import Script
 from faena.engine.scripts import Settlement, Turn
 from faena.engine.settings import declaration
 from faena.options import QueueOptions, Retain

@@ -38,6 +38,7 @@ from faena.options import (
 from faena.options.costs import cost_fact
 from faena.producing.batcher import BATCH, BATCH_BYTES, PLACED, cut_off, told
 from faena.producing.handle import Handle
+from faena.producing.payload import MISSING, encode_payload
 from faena.producing.receipt import Receipt, accepted, kept, receipt_of
 from faena.producing.sealing import Frame, seal_job
 from faena.retry import Retry
@@ -56,7 +57,6 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 _DEFAULTS = EnqueueOptions()
-_MISSING: Any = object()
 _MEMORY = Durability()
 
 
@@ -146,7 +146,7 @@ class Task(Generic[P, R]):
     @overload
     async def enqueue(self, payload: P, **options: Unpack[EnqueueFields]) -> Receipt[R]: ...
     async def enqueue(
-        self, payload: Any = _MISSING, **options: Unpack[EnqueueFields]
+        self, payload: Any = MISSING, **options: Unpack[EnqueueFields]
     ) -> Receipt[Any]:
         """Enqueue one job.
 
@@ -227,7 +227,7 @@ class Task(Generic[P, R]):
             )
         return self._encode(draft.payload), merged(shared, draft.options)
 
-    def draft(self, payload: P = _MISSING, **options: Unpack[EnqueueFields]) -> Draft[P]:
+    def draft(self, payload: P = MISSING, **options: Unpack[EnqueueFields]) -> Draft[P]:
         """An item of `enqueue_many` with options of its own."""
         return Draft(payload, of_one(options), self)
 
@@ -357,23 +357,8 @@ class Task(Generic[P, R]):
         )
 
     def _encode(self, payload: P) -> bytes:
-        codec = self.handler.payload
-        if codec is None:
-            if payload is not _MISSING:
-                raise PayloadError(
-                    f"task {self.name} takes no payload, got {type(payload).__name__}", op="enqueue"
-                )
-            return b"null"
-        if payload is _MISSING:
-            raise PayloadError(f"task {self.name} needs a payload, got none", op="enqueue")
-        encoded = codec.encode(payload)
-        if len(encoded) > self.handler.payload_limit:
-            raise PayloadError(
-                f"payload of task {self.name} must be at most {self.handler.payload_limit} bytes, "
-                f"got {len(encoded)}",
-                op="enqueue",
-            )
-        return encoded
+        handler = self.handler
+        return encode_payload(self.name, handler.payload, handler.payload_limit, payload)
 
     def __repr__(self) -> str:
         return f"<Task {self.queue}/{self.name}>"

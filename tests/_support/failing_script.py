@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from faena.engine import engine, loader
-from faena.engine.loader import Script
+from faena.engine import engine, script_library
+from faena.engine.script_library import Script
 
 _numbers = itertools.count(1)
 
 
 def make_fail(patch: pytest.MonkeyPatch, name: str, fault: str) -> None:
     """Have a script run some Lua before its body, in this program."""
-    failing = _with_fault(loader.load(name), fault)
-    patch.setattr(engine, "load", lambda one: failing if one == name else loader.load(one))
+    failing = _with_fault(script_library.load(name), fault)
+    patch.setattr(engine, "load", lambda one: failing if one == name else script_library.load(one))
 
 
 def _with_fault(script: Script, fault: str) -> Script:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from faena.engine import loader
+from faena.engine import script_library
 
 for _name in (
     "faena.cli.dev",
@@ -16,4 +16,4 @@ for _name in (
     "tests._support.schedule_process",
 ):
     import_module(_name)
-loader.load("exchange")
+script_library.load("exchange")

@@ -9,7 +9,7 @@ import redis
 
 from faena.engine import Address, Wire
 from faena.engine.keys import Keys
-from faena.engine.loader import load
+from faena.engine.script_library import load
 from tests._support.rig import Rig
 from tests._support.valid_calls import Args, populate_all
 from tests._support.valkey import Server

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from faena.engine.calls.flows import FlowCalls
-from faena.engine.loader import load
+from faena.engine.script_library import load
 from tests._support.desk_rig import new_redrive
 from tests._support.populate import (
     populate,

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from faena.engine.loader import load
+from faena.engine.script_library import load
 from faena.sharding.table import Shard
 from tests._support.eventually import eventually
 from tests._support.fault_app import Plan, QueuePlan, Work, enqueue, open_app

@@ -14,7 +14,7 @@ import redis
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faena.engine import loader
+from faena.engine import script_library
 from tests._support.restored_queue import RestoredQueue
 from tests._support.search import searching
 from tests._support.valid_calls import SHAPES
@@ -27,7 +27,11 @@ FIELDS = [
     *("to", "limits", "max_running", "weight", "size", "held_until", "reason", "ends_at", "state"),
     *("filter", "score", "last", "max", "per_us", "due_at", "canary", "first", "failures", "died"),
 ]
-WRITERS = [name for name in loader.names() if "no-writes" not in loader.load(name).source[:40]]
+WRITERS = [
+    name
+    for name in script_library.names()
+    if "no-writes" not in script_library.load(name).source[:40]
+]
 ELSEWHERE = {
     *("alert", "dismiss", "flow", "group", "idem", "note", "relayed", "receive", "redrives"),
     *("renew", "schedule", "spend"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from faena.engine import keys
-from faena.engine.loader import load, names
+from faena.engine.script_library import load, names
 from faena.inspection.audit import catalogued
 from tests._support import sizes
 from tests._support.populate import (

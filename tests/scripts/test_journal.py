@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import redis
 
-from faena.engine import loader
+from faena.engine import script_library
 from tests._support.restored_queue import RestoredQueue
 from tests._support.valid_calls import SHAPES
 
 GUARD = "return lib.guarded(all)"
-GUARDED = [name for name in SHAPES if loader.load(name).source.endswith(GUARD)]
+GUARDED = [name for name in SHAPES if script_library.load(name).source.endswith(GUARD)]
 
 
 def test_every_script_that_writes_is_guarded_or_says_that_it_is_sure() -> None:
@@ -21,7 +21,7 @@ def test_every_script_that_writes_is_guarded_or_says_that_it_is_sure() -> None:
 def test_a_call_that_fails_when_all_is_written_leaves_nothing_behind(
     restored: RestoredQueue, name: str
 ) -> None:
-    body = loader.load(name).source.removesuffix(GUARD)
+    body = script_library.load(name).source.removesuffix(GUARD)
     failing = f"{body}return lib.guarded(function() all() error('planted') end)"
     for args in SHAPES[name]:
         restored.reset()
@@ -55,7 +55,7 @@ def test_whatever_was_written_is_put_back(restored: RestoredQueue, write: str, a
         restored.client.execute_command(*command.split())
     before = restored.read()
     calls = "".join(_lua(command) for command in (write, again) if command)
-    body = f"#!lua\n{loader.part_source('journal')}\ncall = noted\n"
+    body = f"#!lua\n{script_library.part_source('journal')}\ncall = noted\n"
     with pytest.raises(redis.ResponseError, match="planted"):
         restored.client.eval(f"{body}return guarded(function() {calls} error('planted') end)", 0)
     assert restored.read() == before

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import redis
 
-from faena.engine.loader import library_source, load, plain_source
+from faena.engine.script_library import library_source, load, plain_source
 from faena.engine.scripts import Settlement, Turn, enqueue_args, exchange_args, renew_args
 from faena.engine.source import Arguments, SourceError, read
 from faena.errors import InternalError

@@ -12,11 +12,10 @@ import pytest
 
 from faena import Faena, Job, Limit, Order, Retain, Retry, Unique
 from faena.engine.scripts import Turn
-from faena.errors import ConfigError, InvalidTransition, JobConflict, StoreRejected
+from faena.errors import ConfigError, InvalidTransition, JobConflict
 from faena.inspection.audit import audit
 from faena.sharding.table import index_of
 from tests._support.eventually import eventually
-from tests._support.valkey import Server
 from tests._support.working import Working
 
 TENANTS = [f"t{number}" for number in range(12)]
@@ -498,26 +497,3 @@ async def test_claims_that_a_tenant_left_behind_do_not_follow_it(app: Faena) -> 
     assert len((await engine.exchange("mail/1", "w", "w", Turn("call1", 4))).claimed) == 2
     await queue.reshard(3)
     assert (await engine.exchange("mail/1", "w", "w", Turn("call2", 4))).claimed == []
-
-
-async def test_nothing_is_moved_on_a_broker_that_is_nearly_full() -> None:
-    """Jobs that are moving are not run, and a full broker could not take them in."""
-    with Server("appendonly no", unix=True) as server:
-        async with Faena("shop", server.url) as app:
-            queue = app.queue("mail", fair=True)
-
-            @queue.task
-            async def send() -> None: ...
-
-            await send.enqueue(tenant="acme")
-            with server.client() as client:
-                used = int(client.info("memory")["used_memory"])
-                client.config_set("maxmemory", used + 20_000)
-                with pytest.raises(StoreRejected, match="nothing was started: raise maxmemory"):
-                    await queue.tenant("acme").dedicate()
-                with pytest.raises(StoreRejected, match="cannot be moved now"):
-                    await queue.reshard(2)
-                assert not (await queue.shards()).is_moving
-                client.config_set("maxmemory", 0)
-            await queue.tenant("acme").dedicate()
-            assert (await queue.shards()).dedicated == ("acme",)

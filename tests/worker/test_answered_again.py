@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from faena import Faena, Job, State, Task
-from faena.engine.loader import load
+from faena.engine.script_library import load
 from faena.engine.scripts import Exchanged, Turn
 from faena.worker.fetch.fetcher import Fetcher
 from tests._support.eventually import eventually

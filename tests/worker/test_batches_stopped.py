@@ -15,7 +15,7 @@ from faena import Faena, Job, Middleware, Retry, State
 from faena.errors import JobCancelled, JobFailed, JobTimedOut
 from faena.middleware import Execute
 from faena.worker.execute import executor
-from faena.worker.execute.attempt import Stop
+from faena.worker.execute.attempt_state import Stop
 from faena.worker.worker import Worker
 from tests._support.batch_queue import QUICK, BatchQueue, results, working
 from tests._support.eventually import eventually

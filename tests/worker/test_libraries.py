@@ -8,7 +8,7 @@ import pytest
 
 from faena import Faena
 from faena.engine import Address, Engine, Wire
-from faena.engine.loader import library_name, load
+from faena.engine.script_library import library_name, load
 from faena.worker.libraries import OldLibraries
 from faena.worker.presence import about_this_process
 from tests._support.eventually import eventually

@@ -20,7 +20,7 @@ from faena.engine.scripts import Claim
 from faena.errors import JobCancelled, JobFailed
 from faena.job import Input, Spec
 from faena.worker.execute import process_runner as child
-from faena.worker.execute.attempt import Attempt
+from faena.worker.execute.attempt_state import Attempt
 from faena.worker.execute.processes import Processes
 from tests._support import process_app
 from tests._support.eventually import eventually

@@ -14,7 +14,7 @@ import pytest
 from faena import Faena, Job
 from faena.engine.scripts import Claim
 from faena.job import Spec
-from faena.worker.execute.attempt import Attempt
+from faena.worker.execute.attempt_state import Attempt
 from faena.worker.execute.threads import Interrupted, Threads
 from tests._support.eventually import eventually
 from tests._support.valkey import Server

@@ -18,7 +18,7 @@ from faena.engine import Engine
 from faena.engine.scripts import Turn
 from faena.errors import PayloadError, StoreUnavailable
 from faena.worker.execute import executor
-from faena.worker.execute.attempt import Attempt, Stop
+from faena.worker.execute.attempt_state import Attempt, Stop
 from faena.worker.execute.executor import Executor
 from faena.worker.fetch.fetcher import Fetcher
 from tests._support.eventually import eventually

@@ -19,6 +19,6 @@ The directory must lie on a local disk. Linux and macOS only, like the wheel.
 """
 
 from faena.embedded.lifecycle import Embedded
-from faena.embedded.server import binary
+from faena.embedded.server_command import binary
 
 __all__ = ["Embedded", "binary"]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import quote
 
-from faena.embedded.server import LOG
+from faena.embedded.server_command import LOG
 from faena.embedded.watcher import ALIAS, MEMBERS, SOCKET, TOKEN, WATCHER, open_lock
 from faena.errors import ConfigError, StoreUnavailable
 

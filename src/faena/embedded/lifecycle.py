@@ -24,7 +24,7 @@ from typing import Self
 
 from faena.embedded import watcher
 from faena.embedded.directory import DataDirectory
-from faena.embedded.server import command
+from faena.embedded.server_command import command
 from faena.errors import StoreUnavailable
 
 # A bound, because a server that dies of its data would be started forever; a killed one needs one.

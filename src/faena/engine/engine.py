@@ -17,10 +17,10 @@ from faena.engine import scripts
 from faena.engine.envelope import NewJob
 from faena.engine.gates import LaneState, Waiting, read_lane_state, read_waiting
 from faena.engine.keys import Keys, channel, reader_for
-from faena.engine.loader import load
 from faena.engine.overview import Overview, read_overview
 from faena.engine.permission import check_permitted
 from faena.engine.requester import requester
+from faena.engine.script_library import load
 from faena.engine.scripts import Answer, Exchanged, Look, Turn
 from faena.engine.settings import SERVED, accept_declared, check_accepted
 from faena.engine.wire.patience import at_most

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from faena.engine.keys import CATALOGUE, CHANNELS, Keys, channel
-from faena.engine.loader import load
+from faena.engine.script_library import load
 from faena.engine.wire.wire import Wire
 from faena.errors import StoreRejected
 

@@ -25,7 +25,7 @@ from faena.sharding.router import Routers
 from faena.testing.clock import Clock
 from faena.testing.inline import WORKER, Runners, Witness, result_of
 from faena.testing.report import Ran, ending_of
-from faena.worker.execute.attempt import Attempt, Stop
+from faena.worker.execute.attempt_state import Attempt, Stop
 from faena.worker.execute.executor import Executor
 from faena.worker.execute.gatherer import Gatherer
 from faena.worker.execute.notes import QueueNotes

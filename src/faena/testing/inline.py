@@ -23,7 +23,7 @@ from faena.producing.sealing import seal_job
 from faena.task import EnqueueFields, Task
 from faena.testing.inputs import Counts, Parents, counts_of, parents_of
 from faena.testing.report import Ran, ending_of
-from faena.worker.execute.attempt import Attempt
+from faena.worker.execute.attempt_state import Attempt
 from faena.worker.execute.batch import Batch, Runner
 from faena.worker.execute.executor import Executor
 from faena.worker.execute.gatherer import Gatherer

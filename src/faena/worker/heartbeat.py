@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from faena.engine import Engine
 from faena.errors import FaenaError, ScriptError
 from faena.values.shards import queue_of
-from faena.worker.execute.attempt import Stop
+from faena.worker.execute.attempt_state import Stop
 from faena.worker.leases import Leases
 from faena.worker.stalls import Stalls
 

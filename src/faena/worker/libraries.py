@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
 from faena.engine import Engine
-from faena.engine.loader import library_name
+from faena.engine.script_library import library_name
 from faena.engine.scripts import pairs
 from faena.engine.wire.address import Node
 from faena.errors import StoreError

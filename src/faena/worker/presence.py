@@ -9,7 +9,7 @@ import socket
 from collections.abc import Iterable
 
 from faena.engine import Engine
-from faena.engine.loader import library_name
+from faena.engine.script_library import library_name
 
 _LONGEST_S = 1.0
 """The longest time that a stop waits for an unreachable broker."""

@@ -28,7 +28,7 @@ from faena.producing.batcher import CallIds
 from faena.sharding.table import Shard
 from faena.values.shards import queue_of
 from faena.worker.background_services import BackgroundServices
-from faena.worker.execute.attempt import Stop
+from faena.worker.execute.attempt_state import Stop
 from faena.worker.execute.batch import Runner
 from faena.worker.execute.executor import Executor
 from faena.worker.execute.gatherer import Gatherer

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from faena.declaring.handler import Handler
 from faena.errors import BatchError
 from faena.job import Job
-from faena.worker.execute.attempt import Attempt, Call
+from faena.worker.execute.attempt_state import Attempt, Call
 
 
 class Runner(Protocol):

@@ -28,7 +28,7 @@ from faena.job import Job, Notes
 from faena.middleware import Middleware, wrap_execute
 from faena.options import DeadLetters
 from faena.outcomes import COMPLETED, Completed, Outcome
-from faena.worker.execute.attempt import Attempt, Stop
+from faena.worker.execute.attempt_state import Attempt, Stop
 from faena.worker.execute.judge import Judge
 from faena.worker.execute.log_lines import tell_end
 from faena.worker.execute.parking import Parking

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any
 
 from faena.errors import InternalError
-from faena.worker.execute.attempt import Attempt, Stop
+from faena.worker.execute.attempt_state import Attempt, Stop
 from faena.worker.execute.batch import Batch, Key, Runner
 from faena.worker.execute.executor import Executor
 

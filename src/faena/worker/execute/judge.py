@@ -33,7 +33,7 @@ from faena.outcomes import (
     Snoozed,
 )
 from faena.values.names import as_words
-from faena.worker.execute.attempt import Attempt, Stop
+from faena.worker.execute.attempt_state import Attempt, Stop
 from faena.worker.execute.failure import SnoozedTooOften, TimedOut, WorkerDied, record_of
 
 _log = logging.getLogger("faena.worker")

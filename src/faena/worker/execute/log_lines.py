@@ -8,7 +8,7 @@ from faena.engine import envelope
 from faena.engine.scripts import Claim, Exchanged
 from faena.outcomes import Buried, ErrorRecord, Outcome, Retried
 from faena.values.duration import describe
-from faena.worker.execute.attempt import Attempt
+from faena.worker.execute.attempt_state import Attempt
 
 _log = logging.getLogger("faena.worker")
 

@@ -26,7 +26,7 @@ import msgspec
 from faena.errors import ConfigError, FaenaError
 from faena.job import Job
 from faena.worker.execute import process_runner as child
-from faena.worker.execute.attempt import Call
+from faena.worker.execute.attempt_state import Call
 from faena.worker.execute.failure import WorkerDied
 from faena.worker.execute.remote_errors import Failure, rebuild
 

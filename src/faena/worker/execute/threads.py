@@ -17,7 +17,7 @@ from contextvars import Context, copy_context
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
-from faena.worker.execute.attempt import Call
+from faena.worker.execute.attempt_state import Call
 
 
 class Interrupted(BaseException):

@@ -28,7 +28,7 @@ from faena.options import Order, QueueOptions
 from faena.outcomes import Completed, Outcome
 from faena.producing.batcher import CallIds
 from faena.values.shards import queue_of
-from faena.worker.execute.attempt import Attempt, Stop
+from faena.worker.execute.attempt_state import Attempt, Stop
 from faena.worker.execute.executor import Executor
 from faena.worker.execute.log_lines import tell_losses
 from faena.worker.execute.notes import QueueNotes

@@ -17,7 +17,7 @@ from functools import partial
 from faena.errors import InternalError
 from faena.sharding.table import Shard
 from faena.values.shards import queue_of
-from faena.worker.execute.attempt import Attempt, Stop
+from faena.worker.execute.attempt_state import Attempt, Stop
 from faena.worker.fetch.fetcher import Fetcher
 
 

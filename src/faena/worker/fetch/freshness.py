@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from faena.engine.scripts import Claim
 from faena.errors import FaenaError
-from faena.worker.execute.attempt import Attempt
+from faena.worker.execute.attempt_state import Attempt
 
 _FRESH = 2 / 3
 """The part of a lease in which a claim is fresh: in its last third, the next beat may be too late.

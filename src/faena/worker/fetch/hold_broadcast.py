@@ -19,7 +19,7 @@ from faena.errors import FaenaError
 from faena.outcomes import Limited, Outcome
 from faena.sharding.table import Shard
 from faena.values.shards import queue_of
-from faena.worker.execute.attempt import Attempt
+from faena.worker.execute.attempt_state import Attempt
 from faena.worker.execute.executor import Done
 
 _REASON = "rate_limited"
