@@ -80,9 +80,12 @@ async def test_a_frozen_worker_can_neither_settle_nor_go_on_after_its_lease(
     frozen.thaw()
     await all_completed(app, short | long)
     assert processes.ledger.unexplained() == []
-    ended = {one.job: one.kind for one in _ends(processes, frozen.pid) if one.losses == 0}
-    assert ended.keys() == short | long
-    assert {ended[job] for job in long} == {"stop"}  # short ones end, or are stopped before
+
+    def ended() -> dict[str, str]:
+        return {one.job: one.kind for one in _ends(processes, frozen.pid) if one.losses == 0}
+
+    await eventually(lambda: ended().keys() == short | long)
+    assert {ended()[job] for job in long} == {"stop"}  # short ones end, or are stopped before
     views = [await task_of(app).handle(job).view() for job in short | long]
     settled = {view.result for view in views}  # by attempt and losses; a slow machine may lose more
     assert b'"1/0"' not in settled
@@ -104,7 +107,11 @@ async def test_a_frozen_worker_that_gets_its_own_job_back_stops_the_old_attempt(
     await all_completed(app, accepted)
     assert processes.ledger.unexplained() == []
     assert processes.ledger.jobs("finish") == Counter(accepted)
-    assert [one.kind for one in _ends(processes, frozen.pid) if one.losses == 0] == ["stop", "stop"]
+
+    def kinds() -> list[str]:
+        return [one.kind for one in _ends(processes, frozen.pid) if one.losses == 0]
+
+    await eventually(lambda: kinds() == ["stop", "stop"])
 
 
 async def _has_rescued_for(app: Faena, number: int) -> bool:
