@@ -1,16 +1,17 @@
-"""The process that starts the server and, asleep otherwise, ends it when no member is left.
+"""The process that starts the embedded server, and stops it when no member is left.
 
-Run as `python -I -S watcher.py <directory> <patience> [<server command> ...]` by whoever holds
-door.lock. It takes watcher.lock (or returns at once: somebody watches), starts the server if none
-lives, connects, and forks: the parent returns so that the member may go on, the child watches.
-Without a command it only adopts a server whose watcher was killed.
+The process that holds door.lock runs it as
+`python -I -S watcher.py <directory> <patience> [<server command> ...]`. It takes watcher.lock, or
+returns at once if another watcher has it. Then it starts the server if none is running, connects,
+and forks: the parent returns so that the member can continue, and the child watches. Without a
+command it only watches a running server whose watcher was killed.
 
-The connection is the watcher's hold on the server: exact where a process id or a path may have
-passed to a stranger. It brings SHUTDOWN to this server and no other, and its end means that the
-server is gone. The watcher works inside the directory with relative names, so a directory that is
-moved or deleted under it changes nothing.
+The watcher identifies the server by its connection, because a process id or a path may be reused by
+another process. SHUTDOWN over the connection stops only this server, and if the connection ends and
+cannot be opened again, the server is gone. The watcher works in the directory with relative names,
+so the directory may be moved or deleted while it runs.
 
-Only the standard library, and little of it: this process lives as long as the server does.
+It imports only a few modules of the standard library, because it runs as long as the server.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ SOCKET = "valkey.sock"
 TOKEN = "token"  # noqa: S105  the name of a file
 ALIAS = "alias"
 
-# The server carries the token in a setting of free text that means nothing to a lone server.
+# The server has the token in a free-text setting that has no effect on a single server.
 TOKEN_SETTING = "availability-zone"  # noqa: S105  the name of a setting
 SHUTDOWN = b"SHUTDOWN NOSAVE NOW FORCE\r\n"
 ANSWER_WITHIN = 1.0
@@ -39,7 +40,7 @@ PAUSE = 0.005
 
 
 def open_lock(path: Path) -> int:
-    """A descriptor of its own: locks of two descriptors exclude each other within a process."""
+    """A new descriptor: locks of two descriptors exclude each other even within a process."""
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
 
@@ -52,13 +53,13 @@ def try_lock(descriptor: int, how: int = fcntl.LOCK_EX) -> bool:
 
 
 def release(descriptor: int) -> None:
-    """Unlock, then close: a fork of another thread may have copied the descriptor meanwhile."""
+    """Unlock before closing, because a fork in another thread may have copied the descriptor."""
     fcntl.flock(descriptor, fcntl.LOCK_UN)
     os.close(descriptor)
 
 
 def is_free(path: Path) -> bool:
-    """Whether nobody holds the lock alone; looking does not disturb others who look."""
+    """Whether no process holds the lock exclusively; concurrent checks do not conflict."""
     descriptor = open_lock(path)
     try:
         return try_lock(descriptor, fcntl.LOCK_SH)
@@ -67,7 +68,7 @@ def is_free(path: Path) -> bool:
 
 
 def connect(address: Path, token: Path) -> socket.socket | None:
-    """A connection to the server that carries our token, also while it loads its data."""
+    """A connection to the server that has our token, even while it loads its data; or None."""
     conversation = socket.socket(socket.AF_UNIX)
     conversation.settimeout(ANSWER_WITHIN)
     try:
@@ -99,21 +100,21 @@ def _carries(conversation: socket.socket, token: str) -> bool:
 
 
 class Watcher:
-    """Holds one connection to the server, and waits for the members' lock, exclusively."""
+    """Keeps a connection to the server, and waits for an exclusive lock on members.lock."""
 
     def __init__(self, conversation: socket.socket) -> None:
-        """All that is ever needed of the directory is opened here, while a member waits for us."""
+        """Open the lock files now, while a member waits and the directory exists."""
         self._conversation: socket.socket | None = conversation
         self._members = open_lock(Path(MEMBERS))
         self._server = open_lock(Path(SERVER))
         self._is_deserted = False
 
     def run(self) -> None:
-        """Returns when the server is gone, for whichever reason."""
+        """Return when the server is gone, for any reason."""
         threading.Thread(target=self._close_when_deserted, daemon=True).start()
         while self._conversation is not None:
             _read_to_end(self._conversation)
-            # CLIENT KILL looks like a death from here; a dead server cannot be reached again.
+            # CLIENT KILL also ends the connection; only a dead server cannot be reached again.
             self._conversation = connect(Path(SOCKET), Path(TOKEN))
             if self._is_deserted:
                 self._shut_down()
@@ -122,7 +123,7 @@ class Watcher:
             _remove_alias()
 
     def _close_when_deserted(self) -> None:
-        # Held until this process ends: a joiner waits meanwhile, and then finds a clean start.
+        # Held until this process ends: a new member waits until then, and starts a new server.
         fcntl.flock(self._members, fcntl.LOCK_EX)
         self._is_deserted = True
         self._shut_down()
@@ -132,7 +133,7 @@ class Watcher:
             if self._conversation is not None:
                 self._conversation.sendall(SHUTDOWN)
         except OSError:
-            pass  # it is gone already, which `run` sees too
+            pass  # the server is already gone, and `run` notices it
 
 
 def _read_to_end(conversation: socket.socket) -> None:
@@ -141,7 +142,7 @@ def _read_to_end(conversation: socket.socket) -> None:
         while conversation.recv(4096):
             pass
     except OSError:
-        pass  # a reset is an end as well
+        pass  # a reset also ends the connection
     conversation.close()
 
 
@@ -156,9 +157,10 @@ def _remove_alias() -> None:
 
 
 def _start(command: list[str]) -> int | None:
-    """Start a server unless one lives; it inherits server.lock, and nobody else keeps it.
+    """Start a server unless one is running; returns its process id, or None.
 
-    Here the lock is closed and never released, which would release it for the server as well.
+    Only the server keeps server.lock, which it inherits. This process closes its descriptor without
+    unlocking, because unlocking would release the lock of the server too.
     """
     lock = open_lock(Path(SERVER))
     try:
@@ -194,7 +196,7 @@ def main(directory: str, patience: str, *command: str) -> int:
     conversation = _reach(float(patience))
     if conversation is None:
         if started is not None:
-            os.kill(started, signal.SIGKILL)  # our own child, not yet waited for: surely it
+            os.kill(started, signal.SIGKILL)  # not yet waited for, so the id is not reused
         return 1
     watcher = Watcher(conversation)
     if os.fork() == 0:

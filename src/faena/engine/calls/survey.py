@@ -1,7 +1,7 @@
 """Reads a whole queue for an audit, in bounded pages, while it is in use.
 
-What is said of one job, of one key or of the totals is true at one instant; two pages are not. Jobs
-that come, go or move between two pages may be missed or seen twice.
+The facts of one job, of one key or of the totals are from one instant; two pages are not. Jobs that
+are added, removed or moved between two pages may be missed or seen twice.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ _PAGE = 500
 
 
 class JobFacts(NamedTuple):
-    """Every key that knows an id."""
+    """All that the keys of a queue contain about one id."""
 
     states: list[str]
     mark: dict[str, Any]
     leader: str
-    """The live job it waits for, when it is blocked."""
+    """The live job that it waits for, if it is blocked."""
     found_in: list[str]
-    """Of specs, leases, marks, results, waiters, desk, info, lane, tail, head, due."""
+    """Those of specs, leases, marks, results, waiters, desk, info, lane, tail, head, due."""
     lane: str
     chain: str
     status: str
-    """At the dead-letter desk; empty when that does not know it."""
+    """The status at the dead-letter desk; empty if it has no record there."""
     indexes: list[str]
-    """Keys of the desk where it is found."""
+    """Keys of the desk that contain it."""
     missing: list[str]
-    """Keys of the desk where it should be found as well."""
+    """Keys of the desk that should contain it and do not."""
 
 
 class LaneFacts(NamedTuple):
@@ -45,38 +45,38 @@ class LaneFacts(NamedTuple):
     running: int
     ready: int
     sets: list[str]
-    """Of ring and parked."""
+    """Those of ring and parked that contain it."""
 
 
 class FlowFacts(NamedTuple):
-    """One flow: whether it is there, and where it is listed."""
+    """One flow: whether it exists, and the sets that contain it."""
 
     is_there: bool
     has_ttl: bool
     sets: list[str]
-    """Of flows and flows_done."""
+    """Those of flows and flows_done that contain it."""
 
 
 class KeyFacts(NamedTuple):
-    """One key as the server describes it."""
+    """One key: its type, its content, and whether it expires."""
 
     type: str
     has_ttl: bool
     text: str
-    """Its content, when it is a text; its size, when it is a sorted set."""
+    """The content of a string; the size of a sorted set."""
 
 
 class Totals(NamedTuple):
-    """The sizes of everything, and what the clock believes of them."""
+    """The sizes of all columns, and the counters in `clock`."""
 
     sizes: dict[str, int]
     clock: dict[str, int]
     windows: dict[str, int]
-    """What the list of each limit's window adds up to; one that has expired is absent."""
+    """The sum of claims in the list of each limit's window; expired lists are absent."""
 
 
 class Survey:
-    """The pages of one queue."""
+    """Reads the pages of one queue."""
 
     def __init__(self, engine: Engine, queue: str) -> None:
         self._engine = engine
@@ -92,7 +92,7 @@ class Survey:
             yield [name[skip:] for name in texts(page)]
 
     async def ids(self, column: str, *, is_hash: bool) -> AsyncIterator[list[str]]:
-        """The ids that stand in a hash or a sorted set."""
+        """The ids in a hash or a sorted set."""
         command = "HSCAN" if is_hash else "ZSCAN"
         async for page in self._scan(command, name=self._key(column)):
             yield texts(page[::2])
@@ -108,19 +108,19 @@ class Survey:
             yield text_pairs(page)
 
     async def doubles(self, column: str, number: int) -> AsyncIterator[dict[str, Sequence[float]]]:
-        """The fields of a hash whose values are so many doubles each."""
+        """The fields of a hash whose values are `number` doubles each."""
         shape = struct.Struct(f">{number}d")
         async for page in self._scan("HSCAN", name=self._key(column)):
             fields = pairs(page).items()
             yield {name: shape.unpack(of) for name, of in fields if len(of) == shape.size}
 
     async def jobs(self, ids: Sequence[str]) -> dict[str, JobFacts]:
-        """What is known of each id."""
+        """The facts of each id."""
         rows = await self._read("jobs", ids)
         return {job: _job_facts(row) for job, row in zip(ids, rows, strict=True)}
 
     async def lanes(self, names: Sequence[str]) -> dict[str, LaneFacts]:
-        """What is known of each lane."""
+        """The facts of each lane."""
         rows = await self._read("lanes", names)
         return {
             lane: LaneFacts(live, running, ready, texts(sets))
@@ -128,7 +128,7 @@ class Survey:
         }
 
     async def flows(self, names: Sequence[str]) -> dict[str, FlowFacts]:
-        """What is known of each flow."""
+        """The facts of each flow."""
         rows = await self._read("flows", names)
         return {
             flow: FlowFacts(ttl_ms > -2, ttl_ms >= 0, texts(sets))
@@ -136,13 +136,13 @@ class Survey:
         }
 
     async def schedules(self, names: Sequence[str]) -> dict[str, bool]:
-        """Of each that is due, whether it has a record; what is due no more counts as well."""
+        """For each schedule, whether it has a record; also True if it is no longer due."""
         reply = await self._engine.ask("due", self._queue, *names, verb="read")
         rows = zip(names, reply[1::2], reply[2::2], strict=True)
         return {name: bool(record) or not due for name, record, due in rows}
 
     async def keys(self, names: Sequence[str]) -> dict[str, KeyFacts]:
-        """What each key is."""
+        """The type and content of each key."""
         rows = await self._read("keys", names)
         return {
             name: KeyFacts(kind.decode(), ttl_ms >= 0, text.decode(errors="replace"))

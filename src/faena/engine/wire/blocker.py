@@ -24,7 +24,7 @@ from faena.engine.wire.link import Link, pack
 from faena.engine.wire.request import ASKING
 from faena.engine.wire.topology import Topology, slot_of
 
-_GRACE_S = 1.0  # a server that is this late with its "nothing came" is taken for dead
+_GRACE_S = 1.0  # a server whose empty reply is later than this counts as dead
 _MAX_HOPS = 5
 _LEAST_S = 0.01
 
@@ -37,15 +37,15 @@ class Blocker:
         self._is_cluster = is_cluster
         self._idle = IdleLinks(dialer)
         self._busy: set[Link] = set()
-        self._waits: dict[Group, asyncio.Task[str | None]] = {}  # left blocked between calls
-        self._ends_at = 0.0  # when they end, all together
+        self._waits: dict[Group, asyncio.Task[str | None]] = {}  # kept on the server between calls
+        self._ends_at = 0.0  # when all of them end
         self._is_closed = False
-        self._doubted: Node | None = None  # a wait failed there: ask who serves before the next
+        self._doubted: Node | None = None  # where a wait failed: refresh before the next
 
     async def pop(self, keys: Sequence[str], block_s: float) -> str | None:
-        """The key of the set that was popped; None if none got a member in time.
+        """The key of the set that was popped; None if no set got a member in time.
 
-        It may be a key that only an earlier call asked for. Without keys, only earlier waits count.
+        It may be a key of an earlier call. Without keys, only waits of earlier calls count.
         """
         if self._is_closed:
             raise ConnectionError("the wire has been closed by this program")
@@ -63,18 +63,17 @@ class Blocker:
                 raise ConnectionError("the connections have been dropped by this program")
             popped = self._collect()
             if not popped and not self._waits and until - loop.time() > _LEAST_S:
-                begun = self._begin(keys, until - loop.time())  # earlier waits ended before ours
+                begun = self._begin(keys, until - loop.time())  # earlier waits ended too early
         return popped
 
     async def pop_then(
         self, key: str, block_s: float, command: bytes, on_reply: Callable[[Any], None]
     ) -> None:
-        """Wait for a member of one set, or for the time to pass; `on_reply` is given the reply to
-        `command` the moment it comes.
+        """Pop from one set, or time out, then run `command`; `on_reply` gets its reply at once.
 
-        The command lies on the server while the wait lasts, so it runs at the very moment the
-        wait ends, without a further trip. A redirection, a missing script or a refused wait is
-        raised; the command may have run all the same.
+        The command is sent together with the wait, so it runs as soon as the wait ends, without
+        another round trip. A redirection, a missing script or a refused wait is raised; the command
+        may have run even then.
         """
         if self._is_closed:
             raise ConnectionError("the wire has been closed by this program")
@@ -90,14 +89,14 @@ class Blocker:
             raise reply
 
     async def close(self) -> None:
-        """End every wait for good."""
+        """End all waits and refuse new ones."""
         self._is_closed = True
         waits = tuple(self._waits.values())
         self.drop()
         await asyncio.gather(*waits, return_exceptions=True)
 
     def drop(self) -> None:
-        """End every wait and its connection."""
+        """End all waits and close their connections."""
         for wait in self._waits.values():
             wait.cancel()
         self._idle.close()
@@ -106,7 +105,7 @@ class Blocker:
         self._waits.clear()
 
     def _begin(self, keys: Sequence[str], block_s: float) -> list[asyncio.Task[str | None]]:
-        """Wait for the keys that no wait under way has."""
+        """Start waits for the keys that no running wait has."""
         now = asyncio.get_running_loop().time()
         if not self._waits:
             self._ends_at = now + block_s
@@ -116,14 +115,14 @@ class Blocker:
         left = [key for key in keys if key not in waited]
         for group in groups_of(left, is_cluster=self._is_cluster):
             wait = asyncio.ensure_future(self._wait(group, left_s))
-            # One that fails between two calls and is dropped then has nobody to tell.
+            # If it fails and is dropped between two calls, its exception must count as retrieved.
             wait.add_done_callback(lambda task: task.cancelled() or task.exception())
             self._waits[group] = wait
             begun.append(wait)
         return begun
 
     def _collect(self) -> str | None:
-        """Forget the waits that have ended, up to one that popped something."""
+        """Remove waits that have ended, up to the first that popped a member; returns its key."""
         for group, wait in tuple(self._waits.items()):
             if wait.done():
                 del self._waits[group]
@@ -132,7 +131,7 @@ class Blocker:
         return None
 
     async def _wait(self, group: Group, block_s: float) -> str | None:
-        """Block at the owner of the group's slot, following the slot when it moves."""
+        """Block on the owner of the group's slot; follow redirections if the slot moves."""
         node = await self._locate(group[0])
         prefix: list[bytes] = []
         command = pack(("BZPOPMIN", *group, block_s))
@@ -156,7 +155,7 @@ class Blocker:
         block_s: float,
         on_replies: Callable[[list[Any]], None] | None = None,
     ) -> Any:
-        """The last reply, or the first refusal: behind a wait that is refused nothing waits."""
+        """The last reply, or the first error: after a refused wait, the command runs at once."""
         try:
             link = await self._idle.take(node)
             self._busy.add(link)
@@ -177,8 +176,11 @@ class Blocker:
         return refusal or replies[-1]
 
     async def _locate(self, key: str) -> Node:
-        """Who serves the key. Where others have found a new primary since, nobody is asked again:
-        a sentinel that is behind would lead back to the old one."""
+        """The node that has the key.
+
+        The topology is refreshed only if it still names the node where a wait failed. If another
+        caller has found a new primary, a refresh from an outdated sentinel could undo that.
+        """
         slot = slot_of(key) if self._is_cluster else None
         node = await self._topology.locate(slot)
         if node == self._doubted:

@@ -2,12 +2,12 @@
 
 A `Link` carries one request (which may be several commands) at a time. If a request ends early
 (silence, a cancelled caller, a lost peer), the link is closed, because a late reply must never be
-taken for the answer to the next request. The timeout is for silence, not for the whole request: a
-large reply over a slow line may take any time while bytes arrive.
+taken for the answer to the next request. The timeout limits silence, not the whole request: a large
+reply over a slow network may take any time while bytes arrive.
 
-It is an `asyncio.Protocol` over hiredis' packer and parser, for less than half of the time that a
-call through redis-py takes (figures in docs/connections.md). Error replies are returned as values
-(`hiredis.ReplyError`), never raised; `faults` gives them a meaning.
+It is an `asyncio.Protocol` with the packer and parser of hiredis. A call takes less than half the
+time of a call through redis-py (figures in docs/connections.md). Error replies are returned as
+values (`hiredis.ReplyError`), never raised; `faults` interprets them.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ import hiredis
 from faena.engine.wire.address import Node
 from faena.engine.wire.faults import NotOurs
 
-_NOTHING = object()  # hiredis hands this back when no whole reply is buffered; None is a real reply
+_NOTHING = object()  # what hiredis returns without a complete reply; None is a real reply
 
-# The stub describes a tuple of one.
+# The type stub allows only a tuple of one element.
 pack = cast("Callable[[tuple[Any, ...]], bytes]", hiredis.pack_command)
 
 
 class Link(asyncio.Protocol):
-    """One connection and the one request in flight on it."""
+    """One connection, with at most one request in flight."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
-        self.on_push: Callable[[Any], None] | None = None  # takes replies nobody asked for
+        self.on_push: Callable[[Any], None] | None = None  # takes replies without a request
         self.ended = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._reader = hiredis.Reader(notEnoughData=_NOTHING)
@@ -46,10 +46,10 @@ class Link(asyncio.Protocol):
         self._wanted = 0
         self._timer: asyncio.TimerHandle | None = None
         self._checks_at = 0.0  # when the timer runs out
-        self._timeout_s = 0.0  # of silence, of the request in flight
-        self._moved_at = 0.0  # when bytes last came in, or a full buffer had gone out
-        self._is_foreign = False  # whether something came in that is no reply
-        self._unsent = 0  # bytes that the transport held when last looked at
+        self._timeout_s = 0.0  # the longest silence for the request in flight
+        self._moved_at = 0.0  # when bytes last arrived, or a full write buffer was drained
+        self._is_foreign = False  # whether bytes arrived that are not a reply
+        self._unsent = 0  # bytes in the write buffer at the last check
 
     @property
     def is_open(self) -> bool:
@@ -62,12 +62,12 @@ class Link(asyncio.Protocol):
         timeout_s: float,
         on_replies: Callable[[list[Any]], None] | None = None,
     ) -> list[Any]:
-        """Send packed commands and return their `wanted` replies; `timeout_s` is of silence.
+        """Send packed commands and return their `wanted` replies; `timeout_s` limits silence.
 
-        `on_replies` is given them the moment they are whole, a turn of the loop before the caller;
-        what it raises is raised here.
+        `on_replies` is called as soon as all replies are there, one loop turn before the caller
+        gets them. Its exceptions are raised here.
         """
-        if self._transport is None or self._replies:  # it ended, or spoke out of turn
+        if self._transport is None or self._replies:  # it ended, or got a reply without a request
             self.close()
             raise self._loss()
         waiter = self._waiter = self._loop.create_future()
@@ -84,7 +84,7 @@ class Link(asyncio.Protocol):
             raise
 
     def send(self, data: bytes) -> None:
-        """Write without waiting: only for a subscribed link, whose replies go to `on_push`."""
+        """Write without waiting; only for subscribed links, whose replies go to `on_push`."""
         if self._transport is not None:
             self._transport.write(data)
 
@@ -97,10 +97,10 @@ class Link(asyncio.Protocol):
     # asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        if self.ended.is_set():  # the caller gave up while the connection was being made
+        if self.ended.is_set():  # the caller gave up during the connect
             cast("asyncio.Transport", transport).abort()
             return
-        # uvloop's transports have the methods of asyncio.Transport without being one.
+        # uvloop's transports have the methods of asyncio.Transport but are not instances of it.
         self._transport = cast("asyncio.Transport", transport)
         _keep_alive(transport.get_extra_info("socket"))
 
@@ -119,7 +119,7 @@ class Link(asyncio.Protocol):
             self.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        del exc  # resets and orderly ends are the same to a caller
+        del exc  # for a caller, a reset and a regular end are the same
         self._end()
 
     def _accept(self, reply: Any) -> None:
@@ -137,7 +137,7 @@ class Link(asyncio.Protocol):
         if self._on_replies is not None:
             try:
                 self._on_replies(replies)
-            except Exception as error:  # noqa: BLE001 - the caller's own, and told to it
+            except Exception as error:  # noqa: BLE001 - the caller's callback, raised in the caller
                 waiter.set_exception(error)
                 return
         waiter.set_result(replies)
@@ -149,10 +149,10 @@ class Link(asyncio.Protocol):
         self._timer = self._loop.call_later(delay_s, self._check)
 
     def _check(self) -> None:
-        """End the request after so much silence.
+        """End the request if the silence was too long.
 
-        The timer outlives requests and is set anew when it has run out: one for each would cost
-        more than all else that is done here.
+        The timer is kept over several requests and is set again after it fires. A timer per request
+        would cost more than all other work of a link.
         """
         self._timer = None
         if self._waiter is None or self._waiter.done() or self._transport is None:
@@ -177,14 +177,14 @@ class Link(asyncio.Protocol):
             self._waiter.set_exception(self._loss())
 
     def _loss(self) -> Exception:
-        # A server that turns us away (too many clients) says so unasked, and hangs up.
+        # A server that refuses a connection (too many clients) sends an error and disconnects.
         if self._replies and isinstance(self._replies[0], hiredis.ReplyError):
             return self._replies[0]
         return NotOurs("no reply") if self._is_foreign else ConnectionError("connection lost")
 
 
 async def open_link(node: Node, tls: ssl.SSLContext | None) -> Link:
-    """Connect; raises OSError (TimeoutError and ssl.SSLError among them) when it cannot."""
+    """Connect, or raise OSError (which includes TimeoutError and ssl.SSLError)."""
     loop = asyncio.get_running_loop()
     link = Link(node)
     try:
@@ -202,7 +202,7 @@ async def open_link(node: Node, tls: ssl.SSLContext | None) -> Link:
 
 
 def _keep_alive(sock: socket.socket) -> None:
-    """Have the kernel notice a dead peer in about 30 s, also while nothing is being asked."""
+    """Let the kernel detect a dead peer in about 30 s, even without a request in flight."""
     options = (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
     with contextlib.suppress(OSError):  # a Unix socket has no such options
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

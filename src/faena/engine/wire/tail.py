@@ -1,7 +1,8 @@
 """Waits on the server until a stream grows: XREAD BLOCK on links that do nothing else.
 
-A server blocks one connection only for keys of one slot: one link for all streams of a server, one
-for each slot of a cluster. The new entries are read elsewhere; a wait that ends early costs a read.
+A server blocks one connection only for keys of one slot. On a single server, that is one link for
+all streams; on a cluster, one link for each slot. The caller reads the new entries, so a wait that
+ends early only costs a read.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from faena.engine.wire.idle_links import Group, IdleLinks, groups_of
 from faena.engine.wire.link import pack
 from faena.engine.wire.topology import Topology, slot_of
 
-_GRACE_S = 1.0  # a server that is this late with its "nothing came" is taken for dead
+_GRACE_S = 1.0  # a server whose empty reply is later than this counts as dead
 
 
 class Tail:
-    """One reader's waits. They are left on the server between two calls."""
+    """The waits of one reader. They stay on the server between two calls."""
 
     def __init__(self, topology: Topology, dialer: Dialer, where: Address) -> None:
         self._where = where
@@ -32,7 +33,7 @@ class Tail:
         self._links = IdleLinks(dialer)
 
     async def wait(self, after: Mapping[str, str], block_s: float) -> None:
-        """Return when a stream has an entry behind its position, or after `block_s`."""
+        """Return when a stream has an entry after its position, or after `block_s`."""
         groups = groups_of(after, is_cluster=self._is_cluster)
         for group in [one for one in self._waits if one not in groups]:
             self._waits.pop(group).cancel()
@@ -51,17 +52,17 @@ class Tail:
                 raise faults.translated(failure, where=self._where, op="events") from failure
 
     async def close(self) -> None:
-        """End every wait and its connection."""
+        """End all waits and close their connections."""
         waits = tuple(self._waits.values())
         for wait in waits:
             wait.cancel()
         await asyncio.gather(*waits, return_exceptions=True)
         self._links.close()
         self._waits = {}
-        await asyncio.sleep(0)  # the transports tell their links about the end in the next turn
+        await asyncio.sleep(0)  # the transports report the end to their links in the next loop turn
 
     async def _wait(self, positions: Mapping[str, str], block_s: float) -> None:
-        """Where the slot has moved is for the next wait to know."""
+        """Block on the owner of the slot; if the slot has moved, only the next wait follows it."""
         slot = slot_of(next(iter(positions))) if self._is_cluster else None
         node = await self._topology.locate(slot)
         command = ("XREAD", "COUNT", 1, "BLOCK", max(1, round(block_s * 1000)))

@@ -1,7 +1,7 @@
-"""Which server answers for a key: the only one, the primary the sentinels name, or a slot's owner.
+"""Finds the server of a key: the only one, the primary named by sentinels, or the owner of a slot.
 
-A topology keeps what it last read. Only a caller whose call failed reads it again (`refresh`);
-others keep using the known nodes, so one dead node of a cluster does not slow down the others.
+A topology caches what it last read. Only a caller whose call failed reads it again (`refresh`). The
+others use the cached nodes, so one dead node of a cluster does not slow down the other nodes.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from faena.engine.wire.subscription import Subscription
 from faena.errors import StoreRejected
 
 SLOTS = 16384
-_ASK_S = 1.0  # one sentinel or seed may take this long before the next one is asked
+_ASK_S = 1.0  # the time limit for one sentinel or seed node; then the next is asked
 
 
 def slot_of(key: str | bytes) -> int:
-    """The cluster slot of a key: CRC16 of its hash tag, or of all of it without one."""
+    """The cluster slot of a key: CRC16 of its hash tag, or of the whole key if it has none."""
     name = key.encode() if isinstance(key, str) else key
     start = name.find(b"{")
     if start >= 0:
@@ -37,22 +37,22 @@ def slot_of(key: str | bytes) -> int:
 
 
 class Topology(Protocol):
-    """How the wire finds a server."""
+    """Finds the servers for the wire."""
 
     async def locate(self, slot: int | None) -> Node:
         """The node for a slot; any primary for None."""
         ...
 
     def known(self, slot: int | None) -> Node | None:
-        """The same, where there is nothing to find out."""
+        """The same from the cache; None if it must be looked up."""
         ...
 
     async def refresh(self) -> None:
-        """Learn again who does what."""
+        """Read the roles of the servers again."""
         ...
 
     def move(self, slot: int, node: Node) -> None:
-        """Believe a MOVED reply about one slot."""
+        """Store the new owner of a slot, from a MOVED reply."""
         ...
 
     def nodes(self) -> tuple[Node, ...]:
@@ -60,12 +60,12 @@ class Topology(Protocol):
         ...
 
     async def close(self) -> None:
-        """Stop watching."""
+        """Stop lookups and subscriptions."""
         ...
 
 
 class Direct:
-    """One server, always the same."""
+    """A single server."""
 
     def __init__(self, address: Address) -> None:
         self._node = address.nodes[0]
@@ -92,10 +92,10 @@ class Direct:
 
 
 class Sentinels:
-    """The primary of one service, as the sentinels name it.
+    """The primary of one service, named by the sentinels.
 
-    One sentinel is also listened to: in a planned switch the old primary goes on accepting writes
-    for some ten seconds before it is told, and forgets them.
+    It also subscribes to one sentinel, because in a planned failover the old primary accepts writes
+    for about ten more seconds and then loses them.
     """
 
     def __init__(
@@ -155,8 +155,8 @@ class Sentinels:
             self._on_switch()
 
     async def _learn(self) -> None:
-        # Another sentinel goes first next time: one that is cut off from its peers would repeat a
-        # dead primary for ever.
+        # Each lookup starts with the next sentinel, because one that is cut off from the others
+        # would name a dead primary forever.
         self._sentinels.append(self._sentinels.pop(0))
         command = pack(("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._service))
         try:
@@ -170,7 +170,7 @@ class Sentinels:
 
 
 def _told(refusal: hiredis.ReplyError) -> Exception:
-    """Name the credentials that are meant: those of the servers are others."""
+    """Name the missing credentials: sentinels and servers have different ones."""
     if str(refusal).startswith(("NOAUTH", "WRONGPASS")):
         return Misfit(
             "the sentinels require a password of their own: put it in the URL, "
@@ -180,7 +180,7 @@ def _told(refusal: hiredis.ReplyError) -> Exception:
 
 
 class Cluster:
-    """The owner of every slot."""
+    """The owners of all slots of a cluster."""
 
     def __init__(self, address: Address, dialer: Dialer) -> None:
         self._seeds = address.nodes
@@ -196,7 +196,7 @@ class Cluster:
         if not self._owners:
             await self.refresh()
         owner = self._owners[slot] if slot is not None else None
-        # A slot nobody is known to serve: any node answers MOVED or CLUSTERDOWN.
+        # If no owner is known, any node answers MOVED or CLUSTERDOWN.
         return owner or random.choice(self.nodes())
 
     async def refresh(self) -> None:
@@ -227,7 +227,7 @@ class Cluster:
 
 
 class _Once:
-    """Runs one coroutine function at a time; callers that come meanwhile share its outcome."""
+    """Runs one call of a coroutine function at a time; concurrent callers share its outcome."""
 
     def __init__(self, work: Callable[[], Awaitable[None]]) -> None:
         self._work = work
@@ -236,17 +236,17 @@ class _Once:
     async def __call__(self) -> None:
         if self._running is None:
             self._running = asyncio.ensure_future(self._run())
-            # Should every caller give up first, its failure is nobody's news.
+            # If all callers were cancelled, its exception must still count as retrieved.
             self._running.add_done_callback(lambda task: task.cancelled() or task.exception())
         task = self._running
-        # Not awaited itself: a cancelled caller must not take the answer away from the others.
+        # Not awaited directly: a cancelled caller must not cancel the task for the others.
         await asyncio.wait([task])
         if task.cancelled():
             raise ConnectionError("the search for the servers was stopped by this program")
         task.result()
 
     async def stop(self) -> None:
-        """Cancel what is running."""
+        """Cancel the running call."""
         if self._running is not None:
             self._running.cancel()
             await asyncio.wait([self._running])
@@ -261,9 +261,9 @@ class _Once:
 async def _ask_any(
     nodes: Iterable[Node], dial: Callable[[Node], Awaitable[Link]], command: bytes
 ) -> tuple[Node, Any] | None:
-    """The first answer that is not nil, with who gave it; None when all of them answered nil.
+    """The first answer that is not nil, with its node; None if all answers were nil.
 
-    Raises the last failure when nobody answered at all.
+    Raises the last failure if no node answered.
     """
     failure: OSError | hiredis.ReplyError | None = None
     has_answered = False
@@ -294,7 +294,7 @@ async def _ask(node: Node, dial: Callable[[Node], Awaitable[Link]], command: byt
 
 
 def _endpoint(entry: list[Any], asked: Node) -> Node:
-    # An empty, nil or "?" host means that the server does not know how it is reached: as we did.
+    # With an empty, nil or "?" host the server does not know its address: use the host asked.
     host = (entry[0] or b"").decode()
     return Node(host if host and host != "?" else asked.host, int(entry[1]))
 
@@ -306,7 +306,7 @@ def open_topology(
     on_switch: Callable[[], None],
     jitter: Callable[[], float],
 ) -> Topology:
-    """The kind of topology an address asks for; `on_switch` hears of a new primary unasked."""
+    """The topology for an address; `on_switch` is called when sentinels announce a new primary."""
     if address.kind == "sentinel":
         return Sentinels(address, dialer, on_switch=on_switch, jitter=jitter)
     if address.kind == "cluster":

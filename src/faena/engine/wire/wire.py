@@ -33,20 +33,20 @@ from faena.engine.wire.topology import open_topology, slot_of
 
 _FENCE_MS = 1000
 _SURE = frozenset({"enqueue", "exchange"})
-"""Hot scripts, whose arguments were made or checked here, each of them."""
+"""Hot scripts: the engine builds or checks all their arguments, so the wire does not."""
 
 
 class Wire:
-    """Carries requests to the broker and replies back."""
+    """Sends requests to the broker and returns the replies."""
 
     def __init__(
         self,
         address: Address,
         *,
-        connections: int = 8,  # to each node, not counting those that block or listen
-        call_timeout_s: float = 4.0,  # of silence; a dead socket must cost less than 5 s
-        client_name: str = "faena",  # what CLIENT LIST shows
-        restart: Callable[[], Awaitable[None]] | None = None,  # starts a server of our own again
+        connections: int = 8,  # per node, without those for blocking waits and messages
+        call_timeout_s: float = 4.0,  # of silence; a dead socket must be noticed within 5 s
+        client_name: str = "faena",  # shown by CLIENT LIST
+        restart: Callable[[], Awaitable[None]] | None = None,  # restarts an embedded server
     ) -> None:
         self.address = address
         self._call_timeout_s = call_timeout_s
@@ -72,10 +72,10 @@ class Wire:
         node: Node | None = None,
         patience_s: float = 0.0,
     ) -> Coroutine[Any, Any, Any]:
-        """Send one command to the owner of `key`, to `node`, or without either to any primary.
+        """Send one command to the owner of `key`, to `node`, or to any primary if neither is given.
 
-        It is not repeated after a failure unless `patience_s` says so: only for commands that may
-        safely run twice.
+        After a failure it is sent again only within `patience_s`. Set that only for commands that
+        are safe to run twice.
         """
         check_arguments(command)
         request = Request(
@@ -97,11 +97,11 @@ class Wire:
         patience_s: float,
         node: Node | None = None,
     ) -> Coroutine[Any, Any, Any]:
-        """Run a script where its first key lives, as often as it takes until `patience_s` is over.
+        """Run a script on the server that has its first key; retry failures for `patience_s`.
 
-        At a patience of 0 it is sent once; otherwise no attempt begins after `patience_s`. One
-        under way may end later, since only silence is timed. A script without keys may be meant
-        for one `node`.
+        With a patience of 0 it is sent once. Otherwise no attempt starts after `patience_s`, but a
+        running one may end later, because timeouts count only silence. `node` is for scripts
+        without keys.
         """
         if script.name not in _SURE:
             check_arguments(args)
@@ -120,10 +120,10 @@ class Wire:
     def push(
         self, data: bytes, replies: int, key: Key, patience_s: float
     ) -> Coroutine[Any, Any, list[Any] | None]:
-        """Send packed commands to the owner of `key` once, where a connection lies ready.
+        """Send packed commands to the owner of `key` once, if an idle connection is available.
 
-        Returns the replies, errors among them; none when nothing was sent, and None when it was and
-        nothing came back.
+        Returns the replies, including errors. The list is empty if nothing was sent; None means
+        that the commands were sent and no replies came.
         """
         timeout_s = min(self._call_timeout_s, patience_s)
         return self._resender.hand_over(data, replies, self._slot(key), timeout_s)
@@ -139,12 +139,12 @@ class Wire:
     ) -> tuple[Any, list[Any]]:
         """Run a script and, on the same connection, WAIT or WAITAOF commands.
 
-        A server waits for what this very connection has written, so a repeated call, answered
-        from a record without a write, would be confirmed at once and wrongly. Hence the fence: a
-        short-lived key written after the script, beside its keys.
+        A server waits only for the writes of the same connection. A repeated call is answered from
+        a record and writes nothing, so the server would confirm it at once, and wrongly. Therefore
+        the script is followed by a write to a short-lived key in the same slot, the fence.
 
-        A wait that the server refuses is returned as a `StoreRejected` in its place: what the
-        script wrote stands all the same. Each wait's last argument is its time limit in ms.
+        A wait that the server refuses is returned as a `StoreRejected`, because the writes of the
+        script remain. The last argument of each wait is its time limit in ms.
         """
         call = (*self._dialect.call(script), len(keys), *keys, *args)
         fence = ("SET", fence_beside(keys[0]), "", "PX", _FENCE_MS)
@@ -166,10 +166,10 @@ class Wire:
     async def block_pop(self, keys: Sequence[str], block_s: float) -> str | None:
         """Wait until one of the sorted sets has a member, pop it, and return that set's key.
 
-        None when `block_s` passed first. Failures are raised at once, most of them as
-        StoreUnavailable: whoever waits has a loop of its own, and is the only one. A wait is kept
-        on the server when its call ends first, so that what was popped for nobody is handed out by
-        the next call, whatever its keys; `unblock` ends them all.
+        Returns None if `block_s` passed first. Failures are raised at once, most of them as
+        StoreUnavailable, because the only caller has its own retry loop. If a call ends before its
+        wait, the wait stays on the server, and the next call returns what it popped, whatever its
+        keys. `unblock` ends all waits.
         """
         try:
             return await self._blocker.pop(keys, block_s)
@@ -177,7 +177,7 @@ class Wire:
             raise faults.translated(failure, where=self.address, op="block_pop") from failure
 
     def unblock(self) -> None:
-        """End the waits of `block_pop`: nothing more is popped for this program."""
+        """End all waits of `block_pop`, so that nothing more is popped for this program."""
         self._blocker.drop()
 
     async def block_then_run(
@@ -189,11 +189,10 @@ class Wire:
         args: Sequence[Argument],
         on_reply: Callable[[Any], None],
     ) -> None:
-        """Wait as `block_pop` does for one key, and run a script the moment the wait ends; its
-        reply is handed over the moment it comes.
+        """Wait like `block_pop` for one key, and run a script as soon as the wait ends.
 
-        Failures are raised at once. Whether the script ran is unknown when there was no reply: run
-        it again under the same call id.
+        `on_reply` is called with its reply as soon as that arrives. Failures are raised at once.
+        Without a reply it is unknown whether the script ran: run it again with the same call id.
         """
         command = pack((*self._dialect.call(script), len(keys), *keys, *args))
         try:
@@ -202,9 +201,9 @@ class Wire:
             raise faults.translated(failure, where=self.address, op=script.name) from failure
 
     async def listen(self, on_message: Mapping[str, Callable[[bytes], None]]) -> Subscription:
-        """Subscribe to channels until the result is closed, over any number of reconnections.
+        """Subscribe to channels until the result is closed; reconnects after failures.
 
-        Returns after the first attempt, successful or not. Messages sent while the connection is
+        Returns after the first attempt, even if it failed. Messages sent while the connection is
         down are lost.
         """
         subscription = Subscription(on_message, connect=self._connect_listener, jitter=random)
@@ -214,37 +213,37 @@ class Wire:
         return subscription
 
     def tail(self) -> Tail:
-        """Waits of one reader of streams, for it to close. Failures are raised at once."""
+        """The waits of one stream reader, which must close them; failures are raised at once."""
         return Tail(self._topology, self._dialer, self.address)
 
     @property
     def is_closed(self) -> bool:
-        """Whether this program has closed it for good."""
+        """Whether this program has closed the wire."""
         return self._resender.is_closed
 
     @property
     def is_plain(self) -> bool:
-        """Whether scripts are run without functions, since a server refused those."""
+        """Whether scripts run without functions, because a server refused functions."""
         return self._dialect.is_plain
 
     async def nodes(self, patience_s: float = 0.0) -> tuple[Node, ...]:
-        """The primaries: one, or all of a cluster."""
+        """The primary, or all primaries of a cluster."""
         return await self._resender.search(self._call_timeout_s, patience_s)
 
     async def rebuild(self) -> None:
-        """Drop every connection, in use or not, and find the servers again."""
+        """Drop all connections, even those in use, and find the servers again."""
         self._drop()
         await self._resender.look(self._call_timeout_s)
 
     async def close(self) -> None:
-        """Drop every connection for good; requests in flight fail."""
+        """Drop all connections and open no more; requests in flight fail."""
         self._resender.close()
         await self._blocker.close()
         await self._topology.close()
         for subscription in tuple(self._subscriptions):
             await subscription.close()
         self._subscriptions.clear()
-        await asyncio.sleep(0)  # the transports tell their links about the end in the next turn
+        await asyncio.sleep(0)  # the transports report the end to their links in the next loop turn
 
     def _drop(self) -> None:
         self._resender.drop()
@@ -253,7 +252,7 @@ class Wire:
             subscription.reset()
 
     async def _connect_listener(self) -> Link:
-        # After a failover the old primary may be gone: ask who is there before every connection.
+        # After a failover the old primary may be gone, so find the primary before each connection.
         await self._topology.refresh()
         return await self._dialer.dial(await self._topology.locate(None))
 
@@ -262,7 +261,7 @@ class Wire:
 
 
 def fence_beside(key: Key) -> str:
-    """The key of the fence in the slot, and under the prefix, of `key`."""
+    """The key of the fence, in the slot and with the prefix of `key`."""
     name = key.decode() if isinstance(key, bytes) else key
     head, brace, _ = name.partition("}")
     return f"{head}}}:fence" if brace else f"{{{name}}}:fence"
