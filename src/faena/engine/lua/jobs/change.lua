@@ -33,7 +33,7 @@ if priority then
   mark.p = priority
 end
 local was_put_off = delay and (mark.y or mark.r)
-if was_put_off then   -- by a worker or by its handler: now somebody else has said when
+if was_put_off then   -- by a worker or by its handler: this call replaces their delay
   mark.y, mark.r = nil, nil
 end
 if priority or mark.q or was_put_off then

@@ -2,7 +2,7 @@
 -- states   none
 -- keys     all zsets · specs, marks, holds, tenants, lanes, heads, conf hashes · window lists · stats
 --@args     id
--- returns  now · state ('' when unknown) · (gate · detail · until_us, 0 when nobody knows) … · jobs that
+-- returns  now · state ('' when unknown) · (gate · detail · until_us, 0 when unknown) … · jobs that
 --          come first · claims of the last full minute · claims of this one
 -- gates    delayed (why it was snoozed) · parked (how often, why) · behind (a job, its state) · unserved (the shard) · held (reason) · max_running · limit
 --          (max/window_us, and /unit where it is by cost) · tenant_moving · tenant_held · tenant_max_running · tenant_limit · key_limit · turn

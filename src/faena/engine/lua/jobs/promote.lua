@@ -1,5 +1,5 @@
 --- Run delayed jobs now.
--- states   promote   delayed -> ready | blocked : somebody said now
+-- states   promote   delayed -> ready | blocked : a caller promotes it before its delay ends
 -- keys     delayed, ready zsets · wake zset
 --@args     caller, id_of_call, by?, id...
 --          caller of this call only

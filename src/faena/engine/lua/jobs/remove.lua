@@ -1,4 +1,4 @@
---- Remove jobs for good, whatever they wait for or ended with, unless somebody needs them.
+--- Remove jobs that wait or are finished, unless a flow or a group waits for their end.
 -- states   remove    ready | delayed | blocked | completed | dead | cancelled -> none : an operator removes it
 --          unblock   blocked -> ready : what it waited for is over
 -- keys     all zsets but running · specs, results, marks hashes · info hashes

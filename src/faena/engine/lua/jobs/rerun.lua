@@ -19,7 +19,7 @@ local answers, rerun = {}, {}
 --- What stays with a job: errors and log, changed priority, where it comes from, whom it tells.
 local KEPT = { 'i', 'p', 'o', 'b', 'x', 'w', 't' }
 
---- What was decided of a dead job, or nil: whoever runs it again would take back another's word.
+--- The decision about a dead job, or nil: a rerun must not undo it.
 local function decided(id)
   local record = records_of({ id })[id]
   if not record or record.s == 'pending' then

@@ -9,7 +9,7 @@ local function note_expiry(at)
   end
 end
 
---- Nobody is left who could expire.
+--- No live job is left that could expire.
 local function forget_expiry()
   if clock_of('expires_from') then
     call('HDEL', key('clock'), 'expires_from')

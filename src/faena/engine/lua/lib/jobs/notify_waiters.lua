@@ -1,4 +1,4 @@
---- Whoever waits for a job is told on the `done` channel when it is finished or gone.
+--- Notify the waiters of a job on the `done` channel when it is finished or removed.
 --@include keys
 --@exports notify_waiters
 local function notify_waiters(ids)

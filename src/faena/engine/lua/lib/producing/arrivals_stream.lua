@@ -1,9 +1,9 @@
 --- The stream `arrivals`, by which single jobs come in without a script: to append one costs a producer a tenth of
 -- what a script does. It is open while it exists, and that is all a producer needs to know: XADD with NOMKSTREAM
 -- leaves the job, or says that there is no stream. Scripts take in what was left before they
--- do anything else, so nobody else sees the difference; see arrive.lua.
--- It is open where every job is taken in, whatever waits already, and where no lane has ever moved: whoever has
--- not heard of a bound, or of new shards, finds it closed.
+-- do anything else, so the result is the same as with a script; see arrive.lua.
+-- It is open only if the queue has no bounds on waiting jobs, no settings of tenants, and no lane has ever moved. A
+-- producer that does not know of a bound, or of new shards, finds it closed.
 --@include keys
 --@exports open_arrivals, close_arrivals
 local function open_arrivals(conf)

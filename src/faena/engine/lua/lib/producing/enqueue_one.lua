@@ -1,5 +1,5 @@
---- One ordinary job, taken in alone: the commonest call, and one that somebody waits for. What the rest of
--- `enqueue` would do for it, without the tables of an intake, which cost more than its commands.
+--- Enqueue one ordinary job: the most common call, and its caller waits for it. It does the same as the rest of
+-- `enqueue`, without the tables of a batch, which cost more than the commands.
 --@include safe_read, check_arguments, keys, queue_settings, replay, event_and_stats, score
 --@exports terms_for_one, keep_one, enqueue_one
 

@@ -1,4 +1,4 @@
---- What producers have left in the stream, and how it is taken in: what `enqueue` does, for jobs that nobody refuses.
+--- Takes in the jobs in the stream `arrivals`: it does the same as `enqueue`, for jobs that cannot be refused.
 --@include safe_read, keys, now, queue_settings, replay, event_and_stats, score, spec_line, lane, enqueue_batch
 --@include enqueue_one, wake_worker
 --@exports take_in, take_in_first
@@ -19,7 +19,7 @@ local function place_in(spec)
   return facts
 end
 
---- The jobs of some entries that nobody has seen: {ids, specs, places, at}; and the last call of each caller.
+--- The new jobs of some entries: {ids, specs, places, at}; and the last call of each caller.
 -- What producers leave is id, spec, caller, call.
 local function newcomers(entries)
   local ids, specs, places, at, latest, reached, number = {}, {}, {}, {}, {}, {}, 0

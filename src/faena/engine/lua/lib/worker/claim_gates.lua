@@ -5,7 +5,7 @@
 local function held_until(now)
   local holds, until_at, reason = context.is_only_ready and {} or call('HGETALL', key('holds')), nil, nil
   for i = 1, #holds, 2 do
-    local ends = number_in(string.match(holds[i + 1], '^%S+'), -1)   -- what nobody can read holds nobody
+    local ends = number_in(string.match(holds[i + 1], '^%S+'), -1)   -- an unreadable hold has ended
     ends = ends == 0 and math.huge or ends
     if ends <= now then
       call('HDEL', key('holds'), holds[i])
@@ -17,7 +17,7 @@ local function held_until(now)
 end
 
 --- How many of `want` may be claimed: number, the gate that says less, when it may say more.
--- Whoever wants none still learns whether there is a gate: it must not wake others for nothing.
+-- A caller that wants none still learns the gate, so that it does not wake others for nothing.
 local function allowed(want, conf, now)
   local until_at, reason = held_until(now)
   if until_at then

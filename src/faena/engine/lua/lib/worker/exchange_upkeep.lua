@@ -5,8 +5,8 @@ local function first_score(set)
   return tonumber(call('ZRANGE', key(set), 0, 0, 'WITHSCORES')[2])
 end
 
--- Each call does a little of what others left behind; whoever calls next takes the rest, and is told
--- to call at once. A rescued job costs ten times what a settled one does.
+-- Each call does a bounded part of the upkeep. The next call does the rest, and workers are told to call
+-- at once. A rescued job costs ten times as much as a settled one.
 local RESCUED, PROMOTED = 25, 50
 
 --- Bounded housekeeping. Returns the next due instant and the next lease's end, or nil, whether the

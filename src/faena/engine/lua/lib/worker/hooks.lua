@@ -1,5 +1,5 @@
 --- Jobs that are made because another has died, or has failed an attempt: the hooks of its task.
--- A hook is made by the very call that ends the attempt, so there is one for each end, whoever decided it.
+-- The call that ends the attempt also adds the hook, so each end has its hook, whatever caused it.
 -- Nothing can refuse it: it is not asked for back-pressure, has no chain, and goes into the lane of its job
 -- unless that is on its way to another shard, where it would be left behind.
 --@include safe_read, keys, spec_line, score, waiting, event_and_stats, wake_worker, lane, spec_body

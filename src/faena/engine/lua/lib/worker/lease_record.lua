@@ -13,12 +13,12 @@ local function holds_lease(record, lease)
   return record and string.find(record, lease, 1, true) == 1 and string.byte(record, #lease + 1) == 32
 end
 
---- When a lease began, which renewing does not change; the default where nobody can read it.
+--- When a lease began, which renewing does not change; the default if the record is unreadable.
 local function claimed_in(record, default)
   return count_in(string.match(record, '^%S+ (%S+)'), default)
 end
 
---- The ready score a lease was claimed at; of one that nobody can read, the first of all.
+--- The ready score at the claim; 0, the first of all, if the record is unreadable.
 local function score_in(record)
   local score = string.match(record, '^%S+ %S+ %S+ +(%S+)')
   return number_in(score) and score or '0'

@@ -3,7 +3,7 @@
 --@exports replay_exchange
 --- The answer of a call that arrives again: only leases that still hold are handed out. It has two instants.
 -- `now` is the present: from it a worker counts the wait until `next_at`, and whether and how long a job may
--- still be started. `claimed_at` is when the leases began: a job started then, not when somebody heard of it.
+-- still be started. `claimed_at` is when the leases began: a job started then, not when the reply arrived.
 local function replay_exchange(answer, lease, now)
   local lost, ids, next_at, gate, more = unpack(answer)
   local popped, kept, claimed_at = {}, {}, now
