@@ -13,7 +13,7 @@ from faena.engine import Address
 from faena.errors import StoreUnavailable
 from faena.options import Durability, EnqueueOptions
 from faena.producing.sealing import seal_job
-from faena.sharding.table import Shard
+from faena.sharding.routing_table import Shard
 from faena.worker.options import Served
 from tests._support.valkey import Server
 

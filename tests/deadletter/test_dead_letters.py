@@ -15,7 +15,7 @@ from faena import DeadLetters, Faena, RedriveView, Retry
 from faena.deadletter import queues as desk_queues
 from faena.deadletter.upkeep import Upkeep
 from faena.errors import ConfigError, InvalidTransition, JobNotFound, StoreUnavailable
-from faena.sharding.table import Change
+from faena.sharding.routing_table import Change
 from tests._support.eventually import PATIENCE_S, eventually
 from tests._support.valkey import Server
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from faena.engine.script_library import load
-from faena.sharding.table import Shard
+from faena.sharding.routing_table import Shard
 from tests._support.eventually import eventually
 from tests._support.fault_app import Plan, QueuePlan, Work, enqueue, open_app
 from tests._support.sharded_queue import MAIN, SHARD, ShardedQueue

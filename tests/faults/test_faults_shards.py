@@ -14,7 +14,7 @@ import pytest
 
 from faena import Faena
 from faena.errors import FaenaError
-from faena.sharding.table import Change
+from faena.sharding.routing_table import Change
 from tests._support.chain_order import deliveries, key_of, overlaps, overtakings, tenant_of
 from tests._support.eventually import eventually
 from tests._support.fault_app import QueuePlan

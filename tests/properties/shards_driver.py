@@ -17,7 +17,7 @@ from faena.inspection.audit import audit
 from faena.options import QueueOptions
 from faena.outcomes import Completed, Limited, Outcome
 from faena.sharding.relocation import Relocation, standing
-from faena.sharding.table import ANNOUNCED, MOVING, Change, Table, read_table
+from faena.sharding.routing_table import ANNOUNCED, MOVING, Change, Table, read_table
 from faena.values.shards import own_shard
 from tests._support.dump import READ_ALL, Dump, read_dump
 from tests._support.gated_wire import GatedWire

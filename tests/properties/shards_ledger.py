@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from faena.sharding.table import Table, read_table
+from faena.sharding.routing_table import Table, read_table
 from tests.properties.promises import broken
 from tests.properties.sight import LIVE, Seen, Sight
 

@@ -25,7 +25,7 @@ from faena.outcomes import Buried, Completed
 from faena.sharding import relocation
 from faena.sharding.relocation import Relocation
 from faena.sharding.router import Routers
-from faena.sharding.table import Change, Table
+from faena.sharding.routing_table import Change, Table
 from faena.states import State
 from tests._support.gated_wire import GatedWire, Stepped
 from tests._support.rig import BOOM, Rig

@@ -16,7 +16,7 @@ from faena.options import QueueOptions
 from faena.outcomes import Completed, Limited, Released
 from faena.sharding import relocation
 from faena.sharding.relocation import Relocation
-from faena.sharding.table import Change, Table
+from faena.sharding.routing_table import Change, Table
 from tests._support.gated_wire import GatedWire
 from tests._support.rig import SECOND, Rig
 from tests._support.valkey import Server

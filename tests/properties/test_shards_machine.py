@@ -25,7 +25,7 @@ from faena.limits import Limit
 from faena.options import Order, QueueOptions
 from faena.outcomes import Buried, Completed, Limited, Outcome, Released, Retried, Snoozed
 from faena.sharding import relocation
-from faena.sharding.table import Change
+from faena.sharding.routing_table import Change
 from tests._support.rig import SECOND
 from tests._support.search import IS_FULL, run_machine, searching
 from tests._support.valkey import Server

@@ -17,7 +17,7 @@ from faena.errors import StoreUnavailable
 from faena.scheduling.due import unpack
 from faena.scheduling.scheduler import Scheduler
 from faena.sharding.router import Routers
-from faena.sharding.table import Change, Table
+from faena.sharding.routing_table import Change, Table
 from faena.testing import Harness
 from tests._support.faulty_wire import FaultyWire
 from tests._support.valkey import Server

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from faena.engine.calls.transfer import TransferCalls
-from faena.sharding.table import Change, Table, read_table
+from faena.sharding.routing_table import Change, Table, read_table
 from tests._support.rig import T0, Rig
 
 

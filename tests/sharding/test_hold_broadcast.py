@@ -11,7 +11,7 @@ from faena.engine import Engine
 from faena.engine.scripts import Claim
 from faena.errors import StoreUnavailable
 from faena.outcomes import Limited, Scope
-from faena.sharding.table import Shard
+from faena.sharding.routing_table import Shard
 from faena.worker.fetch.hold_broadcast import HoldBroadcast
 
 CLAIM = Claim("job", "lease", None, 0.0, 0, 0, 0)

@@ -19,7 +19,7 @@ from faena.producing.sender import Sender, _answer
 from faena.sharding import router as routing
 from faena.sharding.consistent_read import Sight, read_steadily
 from faena.sharding.router import Routers
-from faena.sharding.table import Change, Table, index_of
+from faena.sharding.routing_table import Change, Table, index_of
 from tests._support.eventually import PATIENCE_S
 from tests._support.rig import SECOND, Rig
 

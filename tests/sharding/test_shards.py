@@ -14,7 +14,7 @@ from faena import Faena, Job, Limit, Order, Retain, Retry, Unique
 from faena.engine.scripts import Turn
 from faena.errors import ConfigError, InvalidTransition, JobConflict
 from faena.inspection.audit import audit
-from faena.sharding.table import index_of
+from faena.sharding.routing_table import index_of
 from tests._support.eventually import eventually
 from tests._support.working import Working
 

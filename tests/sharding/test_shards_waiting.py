@@ -9,7 +9,7 @@ import pytest
 from faena import Faena, Handle, RateLimited
 from faena.errors import InvalidTransition
 from faena.runtime.connections import Runtime
-from faena.sharding.table import index_of
+from faena.sharding.routing_table import index_of
 from tests._support.eventually import eventually
 from tests._support.working import Working
 

@@ -10,7 +10,7 @@ import pytest
 
 from faena import Worker
 from faena.errors import ConfigError, StoreUnavailable
-from faena.sharding.table import Shard
+from faena.sharding.routing_table import Shard
 from faena.worker import watchdog
 from faena.worker import worker as worker_module
 from faena.worker.fetch import shard_watcher

@@ -9,7 +9,7 @@ from faena.engine import Engine
 from faena.engine.calls.deadletter import DeskCalls
 from faena.errors import ConfigError, StoreUnavailable, nearest, shown
 from faena.sharding.router import Routers
-from faena.sharding.table import Table
+from faena.sharding.routing_table import Table
 
 HOUR_US: Final = 3_600_000_000
 _SETTLE_S: Final = 30.0

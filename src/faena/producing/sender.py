@@ -20,7 +20,7 @@ from faena.errors import ShardsChanged, StoreRejected, StoreUnavailable
 from faena.options import Durability, DurabilityLevel
 from faena.producing.batcher import Batcher, CallIds, Sent
 from faena.sharding.router import Router, Routers
-from faena.sharding.table import MOVING, Table
+from faena.sharding.routing_table import MOVING, Table
 
 _PAUSE_S: Final = 0.1
 _PATIENCE_S: Final = 30.0

@@ -37,7 +37,7 @@ from faena.scheduling.due import (
 )
 from faena.scheduling.options import Terms, iso
 from faena.sharding.router import Routers
-from faena.sharding.table import MOVING, Table
+from faena.sharding.routing_table import MOVING, Table
 from faena.tenancy.lanes import lane_facts, task_facts
 
 Around = Callable[[str, Spec], Awaitable[Spec | None]]

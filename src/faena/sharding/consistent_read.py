@@ -16,7 +16,7 @@ from faena.engine.calls.deadletter import Position
 from faena.engine.envelope import facts_in
 from faena.engine.scripts import Look, read_look
 from faena.sharding.router import Router
-from faena.sharding.table import MOVING, Table
+from faena.sharding.routing_table import MOVING, Table
 
 _TRIES: Final = 50
 """The most reads of one page; each further one follows a change of the shards."""

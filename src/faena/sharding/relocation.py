@@ -34,7 +34,7 @@ from faena.engine.calls.transfer import JOBS, LANES, Claims, TransferCalls
 from faena.engine.settings import read_limits
 from faena.errors import ShardsChanged, StoreError, StoreRejected
 from faena.sharding.quota import beyond, part, share_out
-from faena.sharding.table import ANNOUNCED, EDITED, MOVING, Change, Table, read_table
+from faena.sharding.routing_table import ANNOUNCED, EDITED, MOVING, Change, Table, read_table
 from faena.values.shards import shard_index
 
 _FULL: Final = 0.95

@@ -16,7 +16,7 @@ from faena.errors import ConfigError, FaenaError, InvalidTransition, ShardsChang
 from faena.options import QueueOptions
 from faena.sharding.quota import check_divisible
 from faena.sharding.relocation import CODE, Relocation, standing
-from faena.sharding.table import ANNOUNCED, Change, Shard, Table
+from faena.sharding.routing_table import ANNOUNCED, Change, Shard, Table
 
 _POLL_S: Final = 0.02
 _IMPATIENT_S: Final = 0.5

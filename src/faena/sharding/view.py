@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from faena.errors import InvalidTransition
 from faena.sharding.quota import check_divisible
-from faena.sharding.table import Change
+from faena.sharding.routing_table import Change
 from faena.values.names import check_label
 from faena.values.view import View
 

@@ -27,7 +27,7 @@ from faena.inspection.explanation import Gate, gates_of
 from faena.limits import Limit, check_stack
 from faena.options import QueueOptions
 from faena.sharding.quota import check_stays
-from faena.sharding.table import Change, Table
+from faena.sharding.routing_table import Change, Table
 from faena.tenancy.lanes import lane_of, tenant_of
 from faena.values.duration import Duration, to_s, to_us
 from faena.values.keywords import known_keywords

@@ -14,7 +14,7 @@ from faena.limits import Limit
 from faena.options import QueueOptions
 from faena.options.fields import check_choice, derive
 from faena.pool import SERVES
-from faena.sharding.table import Shard
+from faena.sharding.routing_table import Shard
 from faena.values.duration import Duration, to_us
 from faena.values.keywords import known_fields
 from faena.values.names import check_label

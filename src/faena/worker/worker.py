@@ -25,7 +25,7 @@ from faena.limits import Limit
 from faena.middleware import Middleware
 from faena.options import DeadLetters
 from faena.producing.batcher import CallIds
-from faena.sharding.table import Shard
+from faena.sharding.routing_table import Shard
 from faena.values.shards import queue_of
 from faena.worker.background_services import BackgroundServices
 from faena.worker.execute.attempt_state import Stop

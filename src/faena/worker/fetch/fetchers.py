@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from faena.errors import InternalError
-from faena.sharding.table import Shard
+from faena.sharding.routing_table import Shard
 from faena.values.shards import queue_of
 from faena.worker.execute.attempt_state import Attempt, Stop
 from faena.worker.fetch.fetcher import Fetcher

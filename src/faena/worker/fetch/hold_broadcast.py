@@ -17,7 +17,7 @@ from faena.engine.calls.holds import extend_hold
 from faena.engine.scripts import Claim
 from faena.errors import FaenaError
 from faena.outcomes import Limited, Outcome
-from faena.sharding.table import Shard
+from faena.sharding.routing_table import Shard
 from faena.values.shards import queue_of
 from faena.worker.execute.attempt_state import Attempt
 from faena.worker.execute.executor import Done

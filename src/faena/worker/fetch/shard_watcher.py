@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from faena.engine import Engine
 from faena.errors import FaenaError
-from faena.sharding.table import Shard
+from faena.sharding.routing_table import Shard
 from faena.values.shards import queue_of
 
 _LOOK_S = 5.0

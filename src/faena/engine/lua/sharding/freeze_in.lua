@@ -1,5 +1,5 @@
 --- Lanes will come to this shard: what was decided for them comes first, and nothing of them is served
--- here until `admit`.
+-- here until `thaw`.
 -- states   none
 -- keys     moves, tenants, learned hashes · ring, parked, debts zsets · claims strings
 --@args     epoch, stamp, lane snapshot...

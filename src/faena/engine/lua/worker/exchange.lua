@@ -27,7 +27,7 @@
 --@sure
 --@include now, hand_over, check_arguments, queue_settings, replay, event_and_stats, settle, claim_gates, claim
 --@include cancel_expired, key_limit, wake_worker, exchange_upkeep, outbox, presence, idle_queue, replay_exchange
---@include take_in_arrivals, clock_fields, keys, lane, safe_read, settle_other_outcomes, queue_limits, expires_from
+--@include take_in_arrivals, clock_fields, keys, lane, safe_read, settle_other_outcomes, queue_rate_limits, expires_from
 local PRESENCE_US = 30000000   -- a worker signs in at every sweep, whatever its leases
 local PRUNED = 50               -- beyond as many as end, so that a backlog of finished jobs shrinks
 local CLAIMED_WHEN_BUSY = 50    -- when the call has brought many jobs back as well

@@ -1,5 +1,5 @@
 --- Jobs that wait, ready or blocked: how they begin to wait, and how they leave.
---@include safe_read, keys, spec_line, lane, chain, wake_worker, event_and_stats
+--@include safe_read, keys, spec_line, lane, order_chain, wake_worker, event_and_stats
 --@exports fresh_stamp, write_ready, write_common, start_waiting, yield_turns, items_of, leave_waiting
 --- The position behind every job of a chain that has come so far.
 local function fresh_stamp(now)

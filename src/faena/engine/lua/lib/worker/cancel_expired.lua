@@ -1,7 +1,7 @@
 --- Jobs that have expired end when their turn comes, before anything counts them: no limit, no tenant's share,
 -- no lease. `expires_from` in the clock says before when no live job expires; it is there from when such a job
 -- comes until the queue is idle, and a claim without it, or before it, looks at nothing.
---@include keys, job_metadata, clock_fields, lane, waiting, errors_and_logs, finish, chain, event_and_stats
+--@include keys, job_metadata, clock_fields, lane, waiting, errors_and_logs, finish, order_chain, event_and_stats
 --@exports expired_now, clear_expired, clear_expired_of_lane, end_expired
 --@state late = nil   -- what this call has found of them; false where there can be none
 local LATE_OF_VISIT, LATE_OF_CALL = 50, 100   -- jobs that end; the rest waits for the next call

@@ -1,5 +1,5 @@
 --- What stands between ready jobs and a claim: holds, max_running, limits.
---@include safe_read, keys, queue_limits, idle_queue
+--@include safe_read, keys, queue_rate_limits, idle_queue
 --@exports allowed
 --- The instant the longest hold ends (math.huge: until released) and its reason, or nil.
 local function held_until(now)
