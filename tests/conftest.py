@@ -31,7 +31,7 @@ from tests._support.longest_first import longest_first
 from tests._support.rig import Rig
 from tests._support.search import IS_FULL, SEED, searching
 from tests._support.valkey import Server
-from tests._support.working import Working, serving
+from tests._support.working import Working, obliterate, serving
 
 _numbers = itertools.count(1)
 
@@ -145,9 +145,7 @@ async def app(valkey: Server, namespace: str) -> AsyncIterator[Faena]:
     """A program's app; a real one has its URL in FAENA_URL, or none and an embedded server."""
     app = Faena("shop", valkey.url, namespace=namespace)
     yield app
-    for queue in app.queues.values():
-        await queue.obliterate(force=True)
-    await app.close()
+    await obliterate(app)
 
 
 @pytest.fixture

@@ -11,7 +11,9 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import suppress
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -92,6 +94,15 @@ def is_held(lock: Path) -> bool:
         except BlockingIOError:
             return True
     return False
+
+
+@contextmanager
+def data_directory() -> Iterator[Path]:
+    """Short, unlike pytest's own temporary directories, so that the socket fits."""
+    with tempfile.TemporaryDirectory(prefix="fae-", ignore_cleanup_errors=True) as base:
+        directory = Path(base).resolve() / ".faena"
+        yield directory
+        sweep(directory)
 
 
 def sweep(directory: Path) -> None:

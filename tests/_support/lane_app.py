@@ -55,13 +55,8 @@ class LaneProcesses(WorkerProcesses):
     def serve(plan: LanePlan) -> None:
         main(plan)
 
-    async def lose(self, *numbers: int) -> None:
-        """kill -9 of the busiest worker each time so many attempts have begun, and a new one."""
-        for number in numbers:
-            await eventually(lambda number=number: len(self.ledger.entries("start")) >= number)
-            self.replace_busiest()
-
-    def replace_busiest(self) -> None:
+    def replace(self) -> None:
+        """kill -9 of the busiest worker, and a new one."""
         self.kill(self.busiest())
         self.start()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 from tests._support.chain_order import (
@@ -42,20 +42,30 @@ def no_window_is_exceeded(owner: Naming, limits: Mapping[int, int], ledger: Ledg
 
 
 @asynccontextmanager
+async def completed_though_lost(
+    plan: LanePlan, works: Iterable[tuple[str, LaneWork]], lost: Sequence[int]
+) -> AsyncIterator[LaneProcesses]:
+    """Each of these jobs has come to its end, though workers were lost (see `lose`)."""
+    async with at_work(plan, 3) as (processes, app):
+        accepted = await line_up(app, works)
+        await processes.lose(*lost)
+        await all_ended(app, completed=len(accepted))
+        assert {one.job for one in deliveries(processes.ledger) if one.end == "finish"} == accepted
+        yield processes
+
+
+@asynccontextmanager
 async def ended_in_order_of_keys(
     plan: LanePlan, tenants: Sequence[str], *, ms: int, lost: Sequence[int]
 ) -> AsyncIterator[LaneProcesses]:
     """Jobs of three keys of each tenant, some failing once, have ended though workers were lost."""
-    async with at_work(plan, 3) as (processes, app):
-        works = (
-            (job_id(tenant, key, number), LaneWork(ms=ms, fails=int(number % 5 == 2)))
-            for number in range(10)
-            for tenant in tenants
-            for key in ("a", "b", "c")
-        )
-        accepted = await line_up(app, works)
-        await processes.lose(*lost)
-        await all_ended(app, completed=len(accepted))
+    works = (
+        (job_id(tenant, key, number), LaneWork(ms=ms, fails=int(number % 5 == 2)))
+        for number in range(10)
+        for tenant in tenants
+        for key in ("a", "b", "c")
+    )
+    async with completed_though_lost(plan, works, lost) as processes:
         found = deliveries(processes.ledger)
         assert overlaps(found, key_of) == []
         assert overtakings(found, key_of) == []

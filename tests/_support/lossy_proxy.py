@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable
-from types import TracebackType
-from typing import Self
 
 import hiredis
 
+from tests._support.proxy import Relay
 
-class LossyProxy:
+
+class LossyProxy(Relay):
     """Relays to a loopback port; the first reply to each request that `loses` picks is lost.
 
     A lost reply is an answered request whose connection is cut. The same bytes sent again are
@@ -20,41 +20,24 @@ class LossyProxy:
     """
 
     def __init__(self, port: int, loses: Callable[[bytes], bool]) -> None:
-        self._target = port
+        super().__init__(port)
         self._loses = loses
         self._seen: set[bytes] = set()
         self._relays: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
         self._is_closing = False
-        self.port = 0
         self.lost = 0
 
-    @property
-    def url(self) -> str:
-        return f"redis://127.0.0.1:{self.port}/0"
-
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        assert self._server is not None
+    async def _close(self, server: asyncio.Server) -> None:
         self._is_closing = True
         # A connection accepted but not yet served when the server closes would never be closed.
         await _some_turns()
-        self._server.close()
+        server.close()
         for relay in self._relays:
             relay.cancel()
         await asyncio.gather(*self._relays, return_exceptions=True)
         await _some_turns()  # until the transports have heard of their end
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         relay = asyncio.current_task()
         assert relay is not None
         if self._is_closing:

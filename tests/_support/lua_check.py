@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from faena.engine.source import ARRIVALS, JOURNAL, NOW, Source, SourceError, Sources, read
+from tests._support.findings import told
 from tests._support.lua_names import Names, names_in
 
 LUA = Path(__file__).resolve().parents[2] / "src" / "faena" / "engine" / "lua"
@@ -130,12 +131,5 @@ def _given(file: Source) -> list[str]:
     return [*file.args.locals(), *([NOW] if has_now else [])]
 
 
-def main() -> int:
-    found = problems(LUA)
-    for problem in found:
-        sys.stderr.write(f"lua: {problem}\n")
-    return 1 if found else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(told("lua", problems(LUA)))

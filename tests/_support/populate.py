@@ -46,6 +46,16 @@ async def run_one(rig: Rig) -> str:
     return lease
 
 
+async def populate_parts(rig: Rig) -> None:
+    """Something of every part of a queue but the stream of arrivals."""
+    await populate(rig)
+    await run_one(rig)
+    await populate_lanes(rig)
+    await populate_shards(rig)
+    await populate_flows(rig)
+    await populate_schedules(rig)
+
+
 async def populate_lanes(rig: Rig) -> None:
     """Lanes: `@a`'s head runs and its limit is spent, `@b` was served and is empty, `@c` waits,
     `@d` was refused by a provider, and a job of `@k` waits for its key's limit."""
@@ -116,6 +126,14 @@ async def populate_schedules(rig: Rig) -> None:
     assert await write(rig.engine, rig.queue, "nightly", Change.of("", b"{}", due))
     wanted = Firing("hourly", rig.clock.now, "hourly@1", b"010\n{}")
     await fire(rig.engine, rig.queue, wanted, None, epoch=9)
+
+
+async def populate_other_states(rig: Rig) -> None:
+    """`done`, `leader`, which runs, and `follower`, which is blocked by it."""
+    await rig.run("done", Completed())
+    await rig.add("leader", unique="u", mode="last")
+    await rig.claim()
+    await rig.add("follower", unique="u", mode="last")
 
 
 async def populate_arrivals(rig: Rig) -> None:

@@ -8,19 +8,46 @@ from types import TracebackType
 from typing import Self
 
 
-class Proxy:
-    """Listens on a free loopback port and relays to another one."""
+class Relay:
+    """Listens on a free loopback port, in front of another one."""
 
     def __init__(self, port: int, *, tls: ssl.SSLContext | None = None) -> None:
         self._target = port
         self._tls = tls
-        self._pairs: list[_Pair] = []
         self._server: asyncio.Server | None = None
         self.port = 0
 
     @property
     def url(self) -> str:
         return f"redis://127.0.0.1:{self.port}/0"
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._tls)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._server is not None
+        await self._close(self._server)
+
+    async def _close(self, server: asyncio.Server) -> None:
+        raise NotImplementedError
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        raise NotImplementedError
+
+
+class Proxy(Relay):
+    """Passes everything on until it is told otherwise."""
+
+    def __init__(self, port: int, *, tls: ssl.SSLContext | None = None) -> None:
+        super().__init__(port, tls=tls)
+        self._pairs: list[_Pair] = []
 
     @property
     def connections(self) -> int:
@@ -45,19 +72,8 @@ class Proxy:
         for pair in self._pairs:
             pair.close()
 
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._tls)
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
-        assert self._server is not None
-        self._server.close()
+    async def _close(self, server: asyncio.Server) -> None:
+        server.close()
         self.cut()
         await asyncio.gather(*(pair.done.wait() for pair in self._pairs))
 

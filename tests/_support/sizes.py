@@ -15,6 +15,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
+from tests._support.findings import told
+
 ROOT = Path(__file__).resolve().parents[2]
 PLACES = ("src", "tests", "bench", "examples")
 
@@ -91,12 +93,5 @@ def _measure_file(path: Path, lines: list[str], most: int) -> Iterator[Offender]
         yield Offender(str(path), len(lines), most)
 
 
-def main() -> int:
-    found = offenders(ROOT)
-    for offender in found:
-        sys.stderr.write(f"size: {offender}\n")
-    return 1 if found else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(told("size", offenders(ROOT)))

@@ -10,15 +10,7 @@ import msgspec
 from faena.engine.calls.flows import FlowCalls
 from faena.engine.script_library import load
 from tests._support.desk_rig import new_redrive
-from tests._support.populate import (
-    populate,
-    populate_arrivals,
-    populate_flows,
-    populate_lanes,
-    populate_schedules,
-    populate_shards,
-    run_one,
-)
+from tests._support.populate import populate_arrivals, populate_parts
 from tests._support.rig import SECOND, T0, Rig
 
 Argument = str | int | bytes
@@ -294,13 +286,7 @@ SHAPES: dict[str, list[Args]] = {
 
 async def populate_all(rig: Rig) -> None:
     """Something of everything; every lease is LEASE, and the schedule's version is `v`."""
-    await populate(rig)
-    await run_one(rig)
-    await populate_flows(rig)
-    await run_one(rig)
-    await populate_lanes(rig)
-    await populate_schedules(rig)
-    await populate_shards(rig)
+    await populate_parts(rig)
     await rig.add("stays", lane="@e")
     fields = "v:1", NODE, "s:1", "waiting 0 0"
     await FlowCalls(rig.engine).flow("q", "written", "put", *fields, run=1)

@@ -22,7 +22,7 @@ from typing import Any, Self
 
 import msgspec
 
-from tests._support.eventually import PATIENCE_S
+from tests._support.eventually import PATIENCE_S, eventually
 from tests._support.fault_app import Plan
 from tests._support.forked import Forked
 from tests._support.ledger import Ledger
@@ -78,6 +78,17 @@ class WorkerProcesses:
         process.kill()
         self.ledger.write("died", detail=process.pid)
         return killed_ns
+
+    async def lose(self, *numbers: int, kind: str = "start") -> None:
+        """Replace a worker each time the ledger has so many entries of a kind."""
+        for number in numbers:
+            await eventually(lambda number=number: len(self.ledger.entries(kind)) >= number)
+            self.replace()
+
+    def replace(self) -> None:
+        """kill -9 of the last worker but one, and a new one."""
+        self.kill(self.started[-2])
+        self.start()
 
     def are_up(self) -> bool:
         """Whether every worker that lives has begun to serve."""

@@ -35,3 +35,10 @@ async def running(app: Faena, **options: Any) -> AsyncGenerator[asyncio.Task[Non
         task.cancel()
         with suppress(asyncio.CancelledError, StoreUnavailable):
             await task
+
+
+async def obliterate(app: Faena) -> None:
+    """Leave nothing of its queues, and close it."""
+    for queue in app.queues.values():
+        await queue.obliterate(force=True)
+    await app.close()

@@ -21,6 +21,7 @@ from faena.contrib.problem import problem_of
 from faena.contrib.starlette import exception_handlers, router
 from faena.errors import ConfigError, InternalError, JobConflict, Overloaded, StoreUnavailable
 from tests._support.valkey import Server, free_port
+from tests._support.working import obliterate
 
 SECRET = "4111-1111-1111-1111"
 TENANTS = {"Bearer a": "acme", "Bearer b": "bolt"}
@@ -79,9 +80,7 @@ def client_of(web: Any, who: str = "a") -> httpx.AsyncClient:
 async def shop(valkey: Server, namespace: str) -> AsyncIterator[Shop]:
     shop = Shop(valkey.url, namespace)
     yield shop
-    for queue in shop.app.queues.values():
-        await queue.obliterate(force=True)
-    await shop.app.close()
+    await obliterate(shop.app)
 
 
 @pytest.fixture(params=["starlette", "fastapi"])

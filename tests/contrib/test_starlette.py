@@ -19,6 +19,7 @@ from faena.contrib.starlette import lifespan
 from faena.errors import ConfigError
 from faena.worker.options import WorkerOptions
 from tests._support.valkey import Server, free_port
+from tests._support.working import obliterate
 
 Message = dict[str, Any]
 
@@ -89,9 +90,7 @@ class Shop:
 async def shop(valkey: Server, namespace: str) -> AsyncIterator[Shop]:
     shop = Shop(valkey.url, namespace)
     yield shop
-    for queue in shop.jobs.queues.values():
-        await queue.obliterate(force=True)
-    await shop.jobs.close()
+    await obliterate(shop.jobs)
 
 
 async def test_a_starlette_program_is_connected_while_it_serves(shop: Shop) -> None:

@@ -11,7 +11,6 @@ import signal
 import socket
 import stat
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -25,9 +24,9 @@ from faena.embedded.watcher import connect
 from faena.errors import ConfigError, StoreUnavailable
 from tests._support.embedded import (
     Member,
+    data_directory,
     is_held,
     server_pid,
-    sweep,
     wait_until_free,
     watcher_pid,
 )
@@ -36,11 +35,8 @@ from tests._support.valkey import Server
 
 @pytest.fixture
 def directory() -> Iterator[Path]:
-    """Short, unlike pytest's own temporary directories, so that the socket fits."""
-    base = Path(tempfile.mkdtemp(prefix="fae-")).resolve()
-    yield base / ".faena"
-    sweep(base / ".faena")
-    shutil.rmtree(base, ignore_errors=True)
+    with data_directory() as directory:
+        yield directory
 
 
 @pytest.fixture

@@ -7,15 +7,13 @@ from collections import Counter
 from faena import Faena
 from tests._support.eventually import eventually
 from tests._support.fault_app import Work, all_completed, enqueue, task_of
-from tests._support.worker_processes import WorkerProcesses
+from tests._support.worker_processes import WorkerProcess, WorkerProcesses
 
 
 async def test_a_worker_killed_in_mid_batch_loses_nothing_and_every_job_runs_again(
     app: Faena, processes: WorkerProcesses
 ) -> None:
-    (victim,) = processes.start()
-    accepted = await enqueue(app, [Work(ms=1500) for _ in range(10)], name="pack")
-    await eventually(lambda: set(processes.ledger.jobs("start")) == accepted)
+    victim, accepted = await _in_mid_batch(app, processes, 1500)
     processes.kill(victim)
     assert processes.ledger.jobs("finish") == {}
     processes.start()
@@ -46,13 +44,10 @@ async def test_a_worker_killed_while_jobs_wait_for_others_has_called_nothing(
 async def test_batches_finish_while_workers_are_killed_over_and_over(
     app: Faena, processes: WorkerProcesses
 ) -> None:
-    processes.start(2)
-    await eventually(processes.are_up)
-    accepted = await enqueue(app, [Work(ms=20) for _ in range(600)], name="pack")
+    accepted = await _begun(app, processes, 600)
     for _ in range(4):
         await _more(processes, "start")
-        processes.kill(processes.started[-2])
-        processes.start()
+        processes.replace()
     await all_completed(app, accepted)
     assert set(processes.ledger.jobs("finish")) == accepted
     assert processes.ledger.unexplained() == []
@@ -63,9 +58,7 @@ async def test_batches_finish_while_workers_are_killed_over_and_over(
 async def test_a_batch_of_a_frozen_worker_is_settled_by_another_alone(
     app: Faena, processes: WorkerProcesses
 ) -> None:
-    (frozen,) = processes.start()
-    accepted = await enqueue(app, [Work(ms=3000) for _ in range(10)], name="pack")
-    await eventually(lambda: set(processes.ledger.jobs("start")) == accepted)
+    frozen, accepted = await _in_mid_batch(app, processes, 3000)
     frozen.freeze()
     processes.start()
     await eventually(lambda: len(processes.ledger.entries("start")) == 20)
@@ -79,9 +72,7 @@ async def test_a_batch_of_a_frozen_worker_is_settled_by_another_alone(
 async def test_rolling_restarts_spend_and_repeat_nothing(
     app: Faena, processes: WorkerProcesses
 ) -> None:
-    processes.start(2)
-    await eventually(processes.are_up)
-    accepted = await enqueue(app, [Work(ms=20) for _ in range(500)], name="pack")
+    accepted = await _begun(app, processes, 500)
     for _ in range(3):
         await _more(processes, "finish")
         leaving = processes.started[-2]
@@ -91,6 +82,23 @@ async def test_rolling_restarts_spend_and_repeat_nothing(
     await all_completed(app, accepted)
     assert processes.ledger.jobs("start") == Counter(accepted)
     assert set(await _results(app, accepted)) == {b'"1/0"'}
+
+
+async def _in_mid_batch(
+    app: Faena, processes: WorkerProcesses, ms: int
+) -> tuple[WorkerProcess, set[str]]:
+    """A worker that has begun a batch of ten jobs, and those."""
+    (worker,) = processes.start()
+    accepted = await enqueue(app, [Work(ms=ms) for _ in range(10)], name="pack")
+    await eventually(lambda: set(processes.ledger.jobs("start")) == accepted)
+    return worker, accepted
+
+
+async def _begun(app: Faena, processes: WorkerProcesses, number: int) -> set[str]:
+    """Two workers are up and have so many short jobs to do."""
+    processes.start(2)
+    await eventually(processes.are_up)
+    return await enqueue(app, [Work(ms=20) for _ in range(number)], name="pack")
 
 
 async def _results(app: Faena, accepted: set[str]) -> list[bytes | None]:

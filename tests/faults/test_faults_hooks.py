@@ -26,10 +26,7 @@ async def test_each_death_has_one_hook_while_workers_are_killed_over_and_over(
     processes.start(2)
     await eventually(processes.are_up)
     accepted = await enqueue(app, [Work(ms=20, fails=9) for _ in range(120)])
-    for number in range(1, 5):
-        await eventually(lambda: len(processes.ledger.entries("start")) >= 40 * number)  # noqa: B023 - awaited here
-        processes.kill(processes.started[-2])
-        processes.start()
+    await processes.lose(40, 80, 120, 160)
 
     async def is_over() -> bool:
         counts = await app.queues["q"].counts()

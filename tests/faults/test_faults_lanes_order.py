@@ -154,7 +154,7 @@ async def test_a_job_that_is_rerun_takes_its_turn_behind_those_that_wait(
         for job in dead:
             await eventually(lambda job=job: _state_is(app, job, "dead"))
             await task_of(app).handle(job).rerun()
-        processes.replace_busiest()
+        processes.replace()
         await all_ended(app, completed=len(accepted) - 2, dead=2)
         found = deliveries(processes.ledger)
     assert overlaps(found, tenant_of) == []

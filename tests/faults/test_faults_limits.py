@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from faena import Faena
+from tests._support.chain_order import fewest_us
 from tests._support.eventually import eventually
 from tests._support.fault_app import (
     Plan,
@@ -42,15 +43,12 @@ async def test_no_window_of_a_limit_is_exceeded_while_workers_are_killed(
     async with _processes(plan_for(q=QueuePlan(limits=["20/300ms", "50/1s"]))) as (processes, app):
         processes.start(2)
         accepted = await enqueue(app, [Work(ms=20) for _ in range(200)])
-        for number in (30, 60, 90):
-            await eventually(lambda number=number: len(processes.ledger.jobs("claim")) > number)
-            processes.kill(processes.started[-2])
-            processes.start()
+        await processes.lose(30, 60, 90, kind="claim")
         await all_completed(app, accepted)
         claimed = sorted(int(one.detail) for one in processes.ledger.entries("claim"))
     assert len(claimed) >= 200
-    assert _fewest_us(claimed, 20) >= 300_000
-    assert _fewest_us(claimed, 50) >= 1_000_000
+    assert fewest_us(claimed, 20) >= 300_000
+    assert fewest_us(claimed, 50) >= 1_000_000
     assert claimed[-1] - claimed[0] <= 60_000_000
 
 
@@ -66,10 +64,7 @@ async def test_no_window_of_a_limit_by_cost_is_exceeded_while_workers_are_killed
             work = Work(ms=20, tokens=tokens // 2 if is_said else None)
             receipt = await task.enqueue(work, cost={"tokens": tokens})
             costs[receipt.id] = tokens // 2 if is_said else tokens
-        for number in (20, 45, 70):
-            await eventually(lambda number=number: len(processes.ledger.jobs("claim")) > number)
-            processes.kill(processes.started[-2])
-            processes.start()
+        await processes.lose(20, 45, 70, kind="claim")
         await all_completed(app, {*costs})
         claimed = [(int(one.detail), costs[one.job]) for one in processes.ledger.entries("claim")]
     assert len(claimed) >= 120
@@ -93,10 +88,7 @@ async def test_jobs_running_at_once_never_exceed_the_maximum_while_workers_are_k
     async with _processes(plan_for(q=QueuePlan(max_running=5))) as (processes, app):
         processes.start(2)
         accepted = await enqueue(app, [Work(ms=30) for _ in range(150)])
-        for number in (20, 50, 80):
-            await eventually(lambda number=number: len(processes.ledger.jobs("start")) > number)
-            processes.kill(processes.started[-2])
-            processes.start()
+        await processes.lose(20, 50, 80)
         await all_completed(app, accepted)
         assert processes.ledger.most_at_once() == 5
         assert processes.ledger.unexplained() == []
@@ -149,8 +141,3 @@ async def _processes(plan: Plan) -> AsyncIterator[tuple[WorkerProcesses, Faena]]
     with WorkerProcesses(plan) as processes:
         async with open_app(plan, processes.ledger) as app:
             yield processes, app
-
-
-def _fewest_us(instants: list[int], most: int) -> int:
-    """The shortest time in which one claim more than `most` were granted."""
-    return min(later - earlier for earlier, later in zip(instants, instants[most:], strict=False))

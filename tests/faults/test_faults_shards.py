@@ -85,11 +85,11 @@ async def test_a_queue_grows_and_tenants_come_and_go_while_workers_are_killed(
         async with producing(app) as accepted:
             await processes.lose(10)
             await queue.reshard(3)
-            processes.replace_busiest()
+            processes.replace()
             await queue.tenant("t1").dedicate()
-            processes.replace_busiest()
+            processes.replace()
             await queue.reshard(4)
-            processes.replace_busiest()
+            processes.replace()
             await queue.tenant("t1").rejoin()
         await eventually(lambda: is_settled(app))
         await all_ended(app, completed=len(accepted))
@@ -115,7 +115,7 @@ async def test_whoever_serves_the_queue_carries_on_for_whoever_began_and_died(
                 table = await router.relocation.table()
                 assert not table.phase
                 assert await router.relocation.begin(change, table, "somebody")  # and is gone
-                processes.replace_busiest()
+                processes.replace()
                 await eventually(lambda: _has_no_phase(router))
         assert (await router.relocation.table()).shards == 5
         await all_ended(app, completed=len(accepted))

@@ -212,13 +212,18 @@ async def test_the_same_id_is_the_same_flow(app: Faena, shop: Shop, working: Wor
     assert shop.done == ["a"]
 
 
-async def test_a_wide_flow_is_worked_off_in_parts(app: Faena, shop: Shop, working: Working) -> None:
+async def wide(app: Faena, shop: Shop, working: Working) -> FlowView:
+    """The end of a flow of `root`, seven hundred after it, and `end` after them."""
     plan = app.flow("wide")
     root = plan.add(shop.one.draft("root"), name="root")
     middle = [plan.add(shop.one.draft(str(n)), after=[root]) for n in range(700)]
     plan.add(shop.two.draft("end"), name="end", after=middle)
     async with working(app):
-        view = await (await plan.start()).wait("30s")
+        return await (await plan.start()).wait("30s")
+
+
+async def test_a_wide_flow_is_worked_off_in_parts(app: Faena, shop: Shop, working: Working) -> None:
+    view = await wide(app, shop, working)
     assert view.state == "completed", [(n.name, n.state, n.words) for n in view.nodes]
     assert len(shop.done) == 702
     assert shop.done[0] == "root"
@@ -227,12 +232,7 @@ async def test_a_wide_flow_is_worked_off_in_parts(app: Faena, shop: Shop, workin
 
 async def test_a_failure_is_passed_on_in_parts(app: Faena, shop: Shop, working: Working) -> None:
     shop.failing = {"root"}
-    plan = app.flow("wide")
-    root = plan.add(shop.one.draft("root"), name="root")
-    middle = [plan.add(shop.one.draft(str(n)), after=[root]) for n in range(700)]
-    plan.add(shop.two.draft("end"), name="end", after=middle)
-    async with working(app):
-        view = await (await plan.start()).wait("30s")
+    view = await wide(app, shop, working)
     assert view.state == "failed"
     assert view.counts == {"dead": 1, "skipped": 701}
 

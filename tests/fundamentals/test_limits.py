@@ -12,16 +12,21 @@ from faena.testing import Harness
 from tests._support.working import Working
 
 
+async def drained_every(pause: str, times: int, h: Harness) -> list[int]:
+    """How many jobs may run at each of some instants that lie so far apart."""
+    found: list[int] = []
+    for _ in range(times):
+        found.append(len(await h.drain()))
+        h.clock.advance(pause)
+    return found
+
+
 async def test_a_limit_holds_in_every_window_of_its_length(app: Faena, h: Harness) -> None:
     @app.queue("calls", limits=[Limit("3/min")]).task
     async def call(number: int) -> None: ...
 
     await call.enqueue_many(range(10))
-    per_half_minute = []
-    for _ in range(7):
-        per_half_minute.append(len(await h.drain()))
-        h.clock.advance("30s")
-    assert per_half_minute == [3, 0, 3, 0, 3, 0, 1]
+    assert await drained_every("30s", 7, h) == [3, 0, 3, 0, 3, 0, 1]
 
 
 async def test_limits_stack(app: Faena, h: Harness) -> None:
@@ -29,11 +34,7 @@ async def test_limits_stack(app: Faena, h: Harness) -> None:
     async def call(number: int) -> None: ...
 
     await call.enqueue_many(range(10))
-    per_second = []
-    for _ in range(4):
-        per_second.append(len(await h.drain()))
-        h.clock.advance("1s")
-    assert per_second == [2, 2, 1, 0]
+    assert await drained_every("1s", 4, h) == [2, 2, 1, 0]
 
 
 async def test_each_key_has_a_limit_of_its_own_and_waits_alone(app: Faena, h: Harness) -> None:

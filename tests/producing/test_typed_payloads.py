@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -26,6 +28,7 @@ from tests._support.deployment import deployed
 from tests._support.eventually import eventually
 from tests._support.search import searching
 from tests._support.valkey import Server
+from tests._support.working import serving
 
 URL = "redis://localhost"  # never dialled: the harness takes its place
 
@@ -267,11 +270,8 @@ async def test_a_real_worker_counts_what_it_parks_in_the_minutes_statistics(
 
     async with producer, worker:
         await novelty.enqueue_many([novelty.draft()] * 7)
-        serving = await worker.worker()
-        running = asyncio.create_task(serving.run())
-        await eventually(are_parked)
-        serving.stop()
-        await running
+        async with serving(worker):
+            await eventually(are_parked)
         with valkey.client() as client:
             minutes = client.keys(f"{namespace}:{{q}}:stats:*")
             parked = [client.hget(minute, "parked") for minute in minutes]
@@ -356,43 +356,45 @@ class Journey:
 FUZZ = searching(120)
 
 
-def test_a_payload_is_the_same_to_the_byte_through_two_deaths() -> None:
-    journey = Journey()
+@contextmanager
+def travelling(journey: Journey) -> Iterator[Callable[[Any], None]]:
+    """`journey.travel` as a plain function, which is what hypothesis calls."""
     with asyncio.Runner() as runner:
         context = harness(journey.app)
         h = runner.run(context.__aenter__())
+        try:
+            yield lambda value: runner.run(journey.travel(h, value))
+        finally:
+            runner.run(context.__aexit__(None, None, None))
+
+
+def test_a_payload_is_the_same_to_the_byte_through_two_deaths() -> None:
+    journey = Journey()
+    with travelling(journey) as travel:
 
         @FUZZ
         @given(VALUES_OF_JSON)
         def check(value: Any) -> None:
-            runner.run(journey.travel(h, value))
+            travel(value)
             given_bytes = msgspec.json.encode(value)
             assert journey.states == ["ready", "running", "dead", "ready", "running", "dead"]
             assert {raw for _, raw in journey.stations} == {given_bytes}
             assert journey.received == [value, value]
             assert repr(journey.received[0]) == repr(value)
 
-        try:
-            check()
-        finally:
-            runner.run(context.__aexit__(None, None, None))
+        check()
 
 
 def test_the_json_of_another_producer_keeps_its_spelling_through_two_deaths() -> None:
     journey = Journey()
-    with asyncio.Runner() as runner:
-        context = harness(journey.app)
-        h = runner.run(context.__aenter__())
+    with travelling(journey) as travel:
 
         @FUZZ
         @given(VALUES_OF_JSON, FORMS)
         def check(value: Any, form: dict[str, Any]) -> None:
             journey.foreign.raw = json.dumps(value, **form).encode()
-            runner.run(journey.travel(h, None))
+            travel(None)
             assert {raw for _, raw in journey.stations} == {journey.foreign.raw}
             assert journey.received == [value, value]
 
-        try:
-            check()
-        finally:
-            runner.run(context.__aexit__(None, None, None))
+        check()

@@ -40,8 +40,6 @@ class Driver(QueueDriver):
         super().__init__(server, namespace)
         self.world = World({}, T0)
         self.settings: dict[str, str] = {}
-        self.unanswered: dict[str, Step] = {}
-        """What a caller has not been answered and must ask again."""
         self.late: list[tuple[Copy, Step]] = []
         """Copies of requests that are still on their way."""
 
@@ -61,7 +59,7 @@ class Driver(QueueDriver):
 
     # -- steps ------------------------------------------------------------------------------------
 
-    def do(self, step: Step, fault: Fault = "none") -> Any:
+    def do(self, step: Step, /, fault: Fault = "none") -> Any:
         """Run a step under a fault; the engine must answer what the model answers."""
         if step.script in ONCE:
             step = step._replace(think=self._once(step.think))
@@ -106,16 +104,6 @@ class Driver(QueueDriver):
         step = Step(script, lambda: method(QUEUE, *args), lambda: think(self.world, *args))
         return self.do(step, fault)
 
-    def call(self, caller: str, step: Step, fault: Fault) -> Any:
-        """A caller that hears nothing repeats this very step before it does anything else."""
-        answer = self.do(step, fault)
-        if answer == "vanished":
-            self.unanswered[caller] = step
-        else:
-            self.unanswered.pop(caller, None)
-            self._learn(answer)
-        return answer
-
     def enqueue(self, caller: str, jobs: list[tuple[str, bytes]], fault: Fault) -> None:
         call = self.next_call()
         step = Step(
@@ -138,11 +126,9 @@ class Driver(QueueDriver):
         self.think(step)
         self.wait(self.wire.deliver(copy, self.clock.now))
 
-    def _learn(self, answer: Any) -> None:
-        claimed = getattr(answer, "claimed", ())
-        self.leases += [(claim.id, claim.lease) for claim in claimed]
-        del self.leases[:-16]
-        if claimed:
+    def learn(self, answer: Any) -> None:
+        super().learn(answer)
+        if getattr(answer, "claimed", ()):
             self._check_limits()
 
     # -- what must hold after each step -----------------------------------------------------------

@@ -28,7 +28,6 @@ class LaneDriver(QueueDriver):
     def __init__(self, server: Server, namespace: str) -> None:
         super().__init__(server, namespace)
         self.watch = Watch()
-        self.unanswered: dict[str, Send] = {}
         self.late: list[Copy] = []
         self.is_broken = False
 
@@ -52,7 +51,7 @@ class LaneDriver(QueueDriver):
 
     # -- steps ------------------------------------------------------------------------------------
 
-    def do(self, send: Send, fault: Fault = "none") -> Any:
+    def do(self, send: Send, /, fault: Fault = "none") -> Any:
         self.wire.fault = fault
         answer = self.wait(_in_words(send()))
         if fault == "kept" and self.wire.copy is not None:
@@ -63,17 +62,6 @@ class LaneDriver(QueueDriver):
     def ask(self, name: str, fault: Fault, *args: Any, **options: Any) -> Any:
         method = getattr(self.engine, name)
         return self.do(lambda: method(QUEUE, *args, **options), fault)
-
-    def call(self, caller: str, send: Send, fault: Fault) -> Any:
-        """A caller that hears nothing repeats this very step before it does anything else."""
-        answer = self.do(send, fault)
-        if answer == "vanished":
-            self.unanswered[caller] = send
-        else:
-            self.unanswered.pop(caller, None)
-            self.leases += [(claim.id, claim.lease) for claim in getattr(answer, "claimed", ())]
-            del self.leases[:-16]
-        return answer
 
     def enqueue(self, caller: str, jobs: list[tuple[str, bytes]], fault: Fault) -> None:
         call = self.next_call()

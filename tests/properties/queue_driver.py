@@ -9,7 +9,7 @@ from typing import Any
 
 from faena.engine import Address, Engine
 from tests._support.dump import dump
-from tests._support.faulty_wire import FaultyWire
+from tests._support.faulty_wire import Fault, FaultyWire
 from tests._support.rig import Clock
 from tests._support.transitions import StateWatch
 from tests._support.valkey import Server
@@ -28,6 +28,8 @@ class QueueDriver:
         self.engine = Engine(self.wire, namespace=namespace, clock=self.clock, patience_s=60)
         self.leases: list[tuple[str, str]] = []
         """Those that workers were told of, old ones included; the newest come last."""
+        self.unanswered: dict[str, Any] = {}
+        """The step that a caller was not answered and must ask again."""
         self._calls = itertools.count(1)
 
     def wait(self, awaited: Awaitable[Any]) -> Any:
@@ -36,6 +38,24 @@ class QueueDriver:
     def next_call(self) -> str:
         """Each begins with the one before, so that half a lease cannot pass for a whole one."""
         return "c" * next(self._calls)
+
+    def do(self, step: Any, /, fault: Fault = "none") -> Any:
+        """Run a step under a fault; returns its answer, `vanished` where none came."""
+        raise NotImplementedError
+
+    def call(self, caller: str, step: Any, fault: Fault) -> Any:
+        """A caller that hears nothing repeats this very step before it does anything else."""
+        answer = self.do(step, fault)
+        if answer == "vanished":
+            self.unanswered[caller] = step
+        else:
+            self.unanswered.pop(caller, None)
+            self.learn(answer)
+        return answer
+
+    def learn(self, answer: Any) -> None:
+        self.leases += [(claim.id, claim.lease) for claim in getattr(answer, "claimed", ())]
+        del self.leases[:-16]
 
     def close(self) -> None:
         self.wait(self._close())

@@ -9,12 +9,9 @@ also backwards. After each step all keys are compared with the model and audited
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import (
-    RuleBasedStateMachine,
     initialize,
     invariant,
     precondition,
@@ -45,6 +42,7 @@ from tests.properties.lane_strategies import (
 )
 from tests.properties.model import FINISHED, WAITING
 from tests.properties.queue_driver import QUEUE
+from tests.properties.queue_machine import QueueMachine
 from tests.properties.strategies import IDS, changes, faults, queue_options
 
 producers = st.sampled_from(["p1", "p2"])
@@ -55,11 +53,8 @@ reasons = st.sampled_from(["pause", "rate_limited"])
 BLOBS = [b"paid", b"charged"]
 
 
-class EngineMachine(RuleBasedStateMachine):
+class EngineMachine(QueueMachine[Driver]):
     """Producers, workers and operators; hot operations have several rules, to come up often."""
-
-    server: Server
-    numbers = itertools.count()
 
     def __init__(self) -> None:
         super().__init__()
@@ -194,14 +189,6 @@ class EngineMachine(RuleBasedStateMachine):
     ) -> None:
         settled = self.some_settlements(data)
         self.exchange(who, Turn(self.driver.next_call(), want, settled, None, is_sweep), fault)
-
-    @precondition(lambda self: self.driver.unanswered)
-    @rule(data=st.data())
-    def ask_again(self, data: st.DataObject) -> None:
-        """The reply was lost; meanwhile others may have done anything."""
-        unanswered = self.driver.unanswered
-        caller = data.draw(st.sampled_from(sorted(unanswered)))
-        self.driver.call(caller, unanswered[caller], "none")
 
     @precondition(lambda self: self.driver.leases)
     @rule(data=st.data(), lines=st.lists(st.sampled_from("xy"), max_size=2), fault=faults)

@@ -7,13 +7,11 @@ is lifted, and all jobs that are left must come up.
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import (
-    RuleBasedStateMachine,
     initialize,
     precondition,
     rule,
@@ -36,17 +34,15 @@ from tests.properties.lane_strategies import (
     unmodelled_changes,
 )
 from tests.properties.model import FINISHED, WAITING
+from tests.properties.queue_machine import QueueMachine
 from tests.properties.strategies import IDS, faults
 
 producers = st.sampled_from(["p1", "p2"])
 workers = st.sampled_from(["w1", "w2"])
 
 
-class LanesMachine(RuleBasedStateMachine):
+class LanesMachine(QueueMachine[LaneDriver]):
     """Producers, workers and operators on a queue with lanes."""
-
-    server: Server
-    numbers = itertools.count()
 
     def __init__(self) -> None:
         super().__init__()
@@ -123,13 +119,6 @@ class LanesMachine(RuleBasedStateMachine):
         pairs = data.draw(st.lists(newest_first, unique=True, min_size=1, max_size=4))
         settled = [Settlement(*pair, data.draw(lane_outcomes)) for pair in pairs]
         self.exchange(who, Turn(self.driver.next_call(), want, settled), fault)
-
-    @precondition(lambda self: self.driver.unanswered)
-    @rule(data=st.data())
-    def ask_again(self, data: st.DataObject) -> None:
-        unanswered = self.driver.unanswered
-        caller = data.draw(st.sampled_from(sorted(unanswered)))
-        self.driver.call(caller, unanswered[caller], "none")
 
     @precondition(lambda self: self.driver.late)
     @rule(data=st.data())

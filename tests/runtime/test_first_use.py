@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ import pytest
 
 from faena import Faena, Task
 from faena.errors import ConfigError
-from tests._support.embedded import is_held, sweep
+from tests._support.embedded import data_directory, is_held
 from tests._support.valkey import Server
 
 
@@ -31,11 +29,8 @@ async def at_once(number: int, task: Task[None, None], **options: Any) -> list[A
 
 @pytest.fixture
 def shard() -> Iterator[Path]:
-    """Short, unlike pytest's own temporary directories, so that the socket fits."""
-    base = Path(tempfile.mkdtemp(prefix="fae-")).resolve()
-    yield base / ".faena"
-    sweep(base / ".faena")
-    shutil.rmtree(base, ignore_errors=True)
+    with data_directory() as directory:
+        yield directory
 
 
 @pytest.fixture

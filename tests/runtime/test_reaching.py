@@ -34,6 +34,14 @@ def task_on(app: Faena) -> Task[None, None]:
     return nothing
 
 
+async def reaching(server: Server, patience: str) -> tuple[Faena, Task[None, None]]:
+    """An app that has been connected, and its task."""
+    app = Faena("shop", server.url, patience=patience)
+    task = task_on(app)
+    await task.enqueue()
+    return app, task
+
+
 async def produce(app: Faena) -> None:
     assert (await task_on(app).enqueue()).status == "created"
 
@@ -75,9 +83,7 @@ async def test_what_was_sent_and_not_answered_is_told_as_unknown_and_what_waited
     None
 ):
     with Server("appendonly no") as server:
-        app = Faena("shop", server.url, patience="400ms")
-        task = task_on(app)
-        await task.enqueue()
+        app, task = await reaching(server, "400ms")
         server.pause()
         sent = asyncio.create_task(task.enqueue())
         await asyncio.sleep(0)
@@ -96,9 +102,7 @@ async def test_what_was_sent_and_not_answered_is_told_as_unknown_and_what_waited
 
 async def test_a_list_that_is_cut_off_says_how_much_of_it_is_there() -> None:
     with Server("appendonly no") as server:
-        app = Faena("shop", server.url, patience="2s")
-        task = task_on(app)
-        await task.enqueue()
+        app, task = await reaching(server, "2s")
         enqueues = itertools.count()
 
         def stop_at_the_third(request: bytes) -> bool:
@@ -120,9 +124,7 @@ async def test_a_list_that_is_cut_off_says_how_much_of_it_is_there() -> None:
 
 async def test_what_a_closing_program_had_sent_is_told_as_unknown() -> None:
     with Server("appendonly no") as server:
-        app = Faena("shop", server.url, patience="10s")
-        task = task_on(app)
-        await task.enqueue()
+        app, task = await reaching(server, "10s")
         server.pause()
         calls = [asyncio.create_task(task.enqueue()) for _ in range(3)]
         await asyncio.sleep(0.05)  # the first is on its way now, the others wait for it
@@ -139,9 +141,7 @@ async def test_what_a_closing_program_had_sent_is_told_as_unknown() -> None:
 
 async def test_a_call_may_be_more_patient_than_its_app() -> None:
     with Server("appendonly no") as server:
-        app = Faena("shop", server.url, patience="2s")
-        task = task_on(app)
-        await task.enqueue()
+        app, task = await reaching(server, "2s")
         server.pause()
         patient = asyncio.create_task(task.enqueue(patience="30s"))
         with pytest.raises(StoreUnavailable):

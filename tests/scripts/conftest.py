@@ -7,11 +7,17 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from faena.engine.wire.wire import Wire
+from tests._support.desk_rig import DeskRig
 from tests._support.faulty_wire import FaultyWire
 from tests._support.restored_queue import RestoredQueue
 from tests._support.rig import Rig
 from tests._support.transfer import Transfer
 from tests._support.valkey import Server
+
+
+@pytest.fixture
+def desk_rig(rig: Rig) -> DeskRig:
+    return DeskRig(rig)
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ from tests._support.populate import (
     populate,
     populate_flows,
     populate_lanes,
+    populate_parts,
     populate_schedules,
-    populate_shards,
     run_one,
 )
 from tests._support.rig import BOOM, Rig
@@ -49,12 +49,7 @@ async def test_a_schedule_that_is_due_has_a_record(rig: Rig) -> None:
 
 async def test_a_queue_with_everything_has_no_violation(rig: Rig) -> None:
     """Flows that are written, begun and over, a group, schedules, a redrive, tenants that move."""
-    await populate(rig)
-    await run_one(rig)
-    await populate_flows(rig)
-    await populate_lanes(rig)
-    await populate_schedules(rig)
-    await populate_shards(rig)
+    await populate_parts(rig)
     await FlowCalls(rig.engine).flow("q", "written", "put", "s:1", "waiting 0 0", run=1)
     await rig.remember()
     assert await audit(rig.engine, "q") == []

@@ -11,15 +11,7 @@ from faena.engine import keys
 from faena.engine.script_library import load, names
 from faena.inspection.audit import catalogued
 from tests._support import sizes
-from tests._support.populate import (
-    populate,
-    populate_arrivals,
-    populate_flows,
-    populate_lanes,
-    populate_schedules,
-    populate_shards,
-    run_one,
-)
+from tests._support.populate import populate_arrivals, populate_parts
 from tests._support.rig import Rig
 from tests.scripts.test_any_call import FIELDS
 
@@ -174,12 +166,7 @@ async def test_every_script_compiles_without_the_library_too(rig: Rig, name: str
 
 
 async def test_every_key_of_a_furnished_queue_is_of_the_catalogued_type(rig: Rig) -> None:
-    await populate(rig)
-    await run_one(rig)
-    await populate_lanes(rig)
-    await populate_shards(rig)
-    await populate_flows(rig)
-    await populate_schedules(rig)
+    await populate_parts(rig)
     await rig.engine.enqueue_durably("q", "c", "1", [("durable", b"010\n")], ("WAIT", 0, 10))
     await populate_arrivals(rig)
     taken = await rig.dump()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from faena.outcomes import Completed, Retried
+from faena.outcomes import Retried
+from tests._support.populate import populate_other_states
 from tests._support.rig import BOOM, SECOND, STEP, T0, Rig, score
 
 
@@ -64,10 +65,7 @@ async def test_a_job_changed_twice_is_where_it_would_be_changed_once(rig: Rig) -
 
 
 async def test_other_states_and_unknown_jobs_are_left_alone(rig: Rig) -> None:
-    await rig.run("done", Completed())
-    await rig.add("leader", unique="u", mode="last")
-    await rig.claim()
-    await rig.add("follower", unique="u", mode="last")
+    await populate_other_states(rig)
     await rig.remember()
     for job, state in (
         ("done", "completed"),

@@ -10,11 +10,6 @@ from tests._support.desk_rig import DeskRig
 from tests._support.rig import BOOM, KEEP_NONE, LEASE, SECOND, T0, Rig
 
 
-@pytest.fixture
-def desk_rig(rig: Rig) -> DeskRig:
-    return DeskRig(rig)
-
-
 async def test_a_buried_job_is_found_under_everything_its_note_says(
     rig: Rig, desk_rig: DeskRig
 ) -> None:

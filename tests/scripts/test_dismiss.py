@@ -8,11 +8,6 @@ from tests._support.desk_rig import WHY, DeskRig
 from tests._support.rig import SECOND, T0, Rig
 
 
-@pytest.fixture
-def desk_rig(rig: Rig) -> DeskRig:
-    return DeskRig(rig)
-
-
 @pytest.mark.parametrize("status", ["discarded", "resolved"])
 async def test_a_job_that_is_dealt_with_stays_and_says_how(
     rig: Rig, desk_rig: DeskRig, status: str

@@ -29,6 +29,8 @@ ENDINGS: list[Outcome] = [
     Released(),
 ]
 ERROR = {"errors": "1", "error:1": BOOM_JSON}
+FAILED = {"info:a": ERROR, "marks": {"a": {"a": 1, "i": 1}}}
+"""What an attempt that was used up leaves."""
 
 
 async def ended(rig: Rig, outcome: Outcome) -> dict[str, Any]:
@@ -57,8 +59,7 @@ async def test_a_result_is_kept_with_its_job(rig: Rig) -> None:
 async def test_a_retried_job_is_delayed_with_one_more_attempt_and_its_error(rig: Rig) -> None:
     assert await ended(rig, Retried(7 * SECOND, BOOM)) == {
         "delayed": [("a", T0 + 7 * SECOND)],
-        "info:a": ERROR,
-        "marks": {"a": {"a": 1, "i": 1}},
+        **FAILED,
     }
     assert (await rig.counters())["retried"] == 1
 
@@ -69,11 +70,7 @@ async def test_a_job_retried_at_once_is_ready_and_ahead_by_its_boost(rig: Rig) -
 
 
 async def test_a_buried_job_is_dead_with_its_error(rig: Rig) -> None:
-    assert await ended(rig, Buried(BOOM)) == {
-        "dead": [("a", T0)],
-        "info:a": ERROR,
-        "marks": {"a": {"a": 1, "i": 1}},
-    }
+    assert await ended(rig, Buried(BOOM)) == {"dead": [("a", T0)], **FAILED}
 
 
 async def test_a_job_that_could_not_even_start_has_used_no_attempt(rig: Rig) -> None:
@@ -85,11 +82,7 @@ async def test_a_job_that_could_not_even_start_has_used_no_attempt(rig: Rig) -> 
 
 
 async def test_a_job_stopped_by_its_worker_is_cancelled(rig: Rig) -> None:
-    assert await ended(rig, Cancelled(BOOM)) == {
-        "cancelled": [("a", T0)],
-        "info:a": ERROR,
-        "marks": {"a": {"a": 1, "i": 1}},
-    }
+    assert await ended(rig, Cancelled(BOOM)) == {"cancelled": [("a", T0)], **FAILED}
 
 
 async def test_a_snoozed_job_is_delayed_and_no_attempt_is_used(rig: Rig) -> None:
@@ -156,26 +149,27 @@ async def test_a_job_is_settled_only_once(rig: Rig) -> None:
     assert await rig.changed() == {}
 
 
-@pytest.mark.parametrize("outcome", ENDINGS[2:], ids=lambda outcome: repr(outcome)[:20])
-async def test_a_job_asked_to_stop_is_cancelled_however_it_stopped(
-    rig: Rig, outcome: Outcome
-) -> None:
+async def asked_to_stop(rig: Rig, outcome: Outcome) -> dict[str, str]:
+    """Where a job is whose attempt ends like this after somebody cancelled it."""
     await rig.add("a")
     lease = await rig.claim()
     await rig.engine.cancel("q", ["a"])
     await rig.turn(0, ("a", lease, outcome))
-    assert await rig.states() == {"a": "cancelled"}
+    return await rig.states()
+
+
+@pytest.mark.parametrize("outcome", ENDINGS[2:], ids=lambda outcome: repr(outcome)[:20])
+async def test_a_job_asked_to_stop_is_cancelled_however_it_stopped(
+    rig: Rig, outcome: Outcome
+) -> None:
+    assert await asked_to_stop(rig, outcome) == {"a": "cancelled"}
 
 
 @pytest.mark.parametrize("outcome", ENDINGS[:2])
 async def test_a_job_asked_to_stop_that_completed_first_is_completed(
     rig: Rig, outcome: Outcome
 ) -> None:
-    await rig.add("a")
-    lease = await rig.claim()
-    await rig.engine.cancel("q", ["a"])
-    await rig.turn(0, ("a", lease, outcome))
-    assert await rig.states() == {"a": "completed"}
+    assert await asked_to_stop(rig, outcome) == {"a": "completed"}
 
 
 async def test_a_providers_not_before_holds_though_its_job_is_cancelled(rig: Rig) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from faena.outcomes import Completed, Retried
+from faena.outcomes import Retried
+from tests._support.populate import populate_other_states
 from tests._support.rig import BOOM, SECOND, T0, Rig, score
 
 
@@ -36,12 +37,9 @@ async def test_the_second_request_says_it_is_ready_and_changes_nothing(rig: Rig)
 
 
 async def test_other_states_and_unknown_jobs_are_left_alone(rig: Rig) -> None:
-    await rig.run("done", Completed())
-    await rig.add("leader", unique="u", mode="last")
-    await rig.claim()
-    await rig.add("blocked", unique="u", mode="last")
+    await populate_other_states(rig)
     await rig.remember()
-    answers = await rig.engine.promote("q", ["done", "leader", "blocked", "never"])
+    answers = await rig.engine.promote("q", ["done", "leader", "follower", "never"])
     assert answers == ["completed", "running", "blocked", "unknown"]
     assert await rig.is_untouched()
 

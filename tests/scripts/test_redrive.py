@@ -14,11 +14,6 @@ from tests._support.desk_rig import DeskRig, new_redrive
 from tests._support.rig import SECOND, T0, Rig
 
 
-@pytest.fixture
-def desk_rig(rig: Rig) -> DeskRig:
-    return DeskRig(rig)
-
-
 async def begin(desk_rig: DeskRig, **facts: Any) -> None:
     await desk_rig.calls.redrives("q", "begin", "r", new_redrive(**facts))
 

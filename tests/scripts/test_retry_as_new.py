@@ -10,11 +10,6 @@ from tests._support.desk_rig import WHY, DeskRig
 from tests._support.rig import BOOM, SECOND, T0, Rig, score
 
 
-@pytest.fixture
-def desk_rig(rig: Rig) -> DeskRig:
-    return DeskRig(rig)
-
-
 async def test_a_dead_job_becomes_a_new_one_and_both_know_of_each_other(
     rig: Rig, desk_rig: DeskRig
 ) -> None:

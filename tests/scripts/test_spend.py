@@ -99,13 +99,16 @@ async def test_a_tenant_that_used_less_is_looked_at_again(rig: Rig) -> None:
     assert ids(await rig.turn(5)) == ["a1"]
 
 
-async def test_a_job_that_said_what_it_used_is_snoozed_as_any(rig: Rig) -> None:
+@pytest.mark.parametrize(("estimated", "used", "later_s"), [(60, 10, 2), (10, 5, 1)])
+async def test_a_job_that_said_what_it_used_is_snoozed_as_any(
+    rig: Rig, estimated: int, used: int, later_s: int
+) -> None:
     await rig.declare(limits=[TOKENS])
-    await add(rig, a=60)
+    await add(rig, a=estimated)
     lease = await rig.claim()
-    await spend(rig.engine, "q", "a", lease, {"tokens": 10})
+    await spend(rig.engine, "q", "a", lease, {"tokens": used})
     await rig.turn(0, ("a", lease, Snoozed(SECOND, "closed")))
-    rig.clock.go(2)
+    rig.clock.go(later_s)
     (claim,) = (await rig.turn(1)).claimed
     assert (claim.id, claim.snoozes) == ("a", 1)
 
@@ -116,17 +119,6 @@ async def test_a_window_that_something_was_given_back_to_still_ends_by_itself(ri
     lease = await rig.claim()
     await spend(rig.engine, "q", "a", lease, {"tokens": 30})
     assert await rig.engine.command("PTTL", "q", "costs:10000000/tokens") > 0
-
-
-async def test_a_job_that_has_said_what_it_used_can_be_put_off_with_a_reason(rig: Rig) -> None:
-    await rig.declare(limits=[TOKENS])
-    await add(rig, a=10)
-    lease = await rig.claim()
-    await spend(rig.engine, "q", "a", lease, {"tokens": 5})
-    await rig.turn(0, ("a", lease, Snoozed(SECOND, "not yet")))
-    rig.clock.go(1)
-    (claim,) = (await rig.turn(1)).claimed
-    assert claim.snoozes == 1
 
 
 async def test_a_job_that_was_put_off_can_say_what_it_used(rig: Rig) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from faena import Faena, Job, Limit, Order, Retain, Retry, Unique
+from faena import Faena, Job, Limit, Order, Queue, Retain, Retry, Task, Unique
 from faena.engine.scripts import Turn
 from faena.errors import ConfigError, InvalidTransition, JobConflict
 from faena.inspection.audit import audit
@@ -236,6 +236,17 @@ async def test_a_queue_that_was_obliterated_grows_again(app: Faena) -> None:
     assert (await queue.shards()).shards == 2
 
 
+def with_three_shards(newer: Faena) -> tuple[Queue, Task[int, int]]:
+    """The queue `mail` as newer code declares it, and its task."""
+    queue = newer.queue("mail", shards=3)
+
+    @queue.task
+    async def send(number: int) -> int:
+        return number
+
+    return queue, send
+
+
 async def test_code_that_asks_for_more_shards_grows_the_queue(
     app: Faena, valkey: Any, namespace: str
 ) -> None:
@@ -248,12 +259,7 @@ async def test_code_that_asks_for_more_shards_grows_the_queue(
     for tenant in TENANTS:
         await send.enqueue_many(range(3), tenant=tenant)
     newer = Faena("shop", valkey.url, namespace=namespace)
-    later = newer.queue("mail", shards=3)
-
-    @later.task(name="send")
-    async def send_later(number: int) -> int:
-        return number
-
+    later, send_later = with_three_shards(newer)
     await send_later.enqueue(1, tenant="new")
     assert (await later.shards()).shards == 3
     assert (await queue.counts())["ready"] == 37
@@ -276,12 +282,7 @@ async def test_code_gets_no_shards_that_bounds_of_operators_cannot_be_divided_be
     with pytest.raises(ConfigError, match="max_running must be at least 3, one for each shard"):
         await queue.reshard(3)
     newer = Faena("shop", valkey.url, namespace=namespace)
-    later = newer.queue("mail", shards=3)
-
-    @later.task(name="send")
-    async def send_later(number: int) -> int:
-        return number
-
+    later, send_later = with_three_shards(newer)
     await send_later.enqueue(1, tenant="acme")
     assert (await later.shards()).shards == 1
     assert "keeps 1 shards: max_running must be at least 3" in caplog.text

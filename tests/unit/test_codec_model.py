@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, PrivateAttr, SecretStr
+from tests._support.refused_fields import refused_fields
 
 from faena.codec import codec_for
 from faena.errors import ConfigError, PayloadError
@@ -48,12 +49,6 @@ class Bounded:
 @pydantic.dataclasses.dataclass
 class Checked:
     n: int = Field(gt=0)
-
-
-def refused_fields(annotation: Any, value: Any) -> dict[str, str]:
-    with pytest.raises(PayloadError) as refused:
-        codec_for(annotation).encode(value)
-    return dict(refused.value.fields)
 
 
 def test_a_model_and_the_dict_it_could_be_made_from_have_the_same_bytes() -> None:

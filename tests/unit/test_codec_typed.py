@@ -16,6 +16,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests._support.refused_fields import refused_fields
 
 from faena.codec import codec_for
 from faena.errors import ConfigError, PayloadError
@@ -83,12 +84,6 @@ class Plainly:
 class Row(TypedDict):
     id: int
     label: NotRequired[str]
-
-
-def refused_fields(annotation: Any, value: Any) -> dict[str, str]:
-    with pytest.raises(PayloadError) as refused:
-        codec_for(annotation).encode(value)
-    return dict(refused.value.fields)
 
 
 def test_a_struct_and_the_dict_it_could_be_made_from_have_the_same_bytes() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -20,18 +20,10 @@ OLD, NAMED, OTHER = "faena_aaaaaaaaaa", "faena_bbbbbbbbbb", "faena_of_somebody"
 CODE = "#!lua name={0}\nredis.register_function('{0}_f', function() return 1 end)"
 
 
-@pytest.fixture(scope="module")
-def shared() -> Iterator[Server]:
-    with Server("appendonly no") as server:
-        yield server
-
-
 @pytest.fixture
-def server(shared: Server) -> Iterator[Server]:
-    yield shared
-    with shared.client() as client:
-        client.flushall()
-        client.function_flush()
+def server(tcp_server: Server) -> Server:
+    """One that has no libraries of other tests."""
+    return tcp_server
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from faena import Faena, Snooze
@@ -11,6 +9,7 @@ from faena.testing import harness
 from tests._support.deployment import deployed
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
+from tests._support.working import serving
 
 URL = "redis://localhost"  # never dialled: the harness takes its place
 
@@ -120,10 +119,7 @@ async def test_a_real_worker_tells_of_an_unknown_task_once(
 
     async with app, other:
         await novelty.enqueue_many([novelty.draft()] * 3)
-        serving = await app.worker()
-        running = asyncio.create_task(serving.run())
-        await eventually(are_parked)
-        serving.stop()
-        await running
+        async with serving(app):
+            await eventually(are_parked)
         await other.queues["q"].obliterate()
     assert caplog.text.count("does not know task 'novelty' (there is none)") == 1
