@@ -73,19 +73,23 @@ async def test_a_frozen_worker_can_neither_settle_nor_go_on_after_its_lease(
     heir.freeze()
     short = await enqueue(app, [Work(ms=3_000, once=True) for _ in range(5)])
     long = await enqueue(app, [Work(ms=600_000, once=True, note="on my way") for _ in range(5)])
-    await eventually(lambda: len(processes.ledger.entries("start")) == 10)
+    await eventually(lambda: len(processes.ledger.jobs("start")) == 10)
     frozen.freeze()
+    # A claim that the heir had sent ahead may have been answered: such jobs were lost once before.
+    starts = [one for one in processes.ledger.entries("start") if one.pid == frozen.pid]
+    begun = {(one.job, one.losses) for one in starts}
     heir.thaw()
     await eventually(lambda: set(processes.ledger.jobs("finish")) >= short | long)
     frozen.thaw()
     await all_completed(app, short | long)
     assert processes.ledger.unexplained() == []
 
-    def ended() -> dict[str, str]:
-        return {one.job: one.kind for one in _ends(processes, frozen.pid) if one.losses == 0}
+    def ended() -> dict[tuple[str, int], str]:
+        return {(one.job, one.losses): one.kind for one in _ends(processes, frozen.pid)}
 
-    await eventually(lambda: ended().keys() == short | long)
-    assert {ended()[job] for job in long} == {"stop"}  # short ones end, or are stopped before
+    await eventually(lambda: ended().keys() >= begun)
+    kinds = {ended()[job, losses] for job, losses in begun if job in long and losses == 0}
+    assert kinds <= {"stop"}  # short ones end, or are stopped before
     views = [await task_of(app).handle(job).view() for job in short | long]
     settled = {view.result for view in views}  # by attempt and losses; a slow machine may lose more
     assert b'"1/0"' not in settled
