@@ -3,8 +3,8 @@
 A file begins with comments. Comment lines with `--@` are directives for the loader:
 
     --@include keys, now       names of the parts whose exports the file uses
-    --@exports tell, count     functions and constants that a part exports
-    --@state told = {}         a field of `context`, and its value at the start of a call
+    --@exports count, whole    functions and constants that a part exports
+    --@state counts = {}       a field of `context`, and its value at the start of a call
     --@ending flush_event      an export that runs after every writing script that uses the part
     --@flags no-writes         the flags of a script, as the server names them
     --@sure                    a script that writes without the journal

@@ -1,4 +1,4 @@
---- Tell of conditions at the dead-letter desk, each once an hour, whoever has noticed.
+--- Tell of conditions at the dead-letter desk, each once an hour, also if several workers notice it.
 -- states   none
 -- keys     desk_alerts hash · events stream
 --@args     name what...
@@ -16,7 +16,7 @@ for i = first_name, #ARGV, 2 do
   local name, last = ARGV[i], call('HGET', key('desk_alerts'), ARGV[i])
   if not last or now - last >= HOUR_US or now < tonumber(last) then
     call('HSET', key('desk_alerts'), name, now)
-    tell(name, { ARGV[i + 1] })
+    record_event(name, { ARGV[i + 1] })
     names[#names + 1] = name
   end
 end

@@ -26,5 +26,5 @@ for _, id in ipairs(ids) do
 end
 close_records(done, records, status)
 context.by = by
-tell('dead_' .. status, done)
+record_event('dead_' .. status, done)
 return end_once(caller, id_of_call, answers)

@@ -9,7 +9,7 @@
 --@arrivals
 --@include now, replay, job_state, retry_dead_as_new, desk_walk, redrive_record, run_once
 local LOOKED = 200             -- jobs of the desk that one call looks at
-local PATIENCE_US = 1000000    -- until somebody looks again for room, or for canaries
+local PATIENCE_US = 1000000    -- until the driver looks again for room, or for canaries
 local conf, answer = begin_once(caller, id_of_call, epoch)
 if not conf then
   return answer
@@ -85,7 +85,7 @@ if is_over and redrive.state == 'running' then
   end_redrive(redrive, 'done', now)
 end
 save_redrive(id, redrive)
--- the rate is the queue's: whoever has done with this shard waits before the next one
+-- the rate is the queue's: the driver waits also between one shard and the next
 local wait = redrive.due_at > now and redrive.due_at - now
   or is_under_way(redrive) and most == 0 and PATIENCE_US or 0
 answer = { redrive.state, moved, wait, is_over and 1 or 0, waiting, cmsgpack.pack(redrive) }

@@ -31,8 +31,8 @@ elseif redrive and (verb == 'stop' or verb == 'fail') and is_under_way(redrive) 
   end_redrive(redrive, verb == 'stop' and 'stopped' or 'failed', now)
   save_redrive(id, redrive)
 elseif redrive and verb == 'resume' and (redrive.state == 'stopped' or redrive.state == 'failed') then
-  -- that somebody has mended it is for canaries to show, unless they have shown it before; one of an
-  -- earlier version has not noted that
+  -- canaries must show that the fault is mended, unless they have shown it before; a record of an
+  -- earlier version does not say that
   redrive.well = redrive.well or redrive.well == nil and redrive.moved > #redrive.first
   redrive.state, redrive.ended_at, redrive.died = redrive.well and 'running' or 'canary', nil, 0
   redrive.first = redrive.well and redrive.first or {}

@@ -67,7 +67,7 @@ verbs = {
       return flow.state or 'unknown'
     end
     flow.state = 'cancelled'
-    tell_of('flow_cancelling', id)
+    record_action('flow_cancelling', id)
     call_off(flow, shard, 1, now)
     close_flow(flow, shard, now)
     return 'OK'
@@ -86,7 +86,7 @@ verbs = {
       return flow.state or 'unknown'
     end
     if flow.state ~= 'reopened' then
-      tell_of('flow_rerun', id)
+      record_action('flow_rerun', id)
     end
     call('HSET', flow_key(id), 'state', 'reopened', 'runs', flow.run + 1)
     call('HDEL', flow_key(id), 'finished')

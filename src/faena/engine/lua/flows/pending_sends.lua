@@ -52,7 +52,7 @@ end
 local list, size = { whole(now) }, 0
 for _, pending_send in ipairs(call('ZRANGE', key('pending_sends'), start, start + most - 1)) do
   local what, which, name, job = string.match(pending_send, '^(%w):([^:]+):([^:]+):(.+)$')
-  local found = GONE   -- also one that nobody can read
+  local found = GONE   -- also one that cannot be read
   if what then
     found = what == 'g' and callback(which, name, job) or send_of_node(pending_send, what, which, name, job)
   end

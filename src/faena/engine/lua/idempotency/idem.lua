@@ -5,7 +5,7 @@
 --          verb begin | extend | complete | fail | clear
 -- returns  begin: {began} or {status, owner, blob} of the record there is; others: {OK} | {NOT_OWNER}
 -- A `failed` record may be begun again; a `pending` one only by its owner (the same job, run again).
--- The token is that of whoever began last: an attempt that was succeeded by another of its owner can
+-- The token is that of the last attempt to begin: an attempt that was followed by another of its owner can
 -- neither extend nor fail, but what it completes is done. The first result stands.
 --@flags allow-oom
 --@include keys

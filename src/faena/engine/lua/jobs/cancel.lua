@@ -39,6 +39,6 @@ end
 finish('cancelled', cancelled, marks_of(cancelled), conf, now)
 prune('cancelled', conf, now, #ARGV)
 if #asked > 0 then
-  tell_of('stopping', table.concat(asked, ' '))
+  record_action('stopping', table.concat(asked, ' '))
 end
 return answers

@@ -66,5 +66,5 @@ elseif state == 'ready' and not chain then
 end
 wake_worker()
 context.by = by
-tell('changed', { id })
+record_event('changed', { id })
 return end_once(caller, id_of_call, state)

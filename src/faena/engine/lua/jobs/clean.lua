@@ -29,6 +29,6 @@ context.by = by
 if #ids > 0 then
   drop(state, ids, conf)
   count('cleaned', #ids)
-  tell_of('cleaned', state .. ':' .. #ids)
+  record_action('cleaned', state .. ':' .. #ids)
 end
 return #ids

@@ -26,7 +26,7 @@ end
 if #promoted > 0 then
   make_ready(promoted, instants, conf)
   wake_worker()
-  tell('promoted', promoted)
+  record_event('promoted', promoted)
   end_once(caller, id_of_call, answers)
 end
 return answers

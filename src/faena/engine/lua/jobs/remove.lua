@@ -52,7 +52,7 @@ for state, ids in pairs(by_state) do
   drop(state, ids, conf)
 end
 if #removed > 0 then
-  tell('removed', removed)
+  record_event('removed', removed)
   end_once(caller, id_of_call, answers)
 end
 return answers

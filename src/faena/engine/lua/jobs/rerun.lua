@@ -69,5 +69,5 @@ if #rerun > 0 then
   wake_worker()
   end_once(caller, id_of_call, answers)
 end
-tell('rerun', rerun)
+record_event('rerun', rerun)
 return answers

@@ -13,7 +13,7 @@ local function whole(number)
   return string.format(is_whole and '%d' or '%.0f', number)
 end
 
---- Tell whoever listens, in any process, about one job. Channels are shared by all queues.
+--- Tell all listeners, in any process, about one job. Channels are shared by all queues.
 local function publish(channel, id)
   call('PUBLISH', string.match(KEYS[1], '^[^{]*') .. channel, KEYS[1] .. id)
 end

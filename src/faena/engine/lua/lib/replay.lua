@@ -1,5 +1,5 @@
 --- A call that is sent again gets the answer it got before. One that a later call of its caller has
--- overtaken is refused: nobody waits for its answer, and what it claimed would be stranded.
+-- overtaken is refused: no caller waits for its answer, and what it claimed would be stranded.
 -- A caller has one call in flight, so its last call is enough; the ids of its calls grow, by length
 -- and then by bytes. The record outlives any lease.
 --@include keys

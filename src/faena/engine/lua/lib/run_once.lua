@@ -1,5 +1,5 @@
 --- A call that may be sent again while its answer is outstanding: what it begins and ends with. Its caller is mostly
--- of this call only, so the record need only outlive the patience of whoever sends it again.
+-- of this call only, so the record need only outlive the patience of the caller that sends it again.
 --@include replay, queue_settings
 --@exports begin_once, end_once
 local ONCE_TTL_S = 600

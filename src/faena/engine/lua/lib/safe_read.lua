@@ -1,4 +1,4 @@
---- What is stored may be anything, whoever has written it: it is read so that no call can fail over it.
+--- What is stored may be anything, also of another program: it is read so that no call can fail over it.
 --@exports number_in, count_in, unpacked, keep_kinds, bump
 --- A number out of a text, or a number; the default where it is none, or not finite.
 local function number_in(value, default)

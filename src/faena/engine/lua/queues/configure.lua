@@ -8,10 +8,10 @@
 -- refuses  INVALID name · CONTRADICTS name value name value (an edit that would leave the first bound
 --          not below the second); nothing is changed
 -- A declaration leaves alone what was edited at run time; `reset` makes names obey code again. Where
--- a shard stands among others is told with an epoch, and whoever knows an older one is not believed.
+-- a shard stands among others comes with an epoch, and what comes with an older one is not taken.
 -- An edit changes nothing in a shard that was retired.
 -- `unserved` is said by a program that may not have the queue's handlers, so not its hooks and costs either.
--- It counts where nothing was declared before, until somebody who claims jobs has declared the queue.
+-- It counts where nothing was declared before, until a program that claims jobs has declared the queue.
 --@flags allow-oom
 --@arrivals
 --@include now, wake_worker, valid_settings, retired_shard, event_and_stats, arrivals_stream, keys
@@ -112,7 +112,7 @@ if not is_behind then
   call('PERSIST', key('clock'))   -- a shard that was retired is there again: see retire.lua
 end
 if #changed > 0 and is_first_shard() then
-  tell_of(mode == 'edit' and 'configured' or 'reset', table.concat(changed, ' '))
+  record_action(mode == 'edit' and 'configured' or 'reset', table.concat(changed, ' '))
   context.by = by
 end
 close_arrivals()

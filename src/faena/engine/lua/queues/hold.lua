@@ -16,7 +16,7 @@ if duration == 'release' then
   if was_held then
     wake_worker()
     if is_first_shard() then
-      tell_of('resumed', reason)
+      record_action('resumed', reason)
     end
   end
   return was_held and 1 or 0
@@ -30,7 +30,7 @@ if stays == '1' and until_at > 0 then
 else
   hold(reason, until_at, by, now)
   if not was_held and is_first_shard() then
-    tell_of('paused', reason)
+    record_action('paused', reason)
   end
 end
 return was_held and 0 or 1

@@ -3,7 +3,7 @@
 -- keys     all zsets · desk: zsets · holds, conf, clock, about hashes · workers zset
 --@args     none
 -- returns  now · (state · number) … · holds · conf · clock · (worker · until it is taken for gone) … ·
---          (status · number) … of dead jobs that somebody has dealt with; `dead` counts only the others ·
+--          (status · number) … of dead jobs that were dealt with; `dead` counts only the others ·
 --          (worker · what it says of itself) …
 --@flags no-writes
 --@include now, job_state, dead_index, keys

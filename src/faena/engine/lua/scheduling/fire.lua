@@ -7,10 +7,10 @@
 --          were; expected is the version that was read, '' where the record is at another shard
 -- returns  CREATED · DUPLICATE (the id is here) · SKIPPED (another of its jobs lives) · NOTHING (no job)
 --          · OVERLOADED retry_us (nothing has changed)
--- refuses  STALE (somebody else has fired or changed it) · TAKEN (this shard has had the instant) ·
+-- refuses  STALE (it was fired or changed meanwhile) · TAKEN (this shard has had the instant) ·
 --          UNCONFIGURED · MOVED
 -- Where the record is at another shard, this one remembers the last instant it was asked for: instants
--- only grow, so whoever wakes up late is refused for ever.
+-- only grow, so a caller that comes late is refused for ever.
 --@arrivals
 --@include now, queue_settings, replay, event_and_stats, enqueue_batch, enqueue_unique, schedule_record, spec_line
 --@include keys, run_once
@@ -55,7 +55,7 @@ if spec ~= '' then
   outcome, retry_us = take_in(intake)
 end
 if outcome == 'OVERLOADED' then
-  tell('schedule_refused', { id })
+  record_event('schedule_refused', { id })
   return { outcome, retry_us }
 end
 close_intake(intake)
@@ -65,9 +65,9 @@ else
   call('HSET', key('fired'), name, instant)
   call('PERSIST', key('fired'))   -- of a shard that was retired it is kept for a day: see retire.lua
 end
-tell(outcome == 'CREATED' and 'schedule_fired' or 'schedule_skipped', spec ~= '' and { id } or {})
+record_event(outcome == 'CREATED' and 'schedule_fired' or 'schedule_skipped', spec ~= '' and { id } or {})
 if missed ~= '' then
-  tell('schedule_missed', { missed })
+  record_event('schedule_missed', { missed })
   count('schedule_missed', tonumber(number) - 1)
 end
 return end_once(caller, id_of_call, { outcome })

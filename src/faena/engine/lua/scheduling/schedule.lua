@@ -1,4 +1,4 @@
---- Write the record of a schedule, at the queue's first shard, if nobody has since it was read.
+--- Write the record of a schedule, at the queue's first shard, unless it has changed since it was read.
 -- states   none
 -- keys     schedules hash · schedule_due zset · events stream
 --@args     name, expected?, version, record?, due?, by?
@@ -17,7 +17,7 @@ end
 save_schedule(name, version, record, due)
 publish('schedules', name)
 if by ~= '' then
-  tell_of(record == '' and 'schedule_removed' or 'schedule_changed', name)
+  record_action(record == '' and 'schedule_removed' or 'schedule_changed', name)
   context.by = by
 end
 return 'OK'

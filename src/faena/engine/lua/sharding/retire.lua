@@ -5,8 +5,8 @@
 --          of the change that left it
 -- returns  OK
 -- refuses  STALE (it is needed again) · LIVE (a job is here all the same)
--- Its epoch stays for a day, with what schedules have fired here: whoever has not heard that it is gone
--- must not be believed here.
+-- Its epoch stays for a day, with what schedules have fired here: a program that does not know yet that
+-- it is gone must not be obeyed.
 --@flags allow-oom
 --@arrivals
 --@include keys, delete_all_keys
@@ -18,7 +18,7 @@ elseif call('EXISTS', key('specs'), key('transfer_out'), key('recipients')) > 0 
   return 'LIVE'
 end
 delete_all_keys()
--- whoever helped with the change and has slept must not begin it anew
+-- a program that helped with the change and comes back late must not begin it again
 local lines = 'epoch=' .. epoch .. '\nretired=' .. epoch
 call('HSET', conf, 'epoch', epoch, 'retired', epoch)
 call('HSET', key('clock'), 'digest', redis.sha1hex(lines))

@@ -5,12 +5,12 @@
 --          begin, epoch, change, by | publish, epoch | finish, epoch, names of shards that are retired | restore,
 --          epoch, number of shards, names of lanes, or `edited` | reset, 0
 -- returns  the whole of `shards` as name, value …
--- refuses  STALE (somebody was faster: the answer tells how it stands)
+-- refuses  STALE (another call was faster: the answer is the table as it is)
 -- A change is `shards <n>`, `own <lane>` or `shared <lane>`. It is announced, then published under
 -- the next epoch, then jobs move, then it is finished; `before` keeps what the shards were. A table
--- of a later epoch than the server's is restored by whoever knows it: the server has lost data. What a
+-- of a later epoch than the server's is restored by any program that knows it: the server has lost data. What a
 -- shard that is retired has written of its minutes outlives it: `retired` names it for as long. A number
--- that anybody but code has asked for is `edited`: code does not change it until it is reset.
+-- that an operator has asked for is `edited`: code does not change it until it is reset.
 --@flags allow-oom
 --@arrivals
 --@include now, keys

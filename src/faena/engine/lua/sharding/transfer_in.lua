@@ -43,5 +43,5 @@ end
 call('HSET', key('transfer_in'), shard, number)
 call('HINCRBY', key('clock'), 'moved_in', #ids)
 wake_worker()
-tell('moved_in', ids)
+record_event('moved_in', ids)
 return { #ids }

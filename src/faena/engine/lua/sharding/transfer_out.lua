@@ -57,5 +57,5 @@ call('HSET', key('clock'), 'batches', whole(number))
 call('HSET', key('transfer_out'), shard, whole(number) .. ' ' .. packed)
 call('HINCRBY', key('clock'), 'removed', -#batch)
 call('HINCRBY', key('clock'), 'moved_out', #batch)
-tell('moved_out', ids)
+record_event('moved_out', ids)
 return { number, packed, looked }

@@ -4,7 +4,7 @@
 --@args     id...
 --          of those that more is wanted of
 -- returns  for each: id · state · score · packed record of the desk or '' · {} or, if it is wanted, what `look` says
--- A batch stays in `transfer_out` until somebody knows that it has come: what another shard says of a job counts more.
+-- A batch stays in `transfer_out` until it is known to have come: what another shard says of a job counts more.
 --@flags no-writes
 --@include keys, queue_settings, job_snapshot, enqueued_at
 local wanted, found, conf = {}, {}, conf_now()

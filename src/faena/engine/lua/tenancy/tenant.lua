@@ -50,7 +50,7 @@ local function write()
   end
   wake_worker()
   close_arrivals()   -- its size may be bounded now
-  tell_of('tenant_changed', lane)
+  record_action('tenant_changed', lane)
   context.by = by
 end
 

@@ -44,7 +44,7 @@ local function every_second(page)
 end
 
 --- Look at up to `size` jobs behind a position, {score, id, is_reverse, least, most}. Calls `take(id, score,
--- record)` for those that fit, until it answers false: whoever wants `wanted` of them reads no more than
+-- record)` for those that fit, until it answers false: a caller that wants `wanted` of them reads no more than
 -- those, unless many do not fit. Returns the position it has come to, and whether nothing is left behind it.
 local function walk_desk(filter, from, size, wanted, take)
   local score, id = from.score, from.id

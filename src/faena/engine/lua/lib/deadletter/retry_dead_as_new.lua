@@ -44,7 +44,7 @@ local function bring_in(new, conf, now)
   start_waiting(items)
   call('HINCRBY', key('clock'), 'enqueued', #new)
   wake_worker()
-  tell('enqueued', fresh)
+  record_event('enqueued', fresh)
 end
 
 --- Retry pending jobs of the desk, each `ids[i]` as `fresh[i]`, because of `why`: {action, reason, by,
@@ -75,7 +75,7 @@ local function retry_dead_as_new(ids, fresh, records, why, conf, now)
   if #new > 0 then
     bring_in(new, conf, now)
     close_records(done, records, 'retried')
-    tell('retried_as_new', done)
+    record_event('retried_as_new', done)
   end
   return answers, new
 end

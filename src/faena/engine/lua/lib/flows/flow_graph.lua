@@ -6,7 +6,7 @@
 --   s:<n>     its state, how many parents it waits for, and how many of them have doomed it
 --   p:<n>     its parents, negative where a failed one is not shown to it
 --   r:<n>     its result, or its error
---   k:<n>     1 when its failure is nobody's, then child, rule, child, rule …
+--   k:<n>     1 when its failure does not fail the flow, then child, rule, child, rule …
 -- States of nodes: waiting, sent, completed, dead, cancelled, and skipped (a parent failed).
 -- Rules: `fail` dooms the child; with `continue` and `ignore` it runs all the same.
 -- A node that ends is passed on to its children: `good`, `bad`, or `redo` where it had failed before.
@@ -60,7 +60,7 @@ local function is_bad(state)
   return state == 'dead' or state == 'cancelled' or state == 'skipped'
 end
 
---- Whether nobody minds that a node fails.
+--- Whether the flow goes on when a node fails.
 local function is_tolerated(flow, number)
   local kin = call('HGET', flow_key(flow.id), 'k:' .. number)
   return kin and cmsgpack.unpack(kin)[1] == 1
@@ -137,7 +137,7 @@ local function children_of(flow, number, at)
 end
 
 --- Tell children of a node, from one on, how it ended.
-local function tell_children(flow, item, now)
+local function notify_children(flow, item, now)
   local number, at, how = item[1], item[2], item[3]
   local names, kin = children_of(flow, number, at)
   local changed = {}
@@ -183,7 +183,7 @@ local function end_flow(flow, state, now)
   call('HSET', flow_key(flow.id), 'finished', whole(now))
   call('ZREM', key('flows'), flow.id)
   call('ZADD', key('flows_done'), now, flow.id)
-  tell('flow_' .. state, { flow.id })
+  record_event('flow_' .. state, { flow.id })
   prune_flows(now)
 end
 
@@ -212,7 +212,7 @@ end
 local function close_flow(flow, shard, now)
   while #flow.work > 0 and context.room > 0 do
     context.room = context.room - 1
-    tell_children(flow, table.remove(flow.work, 1), now)
+    notify_children(flow, table.remove(flow.work, 1), now)
   end
   for _, item in ipairs(flow.work) do
     write_message(shard, { 'pass', flow.id, flow.run, item[1], item[2], item[3] })

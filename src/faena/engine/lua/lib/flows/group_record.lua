@@ -51,7 +51,7 @@ local function settle_group(group, now)
   if call('HSETNX', group_key(group), 'finished', whole(now)) == 1 then
     list_ended(group, now)
     call('EXPIRE', group_key(group), KEPT_S)
-    tell('group_finished', { group })
+    record_event('group_finished', { group })
   end
 end
 

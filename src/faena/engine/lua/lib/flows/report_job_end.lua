@@ -30,7 +30,7 @@ local function count_member(groups, mark, state)
   end
 end
 
---- Kind, queue, id and name out of a mark; nothing out of what names nobody.
+--- Kind, queue, id and name out of a mark; nothing if it names no flow and no group.
 local function told_in(mark)
   return string.match(tostring(mark.w), '^([fg]):([^:]+):([^:]+):(.*)$')
 end

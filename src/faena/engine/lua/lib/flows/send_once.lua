@@ -1,5 +1,5 @@
 --- A job that a flow or a group sends: it was accepted long ago, and must come once.
---   by=<instant>   refused after it: whoever sends the job so late has slept, and others may have sent
+--   by=<instant>   refused after it: a sender so late was stopped for long, and others may have sent
 --                  it meanwhile; for longer than that `sent:<id>` tells of one that has come and gone
 --@include keys, enqueue_batch, event_and_stats, safe_read
 --@exports is_refused_send

@@ -29,5 +29,5 @@ local function finish(state, ids, marks, conf, now, results, kept)
   else
     delete_jobs(ids)
   end
-  tell(state, ids)
+  record_event(state, ids)
 end

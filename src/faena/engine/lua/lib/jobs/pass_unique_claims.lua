@@ -12,7 +12,7 @@ local function free_follower(id, at, conf, now)
     start_waiting({ { id = id, score = score, lane = lane, chain = chain } })
   end
   wake_worker()
-  tell('unblocked', { id })
+  record_event('unblocked', { id })
 end
 
 --- The unique claims of live jobs that end, by finishing or by being removed.

@@ -24,6 +24,6 @@ local function promote_due(conf, now, slice)
     ids[#ids + 1], instants[#instants + 1] = due[i], tonumber(due[i + 1])
   end
   make_ready(ids, instants, conf)
-  tell('promoted', ids)
+  record_event('promoted', ids)
   return #ids
 end

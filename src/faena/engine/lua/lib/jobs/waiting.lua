@@ -80,7 +80,7 @@ local function yield_turns(items)
     ids[i] = item.id
   end
   write_ready(ready)
-  tell('unblocked', ids)
+  record_event('unblocked', ids)
   return #ids
 end
 

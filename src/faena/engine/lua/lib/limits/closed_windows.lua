@@ -1,4 +1,4 @@
---- Limits that are used up, for whoever only looks: nothing is cleared away, unlike with `room_in`.
+--- Limits that are used up, for scripts that only read: nothing is cleared away, unlike with `room_in`.
 --@include keys, sliding_window, adaptive_limits, packed_window, cost_limit
 --@exports closed_windows, closed_lane_windows, small_windows
 --- What a window says when it is used up: its limit, and the instant it opens.

@@ -1,5 +1,5 @@
 --- Limits of each key of a tenant: no window holds more claims of one key than its limit.
---   aside:<key>   ready jobs that wait for their key's windows, by score: in no lane, so nobody stands behind them
+--   aside:<key>   ready jobs that wait for their key's windows, by score: in no lane, so no job waits behind them
 --   aside         keys that have such jobs, by when to look again
 -- The claim that meets them at the head of a lane sets them aside; when a window opens, as many as it has
 -- room for go back to their places in the lane. They count as laned, and `aside` in the clock counts them.

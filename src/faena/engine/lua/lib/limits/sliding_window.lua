@@ -10,7 +10,7 @@ local BUCKETS = 1000   -- a window for more claims than this keeps them in so ma
 
 local function entry_of(text)
   local instant, number = string.match(text, '^(%d+) (%d+)$')
-  return number_in(instant, 0), count_in(number, 0)   -- what nobody can read has left its window
+  return number_in(instant, 0), count_in(number, 0)   -- what cannot be read has left its window
 end
 
 --- How many claims the window has room for now, and else the instant it will have.

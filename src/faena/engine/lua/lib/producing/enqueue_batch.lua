@@ -93,8 +93,8 @@ local function close_intake(intake)
   write_pile(intake)
   if intake.admitted > 0 then
     call('HSET', key('clock'), 'stamp', intake.stamp, 'enqueued', intake.enqueued + intake.admitted)
-    tell('enqueued', intake.created)
-    tell('replaced', intake.replaced)
+    record_event('enqueued', intake.created)
+    record_event('replaced', intake.replaced)
     if intake.expires then
       note_expiry(intake.expires)
     end

@@ -42,6 +42,6 @@ local function enqueue_one(id, spec, caller, id_of_call, epoch, now)
   end
   call('ZADD', key('ready'), score, id)
   call('HSET', key('clock'), 'stamp', stamp, 'enqueued', enqueued)
-  tell_one('enqueued', id, now, conf.events_kept, '')
+  record_one_event('enqueued', id, now, conf.events_kept, '')
   return answers, conf
 end

@@ -58,7 +58,7 @@ local function take_in_plain(jobs, conf, stamp)
   if #ids > 0 then
     call('HSET', key('specs'), unpack(specs))
     call('ZADD', key('ready'), unpack(ready))
-    tell('enqueued', ids)
+    record_event('enqueued', ids)
   end
   return stamp, #ids
 end

@@ -1,13 +1,13 @@
 --- The queue's settings, obeyed by every worker at its next call.
 -- `configure` writes a digest of all settings into `clock`, which the calls that every job needs read in
--- any case. Under it they are kept decoded from one call to the next; nobody may change the table. An
+-- any case. Under it they are kept decoded from one call to the next; the table must not change. An
 -- absent number means "no bound". A queue without a digest was never declared, or its data are gone:
 -- scripts then answer UNCONFIGURED and the caller declares it again.
--- A shard of a queue has the queue's settings, and obeys its part of what bounds the whole. Retention is
--- not divided: tenants are not spread evenly, and a busy shard would lose what the queue may keep.
+-- A shard of a queue has the queue's settings, and obeys its part of what bounds the whole, see
+-- divided_limits.lua.
 -- A hook of a task, `hook_dead:<task>` or `hook_failed:<task>`, stands in a table of its kind.
 -- `cost:<task>`, what jobs of a task are estimated at, is for producers: no script reads it.
---@include keys, safe_read
+--@include keys, safe_read, divided_limits
 --@exports conf_of, conf_now
 --@state conf = false   -- what this call has read last
 local KEPT = 1000
@@ -17,22 +17,6 @@ local TEXTS = { version = true, limits = true, tenant_limits = true, costs = tru
 local decoded, number = {}, 0   -- digest -> settings
 
 local NEEDED = { lease_us = true, max_deliveries = true, age_step_us = true, retry_boost = true }
-local PARTS = { max_running = true, soft = true, hard = true }
-
---- The part of `number` that is this shard's; all of them add up to it.
-local function part_of(conf, number)
-  local rest = number % conf.shards
-  return (number - rest) / conf.shards + (conf.shard < rest and 1 or 0)
-end
-
-local function divide(conf)
-  for name in pairs(PARTS) do
-    conf[name] = conf[name] and part_of(conf, conf[name])
-  end
-  conf.limits = conf.limits and string.gsub(conf.limits, '(%d+)/', function(max)
-    return string.format('%.0f/', part_of(conf, tonumber(max)))
-  end)
-end
 
 local function decode(fields)
   local conf = {}
@@ -50,7 +34,7 @@ local function decode(fields)
     conf.version = conf[name] and conf.version   -- without these no job can be placed or leased
   end
   if (conf.shards or 1) > 1 and conf.shard then
-    divide(conf)
+    divide_limits(conf)
   end
   return conf
 end

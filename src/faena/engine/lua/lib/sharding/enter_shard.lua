@@ -2,7 +2,7 @@
 --@include keys, job_state, job_metadata, spec_line, lane, waiting, unique_claim, delete_jobs, pass_unique_claims
 --@include event_and_stats, job_snapshot, expires_from
 --@exports enter_waiting, unpack_job
---- The job that has a chain's turn, unless nobody may take it away because the job has started.
+--- The job that has a chain's turn, unless it may not be taken away because the job has started.
 local function head_of(chain)
   local head = call('HGET', key('heads'), chain)
   local score = head and call('ZSCORE', key('ready'), head)
@@ -49,10 +49,10 @@ local function give_way(item)
     count_lane(item.lane, -1, 0)
   end
   delete_jobs({ item.id })
-  tell('replaced', { item.id })
+  record_event('replaced', { item.id })
 end
 
---- A follower waits on behind the job that has the claim now; it has the claim when nobody has.
+--- A follower waits on behind the job that has the claim now; it has the claim when no job has.
 local function enter_blocked(job, conf, now, item)
   local mark = job[MARK] ~= '' and cmsgpack.unpack(job[MARK]) or {}
   local claim = mark.u and unique_key(mark.m, mark.u)

@@ -5,7 +5,7 @@
 --   transfer_in     shard -> the number of the last batch that came from there
 --   late      job -> its lane, of those that must leave and could not, because they ran
 -- `moving` in the clock counts the lanes in `moves`; `sealed` is the epoch from which on no lane may
--- begin to move for an older one: somebody who was asleep must not start a move anew.
+-- begin to move for an older one: a program that comes back late must not start a move again.
 --@include keys, lane, shares_by_minute, clock_fields
 --@exports is_sealed, freeze_lane, thaw_lane
 local function is_sealed(epoch)

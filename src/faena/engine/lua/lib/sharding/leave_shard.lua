@@ -52,7 +52,7 @@ local function held_by_provider(lane, now)
   return control.reason == 'rate_limited' and control.held_until or nil
 end
 
---- Put a job into the batch. Its follower would wait here for nobody: it goes with it, or is free
+--- Put a job into the batch. Its follower would wait here in vain: it goes with it, or is free
 -- where its lane is another.
 local function send(batch, id, spec, state, score, conf, now)
   local mark, job = marks_of({ id })[id] or {}, pack_job(id, spec, state, score)

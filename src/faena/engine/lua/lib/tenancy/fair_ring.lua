@@ -2,7 +2,7 @@
 -- A visit takes a few jobs where many lanes wait, because a visit costs more than a job; turns count
 -- every one of them, so shares come out even all the same.
 --@include safe_read, keys, lane, tenant_override, shares_by_minute, cost_limit, key_limit, cancel_expired
---@include packed_window
+--@include lane_gates, packed_window
 --@exports serve_ring
 local QUANTUM = 25   -- of a large claim; a small one still goes to three lanes at least
 

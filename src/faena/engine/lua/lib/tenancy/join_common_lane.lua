@@ -1,6 +1,6 @@
 --- Ready jobs without a lane, where others have one, join the common lane. They came before the queue had lanes, or ran
 -- meanwhile and were put back. Claims walk through `ready`, a few places each, and have them join the common
--- lane, so that after some claims there are none, whoever stands before them.
+-- lane, so that after some claims there are none, whatever jobs are before them.
 --   walked        in the clock: the score that the walk has come to
 --   walked_ties   how many jobs of just that score it has seen
 --@include keys, clock_fields, spec_line, lane, waiting, claimed_specs
@@ -43,7 +43,7 @@ local function end_walk()
   return false
 end
 
---- A lane that moves to another shard takes nobody in.
+--- No job may join a lane that moves to another shard.
 local function is_common_moving()
   return clock_of('moving') > 0 and call('HEXISTS', key('moves'), COMMON) == 1
 end

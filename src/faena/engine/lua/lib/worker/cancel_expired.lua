@@ -105,7 +105,7 @@ local function pass_late(chained, now)
     end
   end
   write_ready(ready)
-  tell('unblocked', freed)
+  record_event('unblocked', freed)
   return over
 end
 

@@ -131,7 +131,7 @@ local function claim(number, lease, worker, now, lease_us, conf)
     spend_keys(keys, ids, now)
   end
   lease_all(taken, specs, lease, worker, now, now + lease_us)
-  tell('claimed', ids)
+  record_event('claimed', ids)
   local marks = marks_of(ids)
   note_waits(taken, specs, marks, conf, now)
   return taken.popped, specs, next(marks) and facts_for_worker(marks) or {}, ids, is_cut, purse.opens_at

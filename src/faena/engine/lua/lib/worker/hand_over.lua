@@ -35,8 +35,8 @@ local function hand_over_one(entry, caller, lease, worker, now, least_us)
   call('ZADD', key('running'), ends_at, id)
   call('HSET', key('clock'), 'stamp', stamp, 'enqueued', enqueued)
   call('XTRIM', key('arrivals'), 'MAXLEN', 0)
-  tell_one('enqueued', id, came_at, conf.events_kept, '')
-  tell_one('claimed', id, now, conf.events_kept, worker)
+  record_one_event('enqueued', id, came_at, conf.events_kept, '')
+  record_one_event('claimed', id, now, conf.events_kept, worker)
   return { now, ends_at, '', 0, {}, { id, score }, { spec }, {} }
 end
 

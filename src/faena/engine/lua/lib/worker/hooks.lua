@@ -68,6 +68,6 @@ local function add_hooks(kind, hooks, ids, marks, errors, conf, now)
     start_waiting(items)
     bump(key('clock'), 'enqueued', #items)
     wake_worker()
-    tell('enqueued', fresh)
+    record_event('enqueued', fresh)
   end
 end

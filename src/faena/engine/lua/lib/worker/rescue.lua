@@ -57,6 +57,6 @@ local function rescue(conf, now, slice)
   end
   save_marks(ids, marks)
   apply(batch, marks, conf, now)
-  tell('rescued', batch.rescued)
+  record_event('rescued', batch.rescued)
   return #ids, losses_of(batch, marks)
 end

@@ -36,11 +36,11 @@ local function apply(batch, marks, conf, now)
   finish('dead', batch.dead, marks, conf, now)
   batch.records = bury(batch.dead, batch.notes, batch.errors, marks, conf, now)
   finish('cancelled', batch.cancelled, marks, conf, now)
-  tell('retried', batch.retried)
-  tell('snoozed', batch.snoozed)
-  tell('parked', batch.parked)
-  tell('released', batch.released)
-  tell('limited', batch.limited)
+  record_event('retried', batch.retried)
+  record_event('snoozed', batch.snoozed)
+  record_event('parked', batch.parked)
+  record_event('released', batch.released)
+  record_event('limited', batch.limited)
 end
 
 --- The ordinary ending, in columns: completed, with or without a result.

@@ -43,7 +43,7 @@ local function free_lanes(batch, now)
     end
   end
   for lane, control in pairs(controls_of(bounded, now)) do
-    free[#free + 1] = control.max_running and control.ends_at and lane or nil   -- see lane_room
+    free[#free + 1] = control.max_running and control.ends_at and lane or nil   -- see lane_gates.lua
   end
   unpark(free)
 end
