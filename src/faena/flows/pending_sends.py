@@ -34,9 +34,6 @@ _LARGEST: Final = 8 << 20
 _PARENTS: Final = 50
 """Parents looked at in one call."""
 
-_KEPT: Final = frozenset({"LATE", "OVERLOADED"})
-"""Answers after which a pending send is run again."""
-
 _log = logging.getLogger("faena.flows")
 
 
@@ -88,7 +85,7 @@ class PendingSends:
         for (pending, _), answer in zip(jobs, answers, strict=True):
             if answer.code == "CONFLICT":
                 await self._give_up(shard, pending, f"another job has the id {pending.job}")
-            if answer.code not in _KEPT:
+            if answer.code != "LATE":  # it is read and sent again
                 done.append(pending.name)
         for pending in pending_sends:
             if not pending.made:
