@@ -228,8 +228,8 @@ class Faena(Registry):
                     scheduler.run,
                     OldLibraries(runtime.engine, self._shards).run,
                 ],
-                on_outbox=runtime.relay.tell,
-                hears={"schedules": scheduler.tell, "redrives": takeover.tell},
+                on_outbox=runtime.relay.notify,
+                hears={"schedules": scheduler.notify, "redrives": takeover.notify},
             ),
         )
 

@@ -264,10 +264,10 @@ async def test_only_more_deaths_than_are_borne_are_told_of(valkey: Server, names
     async with shop(valkey, namespace, dead=dead) as one:
         upkeep = Upkeep(one.app._desk_queues, dead.settled({}), ["mail"])
         await one.bury(7, 8)
-        await upkeep.tell()
+        await upkeep.send_alerts()
         assert await told(one, b"dead_many") == await told(one, b"dead_surge") == 0
         await one.bury(9)
-        await upkeep.tell()  # unless the worker that buried it has been as quick
+        await upkeep.send_alerts()  # unless the worker that buried it has been as quick
         assert await told(one, b"dead_many") == await told(one, b"dead_surge") == 1
 
 

@@ -90,7 +90,7 @@ async def test_a_redrive_is_stopped_and_goes_on_without_anybody_who_watches(serv
             takeover = RedriveTakeover(Redrives(app._desk_queues), ["mail"], soon_s=0.05)
             carrying = asyncio.create_task(takeover.run())
             redrive = await desk.start_redrive("mail", rate="20/s")
-            takeover.tell("mail", redrive)
+            takeover.notify("mail", redrive)
 
             async def has_begun() -> bool:
                 return (await state(redrive))[1] > 0
@@ -99,7 +99,7 @@ async def test_a_redrive_is_stopped_and_goes_on_without_anybody_who_watches(serv
             assert (await desk.stop_redrive("mail", redrive)).state == "stopped"
             view = await desk.resume_redrive("mail", redrive, watch=False)
             assert view.state == "running"
-            takeover.tell("mail", redrive)
+            takeover.notify("mail", redrive)
 
             async def is_done() -> bool:
                 return await state(redrive) == ("done", 60)
@@ -111,7 +111,7 @@ async def test_a_redrive_is_stopped_and_goes_on_without_anybody_who_watches(serv
                 await desk.redrive_state("mail", "other")
 
 
-async def test_one_drives_at_a_time_and_who_was_relieved_lets_go(server: Server) -> None:
+async def test_one_drives_at_a_time_and_one_that_was_replaced_lets_go(server: Server) -> None:
     with app.override(url=server.url):
         async with app:
             engine = (await app.runtime()).engine

@@ -233,10 +233,10 @@ async def test_operators_are_told_of_all_queues_together_once_an_hour(
     await h.drain()
     options = DeadLetters().settled({})
     mail, bills = (Upkeep(app._desk_queues, options, [queue]) for queue in ("mail", "bills"))
-    assert await mail.tell() == ["dead_surge"]  # twelve, where ten may be
-    assert await bills.tell() == []
+    assert await mail.send_alerts() == ["dead_surge"]  # twelve, where ten may be
+    assert await bills.send_alerts() == []
     h.clock.advance("24h")
-    assert await bills.tell() == ["dead_old"]
+    assert await bills.send_alerts() == ["dead_old"]
     engine = (await app.runtime()).engine
     events = await engine.command("XRANGE", "bills", "events", "-", "+")
     told = {

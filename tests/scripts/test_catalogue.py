@@ -165,7 +165,7 @@ async def test_every_script_compiles_without_the_library_too(rig: Rig, name: str
     assert await rig.engine.wire.call("SCRIPT", "LOAD", load(name).source)
 
 
-async def test_every_key_of_a_furnished_queue_is_of_the_catalogued_type(rig: Rig) -> None:
+async def test_every_key_of_a_filled_queue_is_of_the_catalogued_type(rig: Rig) -> None:
     await populate_parts(rig)
     await rig.engine.enqueue_durably("q", "c", "1", [("durable", b"010\n")], ("WAIT", 0, 10))
     await populate_arrivals(rig)

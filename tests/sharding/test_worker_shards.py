@@ -11,7 +11,7 @@ import pytest
 from faena import Worker
 from faena.errors import ConfigError, StoreUnavailable
 from faena.sharding.routing_table import Shard
-from faena.worker import watchdog
+from faena.worker import health_checks
 from faena.worker import worker as worker_module
 from faena.worker.fetch import shard_watcher
 from faena.worker.options import WorkerOptions
@@ -191,7 +191,7 @@ async def test_a_shard_that_comes_back_in_the_moment_of_its_end_is_served(settle
         for turns in range(8):
             await sharded.put(OWN)
             await eventually(lambda turns=turns: len(sharded.done) == turns + 1)
-            await eventually(lambda: not worker._fetchers.fetchers["q/@acme"].is_hungry)
+            await eventually(lambda: not worker._fetchers.fetchers["q/@acme"].may_have_more)
             worker._fetchers.settle("q", [MAIN])
             for _ in range(turns):
                 await asyncio.sleep(0)
@@ -222,7 +222,7 @@ async def test_a_worker_serves_all_shards_or_those_of_one_kind(
 async def test_a_worker_without_a_shard_waits_for_one(
     settle: Settle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watchdog, "_EVERY_S", 0.01)
+    monkeypatch.setattr(health_checks, "_EVERY_S", 0.01)
     sharded = settle(MAIN)
     async with sharded.working(serves="dedicated") as worker:
         await sharded.put(MAIN)
@@ -372,7 +372,7 @@ async def test_a_stop_hands_back_what_a_vanished_shard_still_runs(settle: Settle
 
 @pytest.mark.usefixtures("rarely")
 async def test_nothing_is_stranded_while_shards_come_and_go(settle: Settle) -> None:
-    """One shard and three, again and again: who waits for work is relieved with claims ahead."""
+    """One shard and three, again and again: claims ahead and the wake listener take turns."""
     sharded = settle(MAIN, concurrency=3)
 
     async def produce() -> None:

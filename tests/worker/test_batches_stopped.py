@@ -14,7 +14,7 @@ import pytest
 from faena import Faena, Job, Middleware, Retry, State
 from faena.errors import JobCancelled, JobFailed, JobTimedOut
 from faena.middleware import Execute
-from faena.worker.execute import executor
+from faena.worker.execute import time_limits
 from faena.worker.execute.attempt_state import Stop
 from faena.worker.worker import Worker
 from tests._support.batch_queue import QUICK, BatchQueue, results, working
@@ -155,7 +155,7 @@ async def test_leases_are_kept_while_jobs_wait(app: Faena) -> None:
 async def test_a_job_that_is_cancelled_under_way_knows_and_the_others_go_on(
     app: Faena, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(executor, "_STUCK_AFTER_S", 0.05)
+    monkeypatch.setattr(time_limits, "_STUCK_AFTER_S", 0.05)
     bulk = BatchQueue(app.queue("q", concurrency=3), gate.pass_through, size=3, wait="10m")
     receipts = await bulk.task.enqueue_many([*"abc"])
     async with working(app):
@@ -245,7 +245,7 @@ async def test_a_call_has_the_longest_time_that_one_of_its_jobs_has(app: Faena, 
 async def test_a_job_is_stopped_in_the_middleware_that_goes_on_after_the_call(
     valkey: Server, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(executor, "_STUCK_AFTER_S", 1000.0)
+    monkeypatch.setattr(time_limits, "_STUCK_AFTER_S", 1000.0)
     ended = asyncio.Event()
 
     class Lingering(Middleware):
@@ -314,7 +314,7 @@ async def test_a_worker_that_stops_lets_a_call_end(app: Faena, gate: Gate) -> No
 async def test_a_handler_that_ignores_its_end_is_settled_without(
     app: Faena, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(executor, "_STUCK_AFTER_S", 0.1)
+    monkeypatch.setattr(time_limits, "_STUCK_AFTER_S", 0.1)
 
     async def ignore(items: list[Any], jobs: list[Job]) -> None:
         while not gate.opened.is_set():

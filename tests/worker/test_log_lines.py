@@ -9,7 +9,7 @@ import pytest
 
 from faena import Discard, Faena, Retry
 from faena.testing import harness
-from faena.worker.execute.log_lines import tell_losses
+from faena.worker.execute.log_lines import log_losses
 from tests._support.deployment import deployed
 from tests._support.rig import LEASE, SECOND, Rig
 
@@ -107,7 +107,7 @@ async def test_a_worker_tells_of_jobs_that_the_server_buried(
     await rig.add("j", body=b'{"task":"noop","tenant":"acme"}')
     await rig.claim()
     rig.clock.go(LEASE / SECOND)
-    tell_losses("q", await rig.turn(worker="other"))
+    log_losses("q", await rig.turn(worker="other"))
     (death,) = lines(caplog)
     assert death.getMessage() == (
         "queue q: job j (noop) of tenant acme is dead: "
@@ -122,6 +122,6 @@ async def test_a_worker_tells_of_each_job_that_the_server_buried(
     await rig.add("a", "b", "c", body=b'{"task":"noop"}')
     await rig.claim(3)
     rig.clock.go(LEASE / SECOND)
-    tell_losses("q", await rig.turn(worker="other"))
+    log_losses("q", await rig.turn(worker="other"))
     told = sorted(vars(record)["job_id"] for record in caplog.records)
     assert told == ["a", "b", "c"]

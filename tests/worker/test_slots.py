@@ -22,7 +22,7 @@ class Queues:
 
     def add(self, name: str, concurrency: int, priority: int, pool: str | None = None) -> None:
         self.slots.add(name, concurrency, priority, lambda: self._told.append(name), pool=pool)
-        self.slots.want(name, is_hungry=True)
+        self.slots.want(name, has_ready_jobs=True)
 
     def hear(self) -> None:
         while self._told:
@@ -74,7 +74,7 @@ def test_a_slot_is_left_for_a_queue_that_wants_work_and_runs_nothing() -> None:
 
 def test_no_slot_is_left_for_a_queue_without_work() -> None:
     queues = Queues(4, first=10, second=10)
-    queues.slots.want("second", is_hungry=False)
+    queues.slots.want("second", has_ready_jobs=False)
     assert queues.ask("first") == 4
 
 
@@ -101,11 +101,11 @@ def test_turns_are_in_proportion_to_priority_and_the_last_never_starves() -> Non
 
 def test_a_queue_that_idled_has_saved_up_no_turns() -> None:
     queues = Queues(1, busy=10, idle=10)
-    queues.slots.want("idle", is_hungry=False)
+    queues.slots.want("idle", has_ready_jobs=False)
     queues.ask("busy")
     for _ in range(100):
         queues.end_first()
-    queues.slots.want("idle", is_hungry=True)
+    queues.slots.want("idle", has_ready_jobs=True)
     queues.ask("idle")
     for _ in range(20):
         queues.end_first()
@@ -136,7 +136,7 @@ def test_whoever_was_refused_is_told_once_there_is_room() -> None:
     assert told == ["b"]
 
 
-def test_shards_of_a_pool_share_its_limit_evenly_while_they_are_hungry() -> None:
+def test_shards_of_a_pool_share_its_limit_evenly_while_they_have_jobs() -> None:
     queues = shards(2, 10)
     assert [queues.ask(name) for name in "ab"] == [5, 5]
     for name in "aaabbaab":
@@ -147,25 +147,25 @@ def test_shards_of_a_pool_share_its_limit_evenly_while_they_are_hungry() -> None
 def test_a_shard_has_the_whole_pool_while_the_others_want_nothing() -> None:
     queues = shards(3, 10)
     for name in "bc":
-        queues.slots.want(name, is_hungry=False)
+        queues.slots.want(name, has_ready_jobs=False)
     assert queues.ask("a") == 10
     assert (queues.slots.free("b"), queues.slots.own("b")) == (0, 10)
 
 
-def test_a_shard_that_held_the_whole_pool_makes_room_for_one_that_becomes_hungry() -> None:
+def test_a_shard_that_held_the_whole_pool_makes_room_for_one_that_gets_jobs() -> None:
     queues = shards(2, 10)
-    queues.slots.want("b", is_hungry=False)
+    queues.slots.want("b", has_ready_jobs=False)
     assert (queues.ask("a"), queues.ask("b")) == (10, 0)
-    queues.slots.want("b", is_hungry=True)
+    queues.slots.want("b", has_ready_jobs=True)
     for _ in range(5):
         queues.end("a")
     assert Counter(queues.running) == {"a": 5, "b": 5}
 
 
-def test_what_a_hungry_shard_left_is_offered_again_once_it_wants_nothing() -> None:
+def test_what_was_left_for_a_shard_is_offered_again_once_it_wants_nothing() -> None:
     queues = shards(2, 10)
     assert queues.ask("a") == 5
-    queues.slots.want("b", is_hungry=False)
+    queues.slots.want("b", has_ready_jobs=False)
     queues.hear()
     assert Counter(queues.running) == {"a": 10}
 

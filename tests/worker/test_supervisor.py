@@ -137,7 +137,7 @@ async def test_a_worker_over_its_memory_limit_finishes_and_is_replaced(
     assert len(ledger.entries("start")) == 3
 
 
-async def test_a_hangup_relieves_the_workers_one_by_one_without_losing_a_job(
+async def test_a_hangup_replaces_the_workers_one_by_one_without_losing_a_job(
     program: Any, ledger: Ledger, environ: dict[str, str], tmp_path: Path
 ) -> None:
     with Service("worker", TARGET, "--pool", "pair", log=tmp_path / "log", **environ) as service:

@@ -17,7 +17,7 @@ from faena import Faena, Job, Retry, State
 from faena.engine import Engine
 from faena.engine.scripts import Turn
 from faena.errors import PayloadError, StoreUnavailable
-from faena.worker.execute import executor
+from faena.worker.execute import time_limits
 from faena.worker.execute.attempt_state import Attempt, Stop
 from faena.worker.execute.executor import Executor
 from faena.worker.fetch.fetcher import Fetcher
@@ -92,7 +92,7 @@ async def test_a_repeated_cancellation_grants_no_more_time(
     app: Faena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The heartbeat repeats it at every beat; a deaf handler is settled without, all the same."""
-    monkeypatch.setattr(executor, "_STUCK_AFTER_S", 1.0)
+    monkeypatch.setattr(time_limits, "_STUCK_AFTER_S", 1.0)
     queue = app.queue("q", lease="2s")
     started, release = asyncio.Event(), asyncio.Event()
 
@@ -114,7 +114,7 @@ async def test_a_repeated_cancellation_grants_no_more_time(
 async def test_a_handler_that_goes_on_after_its_job_is_settled_keeps_its_slot(
     app: Faena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(executor, "_STUCK_AFTER_S", 0.05)
+    monkeypatch.setattr(time_limits, "_STUCK_AFTER_S", 0.05)
     freed, free = list[str](), Fetcher.slot_freed
     monkeypatch.setattr(Fetcher, "slot_freed", lambda self: (freed.append(self.shard), free(self)))
     release = asyncio.Event()

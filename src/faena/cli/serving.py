@@ -145,20 +145,20 @@ def _tied(worker: Worker, line: Lifeline | None, plan: Plan, broker: str) -> Gen
         _log.warning("the supervisor has died: finishing")
         worker.stop()
 
-    async def tell() -> None:
+    async def report() -> None:
         await worker.serving.wait()
         name, queues = plan.options.name, ", ".join(plan.queues)
         _log.info("worker %s serves %s at %s", name, queues, broker)
         if line is not None:
-            line.tell_serving(plan.instances)
+            line.report_serving(plan.instances)
 
     if line is not None:
         line.watch(on_hurry=hurry, on_lost=lost)
-    telling = asyncio.create_task(tell())
+    reporting = asyncio.create_task(report())
     try:
         yield
     finally:
-        telling.cancel()
+        reporting.cancel()
 
 
 def _end_for_sure(code: int) -> None:

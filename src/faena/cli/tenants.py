@@ -92,7 +92,7 @@ def show(output: Output, words: tuple[str, ...], limit: int) -> None:
     app = find_app(target)
     queue = find_queue(app, name)
     if rest:
-        _tell(output, app, queue, queue.tenant(rest[0] or None).view)
+        _show_tenant(output, app, queue, queue.tenant(rest[0] or None).view)
         return
     found, shares = session.run(app, lambda: _both(queue, limit))
     output.list(map(_document, found), lambda console: _list(console, found, shares))
@@ -110,10 +110,10 @@ def _decide(
 ) -> None:
     """Change a tenant, and show the result."""
     app, queue, tenant = _find(given)
-    _tell(output, app, queue, lambda: work(tenant))
+    _show_tenant(output, app, queue, lambda: work(tenant))
 
 
-def _tell(
+def _show_tenant(
     output: Output, app: Faena, queue: Queue, work: Callable[[], Awaitable[TenantView]]
 ) -> None:
     """Show a tenant; if it has no jobs, say so: its name may be misspelt."""

@@ -85,14 +85,14 @@ async def _working(
     options = None if worker is True else worker
     serving = await app.worker(queues, options)
     running = asyncio.create_task(serving.run())
-    running.add_done_callback(_tell)
+    running.add_done_callback(_log_failure)
     try:
         yield
     finally:
         await _end(serving, running)
 
 
-def _tell(running: asyncio.Task[None]) -> None:
+def _log_failure(running: asyncio.Task[None]) -> None:
     """A worker that breaks while requests are served is not noticed before the shutdown."""
     if not running.cancelled() and running.exception() is not None:
         _log.error("the worker failed; requests are still served", exc_info=running.exception())

@@ -56,7 +56,7 @@ class Walker:
         return self._is_over and not self._found
 
     @property
-    def is_hungry(self) -> bool:
+    def must_read(self) -> bool:
         """Whether the next slice must be read."""
         return not self._found and not self._is_over
 
@@ -149,10 +149,10 @@ async def gather(
     looks = max(_LOOKS, 2 * len(walkers))
     while left := [walker for walker in walkers if not walker.is_over]:
         first = _first(left, is_newest_first=is_newest_first)
-        if first.is_hungry and looks <= 0:
+        if first.must_read and looks <= 0:
             return Gathered(met, first.front)
-        if first.is_hungry:
-            looks -= await _feed(first, walkers, limit)
+        if first.must_read:
+            looks -= await _read_next(first, walkers, limit)
         elif len(met) >= limit and first.front.key() != met[-1].position.key():
             return Gathered(met, met[-1].position)
         else:
@@ -160,14 +160,14 @@ async def gather(
     return Gathered(met, None)
 
 
-async def _feed(hungry: Walker, walkers: Sequence[Walker], limit: int) -> int:
+async def _read_next(first: Walker, walkers: Sequence[Walker], limit: int) -> int:
     """Read the next slice; returns the number of calls.
 
     While tenants move, all shards are read from one position, in order: see
     `faena.sharding.consistent_read`.
     """
-    after = hungry.front
-    some = [one for one in walkers if one.queue == hungry.queue] if hungry.is_moving else [hungry]
+    after = first.front
+    some = [one for one in walkers if one.queue == first.queue] if first.is_moving else [first]
     for walker in some:
         walker.start(after)
         await walker.look(limit)
@@ -184,8 +184,8 @@ def _first(walkers: Sequence[Walker], *, is_newest_first: bool) -> Walker:
     if fresh:
         return fresh[0]
     if is_newest_first:
-        return max(walkers, key=lambda one: (one.front.key(), not one.is_hungry))
-    return min(walkers, key=lambda one: (one.front.key(), one.is_hungry))
+        return max(walkers, key=lambda one: (one.front.key(), not one.must_read))
+    return min(walkers, key=lambda one: (one.front.key(), one.must_read))
 
 
 # -- cursors ------------------------------------------------------------------------------------

@@ -139,18 +139,18 @@ class Redrives:
         If it ended before all canaries had completed, it sends the same number of canaries first.
         Without `watch`, workers drive it.
         """
-        view = await self._tell(queue, redrive, "resume")
+        view = await self._send(queue, redrive, "resume")
         if not watch:
             return view
         return await self._drive(queue, redrive, report, by_force=True)
 
     async def stop_redrive(self, queue: str, redrive: str) -> RedriveView:
         """Stop a redrive, wherever it runs; jobs that were retried stay retried."""
-        return await self._tell(queue, redrive, "stop")
+        return await self._send(queue, redrive, "stop")
 
     async def redrive_state(self, queue: str, redrive: str) -> RedriveView:
         """The state of a redrive."""
-        return await self._tell(queue, redrive, "look")
+        return await self._send(queue, redrive, "look")
 
     async def redrives(self, queue: str) -> Sequence[RedriveView]:
         """The last redrives of a queue, newest first."""
@@ -253,13 +253,13 @@ class Redrives:
             every_s=min(_SAY_EVERY_S, self._lease_s / 4),
         )
 
-    async def _tell(self, queue: str, redrive: str, verb: str) -> RedriveView:
+    async def _send(self, queue: str, redrive: str, verb: str) -> RedriveView:
         name = self._queues.one(queue)
         check_label("redrive", redrive)
 
-        async def tell(calls: DeskCalls, shards: Sequence[str]) -> RedriveView:
+        async def send(calls: DeskCalls, shards: Sequence[str]) -> RedriveView:
             parts = [await calls.redrives(shard, verb, redrive) for shard in shards]
             records = [part[redrive] for part in parts if part]
             return view_of(name, redrive, known(records, name, redrive))
 
-        return await self._queues.anywhere(name, tell)
+        return await self._queues.anywhere(name, send)

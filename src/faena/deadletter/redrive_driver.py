@@ -93,13 +93,13 @@ class Driver:
         """Drive from the oldest jobs on, because shards may have changed since the last driver."""
         await self._look(calls, shards, epoch)
         if (state := self.view().state) in _VERBS:  # perhaps not all shards were told
-            await self._tell(calls, _VERBS[state])
+            await self._send(calls, _VERBS[state])
             return self.view()
         if self._report:
             self._report(self.view())  # its id, before anything is retried
         await self._be_everywhere(calls, shards)
         if any(record.state in {"running", "done"} for record in self._records.values()):
-            await self._tell(calls, "go")  # all canaries completed, or there are none
+            await self._send(calls, "go")  # all canaries completed, or there are none
         elif not await self._send_canaries(calls, shards, epoch):
             return self.view()
         for shard in reversed(shards):  # the first one last: others read there whether it runs
@@ -114,7 +114,7 @@ class Driver:
                 await calls.redrives(shard, "begin", self.id, first)
             await self._ask(calls, shard, "rewind")
 
-    async def _tell(self, calls: DeskCalls, verb: str) -> None:
+    async def _send(self, calls: DeskCalls, verb: str) -> None:
         for shard in list(self._records):
             await self._ask(calls, shard, verb)
 
@@ -157,7 +157,7 @@ class Driver:
                 break
             await _nap(max(step.wait_us for step in steps))
         verb = _VERBS.get(self.view().state, "go")  # another driver may have seen them complete
-        await self._tell(calls, verb)
+        await self._send(calls, verb)
         return verb == "go"
 
     def _canaries_left(self) -> int:
@@ -173,7 +173,7 @@ class Driver:
             if not step.moved:
                 await _nap(step.wait_us)
         if (state := self._records[shard].state) in _VERBS:
-            await self._tell(calls, _VERBS[state])
+            await self._send(calls, _VERBS[state])
 
     async def _may_go_on(self, calls: DeskCalls, shard: str) -> bool:
         """Wait until the rate, over all shards, allows more; False if the redrive was ended."""

@@ -39,23 +39,23 @@ class RedriveTakeover:
         self._queues = queues
         self._every_s = every_s
         self._soon_s = soon_s
-        self._told = asyncio.Event()
+        self._notified = asyncio.Event()
         self._driving: dict[tuple[str, str], asyncio.Task[None]] = {}
 
-    def tell(self, shard: str, _redrive: str) -> None:
+    def notify(self, shard: str, _redrive: str) -> None:
         """A redrive was started or resumed."""
         if queue_of(shard) in self._queues:
-            self._told.set()
+            self._notified.set()
 
     async def run(self) -> None:
         """Look again and again; what fails is tried again at the next look."""
         try:
             while True:
-                self._told.clear()
+                self._notified.clear()
                 is_any = [await self._look(queue) for queue in self._queues]
                 wait_s = (self._soon_s if any(is_any) else self._every_s) * (0.8 + random.random())
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._told.wait(), wait_s)
+                    await asyncio.wait_for(self._notified.wait(), wait_s)
         finally:
             for task in self._driving.values():
                 task.cancel()

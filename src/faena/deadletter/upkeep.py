@@ -44,7 +44,7 @@ class Upkeep:
         self._queues = queues
         self._every_s = every_s
         self._seen: dict[str, Sequence[Numbers]] = {}
-        """The numbers of the last check, for `tell`: an idle worker sends few commands."""
+        """The numbers of the last check, for `send_alerts`: an idle worker sends few commands."""
 
     async def run(self) -> None:
         """Look again and again; what fails is tried again at the next look."""
@@ -52,7 +52,7 @@ class Upkeep:
         while True:
             for queue in self._queues:
                 await _try(f"queue {queue}", partial(self.look_after, queue))
-            await _try("all queues", self.tell)
+            await _try("all queues", self.send_alerts)
             await asyncio.sleep(self._every_s)
 
     async def look_after(self, queue: str) -> list[str]:
@@ -82,7 +82,7 @@ class Upkeep:
                 return []
         return [dealt for job in due for dealt in await self._retry(queue, [job])]
 
-    async def tell(self) -> list[str]:
+    async def send_alerts(self) -> list[str]:
         """Send alerts about all queues; returns the names of those sent now."""
         queues = self._desk_queues.chosen(None)
         parts, self._seen = self._seen, {}

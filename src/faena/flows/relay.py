@@ -33,7 +33,7 @@ class Relay:
         self._shards: dict[str, None] = {}
         self._news = asyncio.Event()
 
-    def tell(self, shard: str) -> None:
+    def notify(self, shard: str) -> None:
         """A shard has something to be carried."""
         self._shards[shard] = None
         self._news.set()

@@ -53,7 +53,7 @@ class _Waiter:
     """Somebody who waits for a job's end."""
 
     def __init__(self) -> None:
-        self.told = asyncio.Event()
+        self.notified = asyncio.Event()
         self.trouble: StoreUnavailable | None = None
         """Why nobody knows how the job stands."""
         self.is_seen = False
@@ -174,7 +174,7 @@ class Inspector:
         """Wait until a job is finished and return it; an outage of the broker is waited out."""
         waiter = _Waiter()
         waiting = self._waiting.setdefault((queue, job_id), [])
-        waiting.append(waiter.told)
+        waiting.append(waiter.notified)
         try:
             with within(None):  # it has a time of its own
                 async with asyncio.timeout(timeout_s):
@@ -182,7 +182,7 @@ class Inspector:
         except TimeoutError:
             raise waiter.too_late(job_id, timeout_s) from waiter.trouble
         finally:
-            waiting.remove(waiter.told)
+            waiting.remove(waiter.notified)
             if not waiting:
                 self._waiting.pop((queue, job_id), None)
 
@@ -200,11 +200,11 @@ class Inspector:
             if view is not None:
                 return view
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(waiter.told.wait(), _POLL_S)
-            waiter.told.clear()
+                await asyncio.wait_for(waiter.notified.wait(), _POLL_S)
+            waiter.notified.clear()
 
     async def _ask_to_be_told(self, queue: str, job_id: str) -> JobView | None:
-        """The job if it is finished; else its end will be told."""
+        """The job if it is finished; else its end will be notified."""
         state = await self._routers.of(queue).first(
             lambda shard: self._engine.await_job(shard, job_id),
             is_found=lambda answer: answer != "unknown",
@@ -219,12 +219,12 @@ class Inspector:
 
     async def _listen(self) -> None:
         if self._listening is None:
-            self._listening = asyncio.ensure_future(self._engine.listen(done=self._tell))
+            self._listening = asyncio.ensure_future(self._engine.listen(done=self._notify))
         await asyncio.shield(self._listening)
 
-    def _tell(self, shard: str, job_id: str) -> None:
-        for told in self._waiting.get((queue_of(shard), job_id), ()):
-            told.set()
+    def _notify(self, shard: str, job_id: str) -> None:
+        for notified in self._waiting.get((queue_of(shard), job_id), ()):
+            notified.set()
 
     async def close(self) -> None:
         """Stop listening."""

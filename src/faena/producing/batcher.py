@@ -207,7 +207,7 @@ class Batcher:
 
     def _go_on(self) -> None:
         if self._is_closed:
-            _tell(self._waiting, _closed())
+            _fail(self._waiting, _closed())
             self._waiting.clear()
         self._is_busy = bool(self._waiting)
         if self._is_busy:
@@ -224,10 +224,10 @@ class Batcher:
                 until = last if is_patient and self._wait is None else min(ends, default=None)
                 sent = await self._call(jobs, groups[0].epoch, until)
         except asyncio.CancelledError:
-            _tell(groups, _closed(is_sent=True))
+            _fail(groups, _closed(is_sent=True))
             raise
         except Exception as error:  # noqa: BLE001 - passed to every waiting caller
-            _tell(groups, error)
+            _fail(groups, error)
             if isinstance(error, StoreUnavailable):
                 self._give_up_old()
         else:
@@ -282,7 +282,7 @@ class Batcher:
         waiting, self._waiting = self._waiting, deque()
         for group in waiting:
             if group.until is None and now - group.since >= patience_s:
-                _tell([group], _late(self._queue, now - group.since, is_unsent=True))
+                _fail([group], _late(self._queue, now - group.since, is_unsent=True))
             else:
                 self._waiting.append(group)
 
@@ -309,7 +309,7 @@ def _weigh(jobs: Sequence[NewJob]) -> tuple[int, int]:
     return work, sum(len(job.spec) for job in jobs)
 
 
-def _tell(groups: Iterable[_Group], error: Exception) -> None:
+def _fail(groups: Iterable[_Group], error: Exception) -> None:
     for group in groups:
         if not group.answered.done():
             group.answered.set_exception(error)

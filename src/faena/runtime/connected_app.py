@@ -24,7 +24,7 @@ from faena.values.duration import Duration, to_s, to_us
 from faena.values.names import check_name
 
 _TRY_S = 0.5
-_TELL_EVERY_S = 5.0
+_LOG_EVERY_S = 5.0
 
 _log = logging.getLogger("faena")
 
@@ -103,7 +103,7 @@ class ConnectedApp:
 
         While the broker is unreachable, this is logged immediately, and then now and then.
         """
-        tell_at = 0.0
+        log_at = 0.0
         while True:
             try:
                 with within(_TRY_S):
@@ -111,8 +111,8 @@ class ConnectedApp:
             except StoreUnavailable as error:
                 if error.op == "join":  # waiting does not help if an embedded server cannot start
                     raise
-                if time.monotonic() >= tell_at:
-                    tell_at = time.monotonic() + _TELL_EVERY_S
+                if time.monotonic() >= log_at:
+                    log_at = time.monotonic() + _LOG_EVERY_S
                     _log.warning("waiting for the broker: %s", error)
                 await asyncio.sleep(_TRY_S)
             else:

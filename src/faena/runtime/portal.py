@@ -229,7 +229,7 @@ class Portal:
         serving = self._serving
         if serving is None:
             return
-        _tell(serving.loop, self._stop, serving)
+        _call_in_loop(serving.loop, self._stop, serving)
         serving.thread.join(_CLOSE_WITHIN_S)
         if self._serving is serving:  # its loop is blocked: the next call needs another
             self._serving = None
@@ -249,7 +249,7 @@ class Portal:
         except BaseException:
             call.give_up()
             if (serving := self._serving) is not None:
-                _tell(serving.loop, call.cancel)
+                _call_in_loop(serving.loop, call.cancel)
             raise
 
     def _wake(self) -> None:
@@ -261,7 +261,7 @@ class Portal:
         if serving is None:
             _thread.start_new_thread(self._start, ())  # Thread.start can be interrupted halfway
         else:
-            _tell(serving.loop, self._begin, serving)
+            _call_in_loop(serving.loop, self._begin, serving)
 
     # -- in threads of the portal ---------------------------------------------------------------
 
@@ -273,7 +273,7 @@ class Portal:
                 while True:
                     self._calls.popleft().end(error)
         else:
-            _tell(serving.loop, self._begin, serving)
+            _call_in_loop(serving.loop, self._begin, serving)
 
     def _started(self) -> _Serving:
         with self._lock:
@@ -363,7 +363,7 @@ def _known(given: Handle[R]) -> Handle[R]:
     return given
 
 
-def _tell(loop: asyncio.AbstractEventLoop, do: Callable[..., None], *args: Any) -> None:
+def _call_in_loop(loop: asyncio.AbstractEventLoop, do: Callable[..., None], *args: Any) -> None:
     with contextlib.suppress(RuntimeError):  # it has been closed
         loop.call_soon_threadsafe(do, *args)
 

@@ -62,13 +62,13 @@ class Scheduler:
         self._look_at = dict.fromkeys(queues, 0.0)
         """Queue → when to check it, by this process's clock."""
         self._turns = deque(queues)
-        self._told = asyncio.Event()
+        self._notified = asyncio.Event()
 
-    def tell(self, shard: str, _name: str = "") -> None:
+    def notify(self, shard: str, _name: str = "") -> None:
         """A schedule of a queue has changed."""
         if shard in self._look_at:
             self._look_at[shard] = 0.0
-            self._told.set()
+            self._notified.set()
 
     async def run(self) -> None:
         """Fire until cancelled."""
@@ -91,13 +91,13 @@ class Scheduler:
         """The queue to check next: the one that is due first, else the next in turn."""
         until = time.monotonic() + self.look_s
         while True:
-            self._told.clear()
+            self._notified.clear()
             queue, at = min(self._look_at.items(), key=lambda item: item[1])
             pause_s = min(at, until) - time.monotonic()
             if pause_s <= 0:
                 break
             try:
-                await asyncio.wait_for(self._told.wait(), pause_s)
+                await asyncio.wait_for(self._notified.wait(), pause_s)
             except TimeoutError:
                 continue
         if at > until:

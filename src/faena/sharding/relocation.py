@@ -147,7 +147,7 @@ class Relocation:
     ) -> None:
         """Announce the coming table to every shard, and freeze the lanes that will leave."""
         for name in shards[len(before) :]:
-            await self._furnish(name)
+            await self._copy_settings(name)
         for name in before:
             await self._transfer.steady(name, partial(self._hand_over_quiet, name, coming))
         if coming.shards < table.shards:  # a shard counts claims before it gets a larger part
@@ -159,7 +159,7 @@ class Relocation:
         for name in before:
             await self._transfer.steady(name, partial(self._hand_over_all, name, coming))
 
-    async def _furnish(self, shard: str) -> None:
+    async def _copy_settings(self, shard: str) -> None:
         """Copy settings, edits and holds of the first shard to a new one."""
         first = await self._engine.overview(self._queue)
         edited = first.settings.get("edited", "").split()

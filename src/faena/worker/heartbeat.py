@@ -18,9 +18,9 @@ from collections.abc import Callable, Sequence
 from faena.engine import Engine
 from faena.errors import FaenaError, ScriptError
 from faena.values.shards import queue_of
+from faena.worker.blocked_loop import BlockedLoop
 from faena.worker.execute.attempt_state import Stop
 from faena.worker.leases import Leases
-from faena.worker.stalls import Stalls
 
 _MOST = 200
 """Leases in one call: each one blocks the server for about 5 us."""
@@ -46,7 +46,7 @@ class Heartbeat:
         loop: asyncio.AbstractEventLoop,
         patience_s: Callable[[], float],
         on_stuck: OnStuck,
-        stalls: Stalls | None = None,
+        blocked_loop: BlockedLoop | None = None,
     ) -> None:
         """`on_stuck` is called in this thread when the loop is silent beyond `patience_s()`."""
         self._connect = connect
@@ -56,7 +56,7 @@ class Heartbeat:
         self._worker_loop = loop
         self._patience_s = patience_s
         self._on_stuck = on_stuck
-        self._stalls = stalls
+        self._blocked_loop = blocked_loop
         self._stopping = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wake: asyncio.Event | None = None
@@ -93,7 +93,7 @@ class Heartbeat:
         self._loop = asyncio.get_running_loop()
         self._wake = asyncio.Event()
         engine = self._connect()
-        watching = asyncio.create_task(self._stalls.watch()) if self._stalls else None
+        watching = asyncio.create_task(self._blocked_loop.watch()) if self._blocked_loop else None
         try:
             while not self._stopping.is_set():
                 await self._beat_once(engine)

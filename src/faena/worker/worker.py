@@ -1,9 +1,8 @@
 """A worker process: starts its parts, watches that they make progress, stops them in order.
 
     start   connect → heartbeat → find and declare shards → fetchers → wait strategy →
-            shard watcher → watchdog → background services
-    stop    no more claims → handlers end, or their jobs are released at the deadline → last
-            settlements → heartbeat → connections
+            shard watcher → health checks → background services
+    stop    graceful stop → heartbeat → connections
 
 It runs no jobs itself: `Fetcher` claims and settles them, `Executor` runs them, `Heartbeat` renews
 their leases. `ShardWatcher` notices when shards come and go, and `Fetchers` opens and closes them.
@@ -28,6 +27,7 @@ from faena.producing.batcher import CallIds
 from faena.sharding.routing_table import Shard
 from faena.values.shards import queue_of
 from faena.worker.background_services import BackgroundServices
+from faena.worker.blocked_loop import BlockedLoop, Blocker
 from faena.worker.execute.attempt_state import Stop
 from faena.worker.execute.batch import Runner
 from faena.worker.execute.executor import Executor
@@ -44,18 +44,16 @@ from faena.worker.fetch.shard_watcher import ShardWatcher
 from faena.worker.fetch.slots import Slots
 from faena.worker.fetch.wait_strategy import WaitStrategy
 from faena.worker.fetch.wake_listener import WakeListener
+from faena.worker.graceful_stop import GracefulStop
+from faena.worker.health_checks import HealthChecks
 from faena.worker.heartbeat import Heartbeat, location_of
 from faena.worker.leases import Leases
 from faena.worker.options import Served, WorkerOptions
 from faena.worker.presence import sign_out
-from faena.worker.stalls import Blocker, Stalls
-from faena.worker.watchdog import Watchdog
 
 _SWEEP_S = 5.0
 _SWEEP_PER_QUEUE_S = 1.0
 _SWEEP_PER_SHARD_S = 1.25
-_LAST_WORDS_S = 10.0
-_HANDLERS_END_S = 1.0
 _NOTHING = BackgroundServices()
 
 _log = logging.getLogger("faena.worker")
@@ -90,8 +88,6 @@ class Worker:
         self._threads = Threads(1)
         self._runners: dict[str, Runner] = {"thread": self._threads}
         self._gatherer = Gatherer(self._runners)
-        self._stop = asyncio.Event()
-        self._hurry = asyncio.Event()
         self._thread = 0
         self._served_at: set[str] = set()
         self.serving = asyncio.Event()
@@ -102,16 +98,15 @@ class Worker:
         self._shard_watcher = self._new_shard_watcher()
         self._hold_broadcast = HoldBroadcast(engine, self._asks)
         self._wait_strategy = WaitStrategy(self._by_shard, self._new_listener, self._new_claim)
-        self._watchdog = self._new_watchdog()
+        self._graceful_stop = self._new_graceful_stop()
+        self._health_checks = self._new_health_checks()
         self._shared = self._new_shared()
 
     # -- public ---------------------------------------------------------------------------------
 
     def stop(self) -> None:
         """Request a graceful stop; a second call releases running jobs immediately."""
-        if self._stop.is_set():
-            self._hurry.set()
-        self._stop.set()
+        self._graceful_stop.request()
 
     @property
     def running(self) -> int:
@@ -127,7 +122,7 @@ class Worker:
     @property
     def is_over_memory(self) -> bool:
         """Whether the memory limit is the reason for its stop."""
-        return self._watchdog.is_over_memory
+        return self._health_checks.is_over_memory
 
     # -- lifecycle ------------------------------------------------------------------------------
 
@@ -144,7 +139,7 @@ class Worker:
             loop=loop,
             patience_s=self._patience_s,
             on_stuck=self._stuck,
-            stalls=Stalls(loop, self._blocker),
+            blocked_loop=BlockedLoop(loop, self._blocker),
         )
         heartbeat.start()
         try:
@@ -159,7 +154,7 @@ class Worker:
         async with contextlib.AsyncExitStack() as listening:
             hints = await self._engine.listen(
                 stop=lambda shard, job: self._stop_job(shard, job, Stop.CANCEL),
-                shards=self._shard_watcher.tell,
+                shards=self._shard_watcher.notify,
                 **self._background.hears,
             )
             listening.push_async_callback(hints.close)
@@ -170,55 +165,27 @@ class Worker:
         self._fetchers.start()
         fetching = asyncio.create_task(self._fetchers.run())
         waking = asyncio.create_task(self._wait_strategy.run())
-        looking = [asyncio.create_task(self._watchdog.run(heartbeat))]
+        checking = [asyncio.create_task(self._health_checks.run(heartbeat))]
         if self._shard_watcher.is_needed:
-            looking.append(asyncio.create_task(self._shard_watcher.run()))
-        stopping = asyncio.create_task(self._stop.wait())
+            checking.append(asyncio.create_task(self._shard_watcher.run()))
+        stopping = asyncio.create_task(self._graceful_stop.requested.wait())
         serving = [asyncio.create_task(service()) for service in self._background.services]
-        parts = [fetching, waking, *looking, *serving]
+        parts = [fetching, waking, *checking, *serving]
         self.serving.set()
         try:
             await asyncio.wait([*parts, stopping], return_when=asyncio.FIRST_COMPLETED)
             for part in parts:
                 if part.done() and not part.cancelled() and (error := part.exception()):
                     raise _first(error)
-            await self._wind_down(waking, looking)
+            await self._graceful_stop.wind_down(waking, checking)
         except asyncio.CancelledError:
-            self._hurry.set()
-            await self._wind_down(waking, looking)
+            self._graceful_stop.hurry()
+            await self._graceful_stop.wind_down(waking, checking)
             raise
         finally:
-            for task in (*parts, stopping):
-                task.cancel()
-            await asyncio.gather(*parts, return_exceptions=True)
-            await self._fetchers.cancel()
-            await self._fetchers.end_handlers(_HANDLERS_END_S)
-            await self._hold_broadcast.finish(_LAST_WORDS_S)
+            stopping.cancel()
+            await self._graceful_stop.end(parts)
             await sign_out(self._engine, self.options.name, self._served_at)
-
-    async def _wind_down(
-        self, waking: asyncio.Task[None], looking: Sequence[asyncio.Task[None]]
-    ) -> None:
-        """A stop uses no attempts: jobs that do not end in time return to their position."""
-        for task in looking:
-            task.cancel()
-        fetchers = self._fetchers
-        fetchers.close()
-        self._gatherer.close()
-        waking.cancel()
-        await asyncio.wait({waking}, timeout=_LAST_WORDS_S)
-        fetchers.poke()
-        ending = fetchers.ending()
-        hurrying = asyncio.create_task(self._hurry.wait())
-        await asyncio.wait(
-            {ending, hurrying},
-            timeout=self.options.grace_s,
-            return_when=asyncio.FIRST_COMPLETED,
-        )
-        hurrying.cancel()
-        fetchers.hand_back()
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(ending, _LAST_WORDS_S)
 
     def _stop_job(self, shard: str, job_id: str, why: Stop, lease: str | None = None) -> None:
         fetcher = self._by_shard.get(shard)
@@ -235,13 +202,18 @@ class Worker:
             on_shards=self._fetchers.settle,
         )
 
-    def _new_watchdog(self) -> Watchdog:
-        return Watchdog(
+    def _new_graceful_stop(self) -> GracefulStop:
+        return GracefulStop(
+            self._fetchers, self._gatherer, self._hold_broadcast, grace_s=self.options.grace_s
+        )
+
+    def _new_health_checks(self) -> HealthChecks:
+        return HealthChecks(
             self._engine,
             self._fetchers,
             self._shard_watcher,
             sweep_s=self._sweep_s,
-            on_over=self._stop.set,
+            on_over=self._graceful_stop.requested.set,
             memory_limit=self.options.memory_limit,
             until_empty=self.options.until_empty,
         )
@@ -294,7 +266,7 @@ class Worker:
             shard.name, options.concurrency, options.priority, fetcher.room_made, pool=shard.pool
         )
         if served.shards is not None:  # until its first look: others take only their part
-            self._slots.want(shard.name, is_hungry=True)
+            self._slots.want(shard.name, has_ready_jobs=True)
         self._threads.allow(self._slots.most)
         return fetcher
 

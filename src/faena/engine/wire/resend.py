@@ -17,9 +17,10 @@ from faena.engine.wire import faults
 from faena.engine.wire.address import Address, Node
 from faena.engine.wire.dialer import Dialer
 from faena.engine.wire.faults import FINAL, REDIRECTIONS, Failure, Verdict
+from faena.engine.wire.missing_library import Resending
 from faena.engine.wire.patience import Patience
 from faena.engine.wire.pool import Pool
-from faena.engine.wire.request import Request
+from faena.engine.wire.request import Request, check_replies
 from faena.engine.wire.topology import Topology
 from faena.errors import StoreUnavailable
 
@@ -63,13 +64,15 @@ class Resender:
                 try:
                     timeout_s = patience.limit(request.timeout_s)
                     has_left = True
-                    if diverted is None:
-                        replies = await link.ask(request.data, request.replies, timeout_s)
+                    is_asking = diverted is not None
+                    if is_asking:
+                        replies = await request.send(link, timeout_s, is_asking=True)
                     else:
-                        replies = await request.ask_elsewhere(link, timeout_s)
+                        replies = await link.ask(request.data, request.replies, timeout_s)
                     if request.replies == 1 and not isinstance(replies[0], hiredis.ReplyError):
                         return replies[0]
-                    replies = await request.checked(replies, link, timeout_s, diverted)
+                    again = Resending(request, link, timeout_s, is_asking=is_asking)
+                    check_replies(replies := await again.if_missing(replies))
                     return replies[0] if request.replies == 1 else replies
                 finally:
                     pool.give(link)

@@ -12,7 +12,6 @@ variables, runs no further job.
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 import time
 from collections import deque
@@ -30,16 +29,12 @@ from faena.options import DeadLetters
 from faena.outcomes import COMPLETED, Completed, Outcome
 from faena.worker.execute.attempt_state import Attempt, Stop
 from faena.worker.execute.judge import Judge
-from faena.worker.execute.log_lines import tell_end
+from faena.worker.execute.log_lines import log_end
 from faena.worker.execute.parking import Parking
-
-_STUCK_AFTER_S = 5.0
-"""How long a handler may run after it was told to stop, before its job is settled without it."""
+from faena.worker.execute.time_limits import TimeLimits
 
 _TURN_S = 0.005
 """How long one task may run jobs before it yields to the event loop."""
-
-_log = logging.getLogger("faena.worker")
 
 Done = Callable[[Claim, Outcome | None, Attempt | None], None]
 
@@ -83,6 +78,9 @@ class Executor:
         self._parking = Parking(queue, handlers)
         self._judge = Judge(queue, worker, dead_letters or DeadLetters())
         self._running: dict[str, Attempt] = {}
+        self.time_limits = TimeLimits(
+            self._running, on_timeout=self._time_out, on_stuck=self._abandon
+        )
         self._pending: deque[Attempt] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_runner_due = False
@@ -119,7 +117,7 @@ class Executor:
         if begun:
             self._pending += begun
             self._call_runner()
-            asyncio.get_running_loop().call_soon(self._arm, begun)
+            asyncio.get_running_loop().call_soon(self.time_limits.set, begun)
 
     def stop(self, job_id: str, why: Stop, lease: str | None = None) -> None:
         """Tell a running job to stop; with a lease, only the attempt that runs under it."""
@@ -129,20 +127,10 @@ class Executor:
         if why is Stop.LOST:
             attempt.job.detach()
         if attempt.end_early(why):  # a repeated stop grants no more time
-            self.expect_end(attempt)
+            self.time_limits.expect_end(attempt)
 
-    def restart(self, attempt: Attempt, timeout_s: float) -> None:
-        """Start the time limit again: the call of its batch starts now."""
-        attempt.disarm()
-        attempt.started, attempt.timeout_s = time.monotonic(), timeout_s
-        self._arm([attempt])
-
-    def expect_end(self, attempt: Attempt) -> None:
-        """Settle the job without its handler, if that does not stop in time."""
-        if self._running.get(attempt.claim.id) is attempt:
-            attempt.disarm()
-            loop = asyncio.get_running_loop()
-            attempt.timer = loop.call_later(_STUCK_AFTER_S, self._abandon, attempt)
+    def _time_out(self, attempt: Attempt) -> None:
+        self.stop(attempt.claim.id, Stop.TIMEOUT, attempt.claim.lease)
 
     # -- before the handler -------------------------------------------------------------------
 
@@ -194,26 +182,6 @@ class Executor:
             attempt.payload = bytes(spec.payload)
         return attempt
 
-    def _arm(self, begun: Sequence[Attempt]) -> None:
-        """Set time limits, only for jobs that did not end immediately: short jobs need no timer."""
-        loop = asyncio.get_running_loop()
-        for attempt in begun:
-            if attempt.claim.id in self._running:
-                attempt.timer = loop.call_later(attempt.timeout_s, self._expire, attempt)
-
-    def _expire(self, attempt: Attempt) -> None:
-        attempt.timer = None
-        self.stop(attempt.claim.id, Stop.TIMEOUT, attempt.claim.lease)
-
-    def _abandon(self, attempt: Attempt) -> None:
-        _log.error(
-            "job %s (%s) was told to stop and still runs; its slot is taken until it ends",
-            attempt.claim.id,
-            attempt.handler.name,
-        )
-        attempt.job.detach()
-        self._end(attempt, self._judge.raised(attempt, asyncio.CancelledError()), is_abandoned=True)
-
     # -- the handler ----------------------------------------------------------------------------
 
     def _call_runner(self) -> None:
@@ -237,7 +205,7 @@ class Executor:
         for attempt in apart:
             attempt.timeout_s += attempt.handler.wait_s
             self._spawn(self._run_apart(attempt))
-        self._arm(apart)
+        self.time_limits.set(apart)
         return [attempt for attempt in begun if not attempt.handler.batch]
 
     async def _run_apart(self, attempt: Attempt) -> None:
@@ -285,7 +253,7 @@ class Executor:
     async def _look_again(self, attempt: Attempt) -> None:
         """Check the lease: the process was frozen, or its loop busy, since the claim."""
         if await self._still_holds(attempt):
-            self.restart(attempt, attempt.timeout_s)
+            self.time_limits.restart(attempt, attempt.timeout_s)
         elif attempt.stop is None:
             attempt.stop = Stop.LOST
             attempt.job.detach()
@@ -322,9 +290,13 @@ class Executor:
         if not is_abandoned:
             self._on_free()
 
+    def _abandon(self, attempt: Attempt) -> None:
+        outcome = self._judge.raised(attempt, asyncio.CancelledError())
+        self._end(attempt, outcome, is_abandoned=True)
+
     def _settle(self, claim: Claim, outcome: Outcome | None, attempt: Attempt | None) -> None:
         if type(outcome) is not Completed:
-            tell_end(self._queue, claim, outcome, attempt)
+            log_end(self._queue, claim, outcome, attempt)
         self._on_done(claim, outcome, attempt)
 
 

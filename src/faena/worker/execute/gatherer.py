@@ -51,12 +51,12 @@ class BatchRunner:
 
     def call_begins(self, attempt: Attempt, timeout_s: float) -> None:
         """Start the attempt's time limit again, from now."""
-        self._executor.restart(attempt, timeout_s)
+        self._executor.time_limits.restart(attempt, timeout_s)
         self._on_begin(attempt)
 
     def call_stops(self, attempt: Attempt) -> None:
         """The call was told to stop for all of its jobs."""
-        self._executor.expect_end(attempt)
+        self._executor.time_limits.expect_end(attempt)
 
 
 class Gatherer:

@@ -13,7 +13,7 @@ from faena.worker.execute.attempt_state import Attempt
 _log = logging.getLogger("faena.worker")
 
 
-def tell_end(queue: str, claim: Claim, outcome: Outcome | None, attempt: Attempt | None) -> None:
+def log_end(queue: str, claim: Claim, outcome: Outcome | None, attempt: Attempt | None) -> None:
     """Log a failed attempt, or the death of its job, with the traceback."""
     if isinstance(outcome, Retried):
         next_in = describe(max(10_000, round(outcome.delay_us, -4)))
@@ -52,7 +52,7 @@ def _named(claim: Claim, attempt: Attempt | None) -> tuple[str | None, str | Non
     return (spec.task, spec.tenant) if spec else (None, None)
 
 
-def tell_losses(queue: str, exchanged: Exchanged) -> None:
+def log_losses(queue: str, exchanged: Exchanged) -> None:
     """Log the leases that this worker lost, and the jobs that the server buried as poison."""
     if exchanged.lost:
         _log.warning(

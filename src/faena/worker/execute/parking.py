@@ -35,10 +35,10 @@ class Parking:
         kind = spec.task, spec.version if known else 0
         if kind not in self._told and len(self._told) < _MOST_TOLD:
             self._told.add(kind)
-            self._tell(spec, as_words(what))
+            self._log_parked(spec, as_words(what))
         return Snoozed(_PARK_US, as_words(f"no worker here knows {what}"), is_parked=True)
 
-    def _tell(self, spec: Spec, what: str) -> None:
+    def _log_parked(self, spec: Spec, what: str) -> None:
         known = self._handlers.get(spec.task)
         hint = (
             f"this worker has version {known.version}"

@@ -30,7 +30,7 @@ from faena.producing.batcher import CallIds
 from faena.values.shards import queue_of
 from faena.worker.execute.attempt_state import Attempt, Stop
 from faena.worker.execute.executor import Executor
-from faena.worker.execute.log_lines import tell_losses
+from faena.worker.execute.log_lines import log_losses
 from faena.worker.execute.notes import QueueNotes
 from faena.worker.fetch.exchanger import Exchanger
 from faena.worker.fetch.freshness import Freshness
@@ -114,34 +114,34 @@ class Fetcher:
         self._spare: set[str] = set()
         """Call ids of claims that were sent ahead and are not answered yet."""
         self._background: set[asyncio.Task[None]] = set()
-        self.is_hungry = True
+        self.may_have_more = True
         """Whether more jobs may be ready: until a claim returns fewer than requested."""
         self.is_closing = False
         """Whether it claims no more jobs, and ends when everything is settled."""
         self._is_over = False
         self.answered_at = time.monotonic()
-        """When an exchange was last answered; the watchdog watches it."""
+        """When an exchange was last answered; the health checks watch it."""
         self.executor = executor(self)
 
     # -- notifications --------------------------------------------------------------------------
 
-    def poke(self) -> None:
+    def request_exchange(self) -> None:
         """Run an exchange now, even without free slots: the server's state may have changed."""
-        self.is_hungry = True
+        self.may_have_more = True
         self._must_look = True
         self._news.set()
 
     def close(self) -> None:
         """Claim no more jobs; end when everything is settled."""
         self.is_closing = True
-        self._slots.want(self.shard, is_hungry=False)
+        self._slots.want(self.shard, has_ready_jobs=False)
         self._news.set()
 
     def reopen(self) -> bool:
         """Undo `close`; False when it is too late, because everything is settled."""
         if not self._is_over:
             self.is_closing = False
-            self.poke()
+            self.request_exchange()
         return not self._is_over
 
     def done(self, claim: Claim, outcome: Outcome | None, attempt: Attempt | None) -> None:
@@ -199,7 +199,7 @@ class Fetcher:
             turn = self._next_turn()
             if turn is None:
                 self._news.clear()
-                self._tell_idle()
+                self._report_idle()
                 await self._news.wait()
                 continue
             self._in_flight += 1
@@ -224,8 +224,8 @@ class Fetcher:
         )
         return self._is_over
 
-    def _tell_idle(self) -> None:
-        if not self.is_hungry:
+    def _report_idle(self) -> None:
+        if not self.may_have_more:
             self._shared.on_idle()
 
     def _next_turn(self) -> Turn | None:
@@ -251,7 +251,7 @@ class Fetcher:
 
     def spare_turn(self) -> Turn | None:
         """A claim for slots that are free now, to be sent ahead; None when there are none."""
-        if self.is_closing or self.is_hungry or self._settled:
+        if self.is_closing or self.may_have_more or self._settled:
             return None
         want = self._take(self._share)
         if not want:
@@ -272,7 +272,7 @@ class Fetcher:
 
     def _reserve(self) -> int:
         """Slots for the next claim: half of them when two calls are in flight."""
-        if self.is_closing or not (self.is_hungry or self._settled):
+        if self.is_closing or not (self.may_have_more or self._settled):
             return 0
         if self._channels > 1 and self._in_flight and not self._is_worth_it():
             return 0
@@ -304,14 +304,14 @@ class Fetcher:
     def _note(self, turn: Turn, exchanged: Exchanged) -> None:
         self.answered_at = time.monotonic()
         self._leases.settled(self.shard, turn.settled)
-        tell_losses(self._queue, exchanged)
+        log_losses(self._queue, exchanged)
         claimed = exchanged.claimed
         if len(claimed) < turn.want:
             self._slots.give_back(self.shard, turn.want - len(claimed))
         self._pace.settle(turn.want, len(claimed))
         self._spare.discard(turn.call)
-        self.is_hungry = exchanged.more or (turn.want > 0 and len(claimed) == turn.want)
-        self._slots.want(self.shard, is_hungry=self.is_hungry and not self.is_closing)
+        self.may_have_more = exchanged.more or (turn.want > 0 and len(claimed) == turn.want)
+        self._slots.want(self.shard, has_ready_jobs=self.may_have_more and not self.is_closing)
         self._schedule(exchanged)
         if exchanged.has_outbox:
             self._shared.on_outbox(self.shard)
@@ -369,7 +369,7 @@ class Fetcher:
             delay_s = min(delay_s, max(0.001, (exchanged.next_at - exchanged.now) / 1e6))
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(delay_s, self.poke)
+        self._timer = asyncio.get_running_loop().call_later(delay_s, self.request_exchange)
 
     def stop_job(self, job_id: str, why: Stop, lease: str | None = None) -> None:
         """Tell a running job to stop; with a lease, only the attempt that runs under it."""

@@ -88,7 +88,9 @@ class Fetchers:
 
     def _close(self, name: str) -> None:
         self._fetchers[name].close()
-        self._fetchers[name].poke()  # re-arms a wake marker that this worker popped for it
+        self._fetchers[
+            name
+        ].request_exchange()  # re-arms a wake marker that this worker popped for it
         self._on_change()
 
     def _ended(self, name: str, running: asyncio.Task[None]) -> None:
@@ -123,10 +125,10 @@ class Fetchers:
         for fetcher in self._fetchers.values():
             fetcher.close()
 
-    def poke(self) -> None:
+    def request_exchanges(self) -> None:
         """Make every fetcher run an exchange."""
         for fetcher in self._fetchers.values():
-            fetcher.poke()
+            fetcher.request_exchange()
 
     def ending(self) -> asyncio.Future[list[None]]:
         """A future that is done when everything is settled."""

@@ -50,7 +50,7 @@ class ShardWatcher:
         self._on_shards = on_shards
         self._turns = deque(queue for queue, ask in queues.items() if ask is not None)
         self._urgent: set[str] = set()
-        self._told = asyncio.Event()
+        self._notified = asyncio.Event()
         self._looking = asyncio.Lock()
         self._known: dict[str, set[str]] = {queue: set() for queue in queues}
         self._answered_at = 0.0
@@ -66,12 +66,12 @@ class ShardWatcher:
         is_known = self._answered_at and not self.is_needed
         return time.monotonic() if is_known else self._answered_at
 
-    def tell(self, shard: str, _job: str = "") -> None:
+    def notify(self, shard: str, _job: str = "") -> None:
         """The shards of this shard's queue have changed."""
         queue = queue_of(shard)
         if self._queues.get(queue) is not None:
             self._urgent.add(queue)
-            self._told.set()
+            self._notified.set()
 
     async def look_everywhere(self) -> None:
         """Find the shards of every queue; raises if one cannot be read."""
@@ -92,10 +92,10 @@ class ShardWatcher:
     async def _next(self) -> str:
         """The queue to read next: a changed one immediately, the others in turn."""
         if not self._urgent:
-            self._told.clear()
+            self._notified.clear()
             pause_s = max(_LOOK_S / len(self._turns), _LEAST_S) * (1 + _JITTER * random.random())
             try:
-                await asyncio.wait_for(self._told.wait(), pause_s)
+                await asyncio.wait_for(self._notified.wait(), pause_s)
             except TimeoutError:
                 self._turns.rotate(-1)
                 return self._turns[-1]

@@ -25,7 +25,7 @@ class _Share:
     used: int = 0
     turn: int = 0
     """The shard with the smallest turn comes first."""
-    is_hungry: bool = False
+    has_ready_jobs: bool = False
     """Whether it is known to have ready jobs."""
     is_refused: bool = False
     """Whether it got fewer slots than requested, and must be notified of free ones."""
@@ -48,12 +48,12 @@ class _Pool:
     """The turn of the shard that was served last; a shard that joins starts from it."""
 
     @property
-    def is_hungry(self) -> bool:
-        return any(share.is_hungry for share in self.shards)
+    def has_ready_jobs(self) -> bool:
+        return any(share.has_ready_jobs for share in self.shards)
 
     def part(self, share: _Share, most: int, free: int) -> int:
         """How many of the pool's free slots one of its shards may take, up to `most`."""
-        rivals = [one for one in self.shards if one.is_hungry and one is not share]
+        rivals = [one for one in self.shards if one.has_ready_jobs and one is not share]
         if not rivals:
             return min(most, free)
         even = -(-self.limit // (len(rivals) + 1))
@@ -103,8 +103,8 @@ class Slots:
     def remove(self, shard: str) -> None:
         """Stop serving a shard; its slots become free as its jobs end."""
         share = self._shares[shard]
-        share.is_gone, share.is_refused, share.is_hungry = True, False, False
-        self._tell(share.pool)
+        share.is_gone, share.is_refused, share.has_ready_jobs = True, False, False
+        self._notify_refused(share.pool)
         self._forget_if_over(shard, share)
 
     @property
@@ -123,7 +123,7 @@ class Slots:
         return share.pool.limit - share.used
 
     def free(self, shard: str) -> int:
-        """Slots that the shard could take if no other shard were hungry."""
+        """Slots that the shard could take if no other shard had ready jobs."""
         pool = self._shares[shard].pool
         own = pool.limit - pool.used
         return own if self._total is None else min(own, self._total - self._used)
@@ -132,7 +132,7 @@ class Slots:
         """Reserve up to `most` slots, until `give` or `give_back`; returns how many."""
         share = self._shares[shard]
         pool = share.pool
-        if not share.is_hungry:
+        if not share.has_ready_jobs:
             self._queue_up(share)
         free = self.free(shard) - self._reserved(pool)
         granted = max(0, pool.part(share, most, free))
@@ -151,7 +151,7 @@ class Slots:
         pool.used -= number
         self._used -= number
         if self._total is not None or len(pool.shards) > 1:
-            self._tell(pool)
+            self._notify_refused(pool)
         if share.is_gone:
             self._forget_if_over(shard, share)
 
@@ -159,23 +159,23 @@ class Slots:
         """Free slots that were never used; they cost the shard no turn."""
         share = self._shares[shard]
         self._move(share, -number)
-        self._tell(share.pool)
+        self._notify_refused(share.pool)
 
-    def want(self, shard: str, *, is_hungry: bool) -> None:
+    def want(self, shard: str, *, has_ready_jobs: bool) -> None:
         """Set whether the shard is known to have ready jobs."""
         share = self._shares[shard]
-        if is_hungry and not share.is_hungry:
+        if has_ready_jobs and not share.has_ready_jobs:
             self._queue_up(share)
-            share.is_hungry = True
-        elif share.is_hungry and not is_hungry:
-            share.is_hungry = False
-            self._tell(share.pool)  # a slot may have been left for it
+            share.has_ready_jobs = True
+        elif share.has_ready_jobs and not has_ready_jobs:
+            share.has_ready_jobs = False
+            self._notify_refused(share.pool)  # a slot may have been left for it
 
     def _queue_up(self, share: _Share) -> None:
-        """A share that becomes hungry saves up no turns from the time it wanted nothing."""
+        """A shard that gets ready jobs saves up no turns from the time it wanted nothing."""
         pool = share.pool
         share.turn = max(share.turn, pool.served)
-        if not pool.is_hungry:
+        if not pool.has_ready_jobs:
             pool.turn = max(pool.turn, self._turn)
 
     def _move(self, share: _Share, number: int) -> None:
@@ -185,7 +185,7 @@ class Slots:
         share.pool.turn += number * share.pool.priority
         self._used += number
 
-    def _tell(self, pool: _Pool) -> None:
+    def _notify_refused(self, pool: _Pool) -> None:
         """Notify the shards that were refused, once per refusal, so that they ask again."""
         if self._total is not None:
             concerned = [*self._shares.values()]
@@ -199,10 +199,10 @@ class Slots:
                 share.on_room()
 
     def _reserved(self, pool: _Pool) -> int:
-        """Slots to leave for the hungry pools that run nothing yet."""
+        """Slots to leave for the pools with ready jobs that run nothing yet."""
         if self._total is None:
             return 0
-        idle = [one for one in self._pools.values() if not one.used and one.is_hungry]
+        idle = [one for one in self._pools.values() if not one.used and one.has_ready_jobs]
         if pool.used:
             return len(idle)
         mine = (pool.turn, pool.priority)

@@ -55,7 +55,7 @@ class WaitStrategy:
             self._on_duty = self._new_listener() if alone is None else self._new_claim(alone)
             await self._stand(self._on_duty)
             for fetcher in self._fetchers.values():
-                fetcher.poke()
+                fetcher.request_exchange()
 
     async def _stand(self, on_duty: WakeListener | EagerClaim) -> None:
         """Return when it was replaced; if cancelled, wait for its end unless cancelled again."""

@@ -48,7 +48,7 @@ class WakeListener:
         return frozenset(
             shard
             for shard, fetcher in self._fetchers.items()
-            if not fetcher.is_hungry and not fetcher.is_closing and self._slots.own(shard) > 0
+            if not fetcher.may_have_more and not fetcher.is_closing and self._slots.own(shard) > 0
         )
 
     async def run(self) -> None:
@@ -75,7 +75,7 @@ class WakeListener:
             while self._idle() >= watched:
                 key = await self._engine.wire.block_pop(keys, _BLOCK_S)
                 if key is not None:
-                    self._poke(
+                    self._request_exchanges(
                         shard for shard in self._fetchers if self._engine.wake_key(shard) == key
                     )
                 if key is not None or not keys:
@@ -83,9 +83,9 @@ class WakeListener:
         except FaenaError as error:
             _log.warning("waiting for work failed: %s", error)
             await asyncio.sleep(_BACK_OFF_S * (1 + random.random()))
-            self._poke(watched)
+            self._request_exchanges(watched)
 
-    def _poke(self, shards: Iterable[str]) -> None:
+    def _request_exchanges(self, shards: Iterable[str]) -> None:
         for shard in tuple(shards):
             if shard in self._fetchers:
-                self._fetchers[shard].poke()
+                self._fetchers[shard].request_exchange()

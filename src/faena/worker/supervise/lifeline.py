@@ -67,7 +67,7 @@ class Lifeline:
 
         loop.add_reader(self._end, read)
 
-    def tell_serving(self, instances: int) -> None:
+    def report_serving(self, instances: int) -> None:
         """Report that the worker serves, and from now on that it is alive."""
         self._say(f"serving {instances}")
         threading.Thread(target=self._live, name="faena-lifeline", daemon=True).start()

@@ -118,15 +118,15 @@ class Supervisor:
         """Replace the workers one after another; a call meanwhile replaces them once more."""
         self._must_reload = True
         for slot in self._slots:
-            slot.rouse()
+            slot.end_pause()
         if self._reloading is None or self._reloading.done():
-            self._reloading = asyncio.create_task(self._relieve_all())
+            self._reloading = asyncio.create_task(self._replace_all())
 
-    async def _relieve_all(self) -> None:
+    async def _replace_all(self) -> None:
         while self._must_reload and not self.is_stopping:
             self._must_reload = False
             for slot in list(self._slots):
-                if self.is_stopping or not await slot.relieve():
+                if self.is_stopping or not await slot.replace():
                     break
             else:
                 _log.info("every worker has been replaced")

@@ -66,7 +66,7 @@ class WorkerSlot:
         self._may_give_up = may_give_up
         self._changing = asyncio.Lock()
         self._closing = asyncio.Event()
-        self._roused = asyncio.Event()
+        self._pause_ended = asyncio.Event()
         self._pause_s = options.pause_s
         self._process: WorkerProcess | None = None
         self.processes: set[WorkerProcess] = set()
@@ -89,13 +89,13 @@ class WorkerSlot:
     def close(self) -> None:
         """Start no more processes, and tell the current ones to stop."""
         self._closing.set()
-        self._roused.set()
+        self._pause_ended.set()
         for process in self.processes:
             process.stop()
 
-    def rouse(self) -> None:
+    def end_pause(self) -> None:
         """End a pause early."""
-        self._roused.set()
+        self._pause_ended.set()
 
     # -- one after another ----------------------------------------------------------------------
 
@@ -135,11 +135,11 @@ class WorkerSlot:
         return pause_s
 
     async def _rest(self, pause_s: float) -> None:
-        """Wait, unless `rouse` is called, also if it was called just before the pause."""
+        """Wait, unless `end_pause` is called, also if it was called just before the pause."""
         if not self._closing.is_set():
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._roused.wait(), pause_s)
-            self._roused.clear()
+                await asyncio.wait_for(self._pause_ended.wait(), pause_s)
+            self._pause_ended.clear()
 
     async def _fill(self) -> WorkerProcess | None:
         """Start a process; tried until the system can start one, or the slot is closed."""
@@ -158,7 +158,7 @@ class WorkerSlot:
 
     # -- replacement ------------------------------------------------------------------------------
 
-    async def relieve(self) -> bool:
+    async def replace(self) -> bool:
         """Replace the old process by a new one; False if the old one is kept."""
         async with self._changing:
             newcomer = await self._fill()

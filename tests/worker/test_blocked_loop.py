@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from faena.worker.stalls import Blocker, Stalls
+from faena.worker.blocked_loop import BlockedLoop, Blocker
 
 
 class Watched:
@@ -15,7 +15,7 @@ class Watched:
     def __init__(self) -> None:
         self.now = 100.0
         self.asked: list[object] = []
-        self.stalls = Stalls(asyncio.get_running_loop(), self._find, lambda: self.now)
+        self.blocked_loop = BlockedLoop(asyncio.get_running_loop(), self._find, lambda: self.now)
 
     def _find(self, task: object) -> Blocker:
         self.asked.append(task)
@@ -23,7 +23,7 @@ class Watched:
 
     def look(self, after: float = 0.0) -> None:
         self.now += after
-        self.stalls.look()
+        self.blocked_loop.look()
 
     async def block(self, seconds: float) -> None:
         self.look()

@@ -15,9 +15,9 @@ from typing import Final, NamedTuple
 
 _EVERY_S: Final = 0.25
 _LEAST_S: Final = 1.0
-"""Shorter stalls are not logged."""
+"""A loop that was blocked for less is not logged."""
 _STILL_S: Final = 10.0
-"""A longer stall is logged before it ends."""
+"""One that is blocked for longer is logged before that ends."""
 _QUIET_S: Final = 60.0
 """The least time between two log lines about the same task."""
 
@@ -32,7 +32,7 @@ class Blocker(NamedTuple):
     location: str
 
 
-class Stalls:
+class BlockedLoop:
     """Watches the event loop of one worker."""
 
     def __init__(
@@ -67,14 +67,14 @@ class Stalls:
         if self._answered_at is None and self._blocker is None and lasted_s >= _LEAST_S:
             self._blocker = self._find(asyncio.current_task(self._loop))
         if self._blocker is not None and (self._answered_at is not None or lasted_s >= _STILL_S):
-            self._tell(self._blocker, lasted_s)
+            self._log_stall(self._blocker, lasted_s)
         if self._answered_at is not None:
             self._asked_at = None
 
     def _answer(self) -> None:
         self._answered_at = self._clock()
 
-    def _tell(self, blocker: Blocker, lasted_s: float) -> None:
+    def _log_stall(self, blocker: Blocker, lasted_s: float) -> None:
         now = self._clock()
         if now - self._told_at.get(blocker.task, -_QUIET_S) < _QUIET_S:
             return

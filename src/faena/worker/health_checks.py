@@ -30,7 +30,7 @@ _LOOKS = 3
 _log = logging.getLogger("faena.worker")
 
 
-class Watchdog:
+class HealthChecks:
     """Checks one worker every second; with `until_empty`, more often at first."""
 
     def __init__(
@@ -90,7 +90,7 @@ class Watchdog:
             self._rebuilt_at = now
             with contextlib.suppress(FaenaError):
                 await self._engine.wire.rebuild()
-            self._fetchers.poke()
+            self._fetchers.request_exchanges()
 
     def _watch_memory(self) -> None:
         limit = self._memory_limit
