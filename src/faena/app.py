@@ -26,6 +26,8 @@ from faena.options import DeadLetters, build
 from faena.options.fields import check_is
 from faena.queue import Queue
 from faena.registry import Registry
+from faena.resilience.gate import Gate
+from faena.resilience.upstream import Upstream, UpstreamFields, UpstreamOptions
 from faena.runtime.connections import Connection, Runtime
 from faena.scheduling.decorators import MISSING, Recurring, RecurringFields, TimedFields, check_task
 from faena.scheduling.schedules import Schedules
@@ -82,9 +84,27 @@ class Faena(Registry):
         super().__init__(name, connection, self._renew_ids)
         self.middleware = _layers(middleware)
         self.schedules = Schedules(self)
+        self.upstreams: dict[str, Upstream] = {}
         self.dead_letter_options = _checked(dead_letters or DeadLetters())
         self._desk_queues = DeskQueues(self._connected, lambda: self.queues, self.new_ids)
         self._renew_ids()
+
+    # -- upstreams --------------------------------------------------------------------------------
+
+    def upstream(self, name: str, **options: Unpack[UpstreamFields]) -> Upstream:
+        """An outside service that jobs call; see `UpstreamOptions`."""
+        check_name("upstream", name)
+        if name in self.upstreams:
+            raise ConfigError(
+                f"upstream {name} must be declared once, got it again", field="upstream", value=name
+            )
+        built = build(UpstreamOptions, "upstream", options)
+        self._links.connection.upstreams[name] = built.settings()
+        self.upstreams[name] = Upstream(name, built, self._gate)
+        return self.upstreams[name]
+
+    async def _gate(self) -> Gate:
+        return (await self.runtime()).gate
 
     # -- jobs that belong together ----------------------------------------------------------------
 
@@ -220,6 +240,7 @@ class Faena(Registry):
             options=options,
             middleware=self.middleware,
             dead_letters=dead_letters,
+            gate=runtime.gate if self.upstreams else None,
             background=BackgroundServices(
                 services=[
                     runtime.relay.run,

@@ -6,6 +6,8 @@ raise Snooze        Snoozed      run again later, no attempt used
 raise Discard       Buried       dead now, whatever attempts are left
 raise RateLimited   Limited      the provider asked to wait: the queue, or the tenant, is held, no
                                  attempt used
+UpstreamUnavailable Limited      no call may be made now: the queue, the tenant or the job waits, no
+                                 attempt used
 cancelled           Cancelled
 claimed too late    Expired      cancelled, never run
 worker stops        Released     ready again at its old position, no attempt used
@@ -99,6 +101,29 @@ class RateLimited(Signal):
         if self.retry_at_us is None or not now:
             return self.retry_after_us
         return min(max(0, self.retry_at_us - now), duration.LONGEST_US)
+
+
+class UpstreamUnavailable(Signal):
+    """No call to an upstream may be made now; in a handler, the job waits and no attempt is used.
+
+    `reason` is open, probing, recovering, rate_limited, limit, tenant_limit, budget or panic.
+    """
+
+    def __init__(
+        self, upstream: str, reason: str, wait_us: int, *, is_for_tenant: bool = False
+    ) -> None:
+        self.upstream = upstream
+        self.reason = reason
+        self.wait_us = wait_us
+        self.is_for_tenant = is_for_tenant
+        """Whether only the calls for this tenant must wait."""
+        words = duration.describe(wait_us // 1000 * 1000)
+        super().__init__(f"upstream {upstream} takes no calls for {words}: {reason}")
+
+    @property
+    def retry_after(self) -> float:
+        """Seconds after which to ask again."""
+        return self.wait_us / 1e6
 
 
 def _text(what: str, value: object) -> str:
@@ -246,6 +271,8 @@ class Limited(msgspec.Struct, frozen=True):
 
     delay_us: int
     scope: Scope = "queue"
+    reason: str = "rate_limited"
+    """Of the hold."""
 
     @property
     def kind(self) -> str:

@@ -204,6 +204,7 @@ class RemoteQueue(Queue):
             priority=self.options.priority,
             timeout_us=None,
             version=1,
+            upstreams=(),
             cost={},
             payload_limit=self.options.payload_limit,
             max_deliveries=self.options.max_deliveries,

@@ -119,6 +119,8 @@ def _read_string(name: str, content: bytes) -> Any:
         return call.decode(), answer
     if name.startswith(("claims:", "costs:")):
         return _doubles(content)
+    if name.startswith("breaker:"):
+        return msgspec.msgpack.decode(content)
     return content.decode()
 
 

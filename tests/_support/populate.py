@@ -11,6 +11,7 @@ from faena.engine.calls.scheduling import Change, Firing, fire, write
 from faena.engine.calls.transfer import TransferCalls
 from faena.limits import Limit
 from faena.outcomes import Buried, Completed, DeathNote, Limited, Retried
+from faena.resilience.upstream import UpstreamOptions
 from tests._support.desk_rig import new_redrive
 from tests._support.rig import BOOM, SECOND, Rig
 
@@ -54,6 +55,7 @@ async def populate_parts(rig: Rig) -> None:
     await populate_shards(rig)
     await populate_flows(rig)
     await populate_schedules(rig)
+    await populate_upstreams(rig)
 
 
 async def populate_lanes(rig: Rig) -> None:
@@ -134,6 +136,20 @@ async def populate_other_states(rig: Rig) -> None:
     await rig.add("leader", unique="u", mode="last")
     await rig.claim()
     await rig.add("follower", unique="u", mode="last")
+
+
+async def populate_upstreams(rig: Rig) -> None:
+    """An upstream with a limit, whose breaker is open. They live in a shard of their own, but their
+    scripts work in any."""
+    settings = msgspec.msgpack.encode(UpstreamOptions(limits=["9/s"]).settings())
+    await rig.engine.ask("declare_upstreams", rig.queue, "up", settings)
+    bad, asks = [["up", "", 20, 20, 0, 0, []]], [[["up"], "", 3, "p"]]
+    for turn, (reports, wanted) in enumerate([([], asks), (bad, [])], 1):
+        named = {
+            "reports": msgspec.msgpack.encode(reports),
+            "asks": msgspec.msgpack.encode(wanted),
+        }
+        await rig.engine.ask("admit", rig.queue, caller="gate", turn=f"0123456789ab{turn}", **named)
 
 
 async def populate_arrivals(rig: Rig) -> None:

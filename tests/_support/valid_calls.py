@@ -55,6 +55,9 @@ FACTS = (
 SPECS = [f"{10 + i:03d} {facts}\n{{}}" for i, facts in enumerate(FACTS)]
 
 
+REPORTS = [["up", "a", 3, 1, 1, SECOND, ["p:1", 1, "p:2", 0]]]
+ASKS = [[["up"], "", 3, "p"], [["up"], "a", 1, "x"]]
+
 LEASE = "call0001"
 """What `populate_all` gives every running job instead of its lease."""
 
@@ -208,6 +211,11 @@ SHAPES: dict[str, list[Args]] = {
         said("shards", "q/@g", verb="finish", epoch=1),
         said("shards", "@a", verb="restore", epoch=7, number=2),
         said("shards", verb="reset", epoch=0),
+    ],
+    "declare_upstreams": [said("declare_upstreams", "up", pack({"volume": 3}))],
+    "admit": [
+        said("admit", caller="gate", turn="0123456789ab9", reports=pack(REPORTS), asks=pack(ASKS)),
+        said("admit", caller="gate", turn="0123456789ab2", reports=pack([]), asks=pack([])),
     ],
     "idem": [
         said("idem", hash="k", verb=verb, owner="job", ttl_ms=60_000, blob=b"1")

@@ -12,6 +12,7 @@ from tests._support.faulty_wire import FaultyWire
 from tests._support.restored_queue import RestoredQueue
 from tests._support.rig import Rig
 from tests._support.transfer import Transfer
+from tests._support.upstream_rig import UpstreamRig
 from tests._support.valkey import Server
 
 
@@ -43,3 +44,11 @@ def restored() -> Iterator[RestoredQueue]:
         restored = RestoredQueue(server)
         yield restored
         restored.close()
+
+
+@pytest.fixture
+async def upstreams(rig: Rig) -> AsyncIterator[UpstreamRig]:
+    """Upstreams beside the rig's queue; what has no TTL is removed afterwards."""
+    upstreams = UpstreamRig(rig)
+    yield upstreams
+    await upstreams.clear()

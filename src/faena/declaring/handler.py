@@ -13,6 +13,7 @@ from faena.errors import ConfigError, PayloadError, shown
 from faena.job import Job
 from faena.options import BatchOptions, QueueOptions, Run, TaskOptions, default_timeout_us
 from faena.options.costs import cost_fact
+from faena.resilience.upstream import Upstream
 from faena.retry import Retry, Terms
 
 RunnerName: TypeAlias = Run | Literal["batch"]
@@ -51,6 +52,8 @@ class Handler:
     timeout_us: int | None
     """None: the default of the job's priority."""
     version: int
+    upstreams: tuple[Upstream, ...]
+    """What its jobs call, and may only begin when they may."""
     cost: Mapping[str, int]
     """The estimated cost of its jobs, for limits by cost; a job may have its own."""
     payload_limit: int
@@ -147,6 +150,7 @@ def make_handler(
         priority=task.priority or options.priority,
         timeout_us=task.timeout_us or options.timeout_us,
         version=task.version,
+        upstreams=task.upstreams,
         cost=task.cost,
         payload_limit=options.payload_limit,
         max_deliveries=options.max_deliveries,

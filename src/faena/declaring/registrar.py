@@ -16,6 +16,7 @@ from faena.errors import ConfigError, shown
 from faena.job import Job
 from faena.options import Run
 from faena.outcomes import Discard, RateLimited, Snooze
+from faena.resilience.upstream import Upstream
 from faena.retry import Retry
 from faena.task import Task
 from faena.values.duration import Duration
@@ -35,6 +36,7 @@ class TaskFields(TypedDict, total=False):
     priority: int | str
     version: int
     cost: Mapping[str, int]
+    upstreams: Sequence[Upstream]
 
 
 class BatchFields(TaskFields, total=False):

@@ -197,8 +197,8 @@ def _told(outcome: Outcome) -> tuple[int, bytes, bytes]:
         case Snoozed(delay_us=delay_us, reason=reason, is_parked=is_parked):
             sign = "?" if is_parked else "+"
             return delay_us, b"" if reason is None else f"{sign}{reason}".encode(), b""
-        case Limited(delay_us=delay_us):
-            return delay_us, b"", b""
+        case Limited(delay_us=delay_us, reason=reason):
+            return delay_us, reason.encode(), b""
         case _:
             return 0, b"", b""
 

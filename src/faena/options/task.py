@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
-from faena.errors import ConfigError
+from faena.errors import ConfigError, shown
 from faena.options.cost import estimates
 from faena.options.fields import attempt_us, check_choice, check_is, derive
 from faena.options.priority import priority_of
@@ -49,6 +49,9 @@ class TaskOptions:
     cost: Mapping[str, int] = field(default_factory=dict[str, int], hash=False)
     """Default estimates of its jobs, for the queue's limits by cost."""
 
+    upstreams: tuple[Any, ...] = ()
+    """The upstreams that its jobs call: a job starts only when a call is allowed."""
+
     timeout_us: int | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -58,6 +61,7 @@ class TaskOptions:
         if self.run is not None:
             check_choice("run", self.run, _RUNS)
         derive(self, "cost", estimates(self.cost))
+        derive(self, "upstreams", _listed(self.upstreams))
         if self.priority is not None:
             derive(self, "priority", priority_of(self.priority))
         derive(self, "timeout_us", attempt_us(self.timeout))
@@ -75,3 +79,13 @@ class TaskOptions:
                 field="attempts",
                 value=self.attempts,
             )
+
+
+def _listed(upstreams: Any) -> tuple[Any, ...]:
+    if isinstance(upstreams, list | tuple):
+        return tuple(upstreams)
+    raise ConfigError(
+        f"upstreams must be a list such as [afip], got {shown(upstreams)}",
+        field="upstreams",
+        value=upstreams,
+    )

@@ -13,8 +13,9 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from faena.embedded import Embedded
@@ -27,7 +28,9 @@ from faena.flows.relay import Relay
 from faena.inspection.doctor import refuse_eviction
 from faena.inspection.inspector import Inspector
 from faena.options import QueueOptions
+from faena.producing.batcher import CallIds
 from faena.producing.client import Client
+from faena.resilience.gate import Gate
 from faena.sharding.router import Queues, Routers
 
 _ENVIRONMENT = "FAENA_ENV"
@@ -51,6 +54,8 @@ class Connection:
     clock: Clock | None
     is_alone: bool = False
     """Whether this program also declares queues of other programs; used in tests."""
+    upstreams: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    """The settings of upstreams by name; more may be declared later."""
 
 
 class Broker:
@@ -149,6 +154,7 @@ class Runtime:
         self.client: Client
         self.inspector: Inspector
         self.relay: Relay
+        self.gate: Gate
 
     def is_ready(self, queues: Queues) -> bool:
         """Whether it is open and knows these queues; queues are never removed."""
@@ -189,6 +195,7 @@ class Runtime:
         self.client = Client(self.engine, self.routers)
         self.inspector = Inspector(self.engine, self.routers)
         self.relay = Relay(self.engine, self.client)
+        self.gate = Gate(self.engine, self._connection.upstreams, CallIds())
 
     def new_engine(self, address: Address) -> Callable[[], Engine]:
         """A function that creates engines with their own connections, for other threads."""

@@ -24,6 +24,7 @@ from faena.limits import Limit
 from faena.middleware import Middleware
 from faena.options import DeadLetters
 from faena.producing.batcher import CallIds
+from faena.resilience.gate import Gate
 from faena.sharding.routing_table import Shard
 from faena.values.shards import queue_of
 from faena.worker.background_services import BackgroundServices
@@ -50,6 +51,7 @@ from faena.worker.heartbeat import Heartbeat, location_of
 from faena.worker.leases import Leases
 from faena.worker.options import Served, WorkerOptions
 from faena.worker.presence import sign_out
+from faena.worker.upstreams import WorkerUpstreams
 
 _SWEEP_S = 5.0
 _SWEEP_PER_QUEUE_S = 1.0
@@ -72,15 +74,14 @@ class Worker:
         middleware: Sequence[Middleware] = (),
         dead_letters: DeadLetters | None = None,
         background: BackgroundServices = _NOTHING,
+        gate: Gate | None = None,
     ) -> None:
         if not queues:
             raise ConfigError("a worker must have at least one queue, got none", field="queues")
         self.options = options or WorkerOptions()
-        self._engine = engine
-        self._connect = connect
+        self._engine, self._connect = engine, connect
         self._queues = queues
-        self._middleware = middleware
-        self._dead_letters = dead_letters
+        self._middleware, self._dead_letters = middleware, dead_letters
         self._background = background
         self._slots = Slots(self.options.concurrency)
         self._leases = Leases()
@@ -97,6 +98,7 @@ class Worker:
         self._asks = {queue: served.shards for queue, served in queues.items()}
         self._shard_watcher = self._new_shard_watcher()
         self._hold_broadcast = HoldBroadcast(engine, self._asks)
+        self._upstreams = WorkerUpstreams(engine, gate, queues, lambda: self._by_shard)
         self._wait_strategy = WaitStrategy(self._by_shard, self._new_listener, self._new_claim)
         self._graceful_stop = self._new_graceful_stop()
         self._health_checks = self._new_health_checks()
@@ -141,6 +143,7 @@ class Worker:
             on_stuck=self._stuck,
             blocked_loop=BlockedLoop(loop, self._blocker),
         )
+        self._upstreams.start()
         heartbeat.start()
         try:
             await self._listen_and_serve(heartbeat)
@@ -185,6 +188,7 @@ class Worker:
         finally:
             stopping.cancel()
             await self._graceful_stop.end(parts)
+            await self._upstreams.finish()
             await sign_out(self._engine, self.options.name, self._served_at)
 
     def _stop_job(self, shard: str, job_id: str, why: Stop, lease: str | None = None) -> None:
@@ -289,6 +293,7 @@ class Worker:
             on_free=fetcher.slot_freed,
             still_holds=fetcher.freshness.still_holds,
             dead_letters=self._dead_letters,
+            admission=self._upstreams.admission(served, fetcher.claim_size.admitted),
         )
 
     def _move_out(self, fetcher: Fetcher) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from faena.declaring.handler import Handler
 from faena.engine.scripts import Claim
 from faena.job import Job
+from faena.resilience.permits import Permits
 from faena.retry import Retry
 
 
@@ -45,6 +46,7 @@ class Attempt:
         "interrupt",
         "job",
         "payload",
+        "permits",
         "retry",
         "started",
         "stop",
@@ -68,6 +70,8 @@ class Attempt:
         self.job = job
         self.timeout_s = timeout_s
         self.payload: Any = None
+        self.permits: Permits | None = None
+        """What it may call, where its task names upstreams."""
         self.fresh_until = math.inf
         """The monotonic instant until which it may start without a check of its lease."""
         self.expires_s: float | None = None

@@ -27,6 +27,7 @@ from faena.job import Job, Notes
 from faena.middleware import Middleware, wrap_execute
 from faena.options import DeadLetters
 from faena.outcomes import COMPLETED, Completed, Outcome
+from faena.worker.execute.admission import Admission, permitted
 from faena.worker.execute.attempt_state import Attempt, Stop
 from faena.worker.execute.judge import Judge
 from faena.worker.execute.log_lines import log_end
@@ -64,6 +65,7 @@ class Executor:
         on_free: Callable[[], None],
         still_holds: Callable[[Attempt], Awaitable[bool]] | None = None,
         dead_letters: DeadLetters | None = None,
+        admission: Admission | None = None,
     ) -> None:
         """`batches` creates the runner of batch tasks, which shards of a pool share."""
         self._queue = queue
@@ -77,6 +79,7 @@ class Executor:
         self._still_holds = still_holds or _surely
         self._parking = Parking(queue, handlers)
         self._judge = Judge(queue, worker, dead_letters or DeadLetters())
+        self._admission = self._judge.admission = admission
         self._running: dict[str, Attempt] = {}
         self.time_limits = TimeLimits(
             self._running, on_timeout=self._time_out, on_stuck=self._abandon
@@ -114,6 +117,8 @@ class Executor:
             attempt.fresh_until = fresh_until
         if self._has_batches:
             begun = self._set_apart(begun)
+        if self._admission is not None:
+            begun = self._ask_first(self._admission, begun)
         if begun:
             self._pending += begun
             self._call_runner()
@@ -208,6 +213,23 @@ class Executor:
         self.time_limits.set(apart)
         return [attempt for attempt in begun if not attempt.handler.batch]
 
+    def _ask_first(self, admission: Admission, begun: Sequence[Attempt]) -> list[Attempt]:
+        """Have those whose tasks call upstreams begin when they may. Returns the rest."""
+        if asking := [attempt for attempt in begun if attempt.handler.upstreams]:
+            self._spawn(self._admit(admission, asking))
+        return [attempt for attempt in begun if not attempt.handler.upstreams]
+
+    async def _admit(self, admission: Admission, asking: Sequence[Attempt]) -> None:
+        granted, refused = await admission.ask(asking)
+        for attempt, outcome in refused:
+            self._end(attempt, outcome)
+        now = time.monotonic()
+        for attempt in granted:
+            attempt.started = now
+        self._pending += granted
+        self._call_runner()
+        asyncio.get_running_loop().call_soon(self._arm, granted)
+
     async def _run_apart(self, attempt: Attempt) -> None:
         attempt.task = asyncio.current_task()
         await self._run(attempt)
@@ -235,7 +257,10 @@ class Executor:
             if attempt.stop is not None:
                 raise asyncio.CancelledError  # noqa: TRY301 - stopped before its first step
             handler = attempt.handler
-            if self._middleware:
+            if attempt.permits is not None:
+                call = self._wrapped if self._middleware else self._call
+                value = await permitted(attempt, attempt.permits, call)
+            elif self._middleware:
                 value = await self._wrapped(attempt)
             elif handler.runner == "async":
                 value = await handler.function(*handler.arguments(attempt.payload, attempt.job))
@@ -283,6 +308,8 @@ class Executor:
         """Settle once; the slot becomes free only when the handler has ended."""
         if attempt.timer is not None:
             attempt.disarm()
+        if attempt.permits is not None:
+            attempt.permits.drop()
         claim = attempt.claim
         if self._running.get(claim.id) is attempt:
             del self._running[claim.id]

@@ -31,8 +31,10 @@ from faena.outcomes import (
     Retried,
     Snooze,
     Snoozed,
+    UpstreamUnavailable,
 )
 from faena.values.names import as_words
+from faena.worker.execute.admission import Admission
 from faena.worker.execute.attempt_state import Attempt, Stop
 from faena.worker.execute.failure import SnoozedTooOften, TimedOut, WorkerDied, record_of
 
@@ -48,6 +50,8 @@ class Judge:
         self._dead_letters = dead_letters
         self._dropped: set[str] = set()
         """Tasks whose dropped results were logged."""
+        self.admission: Admission | None = None
+        """What says which jobs wait when an upstream takes no calls."""
         self.now = 0
         """The server's time in the last answer."""
 
@@ -121,11 +125,18 @@ class Judge:
                 return self._snooze(attempt, error)
             case _, Discard():
                 return self._bury(claim, error, attempt.job)
+            case _, UpstreamUnavailable():
+                return self._unavailable(error)
             case _, RateLimited():
                 delay_us = retry.promised_us(error.wait_us(self.now), random=random.random)
                 return Limited(delay_us, error.scope)
             case _:
                 return self._fail(attempt, error)
+
+    def _unavailable(self, error: UpstreamUnavailable) -> Outcome:
+        if self.admission is not None:
+            return self.admission.outcome_of(error)
+        return Snoozed(error.wait_us, f"upstream {error.upstream}: {error.reason}")
 
     def _snooze(self, attempt: Attempt, error: Snooze) -> Outcome:
         claim, most = attempt.claim, error.most
@@ -138,7 +149,8 @@ class Judge:
     def _fail(self, attempt: Attempt, error: BaseException) -> Outcome:
         retry, number = attempt.retry, attempt.job.attempt
         is_poison = isinstance(error, WorkerDied) and number >= attempt.handler.max_deliveries
-        if is_poison or retry.gives_up(error) or retry.exhausted(number):
+        is_refused = getattr(getattr(error, "faena_meaning", None), "kind", "") == "permanent"
+        if is_poison or is_refused or retry.gives_up(error) or retry.exhausted(number):
             return self._bury(attempt.claim, error, attempt.job)
         delay = retry.delay(number, error, random=random.random)
         if delay.fault:

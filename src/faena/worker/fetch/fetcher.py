@@ -32,6 +32,7 @@ from faena.worker.execute.attempt_state import Attempt, Stop
 from faena.worker.execute.executor import Executor
 from faena.worker.execute.log_lines import log_losses
 from faena.worker.execute.notes import QueueNotes
+from faena.worker.fetch.claim_size import ClaimSize
 from faena.worker.fetch.exchanger import Exchanger
 from faena.worker.fetch.freshness import Freshness
 from faena.worker.fetch.pace import Pace
@@ -100,7 +101,7 @@ class Fetcher:
         self._calls, self._pace = shared.calls, shared.pace
         self.freshness = Freshness(shard, shared.least_lease_us, shared.engine.renew)
         self._channels = 2 if options.concurrency >= _TWO_CHANNELS_FROM else 1
-        self._share = -(-options.concurrency // self._channels)
+        self.claim_size = ClaimSize(-(-options.concurrency // self._channels))
         # A job in a chain costs the server three times as much as another job.
         self._batch = BATCH if options.order is Order.NONE else BATCH // 3
         self._settled: deque[Settlement] = deque()
@@ -253,7 +254,7 @@ class Fetcher:
         """A claim for slots that are free now, to be sent ahead; None when there are none."""
         if self.is_closing or self.may_have_more or self._settled:
             return None
-        want = self._take(self._share)
+        want = self._take(self.claim_size.most)
         if not want:
             return None
         turn = self._turn(want, ())
@@ -276,7 +277,7 @@ class Fetcher:
             return 0
         if self._channels > 1 and self._in_flight and not self._is_worth_it():
             return 0
-        return self._take(self._share)
+        return self._take(self.claim_size.most)
 
     def _take(self, most: int) -> int:
         if self._noting:  # jobs that have ended and still count as running on the server

@@ -11,6 +11,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from faena.engine import Engine
 from faena.engine.calls.holds import extend_hold
@@ -22,11 +23,16 @@ from faena.values.shards import queue_of
 from faena.worker.execute.attempt_state import Attempt
 from faena.worker.execute.executor import Done
 
-_REASON = "rate_limited"
-
 _log = logging.getLogger("faena.worker")
 
 Ask = Callable[[], Awaitable[Sequence[Shard]]]
+
+
+class _Hold(NamedTuple):
+    """What is told to the shards of a queue."""
+
+    queue: str
+    reason: str
 
 
 class HoldBroadcast:
@@ -36,10 +42,10 @@ class HoldBroadcast:
         """`queues` maps each queue to a function that returns its shards; None: only one shard."""
         self._engine = engine
         self._queues = queues
-        self._ends: dict[str, float] = {}
-        """Queue → the end of the longest hold in the current round. It is dropped with the round:
+        self._ends: dict[_Hold, float] = {}
+        """Hold → the end of the longest hold in the current round. It is dropped with the round:
         the next hold is broadcast even if it is shorter, because this one may be released."""
-        self._rounds: dict[str, asyncio.Task[None]] = {}
+        self._rounds: dict[_Hold, asyncio.Task[None]] = {}
 
     def listening(self, shard: str, done: Done) -> Done:
         """Wrap `done` so that this object sees every outcome of a shard."""
@@ -50,34 +56,34 @@ class HoldBroadcast:
 
         def heard(claim: Claim, outcome: Outcome | None, attempt: Attempt | None) -> None:
             if isinstance(outcome, Limited) and outcome.scope == "queue":
-                self._hear(queue, ask, outcome.delay_us)
+                self._hear(_Hold(queue, outcome.reason), ask, outcome.delay_us)
             done(claim, outcome, attempt)
 
         return heard
 
-    def _hear(self, queue: str, ask: Ask, delay_us: int) -> None:
+    def _hear(self, hold: _Hold, ask: Ask, delay_us: int) -> None:
         end = time.monotonic() + delay_us / 1e6
-        self._ends[queue] = max(end, self._ends.get(queue, 0.0))
-        if queue not in self._rounds:
-            self._rounds[queue] = asyncio.create_task(self._go_round(queue, ask))
+        self._ends[hold] = max(end, self._ends.get(hold, 0.0))
+        if hold not in self._rounds:
+            self._rounds[hold] = asyncio.create_task(self._go_round(hold, ask))
 
-    async def _go_round(self, queue: str, ask: Ask) -> None:
+    async def _go_round(self, hold: _Hold, ask: Ask) -> None:
         told = 0.0
         try:
-            while told < self._ends[queue]:
-                told = self._ends[queue]
+            while told < self._ends[hold]:
+                told = self._ends[hold]
                 shards = await ask()
                 for shard in shards if len(shards) > 1 else ():
-                    await self._hold(shard.name, told)
+                    await self._hold(shard.name, hold.reason, told)
         except FaenaError as error:
-            _log.warning("queue %s: could not hold its other shards: %s", queue, error)
+            _log.warning("queue %s: could not hold its other shards: %s", hold.queue, error)
         finally:
-            del self._rounds[queue], self._ends[queue]
+            del self._rounds[hold], self._ends[hold]
 
-    async def _hold(self, shard: str, until: float) -> None:
+    async def _hold(self, shard: str, reason: str, until: float) -> None:
         left_us = round((until - time.monotonic()) * 1e6)
         if left_us > 0:
-            await extend_hold(self._engine, shard, _REASON, left_us, "handler")
+            await extend_hold(self._engine, shard, reason, left_us, "handler")
 
     async def finish(self, within_s: float) -> None:
         """Wait for the running rounds, and cancel those that take longer."""

@@ -3,7 +3,7 @@
 -- A caller has one call in flight, so its last call is enough; the ids of its calls grow, by length
 -- and then by bytes. The record outlives any lease.
 --@include keys
---@exports is_after, last_call, turn_of, replayed, remember, exchange_record, restore_record
+--@exports is_after, last_call, turn_of, replayed_in, replayed, remember, exchange_record, restore_record
 local REPLAY_TTL_S = 3600
 
 local STEM = 12   -- what the ids of one caller begin with
@@ -37,9 +37,8 @@ local function turn_of(id)
   return tonumber(string.sub(id or '', STEM + 1), 16)
 end
 
---- Returns the answer given before, or nil and whether the call was overtaken.
-local function replayed(caller, id)
-  local last = call('GET', key('call:' .. caller))
+--- What a caller's record says of a call: the answer given before, or nil and whether it was overtaken.
+local function replayed_in(last, id)
   if not last then
     return nil, false
   end
@@ -48,6 +47,11 @@ local function replayed(caller, id)
     return string.sub(last, #id + 2), false
   end
   return nil, is_before(id, known)
+end
+
+--- The same by the caller.
+local function replayed(caller, id)
+  return replayed_in(call('GET', key('call:' .. caller)), id)
 end
 
 local function remember(caller, id, answer, ttl_s)

@@ -4,7 +4,8 @@
 --   bury             attempts   error · note, see bury.lua, or ''
 --   cancel, expire              error; to expire is to have been claimed too late to be started
 --   release
---   limited          delay      a provider's "not before", so the whole queue is held and the job put back
+--   limited          delay      the reason of a hold: a provider said "not before", or takes no calls. The whole queue is
+--                               held and the job put back
 --   tenant_limited   delay      the same for the job's tenant; without lanes the job alone is put off
 --@include keys, job_metadata, lease_record, end_lease, errors_and_logs, queue_holds, adaptive_limits, enqueued_at
 --@include safe_read
@@ -77,6 +78,7 @@ local function is_outcome(kind)
   return settle_as[kind] ~= nil or kind == 'release' or kind == 'limited' or kind == 'tenant_limited'
 end
 
+local RATE_LIMITED = 'rate_limited'
 local LEAVE = { retry = true, snooze = true, tenant_limited = true }
 
 --- Jobs that leave their places for others remember when they came; `leases` are records by id.
@@ -97,9 +99,10 @@ local function settle_one(batch, item, record, mark, conf, now)
   if batch.chains[item.id] then
     mark.s = score_in(record)   -- it comes back to its place
   end
+  local reason = item.said ~= '' and item.said or RATE_LIMITED
   if kind == 'limited' then
-    extend_hold('rate_limited', now + tonumber(item.number), now)
-    if conf.learn then
+    extend_hold(reason, now + tonumber(item.number), now)
+    if conf.learn and reason == RATE_LIMITED then
       lower_limits(conf.limits, nil, now)
     end
   end
@@ -110,6 +113,7 @@ local function settle_one(batch, item, record, mark, conf, now)
   if kind == 'tenant_limited' then
     batch.held[#batch.held + 1] = { lane = batch.lanes[item.id], until_at = now + tonumber(item.number) }
     kind = batch.lanes[item.id] and 'limited' or 'snooze'
+    item.said = reason ~= RATE_LIMITED and '?' .. reason or ''
   end
   if kind == 'release' or kind == 'limited' then
     put_back(batch, item.id, record)

@@ -1,0 +1,117 @@
+"""The scripts of upstreams, each one call. All of them live together, in a shard of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from faena.engine.engine import Engine
+from faena.engine.scripts import OVERTAKEN, texts
+from faena.errors import InternalError
+
+SHARD: Final = "@resilience"
+"""No queue can have this name."""
+
+_UNDECLARED: Final = b"UNDECLARED"
+_packed = msgspec.msgpack.Encoder().encode
+
+
+class Report(NamedTuple):
+    """Calls that have ended, of one upstream and tenant."""
+
+    upstream: str
+    tenant: str = ""
+    calls: int = 0
+    failed: int = 0
+    slow: int = 0
+    wait_us: int = 0
+    """How long the upstream asked not to be called; 0 for none."""
+    probes: Sequence[Any] = ()
+    """Permits of probes that have ended, each with GOOD, BAD or VOID behind it."""
+
+
+BAD, GOOD, VOID = 0, 1, 2
+
+
+class Ask(NamedTuple):
+    """Some jobs of one tenant, each of which needs all of the upstreams."""
+
+    upstreams: Sequence[str]
+    tenant: str
+    number: int
+    stem: str
+    """What their permits' names begin with."""
+
+
+class Grant(NamedTuple):
+    """How many of them may call now, and what refused the others."""
+
+    number: int
+    is_probe: bool
+    upstream: str
+    reason: str
+    wait_us: int
+    """After which to ask again; 0 when nobody can tell."""
+
+
+class Undeclared(Exception):
+    """The server does not know these upstreams: it is new, or has lost data."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(", ".join(names))
+        self.names = names
+
+
+async def declare(engine: Engine, settings: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write the settings of upstreams that code gives."""
+    flat = [part for name, one in settings.items() for part in (name, _packed(one))]
+    await engine.ask("declare_upstreams", SHARD, *flat)
+
+
+class Admitted(NamedTuple):
+    """The answer to reports and questions."""
+
+    grants: list[Grant]
+    """One for each question."""
+    turned: list[Turned]
+    """Breakers whose state has changed with this call."""
+
+
+class Turned(NamedTuple):
+    """A breaker that is in another state now."""
+
+    upstream: str
+    tenant: str
+    """Empty for a breaker of all calls."""
+    state: str
+
+
+async def admit(
+    engine: Engine, caller: str, turn: str, reports: Sequence[Report], asks: Sequence[Ask]
+) -> Admitted:
+    """Report and ask in one call; Undeclared, with nothing done, where settings are missing."""
+    named = {"caller": caller, "turn": turn, "reports": _packed(reports), "asks": _packed(asks)}
+    now, *rows = await engine.ask("admit", SHARD, **named)
+    if now == _UNDECLARED:
+        raise Undeclared([name.decode() for name in rows])
+    if now == OVERTAKEN:
+        raise InternalError("a later call of this caller was answered already")
+    return Admitted([_grant(now, *row) for row in rows[1:]], _turned(rows[0]))
+
+
+def _turned(flat: Sequence[bytes]) -> list[Turned]:
+    words = texts(flat)
+    scopes = [scope.partition("/@") for scope in words[::2]]
+    return [
+        Turned(name, tenant, state)
+        for (name, _, tenant), state in zip(scopes, words[1::2], strict=True)
+    ]
+
+
+def _grant(
+    now: int, number: int, is_probe: int, upstream: bytes, reason: bytes, again_at: int
+) -> Grant:
+    wait_us = max(0, again_at - now)
+    return Grant(number, bool(is_probe), upstream.decode(), reason.decode(), wait_us)

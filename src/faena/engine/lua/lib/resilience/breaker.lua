@@ -1,0 +1,195 @@
+--- Circuit breakers: one for each upstream, or for each tenant of an upstream.
+--   breaker:<scope>   packed, with a TTL; while there is none, it is closed
+--     s closed | open | half_open | recovering · u open until · o openings in a row · c bucket, calls, failed, slow, …
+--     of the rolling window · p probe -> deadline · w probes that succeeded · t recovering since · n permits since
+--     then · r no calls until: what the upstream itself asked for · a when its state began · e calls, failed, slow
+--     of the window that opened it
+--   troubled   scope -> state, of breakers that are not closed
+--@include safe_read, keys, upstream_event
+--@exports scope_of, read_breaker, breaker_of, count_calls, end_probe, no_calls_until, room_of_breaker, use_breaker, save_breakers
+--@state breakers = {}   -- scope -> breaker, as read in this call
+--@state turned = {}   -- scope, state … of those that have changed
+local BUCKETS = 10
+local DOUBLINGS = 10         -- of the permits since it began to recover, until all is as before
+local LOOK_AGAIN_US = 1000000
+local TTL_US = 3600000000    -- beyond what it waits for
+local KINDS = { s = 'string', u = 'number', o = 'number', c = 'table', p = 'table', w = 'number', t = 'number', n = 'number',
+                r = 'number', a = 'number', e = 'table' }
+
+--- Which breaker counts for a tenant's calls of an upstream.
+local function scope_of(settings, name, tenant)
+  return settings.per_tenant and tenant ~= '' and name .. '/@' .. tenant or name
+end
+
+--- Make a breaker of what is stored of it; each is read once a call.
+local function read_breaker(scope, settings, packed)
+  local breaker = keep_kinds(packed and unpacked(packed) or {}, KINDS)
+  breaker.scope, breaker.settings = scope, settings
+  breaker.s, breaker.o, breaker.w = breaker.s or 'closed', breaker.o or 0, breaker.w or 0
+  context.breakers[scope] = breaker
+end
+
+local function breaker_of(scope)
+  return context.breakers[scope]
+end
+
+local function become(breaker, state, now)
+  breaker.s, breaker.c, breaker.p, breaker.w = state, nil, nil, 0
+  breaker.a, breaker.is_changed, breaker.has_turned = now, true, true
+  local turned = context.turned
+  local last = #turned
+  turned[last + 1], turned[last + 2] = breaker.scope, state
+  tell_upstream('upstream_' .. state, breaker.scope)
+end
+
+--- Each opening in a row lasts twice as long as the one before.
+local function open(breaker, now)
+  local settings = breaker.settings
+  breaker.o = breaker.o + 1
+  breaker.u = now + math.min(settings.open_us * 2 ^ (breaker.o - 1), settings.longest_us)
+  become(breaker, 'open', now)
+end
+
+--- Add calls to the rolling window; returns its sums.
+local function add_to_window(breaker, calls, failed, slow, now)
+  local width = breaker.settings.window_us / BUCKETS
+  local bucket, kept, sums = math.floor(now / width), {}, { calls, failed, slow }
+  local counts = breaker.c or {}
+  for i = 1, #counts - 3, 4 do
+    if counts[i] == bucket then
+      calls, failed, slow = calls + counts[i + 1], failed + counts[i + 2], slow + counts[i + 3]
+    elseif counts[i] > bucket - BUCKETS then
+      for j = 0, 3 do
+        kept[#kept + 1] = counts[i + j]
+      end
+    end
+    if counts[i] > bucket - BUCKETS then
+      for j = 1, 3 do
+        sums[j] = sums[j] + counts[i + j]
+      end
+    end
+  end
+  for _, number in ipairs({ bucket, calls, failed, slow }) do
+    kept[#kept + 1] = number
+  end
+  breaker.c, breaker.is_changed = kept, true
+  return unpack(sums)
+end
+
+--- Calls have ended. Those of an open breaker began before it opened, and tell nothing new.
+local function count_calls(breaker, calls, failed, slow, now)
+  if calls == 0 or breaker.s == 'open' or breaker.s == 'half_open' then
+    return
+  end
+  local settings = breaker.settings
+  local all, bad, late = add_to_window(breaker, calls, failed, slow, now)
+  local volume = breaker.s == 'recovering' and math.min(settings.probes, settings.volume) or settings.volume
+  local is_slow = settings.slow and late >= settings.slow * all
+  if all >= volume and (bad > 0 and bad >= settings.errors * all or is_slow) then
+    breaker.e = { all, bad, late }
+    open(breaker, now)
+  end
+end
+
+--- A probe has ended: 1 well, 0 not, 2 without a call. One that came back after its deadline counts no more.
+local function end_probe(breaker, permit, how, now)
+  if breaker.s ~= 'half_open' or not (breaker.p or {})[permit] then
+    return
+  end
+  breaker.p[permit], breaker.is_changed = nil, true
+  if how == 2 then
+    return
+  elseif how == 0 then
+    return open(breaker, now)
+  end
+  breaker.w = breaker.w + 1
+  if breaker.w >= breaker.settings.probes then
+    breaker.t, breaker.n = now, 0
+    become(breaker, 'recovering', now)
+  end
+end
+
+--- The upstream has asked for no calls until an instant.
+local function no_calls_until(breaker, until_at)
+  breaker.r, breaker.is_changed = math.max(breaker.r or 0, until_at), true
+end
+
+local function room_of_probes(breaker, now)
+  local running, first = 0, now + LOOK_AGAIN_US
+  for permit, deadline in pairs(breaker.p or {}) do
+    if number_in(deadline, 0) <= now then
+      breaker.p[permit], breaker.is_changed = nil, true   -- its holder is gone
+    else
+      running, first = running + 1, math.min(first, deadline)
+    end
+  end
+  return breaker.settings.probes - breaker.w - running, 'probing', first
+end
+
+local function room_while_recovering(breaker, now)
+  local settings = breaker.settings
+  if now >= breaker.t + settings.ramp_us then
+    breaker.o, breaker.t, breaker.n = 0, nil, nil
+    become(breaker, 'closed', now)
+    return math.huge
+  end
+  local allowed = math.floor(settings.probes * 2 ^ (DOUBLINGS * (now - breaker.t) / settings.ramp_us) + 1e-8)
+  local doublings = math.log((allowed + 1) / settings.probes) / math.log(2)
+  return allowed - breaker.n, 'recovering', breaker.t + math.ceil(settings.ramp_us * doublings / DOUBLINGS)
+end
+
+--- How many more calls it allows now, else why, and when to ask again.
+local function room_of_breaker(breaker, now)
+  if breaker.r and breaker.r > now then
+    return 0, 'rate_limited', breaker.r
+  elseif breaker.s == 'open' and breaker.u > now then
+    return 0, 'open', breaker.u
+  elseif breaker.s == 'open' then
+    become(breaker, 'half_open', now)
+  end
+  if breaker.s == 'half_open' then
+    return room_of_probes(breaker, now)
+  elseif breaker.s == 'recovering' then
+    return room_while_recovering(breaker, now)
+  end
+  return math.huge
+end
+
+--- So many calls are permitted; those of a half-open breaker are probes, named stem:1, stem:2, …. Returns
+-- whether they are.
+local function use_breaker(breaker, number, stem, now)
+  if breaker.s == 'half_open' then
+    breaker.p = breaker.p or {}
+    for i = 1, number do
+      breaker.p[stem .. ':' .. i] = now + breaker.settings.probe_us
+    end
+  elseif breaker.s == 'recovering' then
+    breaker.n = breaker.n + number
+  else
+    return false
+  end
+  breaker.is_changed = true
+  return breaker.s == 'half_open'
+end
+
+local function save_breaker(scope, breaker, now)
+  local record = {}
+  for field in pairs(KINDS) do
+    record[field] = breaker[field]
+  end
+  local until_at = math.max(breaker.u or 0, breaker.r or 0, now + breaker.settings.window_us, now)
+  call('SET', key('breaker:' .. scope), cmsgpack.pack(record), 'PX', math.ceil((until_at - now + TTL_US) / 1000))
+  if breaker.has_turned and breaker.s == 'closed' then
+    call('HDEL', key('troubled'), scope)
+  elseif breaker.has_turned then
+    call('HSET', key('troubled'), scope, breaker.s)
+  end
+end
+
+local function save_breakers(now)
+  for scope, breaker in pairs(context.breakers) do
+    if breaker.is_changed then
+      save_breaker(scope, breaker, now)
+    end
+  end
+end

@@ -1,0 +1,60 @@
+--- Upstreams: what programs have declared of them, and whether somebody has called a panic, by name.
+--   upstreams   name -> packed settings: errors, volume, window_us, open_us, longest_us, probes, probe_us, ramp_us,
+--               slow?, per_tenant?, limits?, tenant_limits?; !name -> packed panic: until_at (0: until it is ended),
+--               reason, by, at
+--@include safe_read, keys
+--@exports read_upstreams, upstream_of, panic_of
+--@state upstreams = {}   -- as read in this call
+--@state panics = {}
+local MOST_KNOWN = 1000
+local known, number_known = {}, 0   -- decoded settings by their packed text, from one call to the next
+
+local function settings_in(packed)
+  local settings = known[packed]
+  if not settings then
+    settings = unpacked(packed)
+    known, number_known = number_known < MOST_KNOWN and known or {}, number_known < MOST_KNOWN and number_known + 1 or 1
+    known[packed] = settings
+  end
+  return settings
+end
+
+--- Read all upstreams that reports and asks name; returns the names of which nothing is known.
+local function read_upstreams(reports, asks)
+  local fields, names, seen, missing = {}, {}, {}, {}
+
+  local function add(name)
+    if not seen[name] then
+      seen[name], names[#names + 1] = true, name
+      fields[#fields + 1], fields[#fields + 2] = name, '!' .. name
+    end
+  end
+
+  for _, report in ipairs(reports) do
+    add(report[1])
+  end
+  for _, ask in ipairs(asks) do
+    for _, name in ipairs(ask[1]) do
+      add(name)
+    end
+  end
+  local found = #fields > 0 and call('HMGET', key('upstreams'), unpack(fields)) or {}
+  for i, name in ipairs(names) do
+    local settings, panic = found[2 * i - 1], found[2 * i]
+    context.upstreams[name] = settings and settings_in(settings) or nil
+    context.panics[name] = panic and unpacked(panic) or nil
+    missing[#missing + 1] = not context.upstreams[name] and name or nil
+  end
+  return missing
+end
+
+local function upstream_of(name)
+  return context.upstreams[name]
+end
+
+--- The panic that an upstream is in, or nil.
+local function panic_of(name, now)
+  local panic = context.panics[name]
+  local is_over = panic and panic.until_at ~= 0 and panic.until_at <= now
+  return not is_over and panic or nil
+end

@@ -1,0 +1,51 @@
+--- Report calls to upstreams that have ended, and ask for permission for the next ones, for a whole batch of jobs.
+-- states   none
+-- keys     upstreams, troubled, panics hashes · breaker, claims, call strings · events stream
+--@args     caller, turn, reports, asks
+--          turn is the id of the call. Packed: reports {upstream, tenant, calls, failed, slow, us not to call for, {probe,
+--          1 | 0, …}} …; asks {{upstream, …}, tenant, number, stem} …: so many jobs, each of which needs all of
+--          them; their permits are stem:1, stem:2, …
+-- returns  now · {scope, state …} of breakers that have changed · {granted, is_probe 1|0, upstream, reason, ask_again_at} … for each ask, the last three of what refused
+--          the rest; the reason is open, probing, recovering, rate_limited, limit, tenant_limit or panic
+-- refuses  OVERTAKEN · UNDECLARED upstream …
+--@flags allow-oom
+--@include now, replay, breaker, upstream_settings, upstream_gates
+local reports, asks = cmsgpack.unpack(reports), cmsgpack.unpack(asks)
+local missing = read_upstreams(reports, asks)
+if #missing > 0 then
+  return { 'UNDECLARED', unpack(missing) }
+end
+local scopes = {}
+for i, report in ipairs(reports) do
+  scopes[i] = add_gate(report[1], report[2], false, now)
+end
+for _, ask in ipairs(asks) do
+  for _, name in ipairs(ask[1]) do
+    add_gate(name, ask[2], true, now)
+  end
+end
+local answered, overtaken = replayed_in(read_gates('call:' .. caller), turn)
+if answered then
+  return { now, unpack(cmsgpack.unpack(answered)) }
+elseif overtaken then
+  return { 'OVERTAKEN' }
+end
+
+for i, report in ipairs(reports) do
+  local _, _, calls, failed, slow, wait_us, probes = unpack(report)
+  local breaker = breaker_of(scopes[i])
+  for at = 1, #probes, 2 do
+    end_probe(breaker, probes[at], probes[at + 1], now)
+  end
+  count_calls(breaker, calls, failed, slow, now)
+  if wait_us > 0 then
+    no_calls_until(breaker, now + wait_us)
+  end
+end
+local answers = { context.turned }
+for i, ask in ipairs(asks) do
+  answers[i + 1] = admit_jobs(ask[1], ask[2], ask[3], ask[4], now)
+end
+save_gates(now)
+remember(caller, turn, cmsgpack.pack(answers))
+return { now, unpack(answers) }

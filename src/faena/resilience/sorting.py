@@ -1,0 +1,122 @@
+"""Sorts the errors of calls to upstreams: what an error says of the upstream, and what to do next.
+
+retryable      it failed and nothing was done: try again           counts as a failure
+permanent      it refused this request, and would again             no failure of the upstream's
+rate_limited   it asked to wait                                     no failure; no calls until then
+unknown        the request was sent and no answer came              counts as a failure
+
+httpx is known by the names of its classes; it need not be installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
+
+from faena.errors import ConfigError, shown
+from faena.options.fields import check_choice
+from faena.outcomes import RateLimited, Signal, UpstreamUnavailable
+
+Kind: TypeAlias = Literal["retryable", "permanent", "rate_limited", "unknown"]
+Sorting: TypeAlias = Mapping[type[BaseException] | int, Kind] | Callable[[BaseException], Any]
+"""Kinds by exception class or HTTP status, or a function that returns one, or None to leave the
+error to the usual rules."""
+
+KINDS: Final = get_args(Kind)
+_ANSWERED: Final = 400
+_TOO_MANY: Final = 429
+_SERVER: Final = 500
+_RETRYABLE: Final = frozenset({408, 421, 425})
+_UNSENT: Final = ("ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol")
+_SENT: Final = ("TimeoutException", "NetworkError", "ProtocolError")
+
+
+class Sorted(NamedTuple):
+    """What an error means."""
+
+    kind: Kind
+    retry_after: Any = None
+    """What the upstream said of how long to wait, as it said it."""
+
+
+def check_sorting(sorting: Any) -> Sorting:
+    """Return `sorting` when it is one."""
+    if isinstance(sorting, Mapping):
+        for key, kind in sorting.items():
+            is_class = isinstance(key, type) and issubclass(key, BaseException)
+            if not is_class and not (isinstance(key, int) and not isinstance(key, bool)):
+                raise ConfigError(
+                    f"sorting must be by exception class or HTTP status, got {shown(key)}",
+                    field="sorting",
+                    value=sorting,
+                )
+            check_choice(f"sorting of {shown(key)}", kind, KINDS)
+        return sorting
+    if callable(sorting):
+        return sorting
+    raise ConfigError(
+        f"sorting must be a mapping such as {{TimeoutError: 'unknown', 409: 'permanent'}}, or a "
+        f"function, got {shown(sorting)}",
+        field="sorting",
+        value=sorting,
+    )
+
+
+def sort_error(error: BaseException, sorting: Sorting | None = None) -> Sorted | None:
+    """What an error says of the upstream; None when it says nothing: a handler's own signal."""
+    if isinstance(error, RateLimited):
+        return Sorted("rate_limited", error)
+    if isinstance(error, Signal | UpstreamUnavailable) or not isinstance(error, Exception):
+        return None
+    status, retry_after = _status(error)
+    kind = _given(error, status, sorting) or _usual(error, status)
+    return Sorted(kind, retry_after)
+
+
+def _given(error: BaseException, status: int | None, sorting: Sorting | None) -> Kind | None:
+    if sorting is None:
+        return None
+    if not isinstance(sorting, Mapping):
+        kind = sorting(error)
+        if kind is not None:
+            check_choice("what sorting returns", kind, KINDS)
+        return kind
+    if status is not None and status in sorting:
+        return sorting[status]
+    return next((sorting[cls] for cls in type(error).__mro__ if cls in sorting), None)
+
+
+def _usual(error: BaseException, status: int | None) -> Kind:
+    if status is not None:
+        return _of_status(status)
+    names = {cls.__name__ for cls in type(error).__mro__ if _is_httpx(cls)}
+    if names & {*_UNSENT}:
+        return "retryable"
+    if names & {*_SENT}:
+        return "unknown"
+    if isinstance(error, ConnectionRefusedError):
+        return "retryable"
+    return "unknown" if isinstance(error, TimeoutError | ConnectionError) else "retryable"
+
+
+def _of_status(status: int) -> Kind:
+    if status == _TOO_MANY:
+        return "rate_limited"
+    if status >= _SERVER or status < _ANSWERED or status in _RETRYABLE:
+        return "retryable"
+    return "permanent"
+
+
+def _is_httpx(cls: type) -> bool:
+    return cls.__module__.partition(".")[0] == "httpx"
+
+
+def _status(error: BaseException) -> tuple[int | None, Any]:
+    """The HTTP status and Retry-After of an error that carries a response."""
+    response = getattr(error, "response", None)
+    status = getattr(response, "status_code", None) or getattr(error, "status_code", None)
+    if not isinstance(status, int):
+        return None, None
+    headers = getattr(response, "headers", None)
+    get = getattr(headers, "get", None)
+    return status, get("retry-after") if callable(get) else None

@@ -1,0 +1,197 @@
+"""An outside service that jobs call: how many calls it takes, when to leave it alone, and what its
+errors mean.
+
+    afip = app.upstream("afip", limits=["60/min", "1000/h"], breaker=Breaker(open="60s"))
+
+    @invoices.task(upstreams=[afip])
+    async def request_cae(invoice: Invoice) -> Cae: ...
+
+What is known of it lives on the broker, so every process agrees. A job whose task names it starts
+only when a call is allowed; otherwise it stays in its queue and no attempt is used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, Final, ParamSpec, TypedDict, TypeVar
+
+from faena.engine.calls.resilience import Ask
+from faena.errors import ConfigError, shown
+from faena.limits import Limit, check_stack
+from faena.options.fields import check_is, derive
+from faena.outcomes import UpstreamUnavailable
+from faena.resilience.breaker import Breaker
+from faena.resilience.gate import Gate
+from faena.resilience.permits import CURRENT, Permit, mark
+from faena.resilience.sorting import Sorted, Sorting, check_sorting, sort_error
+from faena.values.duration import Duration, to_us
+from faena.values.names import check_label
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_SHORTEST_US: Final = 1_000
+_LONGEST_US: Final = 86_400_000_000
+_PROBE_MARGIN_US: Final = 10_000_000
+"""How much longer than its call a probe may be under way before its holder is taken for dead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpstreamOptions:
+    """What a program says of an upstream."""
+
+    limits: Sequence[Limit | str] = ()
+    """How many calls may be made in a window, in all processes together: exact, and stacked."""
+
+    tenant_limits: Sequence[Limit | str] = ()
+    """The same for the calls of each tenant."""
+
+    timeout: Duration = "30s"
+    """How long one call may take; then its outcome is unknown."""
+
+    breaker: Breaker = field(default_factory=Breaker)
+    """When calls stop because too many fail or are slow."""
+
+    sorting: Sorting | None = None
+    """What errors mean, by exception class, HTTP status or a function; see `sorting.py`."""
+
+    timeout_us: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for name in ("limits", "tenant_limits"):
+            derive(self, name, _limits(name, getattr(self, name)))
+        check_is("breaker", self.breaker, Breaker)
+        if self.sorting is not None:
+            check_sorting(self.sorting)
+        timeout_us = to_us("timeout", self.timeout, least_us=_SHORTEST_US, most_us=_LONGEST_US)
+        derive(self, "timeout_us", timeout_us)
+
+    def settings(self) -> Mapping[str, Any]:
+        """What the server keeps of it."""
+        breaker = self.breaker
+        settings = {
+            "errors": breaker.errors,
+            "volume": breaker.volume,
+            "window_us": breaker.window_us,
+            "open_us": breaker.open_us,
+            "longest_us": breaker.longest_us,
+            "probes": breaker.probes,
+            "probe_us": self.timeout_us + _PROBE_MARGIN_US,
+            "ramp_us": breaker.ramp_us,
+            "slow": breaker.slow,
+            "per_tenant": breaker.per == "tenant" or None,
+            "limits": _text(self.limits),
+            "tenant_limits": _text(self.tenant_limits),
+        }
+        return {name: value for name, value in settings.items() if value not in {None, ""}}
+
+
+class UpstreamFields(TypedDict, total=False):
+    """The options of an upstream; see `UpstreamOptions`."""
+
+    limits: Sequence[Limit | str]
+    tenant_limits: Sequence[Limit | str]
+    timeout: Duration
+    breaker: Breaker
+    sorting: Sorting
+
+
+class Upstream:
+    """One outside service of an app."""
+
+    def __init__(
+        self, name: str, options: UpstreamOptions, gate: Callable[[], Awaitable[Gate]]
+    ) -> None:
+        """`gate` is where its calls ask, on the running event loop."""
+        self.name = name
+        self.options = options
+        self._gate = gate
+        self._timeout_s = options.timeout_us / 1e6
+        slow_us = options.breaker.slow_after_us
+        self.slow_s = None if slow_us is None else slow_us / 1e6
+        """From how many seconds on a call is slow; None for never."""
+
+    def __repr__(self) -> str:
+        return f"<Upstream {self.name}>"
+
+    def sorts(self, error: BaseException) -> Sorted | None:
+        """What an error says of it; None for nothing."""
+        return sort_error(error, self.options.sorting)
+
+    @asynccontextmanager
+    async def call(self, *, tenant: str | None = None) -> AsyncGenerator[None]:
+        """Make one call: `async with afip.call(): …`.
+
+        Raises UpstreamUnavailable, with nothing called, when none may be made now. In a job whose
+        task names the upstream, the first call was permitted with the job, and is for its tenant.
+        """
+        permit = await self._permit(tenant)
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                yield
+        except BaseException as error:
+            mark(error, permit.end(error))
+            raise
+        permit.end(None)
+
+    async def run(self, function: Callable[P, Awaitable[R]], *args: P.args, **named: P.kwargs) -> R:
+        """Call a coroutine function as one call to the upstream."""
+        async with self.call():
+            return await function(*args, **named)
+
+    def __call__(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
+        """Have every call of a coroutine function be one to the upstream: `@afip`."""
+
+        @wraps(function)
+        async def guarded(*args: P.args, **named: P.kwargs) -> R:
+            return await self.run(function, *args, **named)
+
+        return guarded
+
+    async def _permit(self, tenant: str | None) -> Permit:
+        held = CURRENT.get()
+        whose = check_label("tenant", tenant) if tenant is not None else held.tenant if held else ""
+        permit = held.take(self.name) if held and whose == held.tenant else None
+        if permit is not None:
+            return permit
+        gate = await self._gate()
+        stem = gate.stem()
+        (grant,) = await gate.admit([Ask([self.name], whose, 1, stem)])
+        if not grant.number:
+            raise UpstreamUnavailable(
+                self.name,
+                grant.reason,
+                grant.wait_us,
+                is_for_tenant=self.is_tenants(grant.reason, whose),
+            )
+        return Permit(gate, self, whose, f"{stem}:1", is_probe=grant.is_probe)
+
+    def is_tenants(self, reason: str, tenant: str) -> bool:
+        """Whether a refusal is for the calls of one tenant only."""
+        if not tenant or reason in {"limit", "panic"}:
+            return False
+        return reason == "tenant_limit" or self.options.breaker.per == "tenant"
+
+
+def _limits(name: str, given: Any) -> tuple[Limit, ...]:
+    if isinstance(given, Limit | str):
+        given = [given]
+    if not isinstance(given, Sequence):
+        raise ConfigError(
+            f"{name} must be a list of limits such as ['60/min'], got {shown(given)}",
+            field=name,
+            value=given,
+        )
+    limits = [one if isinstance(one, Limit) else Limit(one) for one in given]
+    for limit in limits:
+        if limit.cost is not None:
+            raise ConfigError(f"{name} must count calls, got {limit}", field=name, value=given)
+    return check_stack(limits, what=name)
+
+
+def _text(limits: Sequence[Limit | str]) -> str:
+    return " ".join(f"{one.max}/{one.per_us}" for one in limits if isinstance(one, Limit))

@@ -1,0 +1,19 @@
+"""Apps with upstreams, whose keys are removed afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from faena import Faena
+from faena.engine.calls.resilience import SHARD
+
+
+@pytest.fixture
+async def shop(app: Faena) -> AsyncIterator[Faena]:
+    """An app; what is known of its upstreams is removed at the end."""
+    yield app
+    engine = (await app.runtime()).engine
+    for name in ("upstreams", "troubled", "events"):
+        await engine.command("DEL", SHARD, name)
