@@ -17,7 +17,7 @@ from faena.errors import FaenaError
 from faena.outcomes import Limited, Outcome, Snoozed, UpstreamUnavailable
 from faena.resilience.gate import Gate
 from faena.resilience.permits import CURRENT, Permits
-from faena.worker.execute.attempt import Attempt, Stop
+from faena.worker.execute.attempt_state import Attempt, Stop
 
 _SHORTEST_US: Final = 10_000
 _UNASKED_US: Final = 5_000_000
