@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -27,6 +27,7 @@ from faena.options.fields import check_is
 from faena.queue import Queue
 from faena.registry import Registry
 from faena.resilience.gate import Gate
+from faena.resilience.permits import Permit
 from faena.resilience.upstream import Upstream, UpstreamFields, UpstreamOptions
 from faena.runtime.connections import Connection, Runtime
 from faena.scheduling.decorators import MISSING, Recurring, RecurringFields, TimedFields, check_task
@@ -100,11 +101,14 @@ class Faena(Registry):
             )
         built = build(UpstreamOptions, "upstream", options)
         self._links.connection.upstreams[name] = built.settings()
-        self.upstreams[name] = Upstream(name, built, self._gate)
+        self.upstreams[name] = Upstream(name, built, self._gate, self._permit_in_thread)
         return self.upstreams[name]
 
     async def _gate(self) -> Gate:
         return (await self.runtime()).gate
+
+    def _permit_in_thread(self, asking: Coroutine[Any, Any, Permit]) -> Permit:
+        return self.sync.run(asking)
 
     # -- jobs that belong together ----------------------------------------------------------------
 

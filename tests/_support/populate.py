@@ -143,7 +143,7 @@ async def populate_upstreams(rig: Rig) -> None:
     scripts work in any."""
     settings = msgspec.msgpack.encode(UpstreamOptions(limits=["9/s"]).settings())
     await rig.engine.ask("declare_upstreams", rig.queue, "up", settings)
-    bad, asks = [["up", "", 20, 20, 0, 0, []]], [[["up"], "", 3, "p"]]
+    bad, asks = [["up", "", 20, 20, 0, 0, []]], [[["up"], "", 3, "p", 0]]
     for turn, (reports, wanted) in enumerate([([], asks), (bad, [])], 1):
         named = {
             "reports": msgspec.msgpack.encode(reports),

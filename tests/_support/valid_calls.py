@@ -56,7 +56,7 @@ SPECS = [f"{10 + i:03d} {facts}\n{{}}" for i, facts in enumerate(FACTS)]
 
 
 REPORTS = [["up", "a", 3, 1, 1, SECOND, ["p:1", 1, "p:2", 0]]]
-ASKS = [[["up"], "", 3, "p"], [["up"], "a", 1, "x"]]
+ASKS = [[["up"], "", 3, "p", 2], [["up"], "a", 1, "x", 0]]
 
 LEASE = "call0001"
 """What `populate_all` gives every running job instead of its lease."""

@@ -12,21 +12,21 @@ only when a call is allowed; otherwise it stays in its queue and no attempt is u
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+import inspect
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any, Final, ParamSpec, TypedDict, TypeVar
+from typing import Any, Final, ParamSpec, TypedDict, TypeVar, cast
 
-from faena.engine.calls.resilience import Ask
 from faena.errors import ConfigError, shown
 from faena.limits import Limit, check_stack
 from faena.options.fields import check_is, derive
 from faena.outcomes import UpstreamUnavailable
 from faena.resilience.breaker import Breaker
-from faena.resilience.gate import Gate
-from faena.resilience.permits import CURRENT, Permit, mark
+from faena.resilience.call import UpstreamCall
+from faena.resilience.gate import Gate, Wanted
+from faena.resilience.permits import CURRENT, Holder, Permit, permit_of
 from faena.resilience.sorting import Sorted, Sorting, check_sorting, sort_error
 from faena.values.duration import Duration, to_us
 from faena.values.names import check_label
@@ -104,16 +104,24 @@ class Upstream:
     """One outside service of an app."""
 
     def __init__(
-        self, name: str, options: UpstreamOptions, gate: Callable[[], Awaitable[Gate]]
+        self,
+        name: str,
+        options: UpstreamOptions,
+        gate: Callable[[], Awaitable[Gate]],
+        run_in_thread: Callable[[Coroutine[Any, Any, Permit]], Permit],
     ) -> None:
-        """`gate` is where its calls ask, on the running event loop."""
+        """`gate` is where its calls ask, on the running event loop; `run_in_thread` runs a
+        coroutine where there is none."""
         self.name = name
         self.options = options
         self._gate = gate
+        self._run_in_thread = run_in_thread
         self._timeout_s = options.timeout_us / 1e6
         slow_us = options.breaker.slow_after_us
         self.slow_s = None if slow_us is None else slow_us / 1e6
         """From how many seconds on a call is slow; None for never."""
+        self.has_tenant_scope = options.breaker.per == "tenant" or bool(options.tenant_limits)
+        """Whether it matters for which tenant it is called."""
 
     def __repr__(self) -> str:
         return f"<Upstream {self.name}>"
@@ -122,53 +130,68 @@ class Upstream:
         """What an error says of it; None for nothing."""
         return sort_error(error, self.options.sorting)
 
-    @asynccontextmanager
-    async def call(self, *, tenant: str | None = None) -> AsyncGenerator[None]:
-        """Make one call: `async with afip.call(): …`.
+    def call(self, *, tenant: str | None = None) -> UpstreamCall:
+        """Make one call: `async with afip.call(): …`, or `with afip.call(): …` in a thread.
 
         Raises UpstreamUnavailable, with nothing called, when none may be made now. In a job whose
-        task names the upstream, the first call was permitted with the job, and is for its tenant.
+        task names the upstream, the first call was permitted with the job. A call is for the job's
+        tenant unless another is given. In a thread, a call that takes too long is not cut off.
         """
-        permit = await self._permit(tenant)
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                yield
-        except BaseException as error:
-            mark(error, permit.end(error))
-            raise
-        permit.end(None)
+        whose = None if tenant is None else check_label("tenant", tenant)
+        return UpstreamCall(
+            lambda: self._permit(whose), lambda: self._permit_in_thread(whose), self._timeout_s
+        )
 
     async def run(self, function: Callable[P, Awaitable[R]], *args: P.args, **named: P.kwargs) -> R:
         """Call a coroutine function as one call to the upstream."""
         async with self.call():
             return await function(*args, **named)
 
-    def __call__(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
-        """Have every call of a coroutine function be one to the upstream: `@afip`."""
+    def run_sync(self, function: Callable[P, R], *args: P.args, **named: P.kwargs) -> R:
+        """Call a plain function as one call to the upstream, in a thread without event loop."""
+        with self.call():
+            return function(*args, **named)
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        """Have every call of a function be one to the upstream: `@afip`."""
 
         @wraps(function)
-        async def guarded(*args: P.args, **named: P.kwargs) -> R:
-            return await self.run(function, *args, **named)
+        async def guarded(*args: P.args, **named: P.kwargs) -> Any:
+            async with self.call():
+                return await cast("Awaitable[Any]", function(*args, **named))
 
-        return guarded
+        @wraps(function)
+        def guarded_in_thread(*args: P.args, **named: P.kwargs) -> R:
+            return self.run_sync(function, *args, **named)
+
+        is_async = inspect.iscoroutinefunction(function)
+        return cast("Callable[P, R]", guarded) if is_async else guarded_in_thread
 
     async def _permit(self, tenant: str | None) -> Permit:
         held = CURRENT.get()
-        whose = check_label("tenant", tenant) if tenant is not None else held.tenant if held else ""
-        permit = held.take(self.name) if held and whose == held.tenant else None
-        if permit is not None:
+        if permit := self._held(held, tenant):
             return permit
+        whose = tenant or (held.tenant if held else "")
         gate = await self._gate()
-        stem = gate.stem()
-        (grant,) = await gate.admit([Ask([self.name], whose, 1, stem)])
+        group = gate.group([self], whose if self.has_tenant_scope else "")
+        if group.take(time.monotonic()):
+            return Permit(group, self)
+        (answer,) = await gate.admit([Wanted(group, 1)])
+        grant = answer.grant
         if not grant.number:
+            is_tenants = self.is_tenants(grant.reason, whose)
             raise UpstreamUnavailable(
-                self.name,
-                grant.reason,
-                grant.wait_us,
-                is_for_tenant=self.is_tenants(grant.reason, whose),
+                self.name, grant.reason, grant.wait_us, is_for_tenant=is_tenants
             )
-        return Permit(gate, self, whose, f"{stem}:1", is_probe=grant.is_probe)
+        return Permit(group, self, answer.permits.probe(1))
+
+    def _permit_in_thread(self, tenant: str | None) -> Permit:
+        return self._held(CURRENT.get(), tenant) or self._run_in_thread(self._permit(tenant))
+
+    def _held(self, held: Holder | None, tenant: str | None) -> Permit | None:
+        """What the job that runs here may call."""
+        is_own = held is not None and tenant in {None, held.tenant}
+        return permit_of(held, self) if held is not None and is_own else None
 
     def is_tenants(self, reason: str, tenant: str) -> bool:
         """Whether a refusal is for the calls of one tenant only."""

@@ -34,6 +34,9 @@ class Report(NamedTuple):
 
 BAD, GOOD, VOID = 0, 1, 2
 
+GOOD_FOR_US: Final = 50_000
+"""How long permits are good that were granted in advance."""
+
 
 class Ask(NamedTuple):
     """Some jobs of one tenant, each of which needs all of the upstreams."""
@@ -43,6 +46,8 @@ class Ask(NamedTuple):
     number: int
     stem: str
     """What their permits' names begin with."""
+    advance: int = 0
+    """How many permits are wanted beyond these, to be used within GOOD_FOR_US."""
 
 
 class Grant(NamedTuple):
@@ -53,7 +58,9 @@ class Grant(NamedTuple):
     upstream: str
     reason: str
     wait_us: int
-    """After which to ask again; 0 when nobody can tell."""
+    """After which to ask again; 0 when it cannot be told."""
+    advance: int = 0
+    """How many permits there are beyond these."""
 
 
 class Undeclared(Exception):
@@ -111,7 +118,7 @@ def _turned(flat: Sequence[bytes]) -> list[Turned]:
 
 
 def _grant(
-    now: int, number: int, is_probe: int, upstream: bytes, reason: bytes, again_at: int
+    now: int, number: int, is_probe: int, upstream: bytes, reason: bytes, again_at: int, more: int
 ) -> Grant:
     wait_us = max(0, again_at - now)
-    return Grant(number, bool(is_probe), upstream.decode(), reason.decode(), wait_us)
+    return Grant(number, bool(is_probe), upstream.decode(), reason.decode(), wait_us, more)

@@ -8,16 +8,17 @@ else the job alone is put off.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from faena.declaring.handler import Handler
-from faena.engine.calls.resilience import Ask, Grant
+from faena.engine.calls.resilience import Grant
 from faena.errors import FaenaError
 from faena.outcomes import Limited, Outcome, Snoozed, UpstreamUnavailable
-from faena.resilience.gate import Gate
-from faena.resilience.permits import CURRENT, Permits
-from faena.worker.execute.attempt_state import Attempt, Stop
+from faena.resilience.gate import Gate, Wanted
+from faena.resilience.permits import CallGroup, Permit
+from faena.worker.execute.attempt_state import Attempt
 
 _SHORTEST_US: Final = 10_000
 _UNASKED_US: Final = 5_000_000
@@ -45,38 +46,59 @@ class Admission:
         self._gate = gate
         self._handlers = handlers
         self._on_answer = on_answer
+        self._groups = {
+            name: gate.group(handler.upstreams, "")
+            for name, handler in handlers.items()
+            if handler.upstreams and not any(one.has_tenant_scope for one in handler.upstreams)
+        }
+        """Those of tasks for which it does not matter who calls."""
+
+    def begin(self, attempts: Sequence[Attempt]) -> tuple[list[Attempt], list[Attempt]]:
+        """Those that may begin now, and those that must be asked for."""
+        ready: list[Attempt] = []
+        asking: list[Attempt] = []
+        now, groups = time.monotonic(), self._groups
+        for attempt in attempts:
+            handler = attempt.handler
+            if handler.upstreams:
+                group = groups.get(handler.name) or self._group(attempt)
+                attempt.permits = group.take(now)
+                if attempt.permits is None:
+                    asking.append(attempt)
+                    continue
+            ready.append(attempt)
+        if not asking:
+            self._on_answer(len(ready), 0)
+        return ready, asking
 
     async def ask(self, attempts: Sequence[Attempt]) -> tuple[list[Attempt], list[Refused]]:
         """Those that may begin, in their order, and the others."""
-        groups = _grouped(attempts)
-        stem = self._gate.stem()
-        asks = [
-            Ask([one.name for one in group[0].handler.upstreams], tenant, len(group), f"{stem}.{i}")
-            for i, ((_, tenant), group) in enumerate(groups.items())
-        ]
+        groups: dict[CallGroup, list[Attempt]] = {}
+        for attempt in attempts:
+            groups.setdefault(self._group(attempt), []).append(attempt)
         try:
-            grants = await self._gate.admit(asks)
+            answers = await self._gate.admit(
+                [Wanted(one, len(each)) for one, each in groups.items()]
+            )
         except FaenaError as error:
             return [], [Refused(one, _unasked(error)) for one in attempts]
         refused: list[Refused] = []
-        for group, ask, grant in zip(groups.values(), asks, grants, strict=True):
+        for group, (permits, grant) in zip(groups.values(), answers, strict=True):
             for number, attempt in enumerate(group, 1):
                 if number <= grant.number:
-                    self._permit(attempt, ask, number, is_probe=grant.is_probe)
+                    attempt.permits, attempt.probe = permits, permits.probe(number)
                 else:
                     refused.append(Refused(attempt, self._refusal(attempt, grant)))
         self._on_answer(len(attempts) - len(refused), len(refused))
         return [one for one in attempts if one.permits is not None], refused
 
-    def _permit(self, attempt: Attempt, ask: Ask, number: int, *, is_probe: bool) -> None:
-        permit_id = f"{ask.stem}:{number}" if is_probe else ""
-        upstreams = attempt.handler.upstreams
-        attempt.permits = Permits(self._gate, upstreams, ask.tenant, permit_id, is_probe=is_probe)
+    def _group(self, attempt: Attempt) -> CallGroup:
+        shared = self._groups.get(attempt.handler.name)
+        return shared or self._gate.group(attempt.handler.upstreams, attempt.tenant)
 
     def _refusal(self, attempt: Attempt, grant: Grant) -> Outcome:
-        tenant = attempt.job.tenant or ""
         upstreams = {one.name: one for one in attempt.handler.upstreams}
-        is_tenants = upstreams[grant.upstream].is_tenants(grant.reason, tenant)
+        is_tenants = upstreams[grant.upstream].is_tenants(grant.reason, attempt.tenant)
         unavailable = UpstreamUnavailable(
             grant.upstream, grant.reason, grant.wait_us, is_for_tenant=is_tenants
         )
@@ -95,33 +117,14 @@ class Admission:
         return all(any(one.name == upstream for one in each.upstreams) for each in handlers)
 
 
-async def permitted(
-    attempt: Attempt, permits: Permits, call: Callable[[Attempt], Awaitable[Any]]
-) -> Any:
-    """Call the handler, and report how its calls to upstreams went."""
-    before = CURRENT.set(permits)
-    permits.begin()
-    try:
-        value = await call(attempt)
-    except BaseException as error:
-        permits.end(TimeoutError() if attempt.stop is Stop.TIMEOUT else error)
-        raise
-    finally:
-        CURRENT.reset(before)
-    permits.end(None)
-    return value
+def drop_permits(attempt: Attempt) -> None:
+    """Its handler never began, or was given up: a probe makes room for another."""
+    permits, attempt.permits = attempt.permits, None
+    if permits is not None and attempt.probe:
+        for service in permits.group.services:
+            Permit(permits.group, service, attempt.probe).drop()
 
 
 def _unasked(error: FaenaError) -> Outcome:
     _log.warning("upstreams could not be asked for permission: %s", error)
     return Snoozed(_UNASKED_US, "upstreams could not be asked for permission", is_parked=True)
-
-
-def _grouped(
-    attempts: Sequence[Attempt],
-) -> dict[tuple[tuple[str, ...], str], list[Attempt]]:
-    groups: dict[tuple[tuple[str, ...], str], list[Attempt]] = {}
-    for attempt in attempts:
-        names = tuple(one.name for one in attempt.handler.upstreams)
-        groups.setdefault((names, attempt.job.tenant or ""), []).append(attempt)
-    return groups

@@ -39,6 +39,7 @@ class Attempt:
     """The state of a running job in the executor."""
 
     __slots__ = (
+        "called",
         "claim",
         "expires_s",
         "fresh_until",
@@ -47,6 +48,7 @@ class Attempt:
         "job",
         "payload",
         "permits",
+        "probe",
         "retry",
         "started",
         "stop",
@@ -72,6 +74,10 @@ class Attempt:
         self.payload: Any = None
         self.permits: Permits | None = None
         """What it may call, where its task names upstreams."""
+        self.probe = ""
+        """The name of its permit, if its call is a probe."""
+        self.called: set[str] | None = None
+        """The upstreams that its handler has called itself; None while it has called none."""
         self.fresh_until = math.inf
         """The monotonic instant until which it may start without a check of its lease."""
         self.expires_s: float | None = None
@@ -85,6 +91,11 @@ class Attempt:
         self.interrupt: Callable[[], object] | None = None
         """Stops a thread or a process; None for a coroutine, whose task is cancelled instead.
         Returns False when the call continues for other jobs."""
+
+    @property
+    def tenant(self) -> str:
+        """Whose job it is; empty for none's."""
+        return self.job.tenant or ""
 
     def end_early(self, why: Stop) -> bool:
         """Tell the handler to stop; returns whether that can end it. The first reason is kept."""

@@ -27,7 +27,8 @@ from faena.job import Job, Notes
 from faena.middleware import Middleware, wrap_execute
 from faena.options import DeadLetters
 from faena.outcomes import COMPLETED, Completed, Outcome
-from faena.worker.execute.admission import Admission, permitted
+from faena.resilience.permits import CURRENT, Permits, end_handler, refuse_closed
+from faena.worker.execute.admission import Admission, drop_permits
 from faena.worker.execute.attempt_state import Attempt, Stop
 from faena.worker.execute.judge import Judge
 from faena.worker.execute.log_lines import log_end
@@ -214,10 +215,11 @@ class Executor:
         return [attempt for attempt in begun if not attempt.handler.batch]
 
     def _ask_first(self, admission: Admission, begun: Sequence[Attempt]) -> list[Attempt]:
-        """Have those whose tasks call upstreams begin when they may. Returns the rest."""
-        if asking := [attempt for attempt in begun if attempt.handler.upstreams]:
+        """Ask for those whose tasks call upstreams, where it must be asked. Returns the rest."""
+        ready, asking = admission.begin(begun)
+        if asking:
             self._spawn(self._admit(admission, asking))
-        return [attempt for attempt in begun if not attempt.handler.upstreams]
+        return ready
 
     async def _admit(self, admission: Admission, asking: Sequence[Attempt]) -> None:
         granted, refused = await admission.ask(asking)
@@ -258,8 +260,7 @@ class Executor:
                 raise asyncio.CancelledError  # noqa: TRY301 - stopped before its first step
             handler = attempt.handler
             if attempt.permits is not None:
-                call = self._wrapped if self._middleware else self._call
-                value = await permitted(attempt, attempt.permits, call)
+                value = await self._permitted(attempt, attempt.permits)
             elif self._middleware:
                 value = await self._wrapped(attempt)
             elif handler.runner == "async":
@@ -274,6 +275,27 @@ class Executor:
         except BaseException as error:  # noqa: BLE001 - the border: a handler may raise anything
             outcome = self._judge.raised(attempt, error)
         self._end(attempt, outcome)
+
+    async def _permitted(self, attempt: Attempt, permits: Permits) -> Any:
+        """Call a handler, and report how its calls to upstreams went."""
+        handler = attempt.handler
+        if permits.group.closed_until and not attempt.probe:
+            refuse_closed(permits.group)
+        before = CURRENT.set(attempt)
+        try:
+            if self._middleware:
+                value = await self._wrapped(attempt)
+            elif handler.runner == "async":
+                value = await handler.function(*handler.arguments(attempt.payload, attempt.job))
+            else:
+                value = await self._call(attempt)
+        except BaseException as error:
+            end_handler(attempt, permits, TimeoutError() if attempt.stop is Stop.TIMEOUT else error)
+            raise
+        finally:
+            CURRENT.reset(before)
+        end_handler(attempt, permits, None)
+        return value
 
     async def _look_again(self, attempt: Attempt) -> None:
         """Check the lease: the process was frozen, or its loop busy, since the claim."""
@@ -309,7 +331,7 @@ class Executor:
         if attempt.timer is not None:
             attempt.disarm()
         if attempt.permits is not None:
-            attempt.permits.drop()
+            drop_permits(attempt)
         claim = attempt.claim
         if self._running.get(claim.id) is attempt:
             del self._running[claim.id]

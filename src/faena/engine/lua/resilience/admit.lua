@@ -3,10 +3,10 @@
 -- keys     upstreams, troubled, panics hashes · breaker, claims, call strings · events stream
 --@args     caller, turn, reports, asks
 --          turn is the id of the call. Packed: reports {upstream, tenant, calls, failed, slow, us not to call for, {probe,
---          1 | 0, …}} …; asks {{upstream, …}, tenant, number, stem} …: so many jobs, each of which needs all of
---          them; their permits are stem:1, stem:2, …
--- returns  now · {scope, state …} of breakers that have changed · {granted, is_probe 1|0, upstream, reason, ask_again_at} … for each ask, the last three of what refused
---          the rest; the reason is open, probing, recovering, rate_limited, limit, tenant_limit or panic
+--          1 | 0, …}} …; asks {{upstream, …}, tenant, number, stem, advance} …: so many jobs, each of which needs all of
+--          them; their permits are stem:1, stem:2, …, and so many more would be used soon
+-- returns  now · {scope, state …} of breakers that have changed · {granted, is_probe 1|0, upstream, reason, ask_again_at, in advance} … for each ask,
+--          upstream, reason and ask_again_at of what refused the rest; the reason is open, probing, recovering, rate_limited, limit, tenant_limit or panic
 -- refuses  OVERTAKEN · UNDECLARED upstream …
 --@flags allow-oom
 --@include now, replay, breaker, upstream_settings, upstream_gates
@@ -44,7 +44,7 @@ for i, report in ipairs(reports) do
 end
 local answers = { context.turned }
 for i, ask in ipairs(asks) do
-  answers[i + 1] = admit_jobs(ask[1], ask[2], ask[3], ask[4], now)
+  answers[i + 1] = admit_jobs(ask[1], ask[2], ask[3], ask[4], ask[5], now)
 end
 save_gates(now)
 remember(caller, turn, cmsgpack.pack(answers))

@@ -5,8 +5,10 @@
 --@exports add_gate, read_gates, admit_jobs, save_gates
 --@state call_gates = {}     -- "upstream tenant" -> panic, scope of the breaker, limits
 --@state scopes = {}         -- breakers that are read
---@state call_windows = {}   -- lane -> its windows, and how many calls this call permits
+--@state call_windows = {}   -- lane -> its windows, how many calls this call permits, and how much later they may be made
 --@state loaded = {}         -- keys to be read, and what takes in what they hold, in turns
+local PLENTY = 100           -- calls that are still allowed, for each that is permitted in advance
+local GOOD_FOR_US = 50000    -- how long that permit is good
 
 local function load(name, take_in)
   local loaded, last = context.loaded, #context.loaded
@@ -26,7 +28,7 @@ local function add_windows(gate, text, lane, reason, now)
   if not text then
     return
   elseif not context.call_windows[lane] then
-    context.call_windows[lane] = { list = windows_of(text, lane), taken = 0 }
+    context.call_windows[lane] = { list = windows_of(text, lane), taken = 0, later_us = 0 }
     for _, window in ipairs(context.call_windows[lane].list) do
       load(window.name, function(stored)
         look_into(window, stored, now)
@@ -85,29 +87,48 @@ local function room_of(gate, number, now)
   return room, reason, until_at
 end
 
+--- How many permits may be given in advance. They are spent whether they are used or not, so there are none
+-- unless there is plenty.
+local function advance_of(needed, tenant, advance, now)
+  for _, name in ipairs(advance > 0 and needed or {}) do
+    local gate = context.call_gates[name .. ' ' .. tenant]
+    advance = breaker_of(gate.scope).s == 'closed' and advance or 0
+    for _, limit in ipairs(gate.limits) do
+      local room = room_in_windows(limit.windows.list, math.huge, now) - limit.windows.taken
+      advance = math.min(advance, math.floor(room / PLENTY))
+    end
+  end
+  return math.max(advance, 0)
+end
+
 --- Permit as many of `number` jobs as all of the upstreams they need have room for; their permits are stem:1, ….
-local function admit_jobs(needed, tenant, number, stem, now)
-  local granted, refusal, is_probe = number, { '', '', 0 }, 0
+-- If all are permitted, up to `advance` more are.
+local function admit_jobs(needed, tenant, number, stem, advance, now)
+  local granted, refusal, is_probe, more = number, { '', '', 0 }, 0, 0
   for _, name in ipairs(needed) do
     local room, reason, until_at = room_of(context.call_gates[name .. ' ' .. tenant], number, now)
     if room < granted then
       granted, refusal = math.max(room, 0), { name, reason, until_at }
     end
   end
+  if granted == number then
+    more = advance_of(needed, tenant, advance, now)
+  end
   for _, name in ipairs(granted > 0 and needed or {}) do
     local gate = context.call_gates[name .. ' ' .. tenant]
     is_probe = use_breaker(breaker_of(gate.scope), granted, stem, now) and 1 or is_probe
     for _, limit in ipairs(gate.limits) do
-      limit.windows.taken = limit.windows.taken + granted
+      limit.windows.taken = limit.windows.taken + granted + more
+      limit.windows.later_us = more > 0 and GOOD_FOR_US or limit.windows.later_us
     end
   end
-  return { granted, is_probe, refusal[1], refusal[2], math.ceil(refusal[3]) }
+  return { granted, is_probe, refusal[1], refusal[2], math.ceil(refusal[3]), more }
 end
 
 local function save_gates(now)
   for _, limited in pairs(context.call_windows) do
     if limited.taken > 0 then
-      spend_in_windows(limited.list, limited.taken, now)
+      spend_in_windows(limited.list, limited.taken, now + limited.later_us)
     end
   end
   save_breakers(now)
