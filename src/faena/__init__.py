@@ -27,12 +27,14 @@ if TYPE_CHECKING:
         Settings,
         Unique,
     )
-    from faena.outcomes import Discard, RateLimited, Snooze
+    from faena.outcomes import Discard, RateLimited, Snooze, UpstreamUnavailable
     from faena.pool import Pool
     from faena.producing.handle import Handle
     from faena.producing.receipt import Receipt
     from faena.queue import Queue
     from faena.remote import RemoteQueue, Stub
+    from faena.resilience.breaker import Breaker
+    from faena.resilience.upstream import Upstream
     from faena.retry import Retry
     from faena.scheduling.view import ScheduleView
     from faena.states import State
@@ -55,12 +57,14 @@ _NAMES = {
     "faena.limits": "Limit",
     "faena.middleware": "Middleware",
     "faena.options": "Backpressure DeadLetters Durability Order Priority Retain Settings Unique",
-    "faena.outcomes": "Discard RateLimited Snooze",
+    "faena.outcomes": "Discard RateLimited Snooze UpstreamUnavailable",
     "faena.pool": "Pool",
     "faena.producing.handle": "Handle",
     "faena.producing.receipt": "Receipt",
     "faena.queue": "Queue",
     "faena.remote": "RemoteQueue Stub",
+    "faena.resilience.breaker": "Breaker",
+    "faena.resilience.upstream": "Upstream",
     "faena.retry": "Retry",
     "faena.scheduling.view": "ScheduleView",
     "faena.states": "State",
@@ -94,6 +98,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "Backpressure",
+    "Breaker",
     "DeadGroup",
     "DeadLetter",
     "DeadLetters",
@@ -139,6 +144,8 @@ __all__ = [
     "Tenant",
     "TenantView",
     "Unique",
+    "Upstream",
+    "UpstreamUnavailable",
     "Waits",
     "WebhookKey",
     "Worker",

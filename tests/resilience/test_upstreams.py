@@ -251,6 +251,25 @@ def test_what_makes_no_sense_is_refused(app: Faena, options: dict[str, Any], wor
         app.upstream("afip", **options)
 
 
+def test_a_task_names_upstreams_of_the_app(app: Faena) -> None:
+    afip, queue = app.upstream("afip"), app.queue("invoices")
+    for given in (["afip"], [afip, afip], [None]):
+        with pytest.raises(ConfigError, match="must be different upstreams of the app"):
+            queue.task(upstreams=given, name="ask")(_nothing)
+    with pytest.raises(ConfigError, match=r"upstreams must be a list such as \[afip\]"):
+        queue.task(upstreams=afip, name="ask")(_nothing)
+    with pytest.raises(ConfigError, match=r"use `async with afip.call\(\):` in its handler"):
+        queue.batch(size=2, upstreams=[afip], name="many")(_nothing_of_many)
+
+
+async def _nothing() -> None:
+    """Do nothing."""
+
+
+async def _nothing_of_many(_numbers: list[int]) -> None:
+    """Do nothing."""
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

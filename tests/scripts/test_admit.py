@@ -256,3 +256,51 @@ async def test_an_overtaken_call_is_refused(upstreams: UpstreamRig) -> None:
     await upstreams.admit(turn=9)
     with pytest.raises(InternalError, match="later call"):
         await upstreams.admit([Ask(["afip"], "", 1, "p")], turn=8)
+
+
+# -- permits in advance ----------------------------------------------------------------------------
+
+
+async def test_there_is_more_in_advance_where_there_is_plenty(upstreams: UpstreamRig) -> None:
+    await upstreams.declare(limits=["1000/min", "9000/h"])
+    asks = [Ask(["afip"], "", 100, "p", 50)]
+    (grant,) = (await upstreams.admit(asks)).grants
+    assert (grant.number, grant.advance) == (100, 9), "a hundredth of what is left"
+    upstreams.clock.go(0.05)
+    (grant,) = (await upstreams.admit([Ask(["afip"], "", 891, "q", 50)])).grants
+    assert (grant.number, grant.advance) == (891, 0)
+    assert (await upstreams.ask(1)).reason == "limit", "all of it is spent"
+
+
+async def test_what_is_used_later_leaves_the_window_later(upstreams: UpstreamRig) -> None:
+    await upstreams.declare(limits=["1000/min"])
+    await upstreams.admit([Ask(["afip"], "", 90, "p", 10)])
+    upstreams.clock.go(60)
+    assert (await upstreams.ask(1000)).number == 901
+    upstreams.clock.go(0.05)
+    assert (await upstreams.ask(1000)).number == 99
+
+
+async def test_nothing_is_given_in_advance_when_something_is_refused(
+    upstreams: UpstreamRig,
+) -> None:
+    await upstreams.declare("afip", limits=["5000/min"])
+    await upstreams.declare("mp", limits=["3/s"])
+    (grant,) = (await upstreams.admit([Ask(["afip", "mp"], "", 5, "p", 50)])).grants
+    assert (grant.number, grant.advance) == (3, 0)
+    assert (await upstreams.ask(9000)).number == 4997
+
+
+async def test_nothing_is_given_in_advance_while_a_breaker_recovers(
+    upstreams: UpstreamRig,
+) -> None:
+    await upstreams.declare()
+    (grant,) = (await upstreams.admit([Ask(["afip"], "", 1, "p", 50)])).grants
+    assert grant.advance == 50
+    await upstreams.trip()
+    upstreams.clock.go(5)
+    permit = await upstreams.probe()
+    await upstreams.report(probes=[permit, 1])
+    upstreams.clock.go(5)
+    (grant,) = (await upstreams.admit([Ask(["afip"], "", 1, "p", 50)])).grants
+    assert (grant.number, grant.advance) == (1, 0)

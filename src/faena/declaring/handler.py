@@ -134,6 +134,7 @@ def make_handler(
     signature = (read_batch if batch else read_plain)(function, task.name, names)
     has_payload = signature.payload_at >= 0
     cost_fact(queue, options, task.cost)
+    _check_upstreams(task)
     run = _where(function, task)
     return Handler(
         name=task.name,
@@ -156,6 +157,24 @@ def make_handler(
         max_deliveries=options.max_deliveries,
         age_step_us=options.age_step_us,
     )
+
+
+def _check_upstreams(task: TaskOptions) -> None:
+    names = [one.name for one in task.upstreams if isinstance(one, Upstream)]
+    if len(names) < len(task.upstreams) or len(names) > len({*names}):
+        raise ConfigError(
+            f"upstreams of task {task.name} must be different upstreams of the app, such as "
+            f"app.upstream('afip'), got {shown(task.upstreams)}",
+            field="upstreams",
+            value=task.upstreams,
+        )
+    if names and isinstance(task, BatchOptions):
+        raise ConfigError(
+            f"batch {task.name} must not name upstreams, because its jobs share one call: use "
+            f"`async with {names[0]}.call():` in its handler",
+            field="upstreams",
+            value=task.upstreams,
+        )
 
 
 def _retry(task: TaskOptions, options: QueueOptions) -> Retry:

@@ -230,7 +230,7 @@ class Executor:
             attempt.started = now
         self._pending += granted
         self._call_runner()
-        asyncio.get_running_loop().call_soon(self._arm, granted)
+        asyncio.get_running_loop().call_soon(self.time_limits.set, granted)
 
     async def _run_apart(self, attempt: Attempt) -> None:
         attempt.task = asyncio.current_task()

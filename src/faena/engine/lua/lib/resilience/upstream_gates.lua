@@ -87,14 +87,14 @@ local function room_of(gate, number, now)
   return room, reason, until_at
 end
 
---- How many permits may be given in advance. They are spent whether they are used or not, so there are none
+--- How many permits may be given in advance, beside `number`. They are spent whether they are used or not, so there are none
 -- unless there is plenty.
-local function advance_of(needed, tenant, advance, now)
+local function advance_of(needed, tenant, number, advance, now)
   for _, name in ipairs(advance > 0 and needed or {}) do
     local gate = context.call_gates[name .. ' ' .. tenant]
     advance = breaker_of(gate.scope).s == 'closed' and advance or 0
     for _, limit in ipairs(gate.limits) do
-      local room = room_in_windows(limit.windows.list, math.huge, now) - limit.windows.taken
+      local room = room_in_windows(limit.windows.list, math.huge, now) - limit.windows.taken - number
       advance = math.min(advance, math.floor(room / PLENTY))
     end
   end
@@ -112,7 +112,7 @@ local function admit_jobs(needed, tenant, number, stem, advance, now)
     end
   end
   if granted == number then
-    more = advance_of(needed, tenant, advance, now)
+    more = advance_of(needed, tenant, number, advance, now)
   end
   for _, name in ipairs(granted > 0 and needed or {}) do
     local gate = context.call_gates[name .. ' ' .. tenant]
