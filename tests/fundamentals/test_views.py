@@ -88,8 +88,8 @@ async def test_every_view_is_a_dict_of_what_json_has_without_what_jobs_carry(
 
 
 GIVEN = {
-    *("Backpressure", "DeadLetters", "Draft", "Durability", "IdempotencyKey", "Limit", "Pool"),
-    *("Retain", "Retry", "Unique", "WebhookKey", "WorkerOptions", "Waits"),
+    *("Backpressure", "Breaker", "DeadLetters", "Draft", "Durability", "IdempotencyKey", "Limit"),
+    *("Pool", "Retain", "Retry", "Unique", "WebhookKey", "WorkerOptions", "Waits"),
 }
 """Public values that programs give, and one that is part of a view."""
 
