@@ -51,7 +51,7 @@ class Snooze(Signal):
     def __init__(
         self, delay: timedelta | str, *, reason: str = "", most: int | None = None
     ) -> None:
-        self.delay_us = duration.to_us("delay", delay)
+        self.delay_us = duration.to_us("snooze delay", delay)
         self.reason = _text("reason", reason)
         super().__init__(f"snoozed for {delay}{f': {reason}' if reason else ''}")
         self.most = None if most is None else check_whole("most", most, least=1, most=_MOST_SNOOZES)

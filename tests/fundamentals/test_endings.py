@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from faena import Discard, Faena, Snooze
+from faena import Discard, Faena, Retry, Snooze
 from faena.errors import ConfigError
 from faena.states import State
 from faena.testing import Harness
@@ -46,6 +46,20 @@ async def test_a_job_that_was_snoozed_as_often_as_it_may_is_dead(app: Faena, h: 
     )
     await receipt.handle.rerun()
     assert (await h.drain(through="1h")).counts == {"snoozed": 2, "dead": 1}
+
+
+async def test_a_snooze_of_a_bare_number_says_how_to_write_it(app: Faena, h: Harness) -> None:
+    @app.queue("shop", retry=Retry.never()).task
+    async def wait() -> None:
+        raise Snooze(5)  # type: ignore[arg-type]
+
+    await wait.enqueue()
+    await h.drain()
+    (letter,) = (await app.dead_letters.list()).items
+    assert letter.error.message == (
+        "snooze delay must be a timedelta, or a string such as '90s', '5m' or '1h30m', got 5; "
+        "for seconds, write '5s'"
+    )
 
 
 async def test_a_discard_may_have_a_code(app: Faena, h: Harness) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faena.errors import ConfigError
+from faena.errors import ConfigError, shown
 from faena.values.duration import LONGEST_US, describe, to_ms, to_s, to_us
 
 
@@ -36,15 +36,26 @@ def test_a_duration_is_read_to_the_microsecond(written: Any, us: int) -> None:
 
 @pytest.mark.parametrize(
     "written",
-    [30, 1.5, True, None, b"5m", "", " ", "5", "m", "5 m", " 5m", "5m ", "1h  30m", "1.5h", "5M",
-     "30m1h", "5m5m", "-5m", "+5m", "٣s", "5m\n", "1e3s", "5min", ["5m"]],
+    [True, 0, -5, 1e12, 10**40, None, b"5m", "", " ", "5", "m", "5 m", " 5m", "5m ", "1h  30m",
+     "1.5h", "5M", "30m1h", "5m5m", "-5m", "+5m", "٣s", "5m\n", "1e3s", "5min", ["5m"]],
 )  # fmt: skip
 def test_a_text_that_is_no_duration_is_refused_with_field_value_and_examples(written: Any) -> None:
     with pytest.raises(ConfigError) as refused:
         to_us("delay", written)
     assert str(refused.value).startswith("delay must be a timedelta, or a string such as")
-    assert str(refused.value).endswith(f"got {written!r}")
+    assert str(refused.value).endswith(f"got {shown(written)}")
     assert (refused.value.field, refused.value.value) == ("delay", written)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(5, "5s"), (90, "90s"), (1.5, "1s 500ms"), (0.25, "250ms"), (1e-9, "1us")]
+)
+def test_a_bare_number_is_refused_with_the_text_for_so_many_seconds(
+    number: float, text: str
+) -> None:
+    with pytest.raises(ConfigError) as refused:
+        to_us("delay", number)
+    assert str(refused.value).endswith(f", got {number!r}; for seconds, write {text!r}")
 
 
 @pytest.mark.parametrize("written", ["3651d", "999999999999999999d", timedelta(days=4000)])

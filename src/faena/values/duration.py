@@ -8,6 +8,7 @@ microseconds: comparing and adding is exact, and ten years still fit into a doub
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import timedelta
 from typing import Any, Final, TypeAlias
@@ -76,9 +77,20 @@ def _parse(what: str, value: Any, other: str) -> int:
     found = _TEXT.fullmatch(value) if isinstance(value, str) and value else None
     if found is None:
         raise ConfigError(
-            f"{what} must be {_VALID}{other}, got {shown(value)}", field=what, value=value
+            f"{what} must be {_VALID}{other}, got {shown(value)}{_hint(value)}",
+            field=what,
+            value=value,
         )
     return sum(
         int(digits) * size
         for digits, (_, size) in zip(found.groups(default="0"), _UNITS, strict=True)
     )
+
+
+def _hint(value: Any) -> str:
+    """How to write a bare number, if it was meant as seconds."""
+    is_plain = type(value) in {int, float}
+    if not is_plain or not 0 < value <= LONGEST_US / 1e6:
+        return ""
+    text = f"{value}s" if isinstance(value, int) else describe(math.ceil(value * 1e6))
+    return f"; for seconds, write {text!r}"
