@@ -115,6 +115,16 @@ async def test_a_key_of_another_program_is_told_before_anything_is_written(
     await app.close()
 
 
+async def test_the_doctor_tells_what_to_do_about_a_key_of_another_program(server: Server) -> None:
+    async with Faena("shop", server.url) as app:
+        with server.client() as client:
+            client.rpush("shop:{doctor}:ready", "x")
+        findings = {one.name: one for one in await app.doctor()}
+    found = findings["permissions"]
+    assert found.value == "key shop:{doctor}:ready must be a zset, is a list"
+    assert (found.advice or "").startswith("another program wrote it; remove the key")
+
+
 async def test_a_permission_that_is_taken_away_later_is_no_fault_of_a_script(
     guest: Guest, server: Server
 ) -> None:

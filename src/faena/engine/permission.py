@@ -7,7 +7,7 @@ Both are checked before a program's first write to a queue.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from faena.engine.keys import CATALOGUE, CHANNELS, Keys, channel
 from faena.engine.script_library import load
@@ -40,17 +40,27 @@ _BESIDE: Final = (
 """Commands sent without a script: to wait for work, events and durability, and to read."""
 
 
+class Objection(NamedTuple):
+    """What the server would refuse, and what to do about it."""
+
+    what: str
+    remedy: str
+
+
 async def check_permitted(wire: Wire, namespace: str, queue: str, patience_s: float) -> None:
     """Raise StoreRejected, with what to grant or to fix, if a script might stop halfway."""
     if problem := await objection(wire, namespace, queue, patience_s=patience_s):
-        words = f"the broker at {wire.address} would refuse parts of calls: {problem}"
-        raise StoreRejected(words, op="declare")
+        raise StoreRejected(
+            f"the broker at {wire.address} would refuse parts of calls: "
+            f"{problem.what}: {problem.remedy}",
+            op="declare",
+        )
 
 
 async def objection(
     wire: Wire, namespace: str, queue: str, *, patience_s: float, is_beside_too: bool = False
-) -> str | None:
-    """What the server would refuse, and how to fix it; None if nothing."""
+) -> Objection | None:
+    """What the server would refuse; None if nothing."""
     prefix, user = Keys(namespace, queue).prefix, wire.address.username or "default"
     script, (number, lines) = load("permit"), asked(namespace, is_beside_too=is_beside_too)
     args = ["", *script.args.arranged("permit", lines, {"number": number})]
@@ -59,26 +69,25 @@ async def objection(
     except StoreRejected as error:
         if "access a key" not in str(error):
             raise
-        return f"user {user} must be permitted all keys {namespace}:*: {_grant(user, namespace)}"
+        what = f"user {user} must be permitted all keys {namespace}:*"
+        return Objection(what, _grant(user, namespace))
     if denied:
         verbs = dict.fromkeys(one.decode().lower() for one in denied)
-        return (
-            f"user {user} must be permitted to run {', '.join(verbs)} for {namespace}:*: "
-            f"{_grant(user, namespace, *verbs)}"
-        )
+        what = f"user {user} must be permitted to run {', '.join(verbs)} for {namespace}:*"
+        return Objection(what, _grant(user, namespace, *verbs))
     return _strange(prefix, *strange[:2]) if strange else None
 
 
 def _grant(user: str, namespace: str, *verbs: str) -> str:
     rules = "".join(f"+{verb} " for verb in verbs)
-    return f"ACL SETUSER {user} {rules}~{namespace}:* &{namespace}:*"
+    return f"run ACL SETUSER {user} {rules}~{namespace}:* &{namespace}:*"
 
 
-def _strange(prefix: str, name: bytes, found: bytes) -> str:
+def _strange(prefix: str, name: bytes, found: bytes) -> Objection:
     types = {key.name: key.type for key in CATALOGUE}
-    return (
-        f"key {prefix}{name.decode()} must be a {types[name.decode()]}, is a {found.decode()}: "
-        f"another program wrote it; remove the key, or use another namespace for one of the two"
+    return Objection(
+        f"key {prefix}{name.decode()} must be a {types[name.decode()]}, is a {found.decode()}",
+        "another program wrote it; remove the key, or use another namespace for one of the two",
     )
 
 

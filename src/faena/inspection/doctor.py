@@ -116,8 +116,7 @@ async def _check_permissions(wire: Wire, namespace: str) -> Finding:
     problem = await objection(wire, namespace, "doctor", patience_s=0, is_beside_too=True)
     if problem is None:
         return Finding("permissions", "ok", "complete")
-    value, _, advice = problem.partition(": ")
-    return Finding("permissions", "fail", value, f"run {advice}")
+    return Finding("permissions", "fail", problem.what, problem.remedy)
 
 
 def _check_functions(wire: Wire) -> Finding:
