@@ -235,7 +235,15 @@ def test_retry_failed_retries_everything(cli: Cli, monkeypatch: pytest.MonkeyPat
     bury(send, 2)
     bury(bill)
     code, out, _ = cli("retry-failed")
-    assert (code, out) == (0, "mail: 2 retried\ninvoice: 1 retried\n")
+    assert (code, out.splitlines()) == (
+        0,
+        [
+            "mail: 2 new jobs enqueued",
+            "invoice: 1 new job enqueued",
+            "new jobs may still wait or run: `faena dlq redrives QUEUE` shows those that died",
+        ],
+    )
+    assert cli("retry-failed", "mail")[1] == "mail: 0 new jobs enqueued\n"
     monkeypatch.setattr(f"{__name__}.down", False)
     work_off()
     seen = document(cli, "stats")["by_status"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Generator
+from collections.abc import Awaitable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -106,7 +106,7 @@ def redrives(output: Output, words: tuple[str, ...]) -> None:
     """Show the last redrives of a queue, newest first."""
     app, queue, _ = app_and_queue(words)
     found = session.run(app, lambda: app.dead_letters.redrives(queue.name))
-    heads = ("id", "state", "retried", "dead again", "canary", "rate", "begun", "by", "reason")
+    heads = ("id", "state", "new jobs", "dead again", "canary", "rate", "begun", "by", "reason")
 
     def row(one: RedriveView) -> tuple[object, ...]:
         begun = instant(one.begun_at) or ""
@@ -118,7 +118,7 @@ def redrives(output: Output, words: tuple[str, ...]) -> None:
 
 @contextmanager
 def _watched(output: Output, what: str) -> Generator[Report]:
-    """A progress bar of retried jobs, for one redrive after another.
+    """A progress bar of new jobs, for one redrive after another.
 
     Ctrl-C stops only the watching: workers continue the redrive.
     """
@@ -184,8 +184,17 @@ def retry_failed(
 
     with _watched(output, "retrying") as report:
         done = session.run(app, lambda: work(report))
-    lines = "\n".join(f"{view.queue}: {view.moved} retried" for view in done)
-    output.list(done, lambda console: console.print(Text(lines)))
+    output.list(done, lambda console: console.print(Text("\n".join(_lines(done)))))
+
+
+def _lines(views: Sequence[RedriveView]) -> Iterator[str]:
+    """What each redrive has done so far."""
+    for view in views:
+        again = f", {view.died} dead again so far" if view.died else ""
+        end = "" if view.state == "done" else f", then {view.state}"
+        yield f"{view.queue}: {counted(view.moved, 'new job')} enqueued{again}{end}"
+    if any(view.moved for view in views):
+        yield "new jobs may still wait or run: `faena dlq redrives QUEUE` shows those that died"
 
 
 dlq.add_command(redrive)
