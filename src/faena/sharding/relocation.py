@@ -43,7 +43,8 @@ _MEMORY: Final = re.compile(rb"^(used_memory|maxmemory):(\d+)", re.MULTILINE)
 _PAUSE_S: Final = 0.2
 """Between two checks of running jobs, which must end before they can move."""
 
-_LEASE_S: Final = 10.0
+LEASE_S: Final = 10.0
+"""After this time without a renewal, another program continues a change."""
 _SAY_EVERY_S: Final = 2.0
 
 CODE: Final = "code"
@@ -64,7 +65,7 @@ class Relocation:
             queue,
             "relocator",
             owner=secrets.token_hex(8),
-            lease_s=_LEASE_S,
+            lease_s=LEASE_S,
             every_s=_SAY_EVERY_S,
         )
         self._at_work = asyncio.Lock()

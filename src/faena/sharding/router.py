@@ -11,11 +11,11 @@ from typing import Final, TypeVar
 
 from faena.engine import Engine
 from faena.engine.settings import UNSERVED, declaration
-from faena.engine.wire.patience import Shared
+from faena.engine.wire.patience import Shared, unreached
 from faena.errors import ConfigError, FaenaError, InvalidTransition, ShardsChanged, StoreUnavailable
 from faena.options import QueueOptions
 from faena.sharding.quota import check_divisible
-from faena.sharding.relocation import CODE, Relocation, standing
+from faena.sharding.relocation import CODE, LEASE_S, Relocation, standing
 from faena.sharding.routing_table import ANNOUNCED, Change, Shard, Table
 
 _POLL_S: Final = 0.02
@@ -50,8 +50,10 @@ class Router:
         self._has_asked = False
         """Whether this program has requested the number of shards in its code, once."""
         self._seen_at = 0.0
-        self._looking = Shared(self._look)
-        self._growing = Shared(self._look_and_grow)
+        self._looking = Shared(self._look, self._late)
+        self._growing = Shared(self._look_and_grow, self._late)
+        self._awaited: Change | None = None
+        """The announced change whose publication is waited for."""
         self._working: asyncio.Task[None] | None = None
         self._is_closed = False
 
@@ -253,19 +255,31 @@ class Router:
     async def _published(self, table: Table) -> Table:
         """Wait until an announced change is published, or publish it here."""
         begun = time.monotonic()
-        while table.phase == ANNOUNCED:
-            if await self.relocation.work(until_published=True):
+        try:
+            while table.phase == ANNOUNCED:
+                self._awaited = table.change
+                if await self.relocation.work(until_published=True):
+                    table = await self.relocation.table()
+                    continue
+                if (waited_s := time.monotonic() - begun) > _LONGEST_S:
+                    raise self._late(waited_s)
+                await asyncio.sleep(_POLL_S)
                 table = await self.relocation.table()
-                continue
-            if time.monotonic() - begun > _LONGEST_S:
-                raise StoreUnavailable(
-                    f"the shards of queue {self.queue} are being changed, and the change does not "
-                    f"end: see `faena shards {self.queue}`",
-                    op="enqueue",
-                )
-            await asyncio.sleep(_POLL_S)
-            table = await self.relocation.table()
+        finally:
+            self._awaited = None
         return table
+
+    def _late(self, waited_s: float) -> StoreUnavailable:
+        """The error for a caller who has waited for the table in vain."""
+        if self._awaited is None:
+            return unreached(waited_s)
+        return StoreUnavailable(
+            f"the shards of queue {self.queue} are being changed ({self._awaited.words}), and the "
+            f"change did not finish within {waited_s:.1f} s: the program that began it may have "
+            f"died; the next call continues it about {LEASE_S:.0f} s after that: try again then, "
+            f"and see `faena shards {self.queue}`",
+            op="shards",
+        )
 
     def carry_on(self) -> None:
         """Work on the change in the background, if this program does not already.

@@ -65,39 +65,51 @@ def _loop_time() -> float:
         return time.monotonic()
 
 
+def unreached(waited_s: float) -> StoreUnavailable:
+    """The error for a caller whose patience ended before an attempt that others go on with."""
+    words = f"could not reach the broker after {waited_s:.1f} s; another call is still trying"
+    return StoreUnavailable(words, op="connect")
+
+
 async def joined(
-    running: asyncio.Future[T] | None, begin: Callable[[], asyncio.Future[T]], patience_s: float
+    running: asyncio.Future[T] | None,
+    begin: Callable[[], asyncio.Future[T]],
+    patience_s: float,
+    late: Callable[[float], StoreUnavailable] = unreached,
 ) -> T:
     """The outcome of an attempt that callers share: the one that runs, or else one begun now.
 
-    Each waits as long as its own patience lasts. Where the other's was shorter and it ended in
-    vain, one is begun for this caller.
+    Each waits as long as its own patience lasts, and is then told what `late` says. Where the
+    other's was shorter and it ended in vain, one is begun for this caller.
     """
     started_at, until = _loop_time(), bound_at()
     try:
         async with asyncio.timeout_at(None if until is None else until + _GRACE_S):
             return await asyncio.shield(running or begin())
     except TimeoutError:
-        waited_s = _loop_time() - started_at
-        words = f"could not reach the broker after {waited_s:.1f} s; another call is still trying"
-        raise StoreUnavailable(words, op="connect") from None
+        raise late(_loop_time() - started_at) from None
     except StoreUnavailable:
         if running is None or _loop_time() >= (until or started_at + patience_s):
             raise
-    return await joined(None, begin, patience_s)
+    return await joined(None, begin, patience_s, late)
 
 
 class Shared(Generic[T]):
     """Work that concurrent callers share."""
 
-    def __init__(self, work: Callable[[], Coroutine[Any, Any, T]]) -> None:
+    def __init__(
+        self,
+        work: Callable[[], Coroutine[Any, Any, T]],
+        late: Callable[[float], StoreUnavailable] = unreached,
+    ) -> None:
         self._work = work
+        self._late = late
         self.task: asyncio.Task[T] | None = None
         """The work, while it lasts."""
 
     async def outcome(self, patience_s: float) -> T:
         """What the work under way comes to, or work begun now; as in `joined`."""
-        return await joined(self.task, self._begin, patience_s)
+        return await joined(self.task, self._begin, patience_s, self._late)
 
     def _begin(self) -> asyncio.Task[T]:
         if self.task is None:
