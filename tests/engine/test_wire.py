@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -92,6 +94,20 @@ async def test_a_wait_the_server_cannot_do_is_told_beside_the_reply() -> None:
     assert reply == 1
     assert isinstance(waited, StoreRejected)
     assert "appendonly" in str(waited)
+
+
+async def test_a_refusal_is_told_without_the_wait(wire: Wire) -> None:
+    async def count(is_refused: Callable[[Any], bool]) -> tuple[Any, list[Any]]:
+        waits = [("WAIT", 1, 600_000)]  # for a replica that there is not
+        return await wire.run_and_wait(
+            COUNT, ["k"], [], waits, patience_s=60, is_refused=is_refused
+        )
+
+    await wire.run(COUNT, ["k"], [], patience_s=60)
+    assert await count(lambda reply: reply == 2) == (2, [])
+    assert await wire.run(COUNT, ["k"], [], patience_s=60) == 3  # over another connection
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(count(lambda reply: reply == 2), 0.2)
 
 
 async def test_a_fence_leaves_nothing_behind(wire: Wire) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Coroutine
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from faena import Faena
 from faena.engine.calls.transfer import Known
 from faena.engine.envelope import NewJob, seal
-from faena.errors import ShardsChanged, StoreError, StoreRejected
+from faena.errors import ShardsChanged, StoreError, StoreRejected, StoreUnavailable
 from faena.options import Durability, QueueOptions
 from faena.producing.batcher import Batcher, CallIds, Sent
 from faena.producing.sender import Sender, _answer
@@ -46,6 +47,29 @@ async def test_who_hears_of_a_look_after_the_end_begins_no_work(rig: Rig) -> Non
     assert left == []
 
 
+async def test_who_waits_for_a_change_that_was_abandoned_is_told_so(app: Faena) -> None:
+    @app.queue("q", fair=True).task
+    async def work() -> None: ...
+
+    runtime = await app.runtime()
+    await runtime.engine.declare("q")
+    change = Change(shards=2)
+    assert await runtime.routers.of("q").relocation.begin(change, Table(), "ana")
+    await runtime.engine.command("SET", "q", "relocator", "killed", "PX", 600_000)
+    with pytest.raises(StoreUnavailable) as late:
+        await work.enqueue(tenant="acme", patience="50ms")
+    assert re.fullmatch(
+        r"the shards of queue q are being changed \(2 shards\), and the change did not finish "
+        r"within \d+\.\d s: the program that began it may have died; the next call continues it "
+        r"about 10 s after that: try again then, and see `faena shards q`",
+        str(late.value),
+    )
+    assert not late.value.is_outcome_unknown
+    await runtime.engine.command("DEL", "q", "relocator")
+    assert (await work.enqueue(tenant="acme")).status == "created"
+    assert (await runtime.routers.of("q").settled(PATIENCE_S)).shards == 2
+
+
 async def test_jobs_that_were_routed_by_different_tables_do_not_share_a_call(rig: Rig) -> None:
     await rig.declare()
     await rig.edit(epoch=2)
@@ -59,6 +83,16 @@ async def test_jobs_that_were_routed_by_different_tables_do_not_share_a_call(rig
     assert isinstance(new, Sent)
     assert isinstance(old, ShardsChanged)
     assert set((await rig.dump())["specs"]) == {"a", "b"}
+
+
+async def test_a_durable_job_that_is_refused_by_its_shard_does_not_wait(rig: Rig) -> None:
+    await rig.declare()
+    await rig.edit(epoch=2)
+    forever = ("WAIT", 1, 600_000)  # for a replica that there is not
+    call = rig.queue, "producer", rig.next_call(), [("a", seal(10, {}, b"{}"))], forever
+    with pytest.raises(ShardsChanged):
+        await rig.engine.enqueue_durably(*call, epoch=1)
+    assert "specs" not in await rig.dump()
 
 
 async def test_a_list_is_as_durable_as_it_is_at_its_weakest_shard(

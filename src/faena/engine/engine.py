@@ -127,12 +127,13 @@ class Engine:  # size: one short method for each operation of the broker
     ) -> tuple[list[Answer], Any]:
         """The same, then WAIT or WAITAOF on the same connection; returns both answers."""
         args = [self._now(), *scripts.enqueue_args(caller, call, epoch, jobs)]
-        keys, patience_s = [self._keys_of(queue).prefix], self.patience_s + int(wait[-1]) / 1000
+        call_and_wait = load("enqueue"), [self._keys_of(queue).prefix], args, [wait]
+        patience_s, is_refused = self.patience_s + int(wait[-1]) / 1000, scripts.is_refused
         for _ in range(3):
             if queue not in self._declared:
                 await self.declare(queue)
             reply, waited = await self.wire.run_and_wait(
-                load("enqueue"), keys, args, [wait], patience_s=patience_s
+                *call_and_wait, patience_s=patience_s, is_refused=is_refused
             )
             if not scripts.is_unconfigured(reply):
                 if isinstance(waited[0], StoreRejected):

@@ -30,6 +30,7 @@ from faena.outcomes import (
 UNCONFIGURED = b"UNCONFIGURED"
 OVERTAKEN = b"OVERTAKEN"
 MOVED = b"MOVED"
+_REFUSALS: Final = frozenset({UNCONFIGURED, OVERTAKEN, MOVED})
 
 _Known = tuple[int, int, int, str, int, int, int]
 """The history of a marked job, in the order of a claim's fields."""
@@ -265,6 +266,11 @@ def _plain(value: bytes | int) -> str | int:
 def once(name: str) -> dict[str, str]:
     """Caller and call id of a request that is only resent until it is answered."""
     return {"caller": secrets.token_hex(8), "id_of_call": name}
+
+
+def is_refused(reply: Any) -> bool:
+    """Whether a script refused the call as a whole; `is_unconfigured` tells why."""
+    return isinstance(reply, list) and bool(reply) and reply[0] in _REFUSALS
 
 
 def is_unconfigured(reply: Any) -> bool:

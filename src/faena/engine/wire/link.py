@@ -43,6 +43,7 @@ class Link(asyncio.Protocol):
         self._waiter: asyncio.Future[list[Any]] | None = None
         self._replies: list[Any] = []
         self._on_replies: Callable[[list[Any]], None] | None = None
+        self._is_enough: Callable[[Any], bool] | None = None
         self._wanted = 0
         self._timer: asyncio.TimerHandle | None = None
         self._checks_at = 0.0  # when the timer runs out
@@ -61,18 +62,20 @@ class Link(asyncio.Protocol):
         wanted: int,
         timeout_s: float,
         on_replies: Callable[[list[Any]], None] | None = None,
+        is_enough: Callable[[Any], bool] | None = None,
     ) -> list[Any]:
         """Send packed commands and return their `wanted` replies; `timeout_s` limits silence.
 
         `on_replies` is called as soon as all replies are there, one loop turn before the caller
-        gets them. Its exceptions are raised here.
+        gets them. Its exceptions are raised here. If `is_enough` says so of the first reply, only
+        that is returned, and the link is closed.
         """
         if self._transport is None or self._replies:  # it ended, or got a reply without a request
             self.close()
             raise self._loss()
         waiter = self._waiter = self._loop.create_future()
         self._wanted, self._unsent, self._timeout_s = wanted, len(data), timeout_s
-        self._on_replies = on_replies
+        self._on_replies, self._is_enough = on_replies, is_enough
         self._moved_at = self._loop.time()
         if self._timer is None or self._moved_at + timeout_s < self._checks_at:
             self._check_in(timeout_s)
@@ -132,6 +135,10 @@ class Link(asyncio.Protocol):
             replies, self._replies = self._replies, []
             if not waiter.done():
                 self._answer(waiter, replies)
+        elif self._is_enough is not None and len(self._replies) == 1 and self._is_enough(reply):
+            if self._waiter is not None and not self._waiter.done():
+                self._waiter.set_result([reply])
+            self.close()
 
     def _answer(self, waiter: asyncio.Future[list[Any]], replies: list[Any]) -> None:
         if self._on_replies is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -83,11 +83,12 @@ class Request:
     node: Node | None = None  # for whom it is meant, when not for the owner of the slot
     script: Script | None = None  # to be loaded where it is missing
     dialect: Dialect = field(default_factory=Dialect)
+    is_enough: Callable[[Any], bool] | None = None  # a first reply after which no other matters
 
     async def send(self, link: Link, timeout_s: float, *, is_asking: bool = False) -> list[Any]:
         """The replies; with `is_asking`, those of the node that a slot is on its way to."""
         if not is_asking:
-            return await link.ask(self.data, self.replies, timeout_s)
+            return await link.ask(self.data, self.replies, timeout_s, is_enough=self.is_enough)
         asked, *replies = await link.ask(ASKING + self.data, 1 + self.replies, timeout_s)
         if isinstance(asked, hiredis.ReplyError):
             raise asked

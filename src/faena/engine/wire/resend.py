@@ -68,7 +68,10 @@ class Resender:
                     if is_asking:
                         replies = await request.send(link, timeout_s, is_asking=True)
                     else:
-                        replies = await link.ask(request.data, request.replies, timeout_s)
+                        is_enough = request.is_enough
+                        replies = await link.ask(
+                            request.data, request.replies, timeout_s, is_enough=is_enough
+                        )
                     if request.replies == 1 and not isinstance(replies[0], hiredis.ReplyError):
                         return replies[0]
                     again = Resending(request, link, timeout_s, is_asking=is_asking)

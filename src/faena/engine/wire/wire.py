@@ -136,6 +136,7 @@ class Wire:
         waits: Sequence[Sequence[Argument]],
         *,
         patience_s: float,
+        is_refused: Callable[[Any], bool] | None = None,
     ) -> tuple[Any, list[Any]]:
         """Run a script and, on the same connection, WAIT or WAITAOF commands.
 
@@ -144,7 +145,8 @@ class Wire:
         the script is followed by a write to a short-lived key in the same slot, the fence.
 
         A wait that the server refuses is returned as a `StoreRejected`, because the writes of the
-        script remain. The last argument of each wait is its time limit in ms.
+        script remain. The last argument of each wait is its time limit in ms. A reply of the script
+        that `is_refused` is returned without any wait: nothing was written.
         """
         call = (*self._dialect.call(script), len(keys), *keys, *args)
         fence = ("SET", fence_beside(keys[0]), "", "PX", _FENCE_MS)
@@ -157,8 +159,12 @@ class Wire:
             slot=self._slot(keys[0]),
             script=script,
             dialect=self._dialect,
+            is_enough=is_refused,
         )
-        reply, fenced, *waited = await self._resender.deliver(request, patience_s)
+        reply, *rest = await self._resender.deliver(request, patience_s)
+        if not rest:
+            return reply, []
+        fenced, *waited = rest
         if isinstance(fenced, hiredis.ReplyError):
             waited = [fenced] * len(waited)
         return reply, [faults.as_value(wait, where=self.address, op=script.name) for wait in waited]
