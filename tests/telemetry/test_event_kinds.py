@@ -1,4 +1,4 @@
-"""The names of events are those that the scripts tell, and those of the page."""
+"""The names of events are those that the scripts record, and those of the page."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ BY_EXPRESSION = {
         "schedule_skipped",
     },
 }
-"""What a script tells under a name that it puts together."""
+"""What a script records under a name that it puts together."""
 
 
-def told() -> set[str]:
+def recorded() -> set[str]:
     names: set[str] = set()
     for path in sorted(LUA.rglob("*.lua")):
         for line in path.read_text().splitlines():
-            found = re.match(r"\s*tell(?:_of)?\((.+?), ", line)
+            found = re.match(r"\s*record_(?:event|action)\((.+?), ", line)
             if found:
                 said = re.fullmatch(r"'(\w+)'", found[1])
                 names |= {said[1]} if said else BY_EXPRESSION[found[1]]
     return names
 
 
-def test_every_event_that_a_script_tells_has_a_name_and_the_reverse() -> None:
-    assert told() == set(NAMES) - {"gap"}
+def test_every_event_that_a_script_records_has_a_name_and_the_reverse() -> None:
+    assert recorded() == set(NAMES) - {"gap"}
 
 
 def test_the_page_shows_the_table() -> None:

@@ -26,8 +26,8 @@ PLAIN = {
     """,
     "an operation or a thing as any program has it": """
         about adaptive admit alert alerts answer arguments audit await body bytes call check clock
-        conf configure cost costs declare delete done due duplicate errors expired expires explain
-        fields finish graph idle index info key keys known line listpack logs look message
+        conf configure cost costs declare delete divided done due duplicate errors expired expires
+        explain fields finish graph idle index info key keys known line listpack logs look message
         messages metadata minute names note notify now obliterate order outcomes override overview
         packed page paging permit presence rate read recipients record report results retained
         retention run safe samples scan score settings sliding spend stats stop stream streams
