@@ -19,6 +19,7 @@ from faena.scheduling.scheduler import Scheduler
 from faena.sharding.router import Routers
 from faena.sharding.routing_table import Change, Table
 from faena.testing import Harness
+from tests._support.failing_script import make_fail
 from tests._support.faulty_wire import FaultyWire
 from tests._support.valkey import Server
 from tests.scheduling.conftest import ids, look
@@ -28,6 +29,14 @@ AWAY = next(
     for number in itertools.count()
     if Table(shards=3).shard_of("q", f"@t{number}") != "q"
 )
+HERE = next(
+    f"t{number}"
+    for number in itertools.count()
+    if Table(shards=3).shard_of("q", f"@t{number}") == "q"
+)
+FULL = "return {err = \"OOM command not allowed when used memory > 'maxmemory'\"}"
+SOON_US = 5_000_000
+"""After which a scheduler tries again."""
 INSTANT, SECOND = "s@20260301T010000Z", "s@20260301T020000Z"
 
 
@@ -184,6 +193,71 @@ async def test_a_full_shard_puts_an_instant_off_and_loses_none(
     await queue.clean("cancelled")
     await scheduler.run_once()
     assert await ids(h) == [INSTANT]
+
+
+async def fill(queue: Any, patch: pytest.MonkeyPatch) -> None:
+    """Back-pressure: one job for each shard."""
+    await queue.configure(backpressure=Backpressure(hard=3))
+    await queue.tasks["work"].enqueue(tenant=AWAY)
+
+
+async def use_up_memory(queue: Any, patch: pytest.MonkeyPatch) -> None:
+    """The server of all shards but the first is full."""
+    make_fail(patch, "fire", f"if string.find(KEYS[1], '{{q/', 1, true) then {FULL} end")
+
+
+@pytest.mark.parametrize("make_full", [fill, use_up_memory])
+async def test_a_scheduler_that_starts_beside_a_full_shard_fires_at_the_others(
+    app: Faena, h: Harness, queue: Any, monkeypatch: pytest.MonkeyPatch, make_full: Any
+) -> None:
+    app.schedule("here", queue.tasks["work"], every="1h", tenant=HERE)
+    await look(app)
+    await make_full(queue, monkeypatch)
+    h.clock.advance("1h")
+    await look(app)
+    assert await intent(app)
+    assert await clear(h, queue, HERE) == ["here@20260301T010000Z"]
+    h.clock.advance("1h")
+    scheduler = await app.schedules.scheduler(["q"])
+    assert await scheduler.run_once() == h.clock() + SOON_US
+    assert await clear(h, queue, HERE) == ["here@20260301T020000Z"]
+    assert await intent(app)
+    monkeypatch.undo()
+    await clear(h, queue, AWAY)
+    h.clock.advance("5s")
+    await scheduler.run_once()
+    assert INSTANT in await ids(h)
+    assert await declared_at(app, "s") == h.clock()
+
+
+async def test_a_schedule_that_cannot_be_stored_keeps_no_other_back(
+    app: Faena, h: Harness, queue: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app.schedule("here", queue.tasks["work"], every="1h", tenant=HERE)
+    scheduler = await app.schedules.scheduler(["q"])
+    with monkeypatch.context() as patch:
+        make_fail(
+            patch, "schedule", f"for _, one in ipairs(ARGV) do if one == 's' then {FULL} end end"
+        )
+        assert await scheduler.run_once() == h.clock() + SOON_US
+    assert (await declared_at(app, "s"), await declared_at(app, "here")) == (None, h.clock())
+    await scheduler.run_once()
+    assert await declared_at(app, "s") == h.clock()
+
+
+async def declared_at(app: Faena, name: str) -> int | None:
+    """When a schedule was stored as code declares it."""
+    _, found = await read((await app.runtime()).engine, "q", [name])
+    return unpack(found[name].record).declared_at if found else None
+
+
+async def clear(h: Harness, queue: Any, tenant: str) -> list[str]:
+    """Cancel the jobs of a tenant; their ids."""
+    found = [job.id for job in await h.jobs() if job.tenant == tenant]
+    for job in found:
+        await queue.handle(job).cancel()
+    await queue.clean("cancelled")
+    return found
 
 
 async def test_overlap_counts_while_the_tenant_moves(app: Faena, h: Harness, queue: Any) -> None:

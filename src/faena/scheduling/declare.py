@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from faena.engine import Engine
 from faena.engine.calls.scheduling import Change, read, write
-from faena.errors import StoreUnavailable
+from faena.errors import Overloaded, StoreUnavailable
 from faena.scheduling.due import Mark, Record, Schedule, unpack
 from faena.scheduling.fire import Firer
 
@@ -70,15 +70,20 @@ Edited = tuple[Record, int | None] | None
 """A record and its due instant; None: no change."""
 
 
-async def declare(firer: Firer, engine: Engine, declared: Declared, start: Start = _NOW) -> None:
-    """Update a schedule to the options in code, except edited ones; a due instant is kept."""
+async def declare(
+    firer: Firer, engine: Engine, declared: Declared, start: Start = _NOW, *, waits: bool = True
+) -> None:
+    """Update a schedule to the options in code, except edited ones; a due instant is kept.
+
+    A job of it that another shard has yet to take in must be there before; as in `change`.
+    """
     _, found = await read(engine, firer.queue, [declared.name])
     taken = None if found else await _take_over(engine, declared.name, start.elsewhere)
 
     def declared_now(kept: Kept) -> Edited:
         return _declared(taken if kept.record is None and taken else kept, declared, start)
 
-    record, due = await change(firer, engine, declared.name, declared_now)
+    record, due = await change(firer, engine, declared.name, declared_now, waits=waits)
     if record is not None and due is None and record.paused is None and not record.fired:
         when = record.terms.describe()
         _log.warning("schedule %s will never fire: no instant is left, %s", declared.name, when)
@@ -123,14 +128,23 @@ def redue(kept: Kept, after: Record) -> tuple[Record, int | None]:
 
 
 async def change(
-    firer: Firer, engine: Engine, name: str, edit: Callable[[Kept], Edited]
+    firer: Firer,
+    engine: Engine,
+    name: str,
+    edit: Callable[[Kept], Edited],
+    *,
+    waits: bool = True,
 ) -> tuple[Record | None, int | None]:
-    """Apply `edit` to a schedule and write it; returns the new record and its due instant."""
+    """Apply `edit` to a schedule and write it; returns the new record and its due instant.
+
+    A job of it that is on its way to another shard is sent first. If that shard is full, wait for
+    it, or raise Overloaded if this call `waits` for nothing.
+    """
     for _ in range(_TRIES):
         now, found = await read(engine, firer.queue, [name])
         schedule = Schedule.of(found[name]) if found else None
         if schedule is not None and schedule.record.intent is not None:
-            await _settle(firer, schedule, now)
+            await _settle(firer, schedule, now, waits=waits)
             continue
         record, due = (schedule.record, schedule.due) if schedule else (None, None)
         edited = edit(Kept(record, due, now))
@@ -159,10 +173,12 @@ async def give_up(engine: Engine, queue: str, name: str, version: str) -> bool:
     return await write(engine, queue, name, Change.of(version, b"", None))
 
 
-async def _settle(firer: Firer, schedule: Schedule, now: int) -> None:
-    wait_us = await firer.settle(schedule, now)
-    if wait_us:
-        await asyncio.sleep(wait_us / 1e6)
+async def _settle(firer: Firer, schedule: Schedule, now: int, *, waits: bool) -> None:
+    wait_s = await firer.settle(schedule, now) / 1e6
+    if wait_s and not waits:
+        words = f"schedule {schedule.name} cannot change before a full shard takes in its last job"
+        raise Overloaded(words, retry_after=wait_s, reason="backpressure")
+    await asyncio.sleep(wait_s)
 
 
 def _busy(name: str) -> StoreUnavailable:

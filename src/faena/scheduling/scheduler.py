@@ -17,7 +17,7 @@ from typing import Final
 
 from faena.engine import Engine
 from faena.engine.calls.scheduling import MOST, Stored, read, read_due
-from faena.errors import ConfigError, FaenaError, PayloadError
+from faena.errors import ConfigError, FaenaError, Overloaded, PayloadError
 from faena.options import QueueOptions
 from faena.scheduling.declare import Declared, Start, declare, give_up
 from faena.scheduling.due import Schedule
@@ -117,29 +117,45 @@ class Scheduler:
         firer = self._firers[queue]
         names = [one.name for one in self._declared[queue]]
         skip, now, later = 0, 0, list[int]()
+        postponed: dict[str, int] = {}
         for _ in range(_ROUNDS):
-            await self._declare(queue)
+            await self._declare(queue, postponed)
             now, next_at, due, missing = await read_due(self._engine, queue, names, skip)
             self._undeclared.update(missing)
             waits = await self._fire_all(firer, due, now)
-            if missing or not all(waits):
+            if set(missing) - set(postponed) or not all(waits):
                 continue
-            later += [now + wait_us for wait_us in waits]
+            later += [now + wait_us for wait_us in (*waits, *postponed.values())]
             if len(due) < MOST:
                 later += [] if next_at is None else [next_at]
                 return now, min(later, default=None)
             skip += MOST  # these all have to wait, and more may be due behind them
         return now, now
 
-    async def _declare(self, queue: str) -> None:
-        """Declare schedules that are new, or missing on the server."""
+    async def _declare(self, queue: str, postponed: dict[str, int]) -> None:
+        """Declare schedules that are new, or missing on the server.
+
+        One that cannot be declared now keeps no other back: it is `postponed` to a later check, by
+        so many microseconds.
+        """
         for one in self._declared[queue]:
-            if one.name in self._undeclared:
+            if one.name in self._undeclared and one.name not in postponed:
                 try:
-                    await declare(self._firers[queue], self._engine, one, self._start)
+                    await declare(self._firers[queue], self._engine, one, self._start, waits=False)
                 except (ConfigError, PayloadError) as error:  # it contradicts the stored options
                     _log.error("schedule %s could not be updated: %s", one.name, error)
+                except FaenaError as error:
+                    postponed[one.name] = self._pause_after(one.name, error)
+                    continue
                 self._undeclared.discard(one.name)
+
+    def _pause_after(self, name: str, error: FaenaError) -> int:
+        """Log why a schedule has to wait; returns for how many microseconds."""
+        if self._engine.wire.is_closed:
+            raise error
+        _log.warning("schedule %s could not be updated yet, trying again: %s", name, error)
+        wait_s = error.retry_after if isinstance(error, Overloaded) else _AFTER_ERROR_S
+        return round(wait_s * 1e6)
 
     def _has_moved(self, schedule: Schedule, queue: str) -> bool:
         """Whether code declared it in this queue before, and in another one now.
