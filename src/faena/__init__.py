@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from faena.deadletter.redrive_view import RedriveView
     from faena.deadletter.views import DeadGroup, DeadLetter, DeadPage, DeadStats
     from faena.declaring.hooks import Death, Failure
+    from faena.engine.calls.upstreams import UpstreamView
     from faena.errors import FaenaError
     from faena.flows import Flow, FlowView, Group, GroupView, NodeView, Plan
     from faena.job import Job, JobView
@@ -51,6 +52,7 @@ _NAMES = {
     "faena.deadletter.redrive_view": "RedriveView",
     "faena.deadletter.views": "DeadGroup DeadLetter DeadPage DeadStats",
     "faena.declaring.hooks": "Death Failure",
+    "faena.engine.calls.upstreams": "UpstreamView",
     "faena.errors": "FaenaError",
     "faena.flows": "Flow FlowView Group GroupView NodeView Plan",
     "faena.job": "Job JobView",
@@ -146,6 +148,7 @@ __all__ = [
     "Unique",
     "Upstream",
     "UpstreamUnavailable",
+    "UpstreamView",
     "Waits",
     "WebhookKey",
     "Worker",

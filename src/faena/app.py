@@ -17,6 +17,7 @@ from faena.deadletter.redrive_takeover import RedriveTakeover
 from faena.deadletter.upkeep import Upkeep
 from faena.declaring.hooks import ENDS
 from faena.engine import Engine
+from faena.engine.calls.upstreams import UpstreamView
 from faena.engine.engine import Clock
 from faena.engine.settings import declaration
 from faena.errors import ConfigError, shown
@@ -26,8 +27,10 @@ from faena.options import DeadLetters, build
 from faena.options.fields import check_is
 from faena.queue import Queue
 from faena.registry import Registry
+from faena.resilience.control import UpstreamControl
 from faena.resilience.gate import Gate
 from faena.resilience.permits import Permit
+from faena.resilience.push import UpstreamPush
 from faena.resilience.upstream import Upstream, UpstreamFields, UpstreamOptions
 from faena.runtime.connections import Connection, Runtime
 from faena.scheduling.decorators import MISSING, Recurring, RecurringFields, TimedFields, check_task
@@ -101,11 +104,31 @@ class Faena(Registry):
             )
         built = build(UpstreamOptions, "upstream", options)
         self._links.connection.upstreams[name] = built.settings()
-        self.upstreams[name] = Upstream(name, built, self._gate, self._permit_in_thread)
+        self.upstreams[name] = Upstream(
+            name, built, self._gate, self._permit_in_thread, self.upstream_control
+        )
         return self.upstreams[name]
 
+    @property
+    def upstream_control(self) -> UpstreamControl:
+        """Views and panics of upstreams by name, also of those that other programs declare."""
+        return UpstreamControl(self._engine, self._links.connection.upstreams)
+
+    async def upstream_views(self) -> list[UpstreamView]:
+        """How all upstreams are, also those of other programs."""
+        return await self.upstream_control.views()
+
     async def _gate(self) -> Gate:
-        return (await self.runtime()).gate
+        return (await self._push()).gate
+
+    async def _push(self) -> UpstreamPush:
+        """What happens to upstreams is heard from the first call to one on."""
+        push = (await self.runtime()).upstream_push
+        await push.start()
+        return push
+
+    async def _engine(self) -> Engine:
+        return (await self.runtime()).engine
 
     def _permit_in_thread(self, asking: Coroutine[Any, Any, Permit]) -> Permit:
         return self.sync.run(asking)
@@ -244,7 +267,7 @@ class Faena(Registry):
             options=options,
             middleware=self.middleware,
             dead_letters=dead_letters,
-            gate=runtime.gate if self.upstreams else None,
+            push=await self._push() if self.upstreams else None,
             background=BackgroundServices(
                 services=[
                     runtime.relay.run,

@@ -63,9 +63,14 @@ class UpstreamRig:
         return f"p{self._turns}:1"
 
     async def events(self) -> list[str]:
-        """What was told, in order."""
+        """What was told, in order, without the reasons."""
+        told = [words for _, _, *words in await self.told()]
+        return [" ".join(each.partition("\n")[0] for each in words) for words in told]
+
+    async def told(self) -> list[list[str]]:
+        """Of each event the instant, who did it, and what was told."""
         rows = await self.engine.command("XRANGE", SHARD, "events", "-", "+")
-        return [" ".join(texts(fields)[4:]) for _, fields in rows]
+        return [[words[1], words[3], *words[4:]] for words in (texts(each) for _, each in rows)]
 
     async def clear(self) -> None:
         for name in ("upstreams", "troubled", "events"):

@@ -213,6 +213,10 @@ SHAPES: dict[str, list[Args]] = {
         said("shards", verb="reset", epoch=0),
     ],
     "declare_upstreams": [said("declare_upstreams", "up", pack({"volume": 3}))],
+    "panic": [
+        said("panic", caller="o", id_of_call="a", upstream="up", verb="begin", by="x", reason="r"),
+        said("panic", caller="o", id_of_call="b", upstream="up", verb="end", by="x"),
+    ],
     "admit": [
         said("admit", caller="gate", turn="0123456789ab9", reports=pack(REPORTS), asks=pack(ASKS)),
         said("admit", caller="gate", turn="0123456789ab2", reports=pack([]), asks=pack([])),

@@ -34,7 +34,7 @@ WRITERS = [
 ]
 ELSEWHERE = {
     *("alert", "dismiss", "flow", "group", "idem", "note", "relayed", "receive", "redrives"),
-    *("renew", "schedule", "spend", "admit", "declare_upstreams"),
+    *("renew", "schedule", "spend", "admit", "declare_upstreams", "panic"),
 }
 """Those that write, and have nothing to do with jobs that wait."""
 NUMBERS = ["", "0", "1", "-1", "3", "nan", "inf", "-inf", "1e400", "9" * 30, "0x10", "1.5", "1e18"]

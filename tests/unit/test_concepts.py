@@ -29,9 +29,9 @@ PLAIN = {
         conf configure cost costs declare delete divided done due duplicate errors expired expires
         explain fields finish graph idle index info key keys known line listpack logs look message
         messages metadata minute names note notify now obliterate order outcomes override overview
-        packed page paging permit presence rate read recipients record report results retained
+        packed page paging panic permit presence rate read recipients record report results retained
         retention run safe samples scan score settings sliding spend stats stop stream streams
-        table throttled time unique upkeep walk
+        table throttled time unique upkeep views walk
     """,
     "an adjective of things that are explained": """
         troubled

@@ -103,7 +103,7 @@ CATALOGUE = (
     Key("events", "stream", "one entry per batch", "capped by events_kept"),
     Key("arrivals", "stream", "single jobs that no script has stored yet", "100, and producers"),
     Key("wake", "zset", "at most one marker for idle workers", "one member"),
-    Key("upstreams", "hash", "upstream → packed settings", "one per upstream"),
+    Key("upstreams", "hash", "upstream → packed settings, !upstream → panic", "one per upstream"),
     Key("breaker:", "string", "packed state of a circuit breaker", "TTL 1 h beyond its wait"),
     Key("troubled", "hash", "scope → state, of breakers that are not closed", "one per breaker"),
     Key("fence", "string", "what a durable enqueue waits for; written by the wire", "TTL 1 s"),
@@ -115,7 +115,7 @@ CHANNELS = (
     ("shards", "queues whose shards have changed, instead of jobs"),
     ("schedules", "schedules that were declared, changed or removed, instead of jobs"),
     ("redrives", "redrives that begin or resume, instead of jobs"),
-    ("upstreams", "upstreams whose breaker has changed its state, instead of jobs"),
+    ("upstreams", "what happens to upstreams: event, how long in us, which, instead of jobs"),
 )
 
 

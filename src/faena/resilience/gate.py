@@ -101,6 +101,11 @@ class Gate:
                 if until > group.closed_until:
                     group.closed_until, group.closed_for = until, (upstream, reason)
 
+    def groups_of(self, upstream: str, tenant: str) -> list[CallGroup]:
+        """The calls to an upstream: of one tenant, or of all."""
+        groups = [one for one in self._groups.values() if upstream in one.names]
+        return [one for one in groups if tenant in {"", one.tenant}]
+
     # -- reporting ----------------------------------------------------------------------------
 
     def note(self, counter: Counter) -> None:

@@ -19,21 +19,25 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Final, ParamSpec, TypedDict, TypeVar, cast
 
+from faena.engine.calls.upstreams import UpstreamView
 from faena.errors import ConfigError, shown
 from faena.limits import Limit, check_stack
 from faena.options.fields import check_is, derive
 from faena.outcomes import UpstreamUnavailable
 from faena.resilience.breaker import Breaker
 from faena.resilience.call import UpstreamCall
+from faena.resilience.control import UpstreamControl
 from faena.resilience.gate import Gate, Wanted
 from faena.resilience.permits import CURRENT, Holder, Permit, permit_of
 from faena.resilience.sorting import Sorted, Sorting, check_sorting, sort_error
 from faena.values.duration import Duration, to_us
 from faena.values.names import check_label
+from faena.values.numbers import check_whole
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_MOST_OPENINGS: Final = 1_000
 _SHORTEST_US: Final = 1_000
 _LONGEST_US: Final = 86_400_000_000
 _PROBE_MARGIN_US: Final = 10_000_000
@@ -59,6 +63,9 @@ class UpstreamOptions:
     sorting: Sorting | None = None
     """What errors mean, by exception class, HTTP status or a function; see `sorting.py`."""
 
+    panic_after: int | None = None
+    """After how many openings of the breaker in a row it is put into panic; None for never."""
+
     timeout_us: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -67,6 +74,7 @@ class UpstreamOptions:
         check_is("breaker", self.breaker, Breaker)
         if self.sorting is not None:
             check_sorting(self.sorting)
+        _check_panic_after(self.panic_after, self.breaker)
         timeout_us = to_us("timeout", self.timeout, least_us=_SHORTEST_US, most_us=_LONGEST_US)
         derive(self, "timeout_us", timeout_us)
 
@@ -84,6 +92,7 @@ class UpstreamOptions:
             "ramp_us": breaker.ramp_us,
             "slow": breaker.slow,
             "per_tenant": breaker.per == "tenant" or None,
+            "panic_after": self.panic_after,
             "limits": _text(self.limits),
             "tenant_limits": _text(self.tenant_limits),
         }
@@ -98,6 +107,7 @@ class UpstreamFields(TypedDict, total=False):
     timeout: Duration
     breaker: Breaker
     sorting: Sorting
+    panic_after: int | None
 
 
 class Upstream:
@@ -109,10 +119,12 @@ class Upstream:
         options: UpstreamOptions,
         gate: Callable[[], Awaitable[Gate]],
         run_in_thread: Callable[[Coroutine[Any, Any, Permit]], Permit],
+        control: UpstreamControl,
     ) -> None:
         """`gate` is where its calls ask, on the running event loop; `run_in_thread` runs a
         coroutine where there is none."""
         self.name = name
+        self._control = control
         self.options = options
         self._gate = gate
         self._run_in_thread = run_in_thread
@@ -167,6 +179,27 @@ class Upstream:
         is_async = inspect.iscoroutinefunction(function)
         return cast("Callable[P, R]", guarded) if is_async else guarded_in_thread
 
+    # -- for operators ----------------------------------------------------------------------------
+
+    async def view(self, *, tenant: str | None = None) -> UpstreamView:
+        """How it is now: its breaker, its limits, a panic; for all calls, or for a tenant's."""
+        return await self._control.view(self.name, tenant=tenant)
+
+    async def panic(
+        self, *, reason: str, by: str = "operator", lasting: Duration | None = None
+    ) -> bool:
+        """Permit no call until `end_panic`, or for a time; False if it is in panic already.
+
+        Then that panic has this reason, author and end from now on.
+        """
+        return await self._control.panic(self.name, reason=reason, by=by, lasting=lasting)
+
+    async def end_panic(self, *, by: str = "operator") -> bool:
+        """Permit calls again, as its breaker has it; False if it was not in panic."""
+        return await self._control.end_panic(self.name, by=by)
+
+    # -- permits ----------------------------------------------------------------------------------
+
     async def _permit(self, tenant: str | None) -> Permit:
         held = CURRENT.get()
         if permit := self._held(held, tenant):
@@ -198,6 +231,19 @@ class Upstream:
         if not tenant or reason in {"limit", "panic"}:
             return False
         return reason == "tenant_limit" or self.options.breaker.per == "tenant"
+
+
+def _check_panic_after(given: Any, breaker: Breaker) -> None:
+    if given is None:
+        return
+    check_whole("panic_after", given, least=1, most=_MOST_OPENINGS)
+    if breaker.per == "tenant":
+        raise ConfigError(
+            "panic_after must be given with a breaker per upstream, got per='tenant': "
+            "one tenant's broken account is no reason to stop all calls",
+            field="panic_after",
+            value=given,
+        )
 
 
 def _limits(name: str, given: Any) -> tuple[Limit, ...]:

@@ -31,6 +31,7 @@ from faena.options import QueueOptions
 from faena.producing.batcher import CallIds
 from faena.producing.client import Client
 from faena.resilience.gate import Gate
+from faena.resilience.push import UpstreamPush
 from faena.sharding.router import Queues, Routers
 
 _ENVIRONMENT = "FAENA_ENV"
@@ -155,6 +156,7 @@ class Runtime:
         self.inspector: Inspector
         self.relay: Relay
         self.gate: Gate
+        self.upstream_push: UpstreamPush
 
     def is_ready(self, queues: Queues) -> bool:
         """Whether it is open and knows these queues; queues are never removed."""
@@ -195,7 +197,9 @@ class Runtime:
         self.client = Client(self.engine, self.routers)
         self.inspector = Inspector(self.engine, self.routers)
         self.relay = Relay(self.engine, self.client)
-        self.gate = Gate(self.engine, self._connection.upstreams, CallIds())
+        upstreams = self._connection.upstreams
+        self.gate = Gate(self.engine, upstreams, CallIds())
+        self.upstream_push = UpstreamPush(self.engine, self.gate, upstreams)
 
     def new_engine(self, address: Address) -> Callable[[], Engine]:
         """A function that creates engines with their own connections, for other threads."""
@@ -233,6 +237,7 @@ class Runtime:
             await asyncio.wait([opening])
             await self.client.close()
             await self.inspector.close()
+            await self.upstream_push.close()
             await self.routers.close()
             await self.engine.wire.close()
 

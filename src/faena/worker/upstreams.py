@@ -1,7 +1,8 @@
 """What a worker has to do with upstreams: it asks before jobs begin, and ends holds.
 
-The worker whose report changes a breaker ends the holds of the queues that it serves. If it dies
-before, nothing is lost: a hold lasts only until the instant at which it is right to ask again.
+The worker whose report changes a breaker ends the holds of the queues that it serves, and so does
+every worker that hears of it, or of the end of a panic. If none does, nothing is lost: a hold lasts
+only until the instant at which it is right to ask again.
 """
 
 from __future__ import annotations
@@ -15,66 +16,85 @@ from typing import Final
 from faena.engine import Engine
 from faena.engine.calls.resilience import Turned
 from faena.errors import FaenaError
-from faena.resilience.gate import Gate
+from faena.resilience.push import Change, UpstreamPush
 from faena.values.shards import queue_of
 from faena.worker.execute.admission import Admission
 from faena.worker.options import Served
 
 _LAST_CALLS_S: Final = 10.0
-_OPENING: Final = frozenset({"recovering", "closed"})
+_OPENING: Final = frozenset({"recovering", "closed", "panic_ended"})
+_AGAIN_S: Final = 1.0
+"""When holds are ended once more after a panic: some are of jobs that were refused just before."""
 
 _log = logging.getLogger("faena.worker")
 
 
 class WorkerUpstreams:
-    """The gate of a worker, if its program has upstreams."""
+    """The part of a worker that has to do with upstreams, if its program has any."""
 
     def __init__(
         self,
         engine: Engine,
-        gate: Gate | None,
+        push: UpstreamPush | None,
         queues: Mapping[str, Served],
         shards: Callable[[], Collection[str]],
     ) -> None:
         """`shards` are those that are served now."""
-        self._engine, self._gate = engine, gate
+        self._engine, self._push = engine, push
         self._needing = _needing(queues)
         self._shards = shards
         self._tasks: set[asyncio.Task[None]] = set()
+        self._ending = asyncio.Event()
 
     def admission(self, served: Served, on_answer: Callable[[int, int], None]) -> Admission | None:
         """What asks for the jobs of a queue; None where they need no upstream."""
-        if self._gate is None or not any(one.upstreams for one in served.handlers.values()):
+        if self._push is None or not any(one.upstreams for one in served.handlers.values()):
             return None
-        return Admission(self._gate, served.handlers, on_answer)
+        return Admission(self._push.gate, served.handlers, on_answer)
 
     def start(self) -> None:
-        """Listen to the gate."""
-        if self._gate is not None:
-            self._gate.listeners.append(self._tell)
+        """Listen to the gate, and to what happens elsewhere."""
+        if self._push is not None:
+            self._push.gate.listeners.append(self._turned)
+            self._push.listeners.append(self._heard)
 
     async def finish(self) -> None:
         """Report the last calls, and end the holds that are to be ended."""
-        if self._gate is not None:
+        if self._push is not None:
+            self._push.listeners.remove(self._heard)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._gate.flush(), _LAST_CALLS_S)
-            self._gate.listeners.remove(self._tell)
-            if self._tasks:
-                await asyncio.wait(self._tasks, timeout=_LAST_CALLS_S)
+                await asyncio.wait_for(self._push.gate.flush(), _LAST_CALLS_S)
+            self._push.gate.listeners.remove(self._turned)
+        self._ending.set()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=_LAST_CALLS_S)
 
-    def _tell(self, turned: Sequence[Turned]) -> None:
+    def _turned(self, turned: Sequence[Turned]) -> None:
         for one in turned:
-            if one.state in _OPENING and not one.tenant:
-                self._tasks.add(task := asyncio.create_task(self._release(one.upstream)))
-                task.add_done_callback(self._tasks.discard)
+            self._changed(one.upstream, one.tenant, one.state)
 
-    async def _release(self, upstream: str) -> None:
-        queues = self._needing.get(upstream, ())
+    def _heard(self, change: Change) -> None:
+        self._changed(change.upstream, change.tenant, change.state)
+
+    def _changed(self, upstream: str, tenant: str, state: str) -> None:
+        if state in _OPENING and not tenant:
+            self._tasks.add(task := asyncio.create_task(self._release(upstream, state)))
+            task.add_done_callback(self._tasks.discard)
+
+    async def _release(self, upstream: str, state: str) -> None:
         try:
-            for shard in [one for one in self._shards() if queue_of(one) in queues]:
-                await self._engine.release(shard, f"upstream {upstream}")
+            await self._release_all(upstream)
+            if state == "panic_ended":
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._ending.wait(), _AGAIN_S)
+                await self._release_all(upstream)
         except FaenaError as error:
             _log.warning("holds for upstream %s end by themselves: %s", upstream, error)
+
+    async def _release_all(self, upstream: str) -> None:
+        queues = self._needing.get(upstream, ())
+        for shard in [one for one in self._shards() if queue_of(one) in queues]:
+            await self._engine.release(shard, f"upstream {upstream}")
 
 
 def _needing(queues: Mapping[str, Served]) -> dict[str, set[str]]:

@@ -24,7 +24,7 @@ from faena.limits import Limit
 from faena.middleware import Middleware
 from faena.options import DeadLetters
 from faena.producing.batcher import CallIds
-from faena.resilience.gate import Gate
+from faena.resilience.push import UpstreamPush
 from faena.sharding.routing_table import Shard
 from faena.values.shards import queue_of
 from faena.worker.background_services import BackgroundServices
@@ -74,7 +74,7 @@ class Worker:
         middleware: Sequence[Middleware] = (),
         dead_letters: DeadLetters | None = None,
         background: BackgroundServices = _NOTHING,
-        gate: Gate | None = None,
+        push: UpstreamPush | None = None,
     ) -> None:
         if not queues:
             raise ConfigError("a worker must have at least one queue, got none", field="queues")
@@ -98,7 +98,7 @@ class Worker:
         self._asks = {queue: served.shards for queue, served in queues.items()}
         self._shard_watcher = self._new_shard_watcher()
         self._hold_broadcast = HoldBroadcast(engine, self._asks)
-        self._upstreams = WorkerUpstreams(engine, gate, queues, lambda: self._by_shard)
+        self._upstreams = WorkerUpstreams(engine, push, queues, lambda: self._by_shard)
         self._wait_strategy = WaitStrategy(self._by_shard, self._new_listener, self._new_claim)
         self._graceful_stop = self._new_graceful_stop()
         self._health_checks = self._new_health_checks()

@@ -23,7 +23,7 @@ from faena.worker.execute.attempt_state import Attempt
 _SHORTEST_US: Final = 10_000
 _UNASKED_US: Final = 5_000_000
 _UNKNOWN_US: Final = 60_000_000
-"""How long to wait where nobody can tell: a panic lasts until somebody ends it."""
+"""How long to wait where nobody can tell: somebody may end a panic at any time."""
 
 
 _log = logging.getLogger("faena.worker")
@@ -107,6 +107,8 @@ class Admission:
     def outcome_of(self, error: UpstreamUnavailable) -> Outcome:
         """What becomes of a job whose call is not allowed; no attempt is used."""
         wait_us = max(_SHORTEST_US, error.wait_us or _UNKNOWN_US)
+        if error.reason == "panic":
+            wait_us = min(wait_us, _UNKNOWN_US)
         reason = f"upstream {error.upstream}"
         if self._is_needed_by_all(error.upstream):
             return Limited(wait_us, "tenant" if error.is_for_tenant else "queue", reason)

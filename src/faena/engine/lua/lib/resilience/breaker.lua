@@ -5,8 +5,8 @@
 --     then · r no calls until: what the upstream itself asked for · a when its state began · e calls, failed, slow
 --     of the window that opened it
 --   troubled   scope -> state, of breakers that are not closed
---@include safe_read, keys, upstream_event
---@exports scope_of, read_breaker, breaker_of, count_calls, end_probe, no_calls_until, room_of_breaker, use_breaker, save_breakers
+--@include safe_read, keys, now, upstream_event, upstream_panic
+--@exports scope_of, read_breaker, breaker_of, count_calls, end_probe, no_calls_until, room_of_breaker, use_breaker, facts_of_breaker, save_breakers
 --@state breakers = {}   -- scope -> breaker, as read in this call
 --@state turned = {}   -- scope, state … of those that have changed
 local BUCKETS = 10
@@ -24,7 +24,7 @@ end
 --- Make a breaker of what is stored of it; each is read once a call.
 local function read_breaker(scope, settings, packed)
   local breaker = keep_kinds(packed and unpacked(packed) or {}, KINDS)
-  breaker.scope, breaker.settings = scope, settings
+  breaker.scope, breaker.settings, breaker.is_new = scope, settings, not packed
   breaker.s, breaker.o, breaker.w = breaker.s or 'closed', breaker.o or 0, breaker.w or 0
   context.breakers[scope] = breaker
 end
@@ -33,21 +33,25 @@ local function breaker_of(scope)
   return context.breakers[scope]
 end
 
-local function become(breaker, state, now)
+local function become(breaker, state, now, why, wait_us)
   breaker.s, breaker.c, breaker.p, breaker.w = state, nil, nil, 0
   breaker.a, breaker.is_changed, breaker.has_turned = now, true, true
   local turned = context.turned
   local last = #turned
   turned[last + 1], turned[last + 2] = breaker.scope, state
-  tell_upstream('upstream_' .. state, breaker.scope)
+  tell_upstream('upstream_' .. state, breaker.scope, why, wait_us)
 end
 
 --- Each opening in a row lasts twice as long as the one before.
-local function open(breaker, now)
+local function open(breaker, now, why)
   local settings = breaker.settings
   breaker.o = breaker.o + 1
-  breaker.u = now + math.min(settings.open_us * 2 ^ (breaker.o - 1), settings.longest_us)
-  become(breaker, 'open', now)
+  local open_us = math.min(settings.open_us * 2 ^ (breaker.o - 1), settings.longest_us)
+  breaker.u = now + open_us
+  become(breaker, 'open', now, why, open_us)
+  if settings.panic_after and not settings.per_tenant and breaker.o % settings.panic_after == 0 then
+    panic_soon(breaker.scope, string.format('the breaker has opened %d times in a row', breaker.o))
+  end
 end
 
 --- Add calls to the rolling window; returns its sums.
@@ -87,7 +91,7 @@ local function count_calls(breaker, calls, failed, slow, now)
   local is_slow = settings.slow and late >= settings.slow * all
   if all >= volume and (bad > 0 and bad >= settings.errors * all or is_slow) then
     breaker.e = { all, bad, late }
-    open(breaker, now)
+    open(breaker, now, string.format('%d of %d calls failed%s', bad, all, late > 0 and ', ' .. late .. ' were slow' or ''))
   end
 end
 
@@ -100,7 +104,7 @@ local function end_probe(breaker, permit, how, now)
   if how == 2 then
     return
   elseif how == 0 then
-    return open(breaker, now)
+    return open(breaker, now, 'a probe failed')
   end
   breaker.w = breaker.w + 1
   if breaker.w >= breaker.settings.probes then
@@ -111,6 +115,10 @@ end
 
 --- The upstream has asked for no calls until an instant.
 local function no_calls_until(breaker, until_at)
+  local now = now_us()
+  if (breaker.r or 0) <= now then
+    tell_upstream('upstream_rate_limited', breaker.scope, nil, until_at - now)
+  end
   breaker.r, breaker.is_changed = math.max(breaker.r or 0, until_at), true
 end
 
@@ -172,6 +180,19 @@ local function use_breaker(breaker, number, stem, now)
   return breaker.s == 'half_open'
 end
 
+--- For readers: its state, since when, the window's calls, failed and slow ones, or those that opened it; when the next
+-- probe goes, openings in a row, and until when the upstream wants no calls (0: none).
+local function facts_of_breaker(breaker, now)
+  local state, opened, counts = breaker.s, breaker.e or {}, { add_to_window(breaker, 0, 0, 0, now) }
+  if state == 'recovering' and now >= (breaker.t or 0) + breaker.settings.ramp_us then
+    state = 'closed'
+  elseif state == 'open' or state == 'half_open' then
+    counts = { number_in(opened[1], 0), number_in(opened[2], 0), number_in(opened[3], 0) }
+  end
+  local wait = breaker.r and breaker.r > now and breaker.r or 0
+  return { state, breaker.a or 0, counts, state == 'open' and breaker.u or 0, breaker.o, wait }
+end
+
 local function save_breaker(scope, breaker, now)
   local record = {}
   for field in pairs(KINDS) do
@@ -179,7 +200,7 @@ local function save_breaker(scope, breaker, now)
   end
   local until_at = math.max(breaker.u or 0, breaker.r or 0, now + breaker.settings.window_us, now)
   call('SET', key('breaker:' .. scope), cmsgpack.pack(record), 'PX', math.ceil((until_at - now + TTL_US) / 1000))
-  if breaker.has_turned and breaker.s == 'closed' then
+  if (breaker.has_turned or breaker.is_new) and breaker.s == 'closed' then   -- or its record has expired
     call('HDEL', key('troubled'), scope)
   elseif breaker.has_turned then
     call('HSET', key('troubled'), scope, breaker.s)
@@ -192,4 +213,5 @@ local function save_breakers(now)
       save_breaker(scope, breaker, now)
     end
   end
+  save_panics(now)
 end

@@ -1,12 +1,13 @@
 --- Upstreams: what programs have declared of them, and whether somebody has called a panic, by name.
 --   upstreams   name -> packed settings: errors, volume, window_us, open_us, longest_us, probes, probe_us, ramp_us,
---               slow?, per_tenant?, limits?, tenant_limits?; !name -> packed panic: until_at (0: until it is ended),
+--               slow?, per_tenant?, panic_after?, limits?, tenant_limits?; !name -> packed panic: until_at (0: until it is ended),
 --               reason, by, at
 --@include safe_read, keys
 --@exports read_upstreams, upstream_of, panic_of
 --@state upstreams = {}   -- as read in this call
 --@state panics = {}
 local MOST_KNOWN = 1000
+local PANIC = { until_at = 'number', at = 'number', reason = 'string', by = 'string' }
 local known, number_known = {}, 0   -- decoded settings by their packed text, from one call to the next
 
 local function settings_in(packed)
@@ -17,6 +18,13 @@ local function settings_in(packed)
     known[packed] = settings
   end
   return settings
+end
+
+local function panic_in(packed)
+  local panic = keep_kinds(unpacked(packed) or {}, PANIC)
+  panic.until_at, panic.at = panic.until_at or 0, panic.at or 0
+  panic.reason, panic.by = panic.reason or '', panic.by or ''
+  return panic
 end
 
 --- Read all upstreams that reports and asks name; returns the names of which nothing is known.
@@ -42,7 +50,7 @@ local function read_upstreams(reports, asks)
   for i, name in ipairs(names) do
     local settings, panic = found[2 * i - 1], found[2 * i]
     context.upstreams[name] = settings and settings_in(settings) or nil
-    context.panics[name] = panic and unpacked(panic) or nil
+    context.panics[name] = panic and panic_in(panic) or nil
     missing[#missing + 1] = not context.upstreams[name] and name or nil
   end
   return missing

@@ -1,0 +1,95 @@
+"""Hears what happens to upstreams, and has the calls of this process obey at once.
+
+A message may be lost, and nothing depends on it: permits that were granted in advance are good for
+a few milliseconds only, and what is closed opens by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from faena.engine import Engine
+from faena.engine.calls import resilience
+from faena.engine.wire.subscription import Subscription
+from faena.resilience.gate import Gate
+from faena.resilience.permits import CallGroup
+
+_CLOSING: Final = frozenset({"open", "rate_limited", "panic"})
+_OPENING: Final = frozenset({"half_open", "recovering", "closed", "panic_ended"})
+_LONGEST_PANIC_S: Final = 5.0
+"""After this a call asks the server again: that a panic has ended may be lost."""
+
+
+class Change(NamedTuple):
+    """What has happened to an upstream."""
+
+    upstream: str
+    tenant: str
+    """Whose calls it is about; empty for all."""
+    state: str
+    """A state of the breaker, rate_limited, panic or panic_ended."""
+    wait_us: int
+    """For how long, if that is known; else 0."""
+
+
+class UpstreamPush:
+    """Listens for one event loop, from its first call on."""
+
+    def __init__(
+        self, engine: Engine, gate: Gate, settings: Mapping[str, Mapping[str, Any]]
+    ) -> None:
+        """`settings` are those of the program's upstreams; more may be declared later."""
+        self._engine, self.gate, self._settings = engine, gate, settings
+        self._declared: set[str] = set()
+        self._listening: asyncio.Future[Subscription] | None = None
+        self.listeners: list[Callable[[Change], None]] = []
+        """Told of all that is heard."""
+
+    async def start(self) -> None:
+        """Tell the server what the program declares, and listen; the first time only."""
+        if self._listening is None:
+            hears = self._engine.listen(upstreams=self._hear)
+            self._listening = asyncio.ensure_future(hears)
+        if not self._listening.done():
+            await asyncio.shield(self._listening)
+        if len(self._declared) < len(self._settings):
+            new = {name: one for name, one in self._settings.items() if name not in self._declared}
+            await resilience.declare(self._engine, new)
+            self._declared |= new.keys()
+
+    async def close(self) -> None:
+        """Stop listening."""
+        if self._listening is not None:
+            await (await self._listening).close()
+            self._listening = None
+
+    def _hear(self, _shard: str, message: str) -> None:
+        event, _, rest = message.partition(" ")
+        wait_us, _, scope = rest.partition(" ")
+        kind, _, state = event.partition("_")
+        if kind == "upstream" and wait_us.isdecimal():
+            name, _, tenant = scope.partition("/@")
+            change = Change(name, tenant, state, int(wait_us))
+            self._obey(change)
+            for listener in self.listeners:
+                listener(change)
+
+    def _obey(self, change: Change) -> None:
+        for group in self.gate.groups_of(change.upstream, change.tenant):
+            group.drop()
+            if change.state in _CLOSING:
+                _close(group, change)
+            elif change.state in _OPENING and group.closed_for[0] == change.upstream:
+                group.closed_until = 0.0
+
+
+def _close(group: CallGroup, change: Change) -> None:
+    wait_s = change.wait_us / 1e6
+    if change.state == "panic":
+        wait_s = min(wait_s or _LONGEST_PANIC_S, _LONGEST_PANIC_S)
+    until = time.monotonic() + wait_s
+    if until > group.closed_until:
+        group.closed_until, group.closed_for = until, (change.upstream, change.state)
