@@ -9,7 +9,7 @@ from faena.engine import Engine
 from faena.engine.calls import resilience, upstreams
 from faena.engine.calls.resilience import Undeclared
 from faena.engine.calls.upstreams import UpstreamView
-from faena.errors import ConfigError, nearest
+from faena.errors import ConfigError, nearest, shown
 from faena.values.duration import Duration, to_us
 from faena.values.names import check_label, check_name, check_reason
 
@@ -77,7 +77,7 @@ class UpstreamControl:
             if name not in self._settings:
                 known = {one.name for one in await upstreams.views(engine)} | {*self._settings}
                 raise ConfigError(
-                    f"upstream must be one that a program has declared, got {name!r}; "
+                    f"upstream must be one that a program has declared, got {shown(name)}; "
                     f"{nearest(name, sorted(known))}",
                     field="upstream",
                     value=name,
