@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -151,6 +152,38 @@ async def test_retry_after_is_waited_for_by_all(shop: Faena, working: Working) -
     assert min(late) >= 1
     views = [await receipt.handle.view() for receipt in receipts]
     assert {view.attempts_made for view in views} == {1}
+
+
+class _TooMany(Exception):
+    """As httpx raises it."""
+
+    status_code = 429
+
+    def __init__(self, retry_after: str) -> None:
+        super().__init__("too many requests")
+        self.response = SimpleNamespace(status_code=429, headers={"retry-after": retry_after})
+
+
+async def test_an_answer_that_asks_to_wait_uses_no_attempt(shop: Faena, working: Working) -> None:
+    whatsapp = shop.upstream("whatsapp", breaker=Breaker(per="tenant"))
+    messages, mixed = shop.queue("messages", fair=True), shop.queue("mixed")
+    began: list[str] = []
+
+    async def say(text: str) -> None:
+        began.append(text)
+        if began.count(text) == 1:
+            raise _TooMany("0" if text == "now" else "1")
+
+    alone = messages.task(say, upstreams=[whatsapp], name="alone", retry=Retry.never())
+    beside = mixed.task(say, upstreams=[whatsapp], name="beside", retry=Retry.never())
+    mixed.task(_nothing, name="nothing")
+    receipts = [await alone.enqueue(text, tenant=text) for text in ("a", "now")]
+    receipts.append(await beside.enqueue("b"))
+    async with working(shop):
+        for receipt in receipts:
+            await receipt.handle.result(timeout="60s")
+    assert Counter(began) == {"a": 2, "now": 2, "b": 2}
+    assert {(await one.handle.view()).attempts_made for one in receipts} == {1}
 
 
 async def test_an_upstreams_limit_holds_over_several_queues(shop: Faena, working: Working) -> None:

@@ -115,6 +115,10 @@ class Gate:
         if self._sending is None and self._timer is None:
             self._timer = self.loop.call_later(_LINGER_S, self._send_soon)
 
+    def hurry(self) -> None:
+        """Report at once, for other processes must know."""
+        self._send_soon()
+
     async def flush(self) -> None:
         """Send what is still to be reported."""
         while self._noted or self._sending:
@@ -148,7 +152,7 @@ class Gate:
     async def _send_all(self) -> None:
         try:
             await self._send()
-            while self._asked:
+            while self._asked or any(one.wait_us for one in self._noted):
                 await self._send()
         finally:
             self._sending = None

@@ -45,6 +45,10 @@ class Reporter(Protocol):
         """A counter that was empty counts again."""
         ...
 
+    def hurry(self) -> None:
+        """Report at once, for other processes must know."""
+        ...
+
     def close(self, service: Service, tenant: str, wait_us: int, reason: str) -> None:
         """An upstream takes no calls for some time, of this tenant at least."""
         ...
@@ -94,6 +98,8 @@ class Counter:
             self.probes += (probe, how)
         if not self.is_noted:
             self.note()
+        if wait_us:
+            self._reporter.hurry()
 
     def take(self) -> Report:
         """What is to be reported; it is empty afterwards."""

@@ -37,6 +37,8 @@ class Sorted(NamedTuple):
     kind: Kind
     retry_after: Any = None
     """What the upstream said of how long to wait, as it said it."""
+    upstream: str = ""
+    """Which one it was."""
 
 
 def check_sorting(sorting: Any) -> Sorting:
@@ -71,6 +73,11 @@ def sort_error(error: BaseException, sorting: Sorting | None = None) -> Sorted |
     status, retry_after = _status(error)
     kind = _given(error, status, sorting) or _usual(error, status)
     return Sorted(kind, retry_after)
+
+
+def meaning_of(error: BaseException) -> Sorted | None:
+    """What an error meant to the upstream whose call it ended, if it ended one."""
+    return getattr(error, "faena_meaning", None)
 
 
 def _given(error: BaseException, status: int | None, sorting: Sorting | None) -> Kind | None:

@@ -140,7 +140,8 @@ class Upstream:
 
     def sorts(self, error: BaseException) -> Sorted | None:
         """What an error says of it; None for nothing."""
-        return sort_error(error, self.options.sorting)
+        meaning = sort_error(error, self.options.sorting)
+        return meaning and meaning._replace(upstream=self.name)
 
     def call(self, *, tenant: str | None = None) -> UpstreamCall:
         """Make one call: `async with afip.call(): …`, or `with afip.call(): …` in a thread.

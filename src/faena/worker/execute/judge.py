@@ -33,6 +33,7 @@ from faena.outcomes import (
     Snoozed,
     UpstreamUnavailable,
 )
+from faena.resilience.sorting import Sorted, meaning_of
 from faena.values.names import as_words
 from faena.worker.execute.admission import Admission
 from faena.worker.execute.attempt_state import Attempt, Stop
@@ -130,6 +131,8 @@ class Judge:
             case _, RateLimited():
                 delay_us = retry.promised_us(error.wait_us(self.now), random=random.random)
                 return Limited(delay_us, error.scope)
+            case _ if (meaning := meaning_of(error)) and meaning.kind == "rate_limited":
+                return self._rate_limited(attempt, meaning)
             case _:
                 return self._fail(attempt, error)
 
@@ -137,6 +140,19 @@ class Judge:
         if self.admission is not None:
             return self.admission.outcome_of(error)
         return Snoozed(error.wait_us, f"upstream {error.upstream}: {error.reason}")
+
+    def _rate_limited(self, attempt: Attempt, meaning: Sorted) -> Outcome:
+        """An upstream's answer is known for what it is; it costs no attempt either."""
+        said, name = meaning.retry_after, meaning.upstream
+        limited = said if isinstance(said, RateLimited) else RateLimited(said)
+        wait_us = attempt.retry.promised_us(limited.wait_us(self.now), random=random.random)
+        of_tenant = any(
+            one.name == name and one.is_tenants("rate_limited", attempt.tenant)
+            for one in attempt.handler.upstreams
+        )
+        return self._unavailable(
+            UpstreamUnavailable(name, "rate_limited", max(1, wait_us), is_for_tenant=of_tenant)
+        )
 
     def _snooze(self, attempt: Attempt, error: Snooze) -> Outcome:
         claim, most = attempt.claim, error.most
@@ -149,7 +165,8 @@ class Judge:
     def _fail(self, attempt: Attempt, error: BaseException) -> Outcome:
         retry, number = attempt.retry, attempt.job.attempt
         is_poison = isinstance(error, WorkerDied) and number >= attempt.handler.max_deliveries
-        is_refused = getattr(getattr(error, "faena_meaning", None), "kind", "") == "permanent"
+        meaning = meaning_of(error)
+        is_refused = meaning is not None and meaning.kind == "permanent"
         if is_poison or is_refused or retry.gives_up(error) or retry.exhausted(number):
             return self._bury(attempt.claim, error, attempt.job)
         delay = retry.delay(number, error, random=random.random)
