@@ -56,6 +56,7 @@ async def populate_parts(rig: Rig) -> None:
     await populate_flows(rig)
     await populate_schedules(rig)
     await populate_upstreams(rig)
+    await populate_features(rig)
 
 
 async def populate_lanes(rig: Rig) -> None:
@@ -150,6 +151,22 @@ async def populate_upstreams(rig: Rig) -> None:
             "asks": msgspec.msgpack.encode(wanted),
         }
         await rig.engine.ask("admit", rig.queue, caller="gate", turn=f"0123456789ab{turn}", **named)
+
+
+async def populate_features(rig: Rig) -> None:
+    """Features: `pay` is offline by hand, its check is being run; `push` hangs on an upstream. The
+    level `sale` is on."""
+    pay = {"critical": True, "upstreams": [], "when_open": "offline", "check": "degraded"}
+    push = {"upstreams": ["up"], "when_open": "degraded", "fallback": "email", "message": "by mail"}
+    declared = {"f:pay": pay, "f:push": push, "l:sale": {"pay": "degraded"}}
+    flat = [part for name, one in declared.items() for part in (name, msgspec.msgpack.encode(one))]
+    ask = rig.engine.ask
+    await ask("declare_features", rig.queue, *flat)
+    named = {"caller": "x", "id_of_call": "x", "name": "pay", "by": "ops"}
+    await ask("set_feature", rig.queue, **named, state="offline", duration_us=SECOND)
+    named = {"caller": "y", "id_of_call": "y", "name": "sale", "to": "on"}
+    await ask("switch_level", rig.queue, **named, duration_us=60 * SECOND)
+    await ask("begin_check", rig.queue, name="pay", owner="o", lease_us=60 * SECOND)
 
 
 async def populate_arrivals(rig: Rig) -> None:

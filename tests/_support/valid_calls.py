@@ -55,6 +55,7 @@ FACTS = (
 SPECS = [f"{10 + i:03d} {facts}\n{{}}" for i, facts in enumerate(FACTS)]
 
 
+FEATURE = pack({"critical": True, "upstreams": ["up"], "when_open": "offline", "check": "offline"})
 REPORTS = [["up", "a", 3, 1, 1, SECOND, ["p:1", 1, "p:2", 0]]]
 ASKS = [[["up"], "", 3, "p", 2], [["up"], "a", 1, "x", 0]]
 
@@ -220,6 +221,24 @@ SHAPES: dict[str, list[Args]] = {
     "admit": [
         said("admit", caller="gate", turn="0123456789ab9", reports=pack(REPORTS), asks=pack(ASKS)),
         said("admit", caller="gate", turn="0123456789ab2", reports=pack([]), asks=pack([])),
+    ],
+    "declare_features": [said("declare_features", "f:tracking", FEATURE)],
+    "features": [said("features")],
+    "set_feature": [
+        once("set_feature", name="pay", state="offline", message="no", duration_us=5, by="ops"),
+        once("set_feature", name="pay", by="ops"),
+    ],
+    "switch_level": [
+        once("switch_level", name="sale", to="on", message="no", duration_us=5, by="ops"),
+        once("switch_level", name="sale", to="off"),
+    ],
+    "begin_check": [
+        said("begin_check", name=name, owner=owner, lease_us=5)
+        for name, owner in (("push", "me"), ("pay", "o"), ("pay", "me"))
+    ],
+    "end_check": [
+        said("end_check", name="pay", owner="o", is_good=good, every_us=5, failures=1)
+        for good in ("", "1")
     ],
     "idem": [
         said("idem", hash="k", verb=verb, owner="job", ttl_ms=60_000, blob=b"1")

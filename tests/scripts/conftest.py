@@ -9,6 +9,7 @@ import pytest
 from faena.engine.wire.wire import Wire
 from tests._support.desk_rig import DeskRig
 from tests._support.faulty_wire import FaultyWire
+from tests._support.feature_rig import FeatureRig
 from tests._support.restored_queue import RestoredQueue
 from tests._support.rig import Rig
 from tests._support.transfer import Transfer
@@ -52,3 +53,11 @@ async def upstreams(rig: Rig) -> AsyncIterator[UpstreamRig]:
     upstreams = UpstreamRig(rig)
     yield upstreams
     await upstreams.clear()
+
+
+@pytest.fixture
+async def features(upstreams: UpstreamRig) -> AsyncIterator[FeatureRig]:
+    """Features beside the upstreams, removed afterwards."""
+    features = FeatureRig(upstreams)
+    yield features
+    await features.clear()

@@ -26,6 +26,7 @@ FIELDS = [
     *"alipcumnobxdwtszefrkvqy",
     *("to", "limits", "max_running", "weight", "size", "held_until", "reason", "ends_at", "state"),
     *("filter", "score", "last", "max", "per_us", "due_at", "canary", "first", "failures", "died"),
+    *("upstreams", "when_open", "check", "message", "critical", "fallback", "until_at", "ramp_us"),
 ]
 WRITERS = [
     name
@@ -35,6 +36,7 @@ WRITERS = [
 ELSEWHERE = {
     *("alert", "dismiss", "flow", "group", "idem", "note", "relayed", "receive", "redrives"),
     *("renew", "schedule", "spend", "admit", "declare_upstreams", "panic"),
+    *("declare_features", "features", "set_feature", "switch_level", "begin_check", "end_check"),
 }
 """Those that write, and have nothing to do with jobs that wait."""
 NUMBERS = ["", "0", "1", "-1", "3", "nan", "inf", "-inf", "1e400", "9" * 30, "0x10", "1.5", "1e18"]

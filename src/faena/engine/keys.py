@@ -106,6 +106,12 @@ CATALOGUE = (
     Key("upstreams", "hash", "upstream → packed settings, !upstream → panic", "one per upstream"),
     Key("breaker:", "string", "packed state of a circuit breaker", "TTL 1 h beyond its wait"),
     Key("troubled", "hash", "scope → state, of breakers that are not closed", "one per breaker"),
+    Key(
+        "features",
+        "hash",
+        "features and levels: settings, states, what was set by hand, health checks; packed",
+        "a few fields per feature, level and upstream",
+    ),
     Key("fence", "string", "what a durable enqueue waits for; written by the wire", "TTL 1 s"),
 )
 
@@ -116,6 +122,7 @@ CHANNELS = (
     ("schedules", "schedules that were declared, changed or removed, instead of jobs"),
     ("redrives", "redrives that begin or resume, instead of jobs"),
     ("upstreams", "what happens to upstreams: event, how long in us, which, instead of jobs"),
+    ("features", "features whose state may have changed, instead of jobs"),
 )
 
 

@@ -18,7 +18,8 @@ local function delete_all_keys()
     key('aside'), key('shards'), key('moves'), key('transfer_out'), key('transfer_in'), key('late'), key('throttled'),
     key('retired'))
   call('UNLINK', key('redrives'), key('desk_alerts'), key('recipients'), key('message_streams'), key('received'),
-    key('pending_sends'), key('schedules'), key('schedule_due'), key('upstreams'), key('troubled'))
+    key('pending_sends'), key('schedules'), key('schedule_due'), key('upstreams'), key('troubled'),
+    key('features'))
   call('UNLINK', key('conf'), key('clock'), key('specs'), key('marks'), key('leases'), key('results'),
     key('holds'), key('waiters'), key('workers'), key('about'), key('events'), key('wake'), key('arrivals'))
 end

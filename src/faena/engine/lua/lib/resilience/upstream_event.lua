@@ -1,7 +1,7 @@
 --- What happens to upstreams, budgets and features: an event, and a hint to every process.
 -- An event names what it is about, and behind a line end why. A hint is the event, how long it matters in us (0: unknown)
 -- and what it is about.
---@include keys, now
+--@include keys, now, feature_states
 --@exports tell_upstream, flush_upstream
 --@state upstream_told = {}   -- event, what it is about and why, …
 --@state upstream_hints = {}
@@ -14,6 +14,9 @@ local function tell_upstream(name, what, why, wait_us)
   local told, last = context.upstream_told, #context.upstream_told
   told[last + 1], told[last + 2] = name, why and what .. '\n' .. why or what
   context.upstream_hints[#context.upstream_hints + 1] = name .. ' ' .. whole(math.ceil(wait_us or 0)) .. ' ' .. what
+  if not string.find(what, '/@', 1, true) then   -- one tenant's trouble says nothing of a feature
+    touch_features()
+  end
 end
 
 local function flush_upstream()
