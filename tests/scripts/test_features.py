@@ -7,6 +7,7 @@ import pytest
 
 from faena.engine.calls.features import Source
 from faena.engine.calls.resilience import GOOD, SHARD
+from faena.engine.calls.upstreams import end_panic, panic
 from faena.resilience.breaker import Breaker
 from tests._support.feature_rig import FeatureRig
 from tests._support.rig import SECOND, T0
@@ -90,17 +91,24 @@ async def test_a_breaker_that_was_forgotten_is_closed(features: FeatureRig) -> N
     assert (await features.feature()).state == "healthy"
 
 
-async def test_a_panic_counts_until_it_ends(features: FeatureRig) -> None:
+async def test_a_panic_counts_from_its_step_until_it_ends(features: FeatureRig) -> None:
     await features.declare()
     await features.upstreams.declare()
-    panic = {"until_at": T0 + 60 * SECOND, "reason": "they are moving", "by": "ana", "at": T0}
-    packed = msgspec.msgpack.encode(panic)
-    await features.engine.command("HSET", SHARD, "upstreams", "!afip", packed)
+    await panic(features.engine, "afip", "they are moving", "ana", 60 * SECOND)
+    assert await features.told() == "offline"
     (source,) = (await features.feature()).sources
     until = T0 + 60 * SECOND
     assert source == Source("panic:afip", "offline", "they are moving", T0, until, "ana")
     features.clock.go(60)
     assert (await features.feature()).state == "healthy"
+
+
+async def test_a_panic_that_somebody_ends_counts_no_more(features: FeatureRig) -> None:
+    await features.declare()
+    await features.upstreams.declare()
+    await panic(features.engine, "afip", "they are moving", "ana", None)
+    await end_panic(features.engine, "afip", "ana")
+    assert await features.told() == "healthy"
 
 
 async def test_other_trouble_of_an_upstream_counts_too(features: FeatureRig) -> None:
