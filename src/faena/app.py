@@ -214,7 +214,7 @@ class Faena(Registry):
         kinds: str | Sequence[str] | None = None,
         details: bool = False,
     ) -> AsyncGenerator[Event]:
-        """Follow the events of one queue, of some, or of all; see docs/events.md.
+        """Follow the events of one queue, of some, or of all and of upstreams; see docs/events.md.
 
         `since` is "now", "start" (the oldest event kept), an instant, or the cursor of an event.
         `kinds` selects events by name; gaps are always reported. `details` adds task and tenant.
@@ -226,6 +226,7 @@ class Faena(Registry):
             read_since(since),
             kinds=read_kinds(kinds),
             has_details=details,
+            has_upstreams=queue is None,
         )
 
     def new_id(self) -> str:

@@ -117,12 +117,12 @@ class UpstreamUnavailable(Signal):
         self.wait_us = wait_us
         self.is_for_tenant = is_for_tenant
         """Whether only the calls for this tenant must wait."""
-        words = duration.describe(wait_us // 1000 * 1000)
-        super().__init__(f"upstream {upstream} takes no calls for {words}: {reason}")
+        words = f" for {duration.describe(wait_us // 1000 * 1000)}" if wait_us else ""
+        super().__init__(f"upstream {upstream} takes no calls{words}: {reason}")
 
     @property
     def retry_after(self) -> float:
-        """Seconds after which to ask again."""
+        """Seconds after which to ask again; 0 when that cannot be told."""
         return self.wait_us / 1e6
 
 

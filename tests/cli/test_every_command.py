@@ -22,6 +22,7 @@ pytestmark = pytest.mark.usefixtures("broker")
 
 app = Faena("walker", "redis://127.0.0.1:1/0")
 mail = app.queue("mail", retry=Retry.never(), fair=True)
+afip = app.upstream("afip", limits=["60/min"])
 TARGET = f"{__name__}:app"
 
 
@@ -89,6 +90,10 @@ WORDS: dict[str, tuple[str, ...]] = {
     "schedules resume": ("tidy",),
     "schedules run": ("tidy",),
     "schedules remove": ("made",),
+    "upstreams list": (),
+    "upstreams show": ("afip",),
+    "upstreams panic": ("afip", "--reason", "certificates expired", "--for", "1h"),
+    "upstreams resume": ("afip",),
     "job": ("mail", "{done}", "--payload"),
     "jobs": ("mail", "--state", "dead", "--limit", "2"),
     "cancel": ("mail", "{ready}"),
@@ -126,7 +131,7 @@ LISTS = {
     *("queues", "workers", "tasks", "pause", "resume", "clean", "tenants show", "shares", "shards"),
     *("schedules list", "jobs", "cancel", "rerun", "change", "remove", "dlq list", "dlq groups"),
     *("dlq retry", "dlq discard", "dlq resolve", "dlq redrives", "retry-failed", "flow list"),
-    *("groups", "audit", "doctor"),
+    *("groups", "audit", "doctor", "upstreams list"),
 }
 
 

@@ -101,6 +101,28 @@ async def test_a_long_panic_holds_a_queue_for_a_minute_at_a_time(
     assert hold.until <= overview.at + 60_000_000
 
 
+async def test_a_job_that_calls_what_its_task_does_not_name_waits_too(
+    shop: Faena, working: Working
+) -> None:
+    afip = shop.upstream("afip")
+
+    @shop.queue("invoices").task
+    async def request() -> None:
+        async with afip.call():
+            pass
+
+    await afip.panic(reason="stop", by="ana")
+    receipt = await request.enqueue()
+    async with working(shop):
+
+        async def waits() -> bool:
+            return "upstream afip is in panic" in str(await receipt.handle.explain())
+
+        await eventually(waits)
+    view = await receipt.handle.view()
+    assert (view.attempts_made, view.snoozes) == (0, 1), "and not again and again"
+
+
 async def test_repeated_opening_calls_a_panic(shop: Faena, working: Working) -> None:
     breaker = Breaker(volume=2, open="100ms", longest="100ms")
     afip = shop.upstream("afip", breaker=breaker, panic_after=3)
@@ -128,7 +150,7 @@ async def test_repeated_opening_calls_a_panic(shop: Faena, working: Working) -> 
 async def test_a_call_says_that_it_is_a_panic(shop: Faena) -> None:
     afip = shop.upstream("afip")
     await afip.panic(reason="certificates expired")
-    with pytest.raises(UpstreamUnavailable, match="panic"):
+    with pytest.raises(UpstreamUnavailable, match="upstream afip takes no calls: panic"):
         async with afip.call():
             raise AssertionError("it was called")
     assert await afip.end_panic()

@@ -61,3 +61,14 @@ async def test_a_tenant_learns_for_itself(rig: Rig) -> None:
     claimed = (await rig.turn(100)).claimed
     given = [sum(claim.id[0] == tenant for claim in claimed) for tenant in ("a", "b")]
     assert given == [7, 10]
+
+
+async def test_a_tenant_learns_nothing_from_an_upstream_that_takes_no_calls(rig: Rig) -> None:
+    await rig.declare(tenant_limits=[Limit("10/s")], learning=True)
+    await rig.add("a", lane="@a")
+    (claim,) = (await rig.turn(1)).claimed
+    outcome = Limited(9 * SECOND, "tenant", "upstream afip")
+    await rig.turn(0, (claim.id, claim.lease, outcome))
+    state = await rig.engine.tenant(rig.queue, "@a")
+    assert [gate.detail for gate in state.gates if gate.name == "tenant_held"] == ["upstream afip"]
+    assert await rig.engine.command("HLEN", rig.queue, "learned") == 0

@@ -13,6 +13,9 @@ LUA = ROOT / "src" / "faena" / "engine" / "lua"
 BY_EXPRESSION = {
     "state": {"completed", "dead", "cancelled"},
     "name": {"dead_surge", "dead_many", "dead_old"},
+    "'upstream_' .. state": {
+        *("upstream_open", "upstream_half_open", "upstream_recovering", "upstream_closed"),
+    },
     "'dead_' .. status": {"dead_discarded", "dead_resolved"},
     "'flow_' .. state": {"flow_completed", "flow_failed", "flow_cancelled"},
     "mode == 'edit' and 'configured' or 'reset'": {"configured", "reset"},
@@ -32,7 +35,7 @@ def recorded() -> set[str]:
     names: set[str] = set()
     for path in sorted(LUA.rglob("*.lua")):
         for line in path.read_text().splitlines():
-            found = re.match(r"\s*record_(?:event|action)\((.+?), ", line)
+            found = re.match(r"\s*(?:record_(?:event|action)|tell_upstream)\((.+?), ", line)
             if found:
                 said = re.fullmatch(r"'(\w+)'", found[1])
                 names |= {said[1]} if said else BY_EXPRESSION[found[1]]

@@ -43,6 +43,7 @@ CATALOGUE: Final[Mapping[str, tuple[str, str]]] = {
     "shares": ("shares", "Show each tenant's share of a queue, by minute."),
     "tasks": ("tasks", "Show the tasks that the app declares."),
     "tenants": ("tenants", "Show the tenants of a queue, or change settings of one."),
+    "upstreams": ("upstreams", "List upstreams and their breakers, or call a panic."),
     "worker": ("worker", "Run the jobs of the app's queues until SIGTERM or Ctrl-C."),
     "workers": ("workers", "Show workers, and the jobs they run."),
 }

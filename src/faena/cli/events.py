@@ -67,9 +67,9 @@ def events(
     kinds: tuple[str, ...],
     limit: int | None,
 ) -> None:
-    """Follow the events of all queues, or of the given ones, until Ctrl-C; one line per event.
+    """Follow the events of all queues and upstreams, or of the given queues, until Ctrl-C.
 
-    With --json, each line is an object. Gaps are always reported.
+    One line per event; with --json, each line is an object. Gaps are always reported.
     """
     target, names = split(words, rest="QUEUE")
     read_kinds(kinds or None)
@@ -108,7 +108,8 @@ def _line(event: Event) -> str:
     missed = f"{event.missed} batches missed" if event.missed else ""
     who = f"at {event.worker}" if event.worker else f"by {event.by}" if event.by else ""
     of = f"of {event.tenant}" if event.tenant else ""
-    parts = (where, event.job or event.value or "", of, who, missed)
+    why = f"({event.reason})" if event.reason else ""
+    parts = (where, event.job or event.value or "", of, who, why, missed)
     said = " ".join(part for part in parts if part)
     when = at.isoformat(" ", "milliseconds").removesuffix("+00:00")
     return plain(f"{when} {event.name:<14} {said}") + "\n"

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
+import msgspec
+
+from faena.engine.calls.upstreams import UpstreamView
 from faena.engine.gates import ClosedGate, Waiting
 from faena.engine.settings import read_limits
 from faena.states import FINISHED, State
 from faena.values.duration import describe
+from faena.values.names import NAME
 from faena.values.view import View
 
 _MINUTE_US = 60_000_000
+_UPSTREAM = re.compile(rf"upstream (?P<name>{NAME})(?:: [a-z_ ]+)?(?P<rest>; .*)?")
+"""The reason of a hold, of parking or of a snooze that is about an upstream."""
 
 
 class Gate(View, frozen=True):
@@ -23,7 +30,8 @@ class Gate(View, frozen=True):
 
     detail: str
     """Depending on the gate: the reason of a snooze or of parking, the shard without a worker, the
-    reason of a hold, the limit, the job that comes first and its state, the lanes ahead."""
+    reason of a hold, the limit, the job that comes first and its state, the lanes ahead. If it is
+    for an upstream: how that one is."""
 
     until: int | None
     """When it opens on its own; None if that depends on something else."""
@@ -85,6 +93,9 @@ class Explanation(View, frozen=True, kw_only=True):
     past: Past | None = None
     """The history of a job that no longer waits: it is running or finished."""
 
+    upstreams: tuple[UpstreamView, ...] = ()
+    """The upstreams that it waits for."""
+
     @property
     def is_waiting(self) -> bool:
         """Whether the job is there and has not started."""
@@ -145,6 +156,28 @@ def explanation_of(queue: str, job_id: str, found: Waiting) -> Explanation:
         ahead=found.ahead,
         rate=(found.claimed_before + found.claimed_now) / (elapsed_us / 1e6),
     )
+
+
+def awaited_upstreams(gates: Sequence[Gate]) -> list[str]:
+    """The upstreams that a job waits for."""
+    found = [_UPSTREAM.fullmatch(gate.detail) for gate in gates]
+    return list(dict.fromkeys(one["name"] for one in found if one))
+
+
+def with_upstreams(told: Explanation, views: Sequence[UpstreamView]) -> Explanation:
+    """An explanation that says how the upstreams are that its job waits for."""
+    known = {view.name: view for view in views}
+    gates = tuple(_of_upstream(gate, known) for gate in told.gates)
+    return msgspec.structs.replace(told, gates=gates, upstreams=tuple(views))
+
+
+def _of_upstream(gate: Gate, views: Mapping[str, UpstreamView]) -> Gate:
+    found = _UPSTREAM.fullmatch(gate.detail)
+    view = views.get(found["name"]) if found else None
+    if found is None or view is None:
+        return gate
+    until = gate.until if view.panic is None else view.panic.until  # a hold is for a minute only
+    return msgspec.structs.replace(gate, detail=f"{view}{found['rest'] or ''}", until=until)
 
 
 def gates_of(closed: Sequence[ClosedGate]) -> tuple[Gate, ...]:

@@ -10,13 +10,20 @@ from typing import Any, Final
 import msgspec
 
 from faena.engine import Engine, envelope, scripts
+from faena.engine.calls import upstreams
 from faena.engine.calls.deadletter import Position
 from faena.engine.overview import Overview
 from faena.engine.scripts import Look
 from faena.engine.wire.patience import within
 from faena.engine.wire.subscription import Subscription
 from faena.errors import JobNotFound, ResultTimeout, StoreUnavailable
-from faena.inspection.explanation import Explanation, Past, explanation_of
+from faena.inspection.explanation import (
+    Explanation,
+    Past,
+    awaited_upstreams,
+    explanation_of,
+    with_upstreams,
+)
 from faena.inspection.workers import merged
 from faena.job import JobView, Spec
 from faena.outcomes import ErrorRecord
@@ -105,12 +112,21 @@ class Inspector:
         if len(await self._routers.of(queue).names()) > 1:
             shard, _ = await self._find(queue, job_id)
         told = explanation_of(queue, job_id, await self._engine.explain(shard, job_id))
-        if told.is_waiting or told.state is None:
+        if told.is_waiting:
+            return await self._with_upstreams(told)
+        if told.state is None:
             return told
         view = await self.job(queue, job_id)
         if view is None or view.state is not told.state:  # it has gone on meanwhile
             return told
         return msgspec.structs.replace(told, past=_past(view))
+
+    async def _with_upstreams(self, told: Explanation) -> Explanation:
+        if not (names := awaited_upstreams(told.gates)):
+            return told
+        job = await self.job(told.queue, told.id)
+        tenant = (job.tenant if job else None) or ""
+        return with_upstreams(told, await upstreams.views(self._engine, names, tenant))
 
     async def page(
         self,

@@ -32,6 +32,7 @@ import msgspec
 from msgspec.structs import replace
 
 from faena.engine import Engine
+from faena.engine.calls.resilience import SHARD
 from faena.engine.keys import Keys
 from faena.engine.scripts import texts
 from faena.engine.wire.tail import Tail
@@ -39,7 +40,7 @@ from faena.errors import ConfigError, StoreError, as_text, nearest, shown
 from faena.sharding.consistent_read import in_sight
 from faena.sharding.router import Routers
 from faena.telemetry.cursor import CHUNK, START, Cursor, Mark, mark_at
-from faena.telemetry.kinds import NAMES, OF_JOBS, OF_REASONS
+from faena.telemetry.kinds import NAMES, OF_JOBS, OF_NO_QUEUE, OF_REASONS
 from faena.tenancy.lanes import tenant_of
 from faena.values.shards import queue_of
 from faena.values.view import View
@@ -64,10 +65,13 @@ class Event(View, frozen=True, kw_only=True):
     at: int
     """When it happened, in the server's microseconds."""
     queue: str
+    """Empty for what belongs to none: upstreams."""
     job: str | None = None
     """The job, if it is about one."""
     value: str | None = None
-    """Otherwise the flow, the group or the schedule, or the details of an alert."""
+    """Otherwise the flow, the group, the schedule or the upstream, or the details of an alert."""
+    reason: str | None = None
+    """Why, if it is about an upstream and that is known."""
     worker: str | None = None
     """The worker whose call caused it, if any."""
     by: str | None = None
@@ -75,7 +79,7 @@ class Event(View, frozen=True, kw_only=True):
     task: str | None = None
     """With `details`: the job's task; None if the job was removed."""
     tenant: str | None = None
-    """With `details`: the job's tenant."""
+    """With `details`: the job's tenant. Of an upstream: whose calls it is about, if not all."""
     missed: int | None = None
     """For a gap: how many batches of events are lost; None if unknown."""
     position: Cursor
@@ -147,10 +151,12 @@ async def follow(
     *,
     kinds: frozenset[str],
     has_details: bool,
+    has_upstreams: bool = False,
 ) -> AsyncGenerator[Event]:
     """Events from a position on, until the app is closed; continues after outages."""
     engine, routers = await connect()
-    reader = Reader(engine, routers, queues, kinds=kinds, has_details=has_details)
+    beside = (SHARD,) if has_upstreams and kinds & OF_NO_QUEUE else ()
+    reader = Reader(engine, routers, queues, beside, kinds=kinds, has_details=has_details)
     await reader.begin(since)
     tail = engine.wire.tail()
     try:
@@ -194,13 +200,16 @@ class Reader:
         engine: Engine,
         routers: Routers,
         queues: Sequence[str],
+        beside: Sequence[str] = (),
         *,
         kinds: frozenset[str],
         has_details: bool,
     ) -> None:
+        """`beside` are shards that belong to no queue."""
         self._engine = engine
         self._routers = routers
         self._queues = queues
+        self._beside = beside
         self._kinds = kinds
         self._has_details = has_details
         self._marks: dict[str, Mark] = {}
@@ -224,13 +233,16 @@ class Reader:
 
     async def begin(self, since: Cursor | str | datetime) -> None:
         """Set the positions to read from."""
-        for queue in self._queues:
-            for shard in (await in_sight(self._routers.of(queue))).shards:
-                self._marks[shard] = await self._first_mark(shard, since)
+        for shard in await self._in_sight():
+            self._marks[shard] = await self._first_mark(shard, since)
         if isinstance(since, Cursor) and since.shard in self._marks:
             mark = self._marks[since.shard]
             self._marks[since.shard] = replace(mark, begun=since.entry, taken=since.taken)
         self._looked_at = time.monotonic()
+
+    async def _in_sight(self) -> list[str]:
+        sights = [await in_sight(self._routers.of(queue)) for queue in self._queues]
+        return [*(shard for sight in sights for shard in sight.shards), *self._beside]
 
     async def _first_mark(self, shard: str, since: Cursor | str | datetime) -> Mark:
         match since:
@@ -253,9 +265,7 @@ class Reader:
         """
         if time.monotonic() - self._looked_at < _LOOK_S:
             return []
-        now: set[str] = set()
-        for queue in self._queues:
-            now |= set((await in_sight(self._routers.of(queue))).shards)
+        now = set(await self._in_sight())
         self._looked_at = time.monotonic()
         gone = [shard for shard in self._marks if shard not in now]
         for shard in gone:
@@ -268,7 +278,7 @@ class Reader:
     async def read(self, shard: str) -> list[Event]:
         """The events of the next entries of one stream; advances when all details were read."""
         mark = self._marks[shard]
-        can_arrive = await self._engine.take_in(shard)
+        can_arrive = shard not in self._beside and await self._engine.take_in(shard)
         (self._reachable.add if can_arrive else self._reachable.discard)(shard)
         reply = await self._engine.ask("events", shard, after=mark.id, most=CHUNK)
         added, kept, first, _, is_taken, entries = reply
@@ -295,7 +305,8 @@ class Reader:
     ) -> list[Event]:
         """The events of one entry, without those that were read before."""
         (_, at), (role, who), *told = _fields(flat)
-        subjects = list(_subjects(told))
+        is_apart = shard in self._beside
+        subjects = told if is_apart else list(_subjects(told))
         at_ms = int(after.id.partition("-")[0])
         skip = before[shard].taken if before[shard].begun == after.id else 0
         events: list[Event] = []
@@ -306,22 +317,25 @@ class Reader:
             if taken == len(subjects):
                 position = Cursor({**before, shard: after}, at_ms)
             is_job = name in OF_JOBS
+            about, tenant, reason = _apart(subject) if is_apart else (subject, None, None)
             events.append(
                 Event(
                     name=name,
                     at=int(float(at)),
-                    queue=queue_of(shard),
-                    job=subject if is_job else None,
-                    value=None if is_job else subject,
+                    queue="" if is_apart else queue_of(shard),
+                    job=about if is_job else None,
+                    value=None if is_job else about,
+                    tenant=tenant,
+                    reason=reason,
                     worker=who or None if role == "worker" else None,
-                    by=who if role == "by" else None,
+                    by=who or None if role == "by" else None,
                     position=position,
                 )
             )
         return events
 
     async def _detailed(self, shard: str, events: list[Event]) -> list[Event]:
-        if not self._has_details:
+        if not self._has_details or shard in self._beside:
             return events
         jobs = list(dict.fromkeys(event.job for event in events if event.job))
         briefs: dict[str, tuple[str | None, str | None]] = {}
@@ -337,8 +351,8 @@ def _gap(
     shard: str, marks: Mapping[str, Mark], missed: int | None, entries: Sequence[Any]
 ) -> Event:
     at = int(_fields(entries[0][1])[0][1]) if entries else time.time_ns() // 1000
-    position = Cursor(dict(marks), at // 1000)
-    return Event(name="gap", at=at, queue=queue_of(shard), missed=missed, position=position)
+    position, queue = Cursor(dict(marks), at // 1000), "" if shard == SHARD else queue_of(shard)
+    return Event(name="gap", at=at, queue=queue, missed=missed, position=position)
 
 
 def _briefed(event: Event, briefs: Mapping[str, tuple[str | None, str | None]]) -> Event:
@@ -349,6 +363,13 @@ def _briefed(event: Event, briefs: Mapping[str, tuple[str | None, str | None]]) 
 def _fields(flat: Sequence[bytes]) -> list[tuple[str, str]]:
     words = texts(flat)
     return list(zip(words[::2], words[1::2], strict=True))
+
+
+def _apart(subject: str) -> tuple[str, str | None, str | None]:
+    """What an event of no queue is about, for which tenant, and why."""
+    scope, _, reason = subject.partition("\n")
+    about, _, tenant = scope.partition("/@")
+    return about, tenant or None, reason or None
 
 
 def _subjects(told: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:

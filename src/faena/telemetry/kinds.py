@@ -10,7 +10,7 @@ class Kind(NamedTuple):
 
     name: str
     about: str
-    """job, flow, group, schedule or queue: what the event's `job` or `value` names."""
+    """job, flow, group, schedule, queue or upstream: what the event's `job` or `value` names."""
     means: str
 
 
@@ -61,6 +61,13 @@ KINDS: Final = (
     Kind(
         "dead_old", "queue", "a dead job has been pending for longer than `alert_age`: its queue/id"
     ),
+    Kind("upstream_open", "upstream", "its breaker has opened: no more calls; the reason"),
+    Kind("upstream_half_open", "upstream", "its breaker lets probes through"),
+    Kind("upstream_recovering", "upstream", "its probes succeeded: more and more calls"),
+    Kind("upstream_closed", "upstream", "its breaker has closed: all calls"),
+    Kind("upstream_rate_limited", "upstream", "it asked for no calls for some time"),
+    Kind("upstream_panic", "upstream", "in panic: no call at all; who called it, and the reason"),
+    Kind("upstream_panic_ended", "upstream", "its panic was ended, or is over; the reason it had"),
     Kind("gap", "queue", "events before this one are lost: see below"),
 )
 
@@ -68,6 +75,8 @@ NAMES: Final = tuple(kind.name for kind in KINDS)
 OF_JOBS: Final = frozenset(kind.name for kind in KINDS if kind.about == "job")
 OF_REASONS: Final = frozenset({"paused", "resumed"})
 """What these name is one text, in which there may be spaces."""
+OF_NO_QUEUE: Final = frozenset(kind.name for kind in KINDS if kind.about == "upstream")
+"""What these name belongs to no queue, and has a stream of its own."""
 
 
 def table() -> str:

@@ -106,9 +106,7 @@ class Admission:
 
     def outcome_of(self, error: UpstreamUnavailable) -> Outcome:
         """What becomes of a job whose call is not allowed; no attempt is used."""
-        wait_us = max(_SHORTEST_US, error.wait_us or _UNKNOWN_US)
-        if error.reason == "panic":
-            wait_us = min(wait_us, _UNKNOWN_US)
+        wait_us = wait_of(error)
         reason = f"upstream {error.upstream}"
         if self._is_needed_by_all(error.upstream):
             return Limited(wait_us, "tenant" if error.is_for_tenant else "queue", reason)
@@ -117,6 +115,12 @@ class Admission:
     def _is_needed_by_all(self, upstream: str) -> bool:
         handlers = self._handlers.values()
         return all(any(one.name == upstream for one in each.upstreams) for each in handlers)
+
+
+def wait_of(error: UpstreamUnavailable) -> int:
+    """After how long to ask again."""
+    wait_us = error.wait_us or _UNKNOWN_US
+    return max(_SHORTEST_US, min(wait_us, _UNKNOWN_US) if error.reason == "panic" else wait_us)
 
 
 def drop_permits(attempt: Attempt) -> None:

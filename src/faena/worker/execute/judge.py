@@ -35,7 +35,7 @@ from faena.outcomes import (
 )
 from faena.resilience.sorting import Sorted, meaning_of
 from faena.values.names import as_words
-from faena.worker.execute.admission import Admission
+from faena.worker.execute.admission import Admission, wait_of
 from faena.worker.execute.attempt_state import Attempt, Stop
 from faena.worker.execute.failure import SnoozedTooOften, TimedOut, WorkerDied, record_of
 
@@ -139,7 +139,7 @@ class Judge:
     def _unavailable(self, error: UpstreamUnavailable) -> Outcome:
         if self.admission is not None:
             return self.admission.outcome_of(error)
-        return Snoozed(error.wait_us, f"upstream {error.upstream}: {error.reason}")
+        return Snoozed(wait_of(error), f"upstream {error.upstream}: {error.reason}")
 
     def _rate_limited(self, attempt: Attempt, meaning: Sorted) -> Outcome:
         """An upstream's answer is known for what it is; it costs no attempt either."""

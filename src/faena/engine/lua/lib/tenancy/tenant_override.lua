@@ -78,20 +78,23 @@ local function park(lane, turn, until_at)
   end
 end
 
---- A provider asked that a tenant be held until an instant; a longer hold stays. Claims that come to its lane see it.
-local function extend_lane_hold(lane, until_at, now)
+local RATE_LIMITED = 'rate_limited'
+
+--- A provider asked that a tenant be held until an instant, or takes no calls for it; a longer hold stays. Claims that
+-- come to its lane see it.
+local function extend_lane_hold(lane, until_at, now, reason)
   local control = controls_of({ lane }, now)[lane] or { by = 'handler', at = now }
   if control.held_until ~= 0 and (control.held_until or 0) < until_at then
-    control.held_until, control.reason = until_at, 'rate_limited'
+    control.held_until, control.reason = until_at, reason or RATE_LIMITED
     save_control(lane, control)
   end
   return control
 end
 
 --- The same where its job has ended: its limits may fall, and it leaves the ring.
-local function hold_lane(lane, until_at, conf, now)
-  local control = extend_lane_hold(lane, until_at, now)
-  if conf.learn then
+local function hold_lane(lane, until_at, conf, now, reason)
+  local control = extend_lane_hold(lane, until_at, now, reason)
+  if conf.learn and reason == RATE_LIMITED then
     lower_limits(control.limits or conf.tenant_limits, lane, now)
   end
   local turn = tonumber(call('ZSCORE', key('ring'), lane) or 0)

@@ -65,7 +65,7 @@ local function settle_lanes(batch, conf, now)
   put_back_in_lanes(batch)
   for _, held in ipairs(batch.held) do
     if held.lane then
-      hold_lane(held.lane, held.until_at, conf, now)
+      hold_lane(held.lane, held.until_at, conf, now, held.reason)
     end
   end
   free_lanes(batch, now)

@@ -111,7 +111,8 @@ local function settle_one(batch, item, record, mark, conf, now)
   end
   table.insert(batch.left, item.id)
   if kind == 'tenant_limited' then
-    batch.held[#batch.held + 1] = { lane = batch.lanes[item.id], until_at = now + tonumber(item.number) }
+    local until_at = now + tonumber(item.number)
+    batch.held[#batch.held + 1] = { lane = batch.lanes[item.id], until_at = until_at, reason = reason }
     kind = batch.lanes[item.id] and 'limited' or 'snooze'
     item.said = reason ~= RATE_LIMITED and '?' .. reason or ''
   end

@@ -1,0 +1,178 @@
+"""Commands on upstreams: how they are, and panics."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import click
+from rich.console import Console
+
+from faena.app import Faena
+from faena.cli import session
+from faena.cli.app_lookup import find_app
+from faena.cli.argument import LASTING, Commands, by, common, example, split, words
+from faena.cli.json_output import document
+from faena.cli.output import Output, facts, instant, table
+from faena.engine.calls.upstreams import UpstreamView
+
+_HEADS: Final = ("upstream", "state", "failed", "next probe", "tenants", "limits", "panic")
+_SPARE: Final = ("limits", "tenants", "next probe")
+
+
+class _Upstreams(Commands):
+    """Lists the upstreams unless the first argument is a command."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        is_told = bool(args) and (args[0] == "--help" or not re.search("^-|:", args[0]))
+        return super().parse_args(ctx, args if is_told else ["list", *args])
+
+
+@click.group(
+    cls=_Upstreams,
+    epilog=example(
+        "faena upstreams shop.tasks:app",
+        "faena upstreams show afip",
+        "faena upstreams panic afip --reason 'certificates expired' --for 1h",
+        "faena upstreams resume afip",
+    ),
+)
+def upstreams() -> None:
+    """List or show upstreams, put one into panic or end that.
+
+    MODULE:APP alone lists them; every command takes --json.
+    """
+
+
+@upstreams.command("list", epilog=example("faena upstreams list shop.tasks:app"))
+@words("[MODULE:APP]")
+@common
+@click.pass_obj
+def list_(output: Output, words: tuple[str, ...]) -> None:
+    """List all upstreams, also those that other programs declare."""
+    target, _ = split(words)
+    app = find_app(target)
+    found = session.run(app, app.upstream_views)
+
+    def draw(console: Console) -> None:
+        rows = [_row(view) for view in found]
+        console.print(table(_HEADS, rows, spare=_SPARE, text="panic", none="no upstream"))
+
+    output.list(map(_document, found), draw)
+
+
+@upstreams.command(
+    epilog=example("faena upstreams show afip", "faena upstreams show mp --tenant acme")
+)
+@words("[MODULE:APP] NAME")
+@click.option("--tenant", help="Show what counts for this tenant's calls.")
+@common
+@click.pass_obj
+def show(output: Output, words: tuple[str, ...], tenant: str | None) -> None:
+    """Show one upstream: its breaker, its limits, a panic, tenants in trouble."""
+    app, name = _find(words)
+    view = session.run(app, lambda: app.upstream_control.view(name, tenant=tenant))
+    _print(output, view)
+
+
+@upstreams.command(
+    epilog=example("faena upstreams panic afip --reason 'certificates expired' --for 1h --by ana")
+)
+@words("[MODULE:APP] NAME")
+@click.option("--reason", required=True, help="Why; shown wherever a job waits for it.")
+@click.option("--for", "lasting", type=LASTING, help="End it after this time.  [default: never]")
+@by
+@common
+@click.pass_obj
+def panic(
+    output: Output, words: tuple[str, ...], reason: str, lasting: str | None, by: str
+) -> None:
+    """Permit no call to an upstream, in any process, until it is resumed; its jobs wait.
+
+    If it is in panic already, that gets the new reason, author and end.
+    """
+    app, name = _find(words)
+
+    async def work() -> UpstreamView:
+        await app.upstream_control.panic(name, reason=reason, by=by, lasting=lasting)
+        return await app.upstream_control.view(name)
+
+    _print(output, session.run(app, work))
+
+
+@upstreams.command(epilog=example("faena upstreams resume afip --by ana"))
+@words("[MODULE:APP] NAME")
+@by
+@common
+@click.pass_obj
+def resume(output: Output, words: tuple[str, ...], by: str) -> None:
+    """End the panic of an upstream; its breaker still counts."""
+    app, name = _find(words)
+
+    async def work() -> bool:
+        return await app.upstream_control.end_panic(name, by=by)
+
+    has_ended = session.run(app, work)
+    told = "is no longer in panic" if has_ended else "was not in panic"
+    output.say({"upstream": name, "resumed": has_ended}, f"{name} {told}")
+
+
+def _find(words: tuple[str, ...]) -> tuple[Faena, str]:
+    target, (name,) = split(words, "NAME")
+    return find_app(target), name
+
+
+def _print(output: Output, view: UpstreamView) -> None:
+    output.show(_document(view), lambda console: _draw(console, view))
+
+
+def _document(view: UpstreamView) -> dict[str, Any]:
+    return {**document(view), "error_rate": view.error_rate, "slow_rate": view.slow_rate}
+
+
+def _row(view: UpstreamView) -> tuple[object, ...]:
+    panic = "" if view.panic is None else f"{view.panic.by}: {view.panic.reason}"
+    uses = " ".join(f"{use.used}/{use.limit}" for use in view.limits)
+    probe = instant(view.next_probe_at) or ""
+    return view.name, _state(view), _failed(view), probe, view.troubled, uses, panic
+
+
+def _state(view: UpstreamView) -> str:
+    if view.panic is not None:
+        return "panic"
+    return view.state if view.no_calls_until is None else "rate limited"
+
+
+def _failed(view: UpstreamView) -> str:
+    return f"{view.failed} of {view.calls}"
+
+
+def _draw(console: Console, view: UpstreamView) -> None:
+    slow = f", {view.slow} were slow" if view.slow else ""
+    rows: list[tuple[str, object]] = [
+        ("upstream", view.name),
+        ("tenant", view.tenant),
+        ("breaker", view.state if view.per == "upstream" else f"{view.state}, one per tenant"),
+        ("since", instant(view.since)),
+        ("failed", f"{_failed(view)} calls{slow}"),
+        ("openings", view.openings or None),
+        ("next probe", instant(view.next_probe_at)),
+        ("no calls until", instant(view.no_calls_until)),
+    ]
+    if view.panic is not None:
+        rows += [
+            ("panic", view.panic.reason),
+            ("called by", f"{view.panic.by}, {instant(view.panic.since)}"),
+            ("ends", instant(view.panic.until) or "when somebody ends it"),
+        ]
+    for use in view.limits:
+        whose = "tenant limit" if use.is_tenants else "limit"
+        room = f", room at {instant(use.opens_at)}" if use.opens_at else ""
+        rows.append((whose, f"{use.limit}: {use.used} used{room}"))
+    console.print(facts(rows))
+    if view.tenants:
+        troubled = [(one.tenant, one.state, instant(one.since)) for one in view.tenants]
+        console.print()
+        console.print(table(("tenant", "state", "since"), troubled, spare=("since",)))
+        if view.troubled > len(view.tenants):
+            console.print(f"and {view.troubled - len(view.tenants)} more")

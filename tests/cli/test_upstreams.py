@@ -1,0 +1,125 @@
+"""`faena upstreams`: what operators see of upstreams, and panics."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from faena import Breaker, Faena
+from faena.cli import output
+from tests.cli.conftest import Cli, listed
+
+app = Faena("upstream-counter", "redis://127.0.0.1:1/0")
+mail = app.queue("mail")
+afip = app.upstream("afip", limits=["60/min", "1000/h"], breaker=Breaker(volume=1, open="10m"))
+mp = app.upstream("mp", breaker=Breaker(volume=1, open="10m", per="tenant"))
+TARGET = f"{__name__}:app"
+pytestmark = pytest.mark.usefixtures("broker")
+
+
+def document(cli: Cli, *args: str) -> Any:
+    code, out, err = cli("upstreams", *args, "--json")
+    assert (code, err) == (0, "")
+    return listed(json.loads(out))
+
+
+def fail(upstream: Any = afip, tenant: str | None = None) -> None:
+    async def work() -> None:
+        async with app:
+            with pytest.raises(ConnectionRefusedError):
+                async with upstream.call(tenant=tenant):
+                    raise ConnectionRefusedError("down")
+            await (await app.runtime()).gate.flush()
+
+    asyncio.run(work())
+
+
+def test_all_are_listed(cli: Cli) -> None:
+    fail()
+    code, out, err = cli("upstreams", TARGET)
+    assert (code, err) == (0, "")
+    heads, _, first, second = out.splitlines()
+    assert heads.split()[:3] == ["upstream", "state", "failed"]
+    assert first.split()[:5] == ["afip", "open", "1", "of", "1"]
+    assert "1/60/min 1/1000/h" in first
+    assert second.split()[:2] == ["mp", "closed"]
+    told = document(cli)
+    assert [one["name"] for one in told] == ["afip", "mp"]
+    assert (told[0]["error_rate"], told[0]["limits"][0]["used"]) == (1.0, 1)
+    assert told[0]["next_probe_at"].endswith("Z")
+
+
+def test_the_list_fits_a_terminal(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    fail()
+    monkeypatch.setattr(output, "terminal_width", lambda: 80)
+    cli("upstreams", "panic", "afip", "--reason", "r" * 200)
+    code, out, _ = cli("upstreams")
+    assert code == 0
+    assert max(map(len, out.splitlines())) <= 80
+    assert "no room for" in out
+
+
+def test_one_is_shown(cli: Cli) -> None:
+    fail()
+    code, out, err = cli("upstreams", "show", "afip")
+    assert (code, err) == (0, "")
+    lines = [line.rstrip() for line in out.splitlines()]
+    told = {line.split("  ")[0].strip(): line for line in lines}
+    assert told["breaker"].endswith("open")
+    assert told["failed"].endswith("1 of 1 calls")
+    assert "limit" in told
+    assert "next probe" in told
+
+
+def test_tenants_in_trouble_are_shown(cli: Cli) -> None:
+    fail(mp, "acme")
+    _, out, _ = cli("upstreams", "show", "mp")
+    assert "closed, one per tenant" in out
+    assert out.splitlines()[-1].split()[:2] == ["acme", "open"]
+    own = document(cli, "show", "mp", "--tenant", "acme")
+    assert (own["state"], own["tenant"], own["failed"]) == ("open", "acme", 1)
+
+
+def test_a_panic_begins_and_ends(cli: Cli) -> None:
+    code, out, _ = cli("upstreams", "panic", "afip", "--reason", "no keys", "--by", "ana")
+    assert code == 0
+    assert "no keys" in out
+    assert "when somebody ends it" in out
+    told = document(cli, "panic", "afip", "--reason", "no keys", "--for", "1h", "--by", "leo")
+    assert (told["panic"]["by"], told["panic"]["reason"]) == ("leo", "no keys")
+    assert told["panic"]["until"].endswith("Z")
+    assert cli("upstreams", "resume", "afip")[:2] == (0, "afip is no longer in panic\n")
+    assert cli("upstreams", "resume", "afip")[:2] == (0, "afip was not in panic\n")
+    assert document(cli, "resume", "afip") == {"upstream": "afip", "resumed": False}
+
+
+def test_events_are_followed(cli: Cli) -> None:
+    cli("upstreams", "panic", "afip", "--reason", "no keys", "--by", "ana")
+    code, out, _ = cli("events", "--since", "start", "--limit", "1")
+    assert code == 0
+    assert out.rstrip().endswith("upstream_panic afip by ana (no keys)")
+    _, out, _ = cli("events", "--since", "start", "--limit", "1", "--json")
+    told = json.loads(out)
+    assert (told["value"], told["reason"], told["queue"]) == ("afip", "no keys", "")
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("show",), "NAME must be given"),
+        (("show", "affip"), "did you mean 'afip'"),
+        (("panic", "afip"), "missing option '--reason'"),
+        (("panic", "afip", "--reason", " "), "reason must be 1 to 200 printable characters"),
+        (("panic", "afip", "--reason", "x", "--for", "0s"), "longer than 0s"),
+        (("panic", "affip", "--reason", "x"), "upstream must be one that a program has declared"),
+        (("resum", "afip"), "did you mean 'resume'"),
+        (("show", "mp", "--tenant", "a b"), "tenant must be"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(cli: Cli, args: tuple[str, ...], words: str) -> None:
+    code, out, err = cli("upstreams", *args)
+    assert (code, out) == (2, "")
+    assert words in err
