@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from faena.queue import Queue
     from faena.remote import RemoteQueue, Stub
     from faena.resilience.breaker import Breaker
+    from faena.resilience.escalation import Escalate, Escalation
+    from faena.resilience.fallback import Fallback, Manual
     from faena.resilience.upstream import Upstream
     from faena.retry import Retry
     from faena.scheduling.view import ScheduleView
@@ -66,6 +68,8 @@ _NAMES = {
     "faena.queue": "Queue",
     "faena.remote": "RemoteQueue Stub",
     "faena.resilience.breaker": "Breaker",
+    "faena.resilience.escalation": "Escalate Escalation",
+    "faena.resilience.fallback": "Fallback Manual",
     "faena.resilience.upstream": "Upstream",
     "faena.retry": "Retry",
     "faena.scheduling.view": "ScheduleView",
@@ -110,10 +114,13 @@ __all__ = [
     "Discard",
     "Draft",
     "Durability",
+    "Escalate",
+    "Escalation",
     "Event",
     "Faena",
     "FaenaError",
     "Failure",
+    "Fallback",
     "Flow",
     "FlowView",
     "Group",
@@ -123,6 +130,7 @@ __all__ = [
     "Job",
     "JobView",
     "Limit",
+    "Manual",
     "Middleware",
     "NodeView",
     "Order",

@@ -21,6 +21,7 @@
     ├── JobFailed               raised to a waiter, with the remote traceback
     │   ├── JobCancelled
     │   └── JobTimedOut
+    ├── FallbackFailed          a fallback failed as well: .error .second
     ├── ResultTimeout           the wait for a result ended before the job did
     └── InternalError           a broken invariant: our bug
 
@@ -36,6 +37,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 _LONGEST_SHOWN: Final = 200
+_LONGEST_TOLD: Final = 800
 
 
 class FaenaError(Exception):
@@ -193,6 +195,27 @@ class JobTimedOut(JobFailed):
 
 class ResultTimeout(FaenaError):
     """The wait for a result ended before the job did; the job continues."""
+
+
+class FallbackFailed(FaenaError):
+    """A fallback failed as well; `error` is what it was used for, `second` its own error."""
+
+    code = "FALLBACK_FAILED"
+
+    def __init__(self, fallback: str, error: BaseException, second: BaseException) -> None:
+        super().__init__(
+            f"the fallback {fallback} failed with {_told(second)}; it was used because of "
+            f"{_told(error)}"
+        )
+        self.error = error
+        self.second = second
+
+
+def _told(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"[:_LONGEST_TOLD]
+    except Exception:  # noqa: BLE001 - the program's own __str__
+        return type(error).__name__
 
 
 class InternalError(FaenaError):

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar, Unpack
 
 from faena.codec import codec_for
-from faena.declaring.handler import Handler, make_handler, name_of, refuse_bare
+from faena.declaring.fallback import handler_with_fallback
+from faena.declaring.handler import Handler, name_of, refuse_bare
 from faena.declaring.hooks import as_hook, check_hook, word_of
 from faena.declaring.registrar import BatchFields, BatchRegistrar, Registrar
 from faena.engine import Engine
@@ -151,7 +152,7 @@ class Queue:
                 field="name",
                 value=options.name,
             )
-        handler = make_handler(function, self.name, options, self.options, names)
+        handler = handler_with_fallback(function, self.name, options, self.options, names)
         task: Task[Any, Any] = Task(self._app, handler)
         self.tasks[handler.name] = task
         if handler.cost:

@@ -240,6 +240,10 @@ SHAPES: dict[str, list[Args]] = {
         said("end_check", name="pay", owner="o", is_good=good, every_us=5, failures=1)
         for good in ("", "1")
     ],
+    "fallback": [
+        said("fallback", event="escalated", what="running"),
+        said("fallback", event="fallback_failed", what="up", is_upstreams="1"),
+    ],
     "idem": [
         said("idem", hash="k", verb=verb, owner="job", ttl_ms=60_000, blob=b"1")
         for verb in ("begin", "complete", "fail", "clear")

@@ -89,11 +89,12 @@ async def test_every_view_is_a_dict_of_what_json_has_without_what_jobs_carry(
 
 GIVEN = {
     *("Backpressure", "Breaker", "DeadLetters", "Draft", "Durability", "IdempotencyKey", "Limit"),
+    *("Escalate", "Fallback", "Manual"),
     *("Pool", "Retain", "Retry", "Unique", "WebhookKey", "WorkerOptions", "Waits"),
 }
 """Public values that programs give, and one that is part of a view."""
 
-GIVEN_TO_HANDLERS = {"Death", "Failure"}
+GIVEN_TO_HANDLERS = {"Death", "Escalation", "Failure"}
 
 
 def test_every_public_value_that_a_reader_is_given_is_a_view() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from faena.codec import Codec, codec_for, of_result
 from faena.declaring.signature import read_batch, read_plain
@@ -15,6 +15,9 @@ from faena.options import BatchOptions, QueueOptions, Run, TaskOptions, default_
 from faena.options.costs import cost_fact
 from faena.resilience.upstream import Upstream
 from faena.retry import Retry, Terms
+
+if TYPE_CHECKING:
+    from faena.declaring.fallback import TaskFallback
 
 RunnerName: TypeAlias = Run | Literal["batch"]
 
@@ -60,6 +63,8 @@ class Handler:
     max_deliveries: int
     age_step_us: int
     """What one step of priority adds to a job's score."""
+    fallback: TaskFallback | None = None
+    """What runs instead when an upstream takes no calls, or attempts are used up."""
 
     def arguments(self, payload: Any, job: Job | Sequence[Job]) -> tuple[Any, ...]:
         """The arguments in the order of the function's parameters; for a batch, lists."""

@@ -16,6 +16,8 @@ from faena.errors import ConfigError, shown
 from faena.job import Job
 from faena.options import Run
 from faena.outcomes import Discard, RateLimited, Snooze
+from faena.resilience.escalation import Escalate
+from faena.resilience.fallback import Fallback, Manual
 from faena.resilience.upstream import Upstream
 from faena.retry import Retry
 from faena.task import Task
@@ -37,6 +39,7 @@ class TaskFields(TypedDict, total=False):
     version: int
     cost: Mapping[str, int]
     upstreams: Sequence[Upstream]
+    fallback: Fallback | Escalate | Manual | Task[Any, Any] | Callable[..., Any]
 
 
 class BatchFields(TaskFields, total=False):

@@ -52,6 +52,10 @@ class TaskOptions:
     upstreams: tuple[Any, ...] = ()
     """The upstreams that its jobs call: a job starts only when a call is allowed."""
 
+    fallback: Any = None
+    """What is done instead when an upstream takes no calls or attempts are used up: a function, a
+    task, `Escalate(task)`, `Manual(text)`, or a `Fallback` of one of them with its terms."""
+
     timeout_us: int | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

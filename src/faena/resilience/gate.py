@@ -58,7 +58,7 @@ class Gate:
         self, engine: Engine, settings: Mapping[str, Mapping[str, Any]], calls: Callable[[], str]
     ) -> None:
         """`settings` are those of all upstreams of the program; `calls` gives names to calls."""
-        self._engine = engine
+        self.engine = self._engine = engine
         self._settings = settings
         self._calls = calls
         self._caller = calls()

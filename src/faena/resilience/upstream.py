@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Final, ParamSpec, TypedDict, TypeVar, cast
 
+from faena.engine import Engine
 from faena.engine.calls.upstreams import UpstreamView
 from faena.errors import ConfigError, shown
 from faena.limits import Limit, check_stack
@@ -27,6 +28,7 @@ from faena.outcomes import UpstreamUnavailable
 from faena.resilience.breaker import Breaker
 from faena.resilience.call import UpstreamCall
 from faena.resilience.control import UpstreamControl
+from faena.resilience.fallback import check_call_fallback, guard_call
 from faena.resilience.gate import Gate, Wanted
 from faena.resilience.permits import CURRENT, Holder, Permit, permit_of
 from faena.resilience.sorting import Sorted, Sorting, check_sorting, sort_error
@@ -179,6 +181,25 @@ class Upstream:
 
         is_async = inspect.iscoroutinefunction(function)
         return cast("Callable[P, R]", guarded) if is_async else guarded_in_thread
+
+    def with_fallback(
+        self, fallback: Callable[P, Any], *, on_error: bool = False
+    ) -> Callable[[Callable[P, R]], Callable[P, R]]:
+        """Like `@afip`, with a function that is called with the same arguments when no call may be
+        made; with `on_error`, also when one was made and failed, unless it was refused for good.
+
+        Raises FallbackFailed if that fails as well.
+        """
+        check_call_fallback(fallback, on_error)
+        return lambda function: guard_call(self, function, fallback, on_error=on_error)
+
+    def run_in_thread(self, running: Coroutine[Any, Any, Any], /) -> Any:
+        """Run a coroutine from a thread without event loop."""
+        return self._run_in_thread(running)
+
+    async def engine(self) -> Engine:
+        """Where what is known of it lives."""
+        return (await self._gate()).engine
 
     # -- for operators ----------------------------------------------------------------------------
 

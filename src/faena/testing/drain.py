@@ -11,6 +11,7 @@ import contextlib
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from faena.engine import Engine, envelope
 from faena.engine.scripts import Claim, Exchanged, Late, Settlement, Turn
@@ -20,6 +21,7 @@ from faena.options import DeadLetters
 from faena.outcomes import ErrorRecord, Expired, Outcome, Snoozed
 from faena.producing.batcher import CallIds
 from faena.queue import Queue
+from faena.resilience.fallback import tell_of_job
 from faena.scheduling.scheduler import Scheduler
 from faena.sharding.router import Routers
 from faena.testing.clock import Clock
@@ -27,6 +29,7 @@ from faena.testing.inline import WORKER, Runners, Witness, result_of
 from faena.testing.report import Ran, ending_of
 from faena.worker.execute.attempt_state import Attempt, Stop
 from faena.worker.execute.executor import Executor
+from faena.worker.execute.fallback_run import Aid
 from faena.worker.execute.gatherer import Gatherer
 from faena.worker.execute.notes import QueueNotes
 from faena.worker.leases import Leases
@@ -226,6 +229,7 @@ class _Line:
             on_done=self._done,
             on_free=lambda: None,
             dead_letters=dead_letters,
+            aid=Aid(tell=partial(tell_of_job, engine, shard)),
         )
 
     async def exchange(self, want: int) -> Exchanged:

@@ -17,6 +17,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from faena.engine import Engine
 from faena.errors import ConfigError
@@ -24,6 +25,7 @@ from faena.limits import Limit
 from faena.middleware import Middleware
 from faena.options import DeadLetters
 from faena.producing.batcher import CallIds
+from faena.resilience.fallback import tell_of_job
 from faena.resilience.push import UpstreamPush
 from faena.sharding.routing_table import Shard
 from faena.values.shards import queue_of
@@ -32,6 +34,7 @@ from faena.worker.blocked_loop import BlockedLoop, Blocker
 from faena.worker.execute.attempt_state import Stop
 from faena.worker.execute.batch import Runner
 from faena.worker.execute.executor import Executor
+from faena.worker.execute.fallback_run import Aid
 from faena.worker.execute.gatherer import Gatherer
 from faena.worker.execute.notes import QueueNotes
 from faena.worker.execute.processes import Processes
@@ -294,6 +297,7 @@ class Worker:
             still_holds=fetcher.freshness.still_holds,
             dead_letters=self._dead_letters,
             admission=self._upstreams.admission(served, fetcher.claim_size.admitted),
+            aid=Aid(fetcher.keep, partial(tell_of_job, self._engine, shard.name)),
         )
 
     def _move_out(self, fetcher: Fetcher) -> None:

@@ -19,6 +19,7 @@ from faena.outcomes import Limited, Outcome, Snoozed, UpstreamUnavailable
 from faena.resilience.gate import Gate, Wanted
 from faena.resilience.permits import CallGroup, Permit
 from faena.worker.execute.attempt_state import Attempt
+from faena.worker.execute.fallback import Fallen, refused
 
 _SHORTEST_US: Final = 10_000
 _UNASKED_US: Final = 5_000_000
@@ -33,7 +34,7 @@ class Refused(NamedTuple):
     """An attempt that may not begin, and what becomes of its job."""
 
     attempt: Attempt
-    outcome: Outcome
+    outcome: Outcome | Fallen
 
 
 class Admission:
@@ -82,39 +83,45 @@ class Admission:
             )
         except FaenaError as error:
             return [], [Refused(one, _unasked(error)) for one in attempts]
-        refused: list[Refused] = []
+        back: list[Refused] = []
         for group, (permits, grant) in zip(groups.values(), answers, strict=True):
             for number, attempt in enumerate(group, 1):
                 if number <= grant.number:
                     attempt.permits, attempt.probe = permits, permits.probe(number)
                 else:
-                    refused.append(Refused(attempt, self._refusal(attempt, grant)))
-        self._on_answer(len(attempts) - len(refused), len(refused))
-        return [one for one in attempts if one.permits is not None], refused
+                    back.append(Refused(attempt, self._refusal(attempt, grant)))
+        waiting = sum(not isinstance(one.outcome, Fallen) for one in back)
+        self._on_answer(len(attempts) - waiting, waiting)
+        return [one for one in attempts if one.permits is not None], back
 
     def _group(self, attempt: Attempt) -> CallGroup:
         shared = self._groups.get(attempt.handler.name)
         return shared or self._gate.group(attempt.handler.upstreams, attempt.tenant)
 
-    def _refusal(self, attempt: Attempt, grant: Grant) -> Outcome:
+    def _refusal(self, attempt: Attempt, grant: Grant) -> Outcome | Fallen:
         upstreams = {one.name: one for one in attempt.handler.upstreams}
         is_tenants = upstreams[grant.upstream].is_tenants(grant.reason, attempt.tenant)
         unavailable = UpstreamUnavailable(
             grant.upstream, grant.reason, grant.wait_us, is_for_tenant=is_tenants
         )
-        return self.outcome_of(unavailable)
+        return refused(attempt, unavailable) or self.outcome_of(unavailable)
 
     def outcome_of(self, error: UpstreamUnavailable) -> Outcome:
         """What becomes of a job whose call is not allowed; no attempt is used."""
         wait_us = wait_of(error)
         reason = f"upstream {error.upstream}"
-        if self._is_needed_by_all(error.upstream):
+        if self._is_needed_by_all(error.upstream, error.reason):
             return Limited(wait_us, "tenant" if error.is_for_tenant else "queue", reason)
         return Snoozed(wait_us, f"{reason}: {error.reason}", is_parked=True)
 
-    def _is_needed_by_all(self, upstream: str) -> bool:
-        handlers = self._handlers.values()
-        return all(any(one.name == upstream for one in each.upstreams) for each in handlers)
+    def _is_needed_by_all(self, upstream: str, reason: str) -> bool:
+        """Whether none of the queue's jobs can do anything meanwhile, not even fall back."""
+        for handler in self._handlers.values():
+            fallback = handler.fallback
+            is_needed = any(one.name == upstream for one in handler.upstreams)
+            if not is_needed or (fallback and fallback.terms.may_end_wait(reason)):
+                return False
+        return True
 
 
 def wait_of(error: UpstreamUnavailable) -> int:

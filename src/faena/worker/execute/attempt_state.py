@@ -7,13 +7,17 @@ import math
 import time
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from faena.declaring.handler import Handler
 from faena.engine.scripts import Claim
 from faena.job import Job
 from faena.resilience.permits import Permits
 from faena.retry import Retry
+
+if TYPE_CHECKING:
+    from faena.declaring.fallback import TaskFallback
+    from faena.worker.execute.fallback import Fallen
 
 
 class Stop(Enum):
@@ -42,9 +46,12 @@ class Attempt:
         "called",
         "claim",
         "expires_s",
+        "fallback",
+        "fallen",
         "fresh_until",
         "handler",
         "interrupt",
+        "is_unslotted",
         "job",
         "payload",
         "permits",
@@ -78,6 +85,12 @@ class Attempt:
         """The name of its permit, if its call is a probe."""
         self.called: set[str] | None = None
         """The upstreams that its handler has called itself; None while it has called none."""
+        self.fallen: Fallen | None = None
+        """Why it runs instead of the handler's attempt, if it is the one that falls back."""
+        self.fallback: TaskFallback | None = None
+        """The fallback that it runs then."""
+        self.is_unslotted = False
+        """Whether its slot is taken until a handler ends that was given up."""
         self.fresh_until = math.inf
         """The monotonic instant until which it may start without a check of its lease."""
         self.expires_s: float | None = None
@@ -91,6 +104,11 @@ class Attempt:
         self.interrupt: Callable[[], object] | None = None
         """Stops a thread or a process; None for a coroutine, whose task is cancelled instead.
         Returns False when the call continues for other jobs."""
+
+    @property
+    def is_handing(self) -> bool:
+        """Whether it hands its job over to another one."""
+        return self.fallback is not None and self.fallback.is_given_all
 
     @property
     def tenant(self) -> str:

@@ -30,6 +30,8 @@ from faena.outcomes import COMPLETED, Completed, Outcome
 from faena.resilience.permits import CURRENT, Permits, end_handler, refuse_closed
 from faena.worker.execute.admission import Admission, drop_permits
 from faena.worker.execute.attempt_state import Attempt, Stop
+from faena.worker.execute.fallback import HANDED, Fallen, handed_before
+from faena.worker.execute.fallback_run import Aid, Fallbacks
 from faena.worker.execute.judge import Judge
 from faena.worker.execute.log_lines import log_end
 from faena.worker.execute.parking import Parking
@@ -38,18 +40,17 @@ from faena.worker.execute.time_limits import TimeLimits
 _TURN_S = 0.005
 """How long one task may run jobs before it yields to the event loop."""
 
-Done = Callable[[Claim, Outcome | None, Attempt | None], None]
-
 
 class Runner(Protocol):
     """Runs plain functions: in threads, in processes, or in batches."""
 
-    def call(self, attempt: Attempt, /) -> tuple[asyncio.Future[Any], Callable[[], object]]:
-        """Start the handler; returns its future, and a function that interrupts it."""
-        ...
+    def call(self, attempt: Attempt, /) -> tuple[asyncio.Future[Any], Callable[[], object]]: ...
 
 
-class Executor:
+Done = Callable[[Claim, Outcome | None, Attempt | None], None]
+
+
+class Executor:  # size: the whole way of an attempt, in one place
     """Runs the jobs of one shard."""
 
     def __init__(  # noqa: PLR0913 - its parts, given by name
@@ -67,6 +68,7 @@ class Executor:
         still_holds: Callable[[Attempt], Awaitable[bool]] | None = None,
         dead_letters: DeadLetters | None = None,
         admission: Admission | None = None,
+        aid: Aid | None = None,
     ) -> None:
         """`batches` creates the runner of batch tasks, which shards of a pool share."""
         self._queue = queue
@@ -89,6 +91,7 @@ class Executor:
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_runner_due = False
         self._has_batches = any(handler.batch for handler in handlers.values())
+        self._fallbacks = Fallbacks(handlers, self._running, self._judge, self._end, aid or Aid())
 
     @property
     def tasks(self) -> frozenset[asyncio.Task[None]]:
@@ -118,6 +121,21 @@ class Executor:
             attempt.fresh_until = fresh_until
         if self._has_batches:
             begun = self._set_apart(begun)
+        if lost := self._fallbacks.to_look_at(begun):
+            self._spawn(self._resume(lost))
+            begun = [attempt for attempt in begun if attempt not in lost]
+        self._proceed(begun)
+
+    async def _resume(self, lost: Sequence[Attempt]) -> None:
+        """Go on with jobs that a worker may have handed over before it died."""
+        for attempt in lost:
+            if await handed_before(attempt):
+                self._end_or_fall_back(attempt, HANDED)
+            else:
+                self._proceed([attempt])
+
+    def _proceed(self, begun: list[Attempt]) -> None:
+        """Run handlers, as soon as their upstreams may be called."""
         if self._admission is not None:
             begun = self._ask_first(self._admission, begun)
         if begun:
@@ -224,7 +242,7 @@ class Executor:
     async def _admit(self, admission: Admission, asking: Sequence[Attempt]) -> None:
         granted, refused = await admission.ask(asking)
         for attempt, outcome in refused:
-            self._end(attempt, outcome)
+            self._end_or_fall_back(attempt, outcome)
         now = time.monotonic()
         for attempt in granted:
             attempt.started = now
@@ -273,8 +291,9 @@ class Executor:
                 is_encoded = handler.runner == "process" and not self._middleware
                 outcome = self._judge.returned(attempt, value, is_encoded=is_encoded)
         except BaseException as error:  # noqa: BLE001 - the border: a handler may raise anything
-            outcome = self._judge.raised(attempt, error)
-        self._end(attempt, outcome)
+            self._end_or_fall_back(attempt, self._judge.raised(attempt, error))
+        else:
+            self._end(attempt, outcome)
 
     async def _permitted(self, attempt: Attempt, permits: Permits) -> Any:
         """Call a handler, and report how its calls to upstreams went."""
@@ -322,6 +341,18 @@ class Executor:
             attempt.interrupt()
         return await future
 
+    def _end_or_fall_back(
+        self, attempt: Attempt, outcome: Outcome | Fallen | None, *, is_abandoned: bool = False
+    ) -> None:
+        second = self._fallbacks.second(attempt, outcome, is_abandoned=is_abandoned)
+        if second is None:
+            end = None if isinstance(outcome, Fallen) else outcome
+            self._end(attempt, end, is_abandoned=is_abandoned)
+        else:
+            is_wrapped = self._middleware and not second.is_handing
+            call = self._wrapped if is_wrapped else self._call
+            self._spawn(self._fallbacks.run(second, call, self.time_limits))
+
     # -- after the handler ----------------------------------------------------------------------
 
     def _end(
@@ -336,12 +367,12 @@ class Executor:
         if self._running.get(claim.id) is attempt:
             del self._running[claim.id]
             self._settle(claim, outcome, attempt)
-        if not is_abandoned:
+        if not (is_abandoned or attempt.is_unslotted):
             self._on_free()
 
     def _abandon(self, attempt: Attempt) -> None:
         outcome = self._judge.raised(attempt, asyncio.CancelledError())
-        self._end(attempt, outcome, is_abandoned=True)
+        self._end_or_fall_back(attempt, outcome, is_abandoned=True)
 
     def _settle(self, claim: Claim, outcome: Outcome | None, attempt: Attempt | None) -> None:
         if type(outcome) is not Completed:

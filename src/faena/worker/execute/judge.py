@@ -11,9 +11,10 @@ import random
 from typing import Any
 
 from faena.deadletter.death_note import death_note
+from faena.declaring.fallback import ManualNeeded, NotHandedOver
 from faena.declaring.handler import Unfit
 from faena.engine.scripts import Claim
-from faena.errors import PayloadError
+from faena.errors import FallbackFailed, PayloadError
 from faena.job import Job
 from faena.options import DeadLetters
 from faena.outcomes import (
@@ -38,6 +39,7 @@ from faena.values.names import as_words
 from faena.worker.execute.admission import Admission, wait_of
 from faena.worker.execute.attempt_state import Attempt, Stop
 from faena.worker.execute.failure import SnoozedTooOften, TimedOut, WorkerDied, record_of
+from faena.worker.execute.fallback import Fallen, exhausted, refused
 
 _log = logging.getLogger("faena.worker")
 
@@ -85,7 +87,7 @@ class Judge:
                 extra={"queue": self._queue, "task": task, "job_id": attempt.claim.id},
             )
 
-    def raised(self, attempt: Attempt, error: BaseException) -> Outcome | None:
+    def raised(self, attempt: Attempt, error: BaseException) -> Outcome | Fallen | None:
         """The outcome of an exception; buried if the user's exception or policy itself fails."""
         try:
             return self._judge(attempt, error)
@@ -107,11 +109,11 @@ class Judge:
             error = error.with_traceback(None)  # it shows only where faena decodes payloads
         return self._bury(claim, error, None, has_run=False)
 
-    def _judge(  # noqa: PLR0911 - the one place where endings become outcomes
+    def _judge(  # noqa: C901, PLR0911 - the one place where endings become outcomes
         self, attempt: Attempt, error: BaseException
-    ) -> Outcome | None:
+    ) -> Outcome | Fallen | None:
         """The outcome of any ending that is not a plain return."""
-        retry, claim = attempt.retry, attempt.claim
+        claim = attempt.claim
         match attempt.stop, error:
             case Stop.LOST, _:
                 return None
@@ -119,6 +121,8 @@ class Judge:
                 return Released()
             case Stop.CANCEL, _:
                 return Cancelled(self._record(claim, error, attempt.job))
+            case _ if attempt.fallen is not None:
+                return self._fallback_raised(attempt, attempt.fallen, error)
             case Stop.TIMEOUT, _:
                 late = TimedOut(f"ran longer than {attempt.timeout_s:g} s")
                 return self._fail(attempt, late.with_traceback(error.__traceback__))
@@ -127,21 +131,47 @@ class Judge:
             case _, Discard():
                 return self._bury(claim, error, attempt.job)
             case _, UpstreamUnavailable():
-                return self._unavailable(error)
+                return self._unavailable(attempt, error)
             case _, RateLimited():
-                delay_us = retry.promised_us(error.wait_us(self.now), random=random.random)
-                return Limited(delay_us, error.scope)
+                return self._limited(attempt, error)
             case _ if (meaning := meaning_of(error)) and meaning.kind == "rate_limited":
                 return self._rate_limited(attempt, meaning)
             case _:
                 return self._fail(attempt, error)
 
-    def _unavailable(self, error: UpstreamUnavailable) -> Outcome:
+    def _limited(self, attempt: Attempt, error: RateLimited) -> Outcome | Fallen:
+        """The queue or the tenant waits, unless the job may fall back meanwhile."""
+        delay_us = attempt.retry.promised_us(error.wait_us(self.now), random=random.random)
+        if attempt.handler.fallback and attempt.handler.upstreams:
+            upstream = attempt.handler.upstreams[0].name
+            late = refused(attempt, UpstreamUnavailable(upstream, "rate_limited", delay_us))
+            if late is not None:
+                return late
+        return Limited(delay_us, error.scope)
+
+    def _fallback_raised(self, attempt: Attempt, fallen: Fallen, error: BaseException) -> Outcome:
+        """The job is dead whatever it was: a fallback is used once."""
+        if isinstance(error, NotHandedOver):
+            return Snoozed(error.wait_us, as_words(f"fallback: {error}"), is_parked=True)
+        if not isinstance(error, ManualNeeded | Discard):
+            is_late = attempt.stop is Stop.TIMEOUT
+            second = TimedOut(f"ran longer than {attempt.timeout_s:g} s") if is_late else error
+            name = attempt.fallback.name if attempt.fallback else ""
+            failed = FallbackFailed(name, fallen.error, second)
+            failed.__cause__ = second
+            error = failed.with_traceback(error.__traceback__)
+        elif isinstance(error, ManualNeeded):
+            error = error.with_traceback(None)  # it is no fault of the program
+        return self._bury(attempt.claim, error, attempt.job, has_run=fallen.record is not None)
+
+    def _unavailable(self, attempt: Attempt, error: UpstreamUnavailable) -> Outcome | Fallen:
+        if (fallen := refused(attempt, error)) is not None:
+            return fallen
         if self.admission is not None:
             return self.admission.outcome_of(error)
         return Snoozed(wait_of(error), f"upstream {error.upstream}: {error.reason}")
 
-    def _rate_limited(self, attempt: Attempt, meaning: Sorted) -> Outcome:
+    def _rate_limited(self, attempt: Attempt, meaning: Sorted) -> Outcome | Fallen:
         """An upstream's answer is known for what it is; it costs no attempt either."""
         said, name = meaning.retry_after, meaning.upstream
         limited = said if isinstance(said, RateLimited) else RateLimited(said)
@@ -151,7 +181,8 @@ class Judge:
             for one in attempt.handler.upstreams
         )
         return self._unavailable(
-            UpstreamUnavailable(name, "rate_limited", max(1, wait_us), is_for_tenant=of_tenant)
+            attempt,
+            UpstreamUnavailable(name, "rate_limited", max(1, wait_us), is_for_tenant=of_tenant),
         )
 
     def _snooze(self, attempt: Attempt, error: Snooze) -> Outcome:
@@ -162,13 +193,15 @@ class Judge:
             return self._bury(claim, late.with_traceback(error.__traceback__), attempt.job)
         return Snoozed(error.delay_us, as_words(error.reason))
 
-    def _fail(self, attempt: Attempt, error: BaseException) -> Outcome:
+    def _fail(self, attempt: Attempt, error: BaseException) -> Outcome | Fallen:
         retry, number = attempt.retry, attempt.job.attempt
         is_poison = isinstance(error, WorkerDied) and number >= attempt.handler.max_deliveries
         meaning = meaning_of(error)
         is_refused = meaning is not None and meaning.kind == "permanent"
         if is_poison or is_refused or retry.gives_up(error) or retry.exhausted(number):
-            return self._bury(attempt.claim, error, attempt.job)
+            record = self._record(attempt.claim, error, attempt.job)
+            fallen = exhausted(attempt, error, record)
+            return fallen or self._bury(attempt.claim, error, attempt.job)
         delay = retry.delay(number, error, random=random.random)
         if delay.fault:
             _log.warning("retry policy of task %s: %s", attempt.handler.name, delay.fault)

@@ -1,0 +1,119 @@
+"""Runs a fallback: the second attempt of a job, instead of the one that fell back.
+
+It is run under the same lease and in the same slot, with a time limit of its own. It ends the job,
+unless the queue that it hands the job over to is full.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from faena.declaring.handler import Handler
+from faena.engine import envelope
+from faena.errors import FallbackFailed, InternalError
+from faena.outcomes import Buried, Outcome
+from faena.resilience.escalation import Handed
+from faena.worker.execute.admission import drop_permits
+from faena.worker.execute.attempt_state import Attempt
+from faena.worker.execute.fallback import Fallen, may_have_been_handed
+from faena.worker.execute.judge import Judge
+from faena.worker.execute.time_limits import TimeLimits
+
+Tell = Callable[[str, str], Awaitable[None]]
+"""Writes an event: its name, and the job."""
+
+
+class Aid(NamedTuple):
+    """What a worker does for fallbacks."""
+
+    keep: Callable[[Attempt], None] | None = None
+    """Holds the lease of an attempt whose time begins again."""
+    tell: Tell | None = None
+
+
+class Fallbacks:
+    """The second attempts of an executor."""
+
+    def __init__(
+        self,
+        handlers: Mapping[str, Handler],
+        running: dict[str, Attempt],
+        judge: Judge,
+        end: Callable[[Attempt, Outcome | None], None],
+        aid: Aid,
+    ) -> None:
+        self._running, self._judge, self._end, self._aid = running, judge, end, aid
+        fallbacks = [one.fallback for one in handlers.values() if one.fallback]
+        self._hands_over = any(one.target for one in fallbacks)
+
+    def to_look_at(self, begun: Sequence[Attempt]) -> list[Attempt]:
+        """Jobs that may have been handed over by a worker that died then."""
+        if not self._hands_over:
+            return []
+        return [one for one in begun if one.claim.losses and may_have_been_handed(one)]
+
+    def second(
+        self, attempt: Attempt, outcome: Outcome | Fallen | None, *, is_abandoned: bool
+    ) -> Attempt | None:
+        """The attempt that takes the place of one that fell back; None if it did not."""
+        is_running = self._running.get(attempt.claim.id) is attempt
+        if not (isinstance(outcome, Fallen) and is_running):
+            return None
+        attempt.disarm()
+        drop_permits(attempt)
+        second = _second(attempt, outcome)
+        second.is_unslotted = is_abandoned
+        self._running[attempt.claim.id] = second
+        return second
+
+    async def run(
+        self,
+        attempt: Attempt,
+        call: Callable[[Attempt], Awaitable[Any]],
+        limits: TimeLimits,
+    ) -> None:
+        """Call it, tell what became of it, and only then settle its job."""
+        attempt.task = asyncio.current_task()
+        limits.set([attempt])
+        if self._aid.keep is not None:
+            self._aid.keep(attempt)
+        event = attempt.fallback.event if attempt.fallback else ""
+        outcome: Outcome | None
+        try:
+            outcome = self._judge.returned(attempt, await call(attempt), is_encoded=False)
+        except BaseException as error:  # noqa: BLE001 - the border: a fallback may raise anything
+            judged = self._judge.raised(attempt, error)
+            outcome = None if isinstance(judged, Fallen) else judged
+            event = _event_of(outcome, event)
+        try:
+            if event and self._aid.tell is not None:
+                await self._aid.tell(event, attempt.claim.id)
+        finally:
+            self._end(attempt, outcome)
+
+
+def _second(attempt: Attempt, fallen: Fallen) -> Attempt:
+    job, fallback = attempt.job, attempt.handler.fallback
+    if fallback is None:
+        raise InternalError(f"task {job.task} has no fallback")
+    handler = fallback.handler
+    job.cancelled = False  # that was about the handler
+    job.log(f"its fallback {fallback.name} is used: {fallen.reason}")
+    second = Attempt(attempt.claim, handler, job, attempt.timeout_s, attempt.retry)
+    second.fallen, second.fallback = fallen, fallback
+    spec = envelope.read_spec(envelope.body_of(attempt.claim.spec or b""))
+    if fallback.is_given_all:
+        is_unavailable = fallen.record is None
+        second.payload = Handed(bytes(spec.payload), fallen.reason, fallen.record, is_unavailable)
+    elif handler.payload is not None:
+        second.payload = handler.payload.decode(spec.payload)
+    return second
+
+
+def _event_of(outcome: Outcome | None, event: str) -> str:
+    """What is told of a fallback that raised; `event` where that is its way, as for Manual."""
+    if not isinstance(outcome, Buried):
+        return ""
+    return "fallback_failed" if outcome.error.code == FallbackFailed.code else event
