@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -14,6 +15,8 @@ from faena.engine.calls.resilience import SHARD
 async def shop(app: Faena) -> AsyncIterator[Faena]:
     """An app; what is known of its upstreams is removed at the end."""
     yield app
-    engine = (await app.runtime()).engine
+    await asyncio.to_thread(app.sync.close)
+    runtime = await app.runtime()
+    await runtime.gate.flush()
     for name in ("upstreams", "troubled", "events"):
-        await engine.command("DEL", SHARD, name)
+        await runtime.engine.command("DEL", SHARD, name)

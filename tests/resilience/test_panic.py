@@ -232,6 +232,15 @@ async def test_only_programs_that_call_upstreams_listen(shop: Faena) -> None:
     assert await _subscribers(shop) == 1
 
 
+async def test_a_program_that_ends_reports_its_last_calls(shop: Faena, office: Faena) -> None:
+    afip, twin = shop.upstream("afip", breaker=SLOW), office.upstream("afip", breaker=SLOW)
+    with pytest.raises(ConnectionRefusedError):
+        async with twin.call():
+            raise ConnectionRefusedError("down")
+    await office.close()
+    assert (await afip.view()).failed == 1
+
+
 # -- what operators see and say --------------------------------------------------------------------
 
 

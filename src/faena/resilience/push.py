@@ -7,6 +7,7 @@ a few milliseconds only, and what is closed opens by itself.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
@@ -21,6 +22,7 @@ _CLOSING: Final = frozenset({"open", "rate_limited", "panic"})
 _OPENING: Final = frozenset({"half_open", "recovering", "closed", "panic_ended"})
 _LONGEST_PANIC_S: Final = 5.0
 """After this a call asks the server again: that a panic has ended may be lost."""
+_LAST_CALLS_S: Final = 1.0
 
 
 class Change(NamedTuple):
@@ -61,7 +63,9 @@ class UpstreamPush:
             self._declared |= new.keys()
 
     async def close(self) -> None:
-        """Stop listening."""
+        """Report the last calls, and stop listening."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.gate.flush(), _LAST_CALLS_S)
         if self._listening is not None:
             await (await self._listening).close()
             self._listening = None

@@ -40,7 +40,7 @@ from faena.errors import ConfigError, StoreError, as_text, nearest, shown
 from faena.sharding.consistent_read import in_sight
 from faena.sharding.router import Routers
 from faena.telemetry.cursor import CHUNK, START, Cursor, Mark, mark_at
-from faena.telemetry.kinds import NAMES, OF_JOBS, OF_NO_QUEUE, OF_REASONS
+from faena.telemetry.kinds import NAMES, OF_JOBS, OF_REASONS
 from faena.tenancy.lanes import tenant_of
 from faena.values.shards import queue_of
 from faena.values.view import View
@@ -155,7 +155,7 @@ async def follow(
 ) -> AsyncGenerator[Event]:
     """Events from a position on, until the app is closed; continues after outages."""
     engine, routers = await connect()
-    beside = (SHARD,) if has_upstreams and kinds & OF_NO_QUEUE else ()
+    beside = (SHARD,) if has_upstreams else ()
     reader = Reader(engine, routers, queues, beside, kinds=kinds, has_details=has_details)
     await reader.begin(since)
     tail = engine.wire.tail()
@@ -316,7 +316,7 @@ class Reader:
             position = Cursor(before, at_ms, shard, after.id, taken)
             if taken == len(subjects):
                 position = Cursor({**before, shard: after}, at_ms)
-            is_job = name in OF_JOBS
+            is_job = name in OF_JOBS and not is_apart
             about, tenant, reason = _apart(subject) if is_apart else (subject, None, None)
             events.append(
                 Event(

@@ -79,8 +79,6 @@ NAMES: Final = tuple(kind.name for kind in KINDS)
 OF_JOBS: Final = frozenset(kind.name for kind in KINDS if kind.about == "job")
 OF_REASONS: Final = frozenset({"paused", "resumed"})
 """What these name is one text, in which there may be spaces."""
-OF_NO_QUEUE: Final = frozenset(kind.name for kind in KINDS if kind.about == "upstream")
-"""What these name belongs to no queue, and has a stream of its own."""
 
 
 def table() -> str:
