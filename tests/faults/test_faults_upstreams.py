@@ -7,18 +7,29 @@ and jobs as the promises speak of.
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from email.utils import formatdate
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from faena import Faena
 from tests._support.eventually import eventually
 from tests._support.fault_app import QueuePlan
 from tests._support.search import IS_FULL
-from tests._support.stand_in import Call, Reply, StandIn, broken_for, down, fine
+from tests._support.stand_in import (
+    Call,
+    Reply,
+    StandIn,
+    broken_for,
+    down,
+    fine,
+    held,
+    now_us,
+)
 from tests._support.upstream_app import (
     Happened,
     UpstreamPlan,
@@ -42,6 +53,8 @@ VOLUME = 10
 SECOND_US = 1_000_000
 OPEN_US, RAMP_US = SECOND_US, 2 * SECOND_US
 BREAKER = {"volume": VOLUME, "open": "1s", "longest": "1s", "ramp": "2s", "errors": 0.5}
+PROBE_US = 10_100_000
+"""How long a probe is waited for: a call's 100 ms, and ten seconds."""
 PATIENCE_S = 300.0
 
 Planned = Callable[..., UpstreamPlan]
@@ -167,3 +180,78 @@ async def test_a_broken_tenant_leaves_the_others_untouched(
 
 async def _have_completed(app: Faena, number: int) -> bool:
     return (await app.queues["q"].counts())["completed"] == number
+
+
+# -- deaths ----------------------------------------------------------------------------------------
+
+
+async def test_another_probes_when_a_prober_is_killed(planned: Planned, service: StandIn) -> None:
+    """Nobody does before the killed one's time is over, as long as a call may take."""
+    service.mode = down
+    plan = planned(replace(QUEUE, lease="2s"), breaker=BREAKER, timeout="100ms")
+    async with upstreams_at_work(plan, 2) as (processes, app):
+        await enqueue_calls(app, 20)
+        await turned(app, "open")
+        await eventually(lambda: _is_quiet(app, service))
+        service.mode = held(asyncio.Event())
+        before = len(service.calls)
+        await eventually(lambda: len(service.calls) > before)
+        probe = service.calls[before]
+        service.mode = fine
+        processes.kill(next(one for one in processes.started if one.pid == probe.pid))
+        await all_called(app, 20, within=PATIENCE_S)
+        recovering = await turned(app, "recovering")
+        probing = [one.at for one in await history(app) if one.event == "half_open"][-1]
+    assert probing < probe.arrived_us < recovering
+    (second,) = service.between(probe.arrived_us, recovering)
+    assert second.pid != probe.pid
+    assert second.arrived_us - probing >= PROBE_US
+
+
+async def test_a_breaker_stays_open_when_the_process_that_opened_it_is_killed(
+    planned: Planned, service: StandIn
+) -> None:
+    """It dies right after its report, and holds no queue any more; nor does anybody need it to."""
+    service.mode = down
+    breaker = {**BREAKER, "open": "3s", "longest": "3s"}
+    async with upstreams_at_work(planned(breaker=breaker), 1) as (processes, app):
+        ids = await enqueue_calls(app, 50)
+        opened = await turned(app, "open")
+        (dead,) = processes.started
+        processes.kill(dead)
+        service.mode = fine
+        processes.start(2)
+        await all_called(app, 50, within=PATIENCE_S)
+        probing, used = await turned(app, "half_open"), await attempts_made(app, ids)
+    assert VOLUME <= sum(one.pid == dead.pid for one in service.calls) <= VOLUME + SLOTS
+    assert probing - opened >= 3 * SECOND_US
+    assert {one.pid for one in service.calls if one.arrived_us < probing} == {dead.pid}
+    lost = len(service.calls) - used
+    assert 0 <= lost <= SLOTS, "its last calls may have ended unsettled, and are no attempts"
+
+
+async def test_a_frozen_worker_begins_no_call_with_what_it_was_granted_before(
+    planned: Planned, service: StandIn
+) -> None:
+    """It had permits in advance; when it goes on, an outage has begun of which it heard nothing."""
+    breaker = {**BREAKER, "open": "1h", "longest": "1h", "errors": 0.001}
+    async with upstreams_at_work(planned(breaker=breaker), 2) as (processes, app):
+        await enqueue_calls(app, 3000)
+        frozen = processes.started[0]
+        await eventually(lambda: sum(one.pid == frozen.pid for one in service.calls) >= 100)
+        frozen.freeze()
+        service.mode = down
+        await turned(app, "open")
+        await eventually(lambda: _is_quiet_but(frozen.pid, service))
+        thawed, failed = now_us(), len(service.answered(503))
+        frozen.thaw()
+        await eventually(lambda: _is_quiet(app, service))
+        begun = [one for one in service.calls if one.pid == frozen.pid and one.sent_us > thawed]
+        told = await history(app)
+    assert failed <= VOLUME + SLOTS
+    assert len(begun) <= SLOTS, "those of jobs that were about to begin when it froze"
+    assert [one.event for one in told] == ["open"]
+
+
+def _is_quiet_but(pid: int, service: StandIn) -> bool:
+    return all(one.ended_us or one.pid == pid for one in service.calls)

@@ -166,6 +166,18 @@ async def test_all_probes_must_succeed(upstreams: UpstreamRig) -> None:
     assert await upstreams.report(probes=["p3:1", GOOD]) == ["recovering"]
 
 
+async def test_it_recovers_when_fewer_probes_are_declared_while_it_probes(
+    upstreams: UpstreamRig,
+) -> None:
+    await upstreams.declare(breaker=Breaker(volume=4, open="5s", probes=3))
+    await upstreams.trip()
+    upstreams.clock.go(5)
+    await upstreams.ask(2)
+    assert await upstreams.report(probes=["p2:1", GOOD, "p2:2", GOOD]) == []
+    await upstreams.declare(breaker=Breaker(volume=4, open="5s", probes=2))
+    assert await upstreams.report(probes=[await upstreams.probe(), GOOD]) == ["recovering"]
+
+
 async def test_the_place_of_a_dead_prober_is_free_again(upstreams: UpstreamRig) -> None:
     await upstreams.declare(timeout="20s")
     await upstreams.trip()

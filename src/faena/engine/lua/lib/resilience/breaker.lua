@@ -131,7 +131,7 @@ local function room_of_probes(breaker, now)
       running, first = running + 1, math.min(first, deadline)
     end
   end
-  return breaker.settings.probes - breaker.w - running, 'probing', first
+  return math.max(1, breaker.settings.probes - breaker.w) - running, 'probing', first   -- fewer may have been declared since
 end
 
 local function room_while_recovering(breaker, now)
