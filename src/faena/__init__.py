@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from faena.resilience.breaker import Breaker
     from faena.resilience.escalation import Escalate, Escalation
     from faena.resilience.fallback import Fallback, Manual
+    from faena.resilience.feature import Feature, Level
+    from faena.resilience.feature_views import FeaturesView, FeatureView, LevelView
     from faena.resilience.upstream import Upstream
     from faena.retry import Retry
     from faena.scheduling.view import ScheduleView
@@ -70,6 +72,8 @@ _NAMES = {
     "faena.resilience.breaker": "Breaker",
     "faena.resilience.escalation": "Escalate Escalation",
     "faena.resilience.fallback": "Fallback Manual",
+    "faena.resilience.feature": "Feature Level",
+    "faena.resilience.feature_views": "FeatureView FeaturesView LevelView",
     "faena.resilience.upstream": "Upstream",
     "faena.retry": "Retry",
     "faena.scheduling.view": "ScheduleView",
@@ -121,6 +125,9 @@ __all__ = [
     "FaenaError",
     "Failure",
     "Fallback",
+    "Feature",
+    "FeatureView",
+    "FeaturesView",
     "Flow",
     "FlowView",
     "Group",
@@ -129,6 +136,8 @@ __all__ = [
     "IdempotencyKey",
     "Job",
     "JobView",
+    "Level",
+    "LevelView",
     "Limit",
     "Manual",
     "Middleware",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from collections.abc import AsyncGenerator, Coroutine, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -28,7 +28,10 @@ from faena.options.fields import check_is
 from faena.queue import Queue
 from faena.registry import Registry
 from faena.resilience.control import UpstreamControl
+from faena.resilience.feature import Feature, FeatureFields, Level, Trouble
+from faena.resilience.features import Features
 from faena.resilience.gate import Gate
+from faena.resilience.health_check import HealthCheckFields, R
 from faena.resilience.permits import Permit
 from faena.resilience.push import UpstreamPush
 from faena.resilience.upstream import Upstream, UpstreamFields, UpstreamOptions
@@ -89,6 +92,7 @@ class Faena(Registry):
         self.middleware = _layers(middleware)
         self.schedules = Schedules(self)
         self.upstreams: dict[str, Upstream] = {}
+        self.features = Features(self.upstreams, connection.features, self)
         self.dead_letter_options = _checked(dead_letters or DeadLetters())
         self._desk_queues = DeskQueues(self._connected, lambda: self.queues, self.new_ids)
         self._renew_ids()
@@ -132,6 +136,20 @@ class Faena(Registry):
 
     def _permit_in_thread(self, asking: Coroutine[Any, Any, Permit]) -> Permit:
         return self.sync.run(asking)
+
+    # -- features ---------------------------------------------------------------------------------
+
+    def feature(self, name: str, **options: Unpack[FeatureFields]) -> Feature:
+        """What the program does for its users, with its state; see `FeatureOptions`."""
+        return self.features.add(name, options)
+
+    def level(self, name: str, states: Mapping[str, Trouble]) -> Level:
+        """A saved set of states of features, for an operator to switch on."""
+        return self.features.add_level(name, states)
+
+    def health_check(self, feature: str, **options: Unpack[HealthCheckFields]) -> Callable[[R], R]:
+        """Declare a coroutine that checks a feature in a worker; see `HealthCheckOptions`."""
+        return self.features.add_check(feature, options)
 
     # -- jobs that belong together ----------------------------------------------------------------
 
@@ -249,7 +267,6 @@ class Faena(Registry):
         options: WorkerOptions | None = None,
     ) -> Worker:
         """A worker for the given queues, by default for all of this app; start it with `run()`."""
-        from faena.worker.libraries import OldLibraries  # noqa: PLC0415 - see above
         from faena.worker.worker import Worker  # noqa: PLC0415 - see above
 
         own = [name for name, queue in self.queues.items() if not queue.is_remote]
@@ -258,8 +275,7 @@ class Faena(Registry):
             raise ConfigError("a worker must have at least one queue, got none", field="queues")
         runtime = await self.runtime()
         dead_letters = self.dead_letter_options.settled(os.environ)
-        takeover = RedriveTakeover(Redrives(self._desk_queues), names)
-        scheduler = await self.schedules.scheduler(names)
+        background = await self._background(runtime, names, dead_letters)
         served = {name: _served(self.queues[name], runtime) for name in names}
         return Worker(
             runtime.patient_engine,
@@ -269,17 +285,34 @@ class Faena(Registry):
             middleware=self.middleware,
             dead_letters=dead_letters,
             push=await self._push() if self.upstreams else None,
-            background=BackgroundServices(
-                services=[
-                    runtime.relay.run,
-                    Upkeep(self._desk_queues, dead_letters, names).run,
-                    takeover.run,
-                    scheduler.run,
-                    OldLibraries(runtime.engine, self._shards).run,
-                ],
-                on_outbox=runtime.relay.notify,
-                hears={"schedules": scheduler.notify, "redrives": takeover.notify},
-            ),
+            background=background,
+        )
+
+    async def _background(
+        self, runtime: Runtime, names: Sequence[str], dead_letters: DeadLetters
+    ) -> BackgroundServices:
+        """What a worker of these queues does beside its jobs."""
+        from faena.worker.libraries import OldLibraries  # noqa: PLC0415 - see above
+
+        takeover = RedriveTakeover(Redrives(self._desk_queues), names)
+        scheduler = await self.schedules.scheduler(names)
+        keeper = self.features.keeper(runtime.patient_engine)
+        await keeper.begin()
+        return BackgroundServices(
+            services=[
+                runtime.relay.run,
+                Upkeep(self._desk_queues, dead_letters, names).run,
+                takeover.run,
+                scheduler.run,
+                keeper.run,
+                OldLibraries(runtime.engine, self._shards).run,
+            ],
+            on_outbox=runtime.relay.notify,
+            hears={
+                "schedules": scheduler.notify,
+                "redrives": takeover.notify,
+                "features": keeper.notify,
+            },
         )
 
     async def _shards(self) -> list[str]:

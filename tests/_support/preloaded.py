@@ -13,6 +13,7 @@ for _name in (
     "faena.worker.worker",
     "tests._support.lane_app",
     "tests._support.charging_app",
+    "tests._support.feature_app",
     "tests._support.schedule_process",
     "tests._support.upstream_app",
 ):

@@ -23,6 +23,8 @@ pytestmark = pytest.mark.usefixtures("broker")
 app = Faena("walker", "redis://127.0.0.1:1/0")
 mail = app.queue("mail", retry=Retry.never(), fair=True)
 afip = app.upstream("afip", limits=["60/min"])
+voice = app.feature("ai.voice", fallback="manual")
+app.level("busy", {"ai.voice": "offline"})
 TARGET = f"{__name__}:app"
 
 
@@ -81,6 +83,12 @@ WORDS: dict[str, tuple[str, ...]] = {
     "shares": ("mail",),
     "shards": (),
     "reshard": ("mail", "2"),
+    "features list": (),
+    "features show": ("ai.voice",),
+    "features set": ("ai.voice", "offline", "--message", "down", "--for", "1h"),
+    "features clear": ("ai.voice",),
+    "features levels": (),
+    "features level": ("busy", "on", "--for", "1h"),
     "schedules list": (),
     "schedules show": ("tidy",),
     "schedules create": ("new", "--task", "mail/send", "--payload", "1", "--every", "1h"),
@@ -131,7 +139,7 @@ LISTS = {
     *("queues", "workers", "tasks", "pause", "resume", "clean", "tenants show", "shares", "shards"),
     *("schedules list", "jobs", "cancel", "rerun", "change", "remove", "dlq list", "dlq groups"),
     *("dlq retry", "dlq discard", "dlq resolve", "dlq redrives", "retry-failed", "flow list"),
-    *("groups", "audit", "doctor", "upstreams list"),
+    *("groups", "audit", "doctor", "upstreams list", "features levels"),
 }
 
 

@@ -23,6 +23,7 @@ CATALOGUE: Final[Mapping[str, tuple[str, str]]] = {
     "enqueue": ("enqueue", "Enqueue a job and print its id."),
     "events": ("events", "Follow the events of jobs."),
     "explain": ("explain", "Explain why a job waits, or how it ended."),
+    "features": ("features", "List features and levels, set states, switch levels."),
     "flow": ("flow", "Flows: jobs that wait for each other."),
     "groups": ("groups", "List groups of jobs, or show one."),
     "health": ("health", "Check that jobs can be enqueued; for probes."),

@@ -17,6 +17,7 @@ from faena.errors import ConfigError, StoreUnavailable, shown
 from faena.inspection.doctor import Finding, visit
 from faena.options import QueueOptions
 from faena.queue import Queue
+from faena.resilience.feature_copy import FeatureCopy, FeatureFollower
 from faena.runtime.connections import Connection, Links, Runtime
 from faena.runtime.portal import Portal
 from faena.telemetry.health import Health, check_health
@@ -92,6 +93,14 @@ class ConnectedApp:
     def at_hand(self) -> Runtime | None:
         """The same, if it is open already."""
         return self._links.at_hand(self._options)
+
+    async def feature_follower(self) -> FeatureFollower:
+        """What reads features on the running event loop."""
+        return (await self.runtime()).features
+
+    def feature_copy(self) -> FeatureCopy:
+        """What this process knows of features."""
+        return self._links.feature_copy
 
     async def connect(self) -> Self:
         """Connect now instead of at first use."""

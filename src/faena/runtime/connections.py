@@ -30,6 +30,7 @@ from faena.inspection.inspector import Inspector
 from faena.options import QueueOptions
 from faena.producing.batcher import CallIds
 from faena.producing.client import Client
+from faena.resilience.feature_copy import DeclaredFeatures, FeatureCopy, FeatureFollower
 from faena.resilience.gate import Gate
 from faena.resilience.push import UpstreamPush
 from faena.sharding.router import Queues, Routers
@@ -57,6 +58,7 @@ class Connection:
     """Whether this program also declares queues of other programs; used in tests."""
     upstreams: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     """The settings of upstreams by name; more may be declared later."""
+    features: DeclaredFeatures = field(default_factory=DeclaredFeatures)
 
 
 class Broker:
@@ -142,9 +144,11 @@ def _refuse_embedded(environ: Mapping[str, str]) -> None:
 class Runtime:
     """Engine, client and inspector on one event loop."""
 
-    def __init__(self, connection: Connection, broker: Broker) -> None:
+    def __init__(self, connection: Connection, broker: Broker, copy: FeatureCopy) -> None:
+        """`copy` is what this process knows of features, in all event loops."""
         self._connection = connection
         self._broker = broker
+        self._feature_copy = copy
         self._queues: dict[str, QueueOptions | None] = {}
         self._opening: asyncio.Future[None] | None = None
         self._is_open = False
@@ -157,6 +161,7 @@ class Runtime:
         self.relay: Relay
         self.gate: Gate
         self.upstream_push: UpstreamPush
+        self.features: FeatureFollower
 
     def is_ready(self, queues: Queues) -> bool:
         """Whether it is open and knows these queues; queues are never removed."""
@@ -200,6 +205,7 @@ class Runtime:
         upstreams = self._connection.upstreams
         self.gate = Gate(self.engine, upstreams, CallIds())
         self.upstream_push = UpstreamPush(self.engine, self.gate, upstreams)
+        self.features = FeatureFollower(self.engine, self._connection.features, self._feature_copy)
 
     def new_engine(self, address: Address) -> Callable[[], Engine]:
         """A function that creates engines with their own connections, for other threads."""
@@ -236,6 +242,7 @@ class Runtime:
             opening.cancel()  # its caller may no longer wait for it
             await asyncio.wait([opening])
             await self.client.close()
+            await self.features.close()
             await self.inspector.close()
             await self.upstream_push.close()
             await self.routers.close()
@@ -259,6 +266,7 @@ class Links:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self._broker = Broker(connection)
+        self.feature_copy = FeatureCopy()
         self._runtimes: WeakKeyDictionary[asyncio.AbstractEventLoop, Runtime] = WeakKeyDictionary()
         self._last: tuple[ReferenceType[asyncio.AbstractEventLoop], Runtime] | None = None
         """The last loop and its runtime, because most programs have only one."""
@@ -278,7 +286,9 @@ class Links:
         loop = asyncio.get_running_loop()
         runtime = self._runtimes.get(loop)
         if runtime is None:
-            runtime = self._runtimes[loop] = Runtime(self.connection, self._broker)
+            runtime = self._runtimes[loop] = Runtime(
+                self.connection, self._broker, self.feature_copy
+            )
         runtime.know(queues)
         await runtime.open()
         return runtime

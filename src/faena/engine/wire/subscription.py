@@ -40,6 +40,8 @@ class Subscription:
         self._loop = asyncio.get_running_loop()
         self._link: Link | None = None
         self._has_heard = False
+        self.on_live: Callable[[], None] = lambda: None
+        """Called when messages begin to arrive, at first and after every interruption."""
         self.tried = asyncio.Event()  # set once the first attempt to subscribe is over
         self._task = self._loop.create_task(self._keep())
 
@@ -87,6 +89,7 @@ class Subscription:
                 raise reply
         self._link = link
         self.tried.set()
+        self.on_live()
 
     async def _stay(self) -> None:
         """Return when the link ended, or when a ping went unanswered."""
