@@ -22,6 +22,14 @@ PRINTED = {
     "batches": ["ana-0: sent", "leo: sent"],
     "campotech": ["['created', 'duplicate']", "ana was sent inv-9.pdf with CAE 71234567890123"],
     "fastapi_app": ["ana knows about visit 7"],
+    "features": [
+        "all is well: healthy",
+        "invoicing.afip from=healthy to=degraded source=breaker:afip",
+        "AFIP is down: degraded",
+        "  invoicing.afip degraded (breaker:afip): AFIP does not answer; invoices are queued",
+        "leo: email",
+        "  tracking.realtime degraded (level:black-friday): polling",
+    ],
     "pools": ["payment mp-98765 is booked", "message to ana is sent"],
     "quickstart": ["ana-2.pdf, attempt 2"],
 }

@@ -333,3 +333,31 @@ async def test_what_an_operator_says_is_checked(
 def test_a_state_is_not_guessed(app: Faena) -> None:
     with pytest.raises(ConfigError, match=r"await app.features.follow\(\)"):
         _ = app.feature("ai.voice").state
+
+
+# -- events ----------------------------------------------------------------------------------------
+
+
+async def test_transitions_are_events(shop: Faena) -> None:
+    shop.queue("any")
+    feature = shop.feature("ai.voice")
+    shop.level("busy", {"ai.voice": "offline"})
+    await feature.set("degraded", message="slow", by="ana")
+    await shop.features.levels["busy"].on(by="luis")
+    await shop.features.levels["busy"].off(by="luis")
+    await feature.clear(by="ana")
+    seen: list[tuple[str, str | None, str | None, str | None]] = []
+    async for event in shop.events(since="start"):
+        seen.append((event.name, event.value, event.reason, event.by))
+        if event.name == "feature_healthy":
+            break
+    assert seen == [
+        ("feature_set", "ai.voice", "to=degraded message=slow", "ana"),
+        ("feature_degraded", "ai.voice", "from=healthy to=degraded source=operator", "ana"),
+        ("level_on", "busy", None, "luis"),
+        ("feature_offline", "ai.voice", "from=degraded to=offline source=level:busy", "luis"),
+        ("level_off", "busy", None, "luis"),
+        ("feature_degraded", "ai.voice", "from=offline to=degraded source=operator", "luis"),
+        ("feature_cleared", "ai.voice", None, "ana"),
+        ("feature_healthy", "ai.voice", "from=degraded to=healthy", "ana"),
+    ]

@@ -16,6 +16,8 @@ BY_EXPRESSION = {
     "'upstream_' .. state": {
         *("upstream_open", "upstream_half_open", "upstream_recovering", "upstream_closed"),
     },
+    "'feature_' .. state": {"feature_healthy", "feature_degraded", "feature_offline"},
+    "'level_' .. to": {"level_on", "level_off"},
     "'dead_' .. status": {"dead_discarded", "dead_resolved"},
     "'flow_' .. state": {"flow_completed", "flow_failed", "flow_cancelled"},
     "mode == 'edit' and 'configured' or 'reset'": {"configured", "reset"},
@@ -35,7 +37,9 @@ def recorded() -> set[str]:
     names: set[str] = set()
     for path in sorted(LUA.rglob("*.lua")):
         for line in path.read_text().splitlines():
-            found = re.match(r"\s*(?:record_(?:event|action)|tell_upstream)\((.+?), ", line)
+            found = re.match(
+                r"\s*(?:record_(?:event|action)|tell_upstream|tell_feature)\((.+?), ", line
+            )
             if found:
                 said = re.fullmatch(r"'(\w+)'", found[1])
                 names |= {said[1]} if said else BY_EXPRESSION[found[1]]

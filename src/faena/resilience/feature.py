@@ -20,7 +20,7 @@ from faena.resilience.upstream import Upstream
 from faena.values.duration import Duration, to_us
 from faena.values.names import REASON_MAX, check_label
 
-Fallback = Literal["manual", "queue", "polling", "email", "none"]
+FallbackKind = Literal["manual", "queue", "polling", "email", "none"]
 Trouble = Literal["degraded", "offline"]
 
 FALLBACKS: Final = ("manual", "queue", "polling", "email", "none")
@@ -46,7 +46,7 @@ class FeatureOptions:
     critical: bool = False
     """Whether the whole is not better than this feature: `overall` is the worst of these."""
 
-    fallback: Fallback = "none"
+    fallback: FallbackKind = "none"
     """What the program does instead while it is not healthy; the program itself does it."""
 
     upstreams: Sequence[Upstream] = ()
@@ -81,7 +81,7 @@ class FeatureFields(TypedDict, total=False):
     """The options of a feature; see `FeatureOptions`."""
 
     critical: bool
-    fallback: Fallback
+    fallback: FallbackKind
     upstreams: Sequence[Upstream]
     when_open: Trouble
     message: str | None
@@ -96,6 +96,11 @@ class Feature:
 
     def __repr__(self) -> str:
         return f"<Feature {self.name}>"
+
+    @property
+    def fallback(self) -> str:
+        """What the program does instead while it is not healthy."""
+        return self.options.fallback
 
     # -- now, as this process knows it ----------------------------------------------------------
 

@@ -65,13 +65,13 @@ class Event(View, frozen=True, kw_only=True):
     at: int
     """When it happened, in the server's microseconds."""
     queue: str
-    """Empty for what belongs to none: upstreams."""
+    """Empty for what belongs to none: upstreams and features."""
     job: str | None = None
     """The job, if it is about one."""
     value: str | None = None
-    """Otherwise the flow, the group, the schedule or the upstream, or the details of an alert."""
+    """Otherwise the flow, group, schedule, upstream, feature, level, or details of an alert."""
     reason: str | None = None
-    """Why, if it is about an upstream and that is known."""
+    """Why, if it is about an upstream or a feature and that is known."""
     worker: str | None = None
     """The worker whose call caused it, if any."""
     by: str | None = None

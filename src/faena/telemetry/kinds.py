@@ -72,6 +72,13 @@ KINDS: Final = (
     Kind("upstream_fallback_failed", "upstream", "a call fell back, and that failed as well"),
     Kind("upstream_panic", "upstream", "in panic: no call at all; who called it, and the reason"),
     Kind("upstream_panic_ended", "upstream", "its panic was ended, or is over; the reason it had"),
+    Kind("feature_healthy", "feature", "all is well again: what it was before"),
+    Kind("feature_degraded", "feature", "degraded: what it was before, and the source"),
+    Kind("feature_offline", "feature", "offline: what it was before, and the source"),
+    Kind("feature_set", "feature", "set by hand: the state, and the message"),
+    Kind("feature_cleared", "feature", "no longer set by hand"),
+    Kind("level_on", "level", "switched on: the message"),
+    Kind("level_off", "level", "switched off"),
     Kind("gap", "queue", "events before this one are lost: see below"),
 )
 
