@@ -122,6 +122,20 @@ async def test_other_trouble_of_an_upstream_counts_too(features: FeatureRig) -> 
     assert await features.engine.command("HEXISTS", SHARD, "features", "t:budget afip") == 0
 
 
+async def test_a_budget_that_was_used_up_may_be_larger_when_it_is_declared_again(
+    features: FeatureRig,
+) -> None:
+    await features.declare()
+    await features.upstreams.declare()
+    trouble = msgspec.msgpack.encode({"a": T0, "u": 0})
+    await features.engine.command("HSET", SHARD, "features", "t:budget afip", trouble)
+    assert (await features.feature()).state == "offline"
+    await features.upstreams.declare()
+    assert await features.told() == "offline", "nothing new was said"
+    await features.upstreams.declare(timeout="31s")
+    assert await features.told() == "healthy"
+
+
 async def test_the_worst_counts_and_the_first_of_equals_is_named(features: FeatureRig) -> None:
     await features.declare(when_open="degraded")
     await features.upstreams.declare()

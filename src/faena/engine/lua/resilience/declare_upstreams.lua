@@ -1,15 +1,16 @@
 --- Declare upstreams, or look at what is declared.
 -- states   none
--- keys     upstreams hash
+-- keys     upstreams, features hashes · breaker strings · events stream
 --@args     name packed...
 -- returns  how many of them were new or have changed
 --@flags allow-oom
---@include keys
+--@include keys, feature_states
 local changed = 0
 for i = first_name, #ARGV, 2 do
   if call('HGET', key('upstreams'), ARGV[i]) ~= ARGV[i + 1] then
     call('HSET', key('upstreams'), ARGV[i], ARGV[i + 1])
     changed = changed + 1
+    feature_trouble(ARGV[i], 'budget')   -- it may be larger now; whoever finds it used up says so again
   end
 end
 return changed

@@ -6,7 +6,7 @@
 --              t:<kind> <upstream> trouble that is not the breaker's: a, u · c:<feature> its health check: n failures in
 --              a row, x whether they are enough, m message, a since, d due at, o who runs it, l until · s:<feature> as it was told last: s, a; all packed
 --@include safe_read, keys, now
---@exports touch_features, tell_feature, features_by, settle_features, flush_features
+--@exports touch_features, feature_trouble, tell_feature, features_by, settle_features, flush_features
 --@ending flush_features
 --@state features_touched = false   -- something that features depend on has changed in this call
 --@state features_by = ''           -- who asked for it
@@ -20,6 +20,21 @@ local KINDS = { s = 'string', m = 'string', b = 'string', a = 'number', u = 'num
 --- What happened to an upstream, or what was declared or set by hand, may change states.
 local function touch_features()
   context.features_touched = true
+end
+
+--- An upstream has a trouble beside its breaker and a panic, such as `budget`, until an instant (0: until it is ended);
+-- without one it is over. Saying the same again changes nothing.
+local function feature_trouble(upstream, kind, until_at)
+  local field = 't:' .. kind .. ' ' .. upstream
+  local packed = call('HGET', key('features'), field)
+  local known = packed and keep_kinds(unpacked(packed) or {}, KINDS)
+  if until_at and (not known or known.u ~= until_at) then
+    call('HSET', key('features'), field, cmsgpack.pack({ a = known and known.a or now_us(), u = until_at }))
+    touch_features()
+  elseif packed and not until_at then
+    call('HDEL', key('features'), field)
+    touch_features()
+  end
 end
 
 local function features_by(who)
