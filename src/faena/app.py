@@ -32,6 +32,7 @@ from faena.resilience.feature import Feature, FeatureFields, Level, Trouble
 from faena.resilience.features import Features
 from faena.resilience.gate import Gate
 from faena.resilience.health_check import HealthCheckFields, R
+from faena.resilience.money import TOTALS, Budget, check_budgets, total_settings
 from faena.resilience.permits import Permit
 from faena.resilience.push import UpstreamPush
 from faena.resilience.upstream import Upstream, UpstreamFields, UpstreamOptions
@@ -121,6 +122,11 @@ class Faena(Registry):
     async def upstream_views(self) -> list[UpstreamView]:
         """How all upstreams are, also those of other programs."""
         return await self.upstream_control.views()
+
+    def total_budgets(self, budgets: Sequence[Budget]) -> None:
+        """How much may be spent in all upstreams of a currency together; replaces what was said."""
+        checked = check_budgets(budgets, None, may_be_tenants=False)
+        self._links.connection.upstreams[TOTALS] = total_settings(checked)
 
     async def _gate(self) -> Gate:
         return (await self._push()).gate

@@ -11,6 +11,7 @@ from faena.engine.calls.scheduling import Change, Firing, fire, write
 from faena.engine.calls.transfer import TransferCalls
 from faena.limits import Limit
 from faena.outcomes import Buried, Completed, DeathNote, Limited, Retried
+from faena.resilience.money import Budget, Price
 from faena.resilience.upstream import UpstreamOptions
 from tests._support.desk_rig import new_redrive
 from tests._support.rig import BOOM, SECOND, Rig
@@ -142,12 +143,16 @@ async def populate_other_states(rig: Rig) -> None:
 async def populate_upstreams(rig: Rig) -> None:
     """An upstream with a limit, whose breaker is open. They live in a shard of their own, but their
     scripts work in any."""
-    settings = msgspec.msgpack.encode(UpstreamOptions(limits=["9/s"]).settings())
+    prices, budgets = [Price("call", "1 USD")], [Budget("9 USD", thresholds=[50])]
+    options = UpstreamOptions(limits=["9/s"], prices=prices, budgets=budgets)
+    settings = msgspec.msgpack.encode(options.settings())
     await rig.engine.ask("declare_upstreams", rig.queue, "up", settings)
-    bad, asks = [["up", "", 20, 20, 0, 0, []]], [[["up"], "", 3, "p", 0]]
+    bad, asks = [["up", "", 20, 20, 0, 0, []]], [[["up"], "a", 3, "lot", 0, [10**6], SECOND]]
     for turn, (reports, wanted) in enumerate([([], asks), (bad, [])], 1):
+        settled = [["lot", 1, "a", "task", ["up", 5 * 10**6]]] if turn == 2 else []
         named = {
             "reports": msgspec.msgpack.encode(reports),
+            "settled": msgspec.msgpack.encode(settled),
             "asks": msgspec.msgpack.encode(wanted),
         }
         await rig.engine.ask("admit", rig.queue, caller="gate", turn=f"0123456789ab{turn}", **named)

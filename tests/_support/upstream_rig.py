@@ -7,7 +7,7 @@ from typing import Any
 
 from faena.engine import Engine
 from faena.engine.calls import resilience
-from faena.engine.calls.resilience import SHARD, Admitted, Ask, Grant, Report
+from faena.engine.calls.resilience import SHARD, Admitted, Ask, Grant, Report, Settled
 from faena.engine.scripts import texts
 from faena.resilience.breaker import Breaker
 from faena.resilience.upstream import UpstreamOptions
@@ -33,12 +33,14 @@ class UpstreamRig:
         asks: Sequence[Ask] = (),
         reports: Sequence[Report] = (),
         *,
+        settled: Sequence[Settled] = (),
         caller: str = "worker",
         turn: int | None = None,
     ) -> Admitted:
         if turn is None:
             turn = self._turns = self._turns + 1
-        return await resilience.admit(self.engine, caller, f"{turn:016x}", reports, asks)
+        call = self.engine, caller, f"{turn:016x}"
+        return await resilience.admit(*call, reports, asks, settled)
 
     async def ask(self, number: int = 1, name: str = "afip", tenant: str = "") -> Grant:
         """The grant for so many calls; their permits begin with `p` and the number of the turn."""
@@ -73,5 +75,5 @@ class UpstreamRig:
         return [[words[1], words[3], *words[4:]] for words in (texts(each) for _, each in rows)]
 
     async def clear(self) -> None:
-        for name in ("upstreams", "troubled", "events"):
+        for name in ("upstreams", "troubled", "events", "reserved", "lots", "lot_ends"):
             await self.engine.command("DEL", SHARD, name)

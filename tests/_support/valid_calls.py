@@ -56,8 +56,10 @@ SPECS = [f"{10 + i:03d} {facts}\n{{}}" for i, facts in enumerate(FACTS)]
 
 
 FEATURE = pack({"critical": True, "upstreams": ["up"], "when_open": "offline", "check": "offline"})
+GATE = {"caller": "gate", "turn": "0123456789ab9"}
 REPORTS = [["up", "a", 3, 1, 1, SECOND, ["p:1", 1, "p:2", 0]]]
-ASKS = [[["up"], "", 3, "p", 2], [["up"], "a", 1, "x", 0]]
+ASKS = [[["up"], "", 3, "p", 2, [], 1], [["up"], "a", 1, "x", 0, [5], SECOND]]
+SETTLED = [["lot", 1, "a", "task", ["up", 7]]]
 
 LEASE = "call0001"
 """What `populate_all` gives every running job instead of its lease."""
@@ -219,8 +221,8 @@ SHAPES: dict[str, list[Args]] = {
         said("panic", caller="o", id_of_call="b", upstream="up", verb="end", by="x"),
     ],
     "admit": [
-        said("admit", caller="gate", turn="0123456789ab9", reports=pack(REPORTS), asks=pack(ASKS)),
-        said("admit", caller="gate", turn="0123456789ab2", reports=pack([]), asks=pack([])),
+        said("admit", **GATE, reports=pack(REPORTS), settled=pack(SETTLED), asks=pack(ASKS)),
+        said("admit", **GATE, reports=pack([]), settled=pack([]), asks=pack([])),
     ],
     "declare_features": [said("declare_features", "f:tracking", FEATURE)],
     "features": [said("features")],

@@ -18,5 +18,8 @@ async def shop(app: Faena) -> AsyncIterator[Faena]:
     await asyncio.to_thread(app.sync.close)
     runtime = await app.runtime()
     await runtime.gate.flush()
-    for name in ("upstreams", "troubled", "features", "events"):
+    for name in (
+        *("upstreams", "troubled", "features", "events"),
+        *("reserved", "lots", "lot_ends"),
+    ):
         await runtime.engine.command("DEL", SHARD, name)

@@ -13,8 +13,9 @@ from faena import Faena, RateLimited, Retry
 from faena.errors import ConfigError
 from faena.outcomes import UpstreamUnavailable
 from faena.resilience.breaker import Breaker
+from faena.resilience.call_group import CallGroup
 from faena.resilience.gate import Gate, Wanted
-from faena.resilience.permits import CallGroup, Permit
+from faena.resilience.permits import Permit
 from faena.resilience.upstream import Upstream
 from tests._support.eventually import eventually
 from tests._support.working import Working
@@ -106,9 +107,9 @@ async def test_a_failure_drops_what_was_granted_in_advance(shop: Faena) -> None:
     afip = shop.upstream("afip", breaker=SLOW)
     gate = (await shop.runtime()).gate
     group = await _with_advance(afip, gate)
-    Permit(group, afip).end(None)
+    Permit(group.permits, afip).end(None)
     assert group.permits.left > 0
-    Permit(group, afip).end(ConnectionRefusedError("down"))
+    Permit(group.permits, afip).end(ConnectionRefusedError("down"))
     assert group.permits.left == 0
 
 
@@ -120,7 +121,7 @@ async def test_a_failure_drops_what_is_being_granted(shop: Faena) -> None:
     asking = asyncio.create_task(gate.admit([Wanted(group, 1)]))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    Permit(group, afip).end(ConnectionRefusedError("down"))
+    Permit(group.permits, afip).end(ConnectionRefusedError("down"))
     await asking
     assert group.permits.left == 0
 

@@ -112,6 +112,12 @@ CATALOGUE = (
         "features and levels: settings, states, what was set by hand, health checks; packed",
         "a few fields per feature, level and upstream",
     ),
+    Key("reserved", "hash", "scope of budgets → what is reserved, in millionths", "one per scope"),
+    Key("lots", "hash", "permits granted together → what each reserves", "one per lot under way"),
+    Key("lot_ends", "zset", "lots by when their holder is taken for dead", "one per lot under way"),
+    Key("spent:", "hash", "of a day or month: what calls have cost", "TTL 121 days"),
+    Key("spenders:", "zset", "of a day or month and upstream: tenant → cost", "TTL 121 days"),
+    Key("warned:", "hash", "of a day or month: scope → threshold told", "TTL 70 days"),
     Key("fence", "string", "what a durable enqueue waits for; written by the wire", "TTL 1 s"),
 )
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
+from typing import Self
 
 from faena.errors import ConfigError
 from faena.resilience.permits import Permit, mark
@@ -18,16 +19,32 @@ class UpstreamCall:
         permit: Callable[[], Awaitable[Permit]],
         permit_in_thread: Callable[[], Permit],
         timeout_s: float,
+        cost: Callable[[Mapping[str, int]], int],
     ) -> None:
+        """`cost` is what so much of each item costs."""
         self._ask, self._ask_in_thread = permit, permit_in_thread
+        self._cost = cost
         self._timeout_s = timeout_s
         self._timeout: asyncio.Timeout
         self._permit: Permit
 
-    async def __aenter__(self) -> None:
+    @property
+    def is_frugal(self) -> bool:
+        """Whether so much of a budget is used up that a cheaper call should be made."""
+        return self._permit.is_frugal
+
+    def spend(self, **used: int) -> None:
+        """Say what the call has used, such as `spend(tokens=812)`; else the estimate counts.
+
+        Items with other characters are given as `spend(**{"gpt-4.input": 812})`.
+        """
+        self._permit.spent = (self._permit.spent or 0) + self._cost(used)
+
+    async def __aenter__(self) -> Self:
         self._permit = await self._ask()
         self._timeout = asyncio.timeout(self._timeout_s)
         await self._timeout.__aenter__()
+        return self
 
     async def __aexit__(
         self,
@@ -42,12 +59,12 @@ class UpstreamCall:
             raise
         mark(error, self._permit.end(error))
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Self:
         try:
             asyncio.get_running_loop()
         except RuntimeError:
             self._permit = self._ask_in_thread()
-            return
+            return self
         raise ConfigError("a call must be made with `async with` inside an event loop, got `with`")
 
     def __exit__(

@@ -10,6 +10,7 @@ from faena.engine.calls import resilience, upstreams
 from faena.engine.calls.resilience import Undeclared
 from faena.engine.calls.upstreams import UpstreamView
 from faena.errors import ConfigError, nearest, shown
+from faena.resilience.money import TOTALS
 from faena.values.duration import Duration, to_us
 from faena.values.names import check_label, check_name, check_reason
 
@@ -29,7 +30,7 @@ class UpstreamControl:
         """Those of all that are declared, by any program."""
         engine = await self._engine()
         found = await upstreams.views(engine)
-        missing = self._settings.keys() - {one.name for one in found}
+        missing = self._settings.keys() - {one.name for one in found} - {TOTALS}
         if not missing:
             return found
         await resilience.declare(engine, {name: self._settings[name] for name in missing})
@@ -75,7 +76,8 @@ class UpstreamControl:
             return await work(engine)
         except Undeclared:
             if name not in self._settings:
-                known = {one.name for one in await upstreams.views(engine)} | {*self._settings}
+                known = {one.name for one in await upstreams.views(engine)}
+                known |= self._settings.keys() - {TOTALS}
                 raise ConfigError(
                     f"upstream must be one that a program has declared, got {shown(name)}; "
                     f"{nearest(name, sorted(known))}",

@@ -9,6 +9,7 @@ pay none. A report that no question follows is sent by itself, shortly after.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,14 +17,26 @@ from typing import Any, Final, NamedTuple
 
 from faena.engine import Engine
 from faena.engine.calls import resilience
-from faena.engine.calls.resilience import GOOD_FOR_US, Admitted, Ask, Grant, Turned, Undeclared
+from faena.engine.calls.resilience import (
+    GOOD_FOR_US,
+    Admitted,
+    Ask,
+    Grant,
+    Report,
+    Settled,
+    Turned,
+    Undeclared,
+)
 from faena.errors import FaenaError, InternalError
-from faena.resilience.permits import CallGroup, Counter, Permits, Service
+from faena.resilience.call_group import CallGroup, Counter, Permits, Service
 
 _GOOD_FOR_S: Final = GOOD_FOR_US / 1e6
 _LINGER_S: Final = 0.02
 """How long a report waits for a question to travel with."""
+_CLOSE_WITHIN_S: Final = 2.0
 _LOST: Final = 3
+_MARGIN_US: Final = 10_000_000
+"""How much longer than its calls a holder of permits may take before it is taken for dead."""
 _CLOSING: Final = frozenset({"open", "rate_limited"})
 """Refusals that hold for what was granted before, too."""
 _MOST_GROUPS: Final = 10_000
@@ -37,6 +50,10 @@ class Wanted(NamedTuple):
 
     group: CallGroup
     number: int
+    lasting_us: int = 0
+    """How long its job may run; a call may be made until then."""
+    estimate: int | None = None
+    """What a call of one upstream costs at most, in millionths; None: as usual."""
 
 
 class Granted(NamedTuple):
@@ -60,11 +77,15 @@ class Gate:
         """`settings` are those of all upstreams of the program; `calls` gives names to calls."""
         self.engine = self._engine = engine
         self._settings = settings
+        self._declared_settings: Mapping[str, Mapping[str, Any]] = {}
         self._calls = calls
         self._caller = calls()
-        self._groups: dict[tuple[tuple[str, ...], str], CallGroup] = {}
+        self._groups: dict[tuple[tuple[str, ...], str, str], CallGroup] = {}
         self._counters: dict[tuple[str, str], Counter] = {}
         self._noted: list[Counter] = []
+        self._ended: list[Permits] = []
+        self._unsettled: list[Settled] = []
+        """What could not be told, and is told again; costs are not to be lost."""
         self._asked: list[_Asked] = []
         self._sending: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -74,14 +95,14 @@ class Gate:
 
     # -- asking -------------------------------------------------------------------------------
 
-    def group(self, services: Sequence[Service], tenant: str) -> CallGroup:
-        """The calls of a tenant to these upstreams."""
-        key = tuple(one.name for one in services), tenant
+    def group(self, services: Sequence[Service], tenant: str, task: str = "") -> CallGroup:
+        """The calls of a tenant to these upstreams; `task` is the one whose costs they are."""
+        key = tuple(one.name for one in services), tenant, task
         group = self._groups.get(key)
         if group is None:
             self._forget_some()
             counters = [self._counter(one, tenant) for one in services]
-            group = self._groups[key] = CallGroup(services, tenant, counters)
+            group = self._groups[key] = CallGroup(self, services, tenant, task, counters)
         return group
 
     async def admit(self, wanted: Sequence[Wanted]) -> list[Granted]:
@@ -112,8 +133,13 @@ class Gate:
         """See to it that a counter is reported with the next question, or soon."""
         counter.is_noted = True
         self._noted.append(counter)
-        if self._sending is None and self._timer is None:
-            self._timer = self.loop.call_later(_LINGER_S, self._send_soon)
+        self._send_later()
+
+    def note_ended(self, permits: Permits) -> None:
+        """The same for calls of a grant."""
+        permits.is_noted = True
+        self._ended.append(permits)
+        self._send_later()
 
     def hurry(self) -> None:
         """Report at once, for other processes must know."""
@@ -121,10 +147,17 @@ class Gate:
 
     async def flush(self) -> None:
         """Send what is still to be reported."""
-        while self._noted or self._sending:
+        while self._has_news() or self._sending:
             self._send_soon()
             if self._sending:
                 await asyncio.wait([self._sending])
+
+    async def finish(self) -> None:
+        """Send what is still to be reported, if that can be done soon."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.flush(), _CLOSE_WITHIN_S)
+        if self._timer is not None:
+            self._timer.cancel()
 
     def _counter(self, service: Service, tenant: str) -> Counter:
         counter = self._counters.get((service.name, tenant))
@@ -142,11 +175,18 @@ class Gate:
 
     # -- sending ------------------------------------------------------------------------------
 
+    def _has_news(self) -> bool:
+        return bool(self._noted or self._ended or self._unsettled)
+
+    def _send_later(self) -> None:
+        if self._sending is None and self._timer is None:
+            self._timer = self.loop.call_later(_LINGER_S, self._send_soon)
+
     def _send_soon(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._sending is None and (self._asked or self._noted):
+        if self._sending is None and (self._asked or self._has_news()):
             self._sending = asyncio.create_task(self._send_all())
 
     async def _send_all(self) -> None:
@@ -156,68 +196,111 @@ class Gate:
                 await self._send()
         finally:
             self._sending = None
-            if self._noted:
-                self._timer = self.loop.call_later(_LINGER_S, self._send_soon)
+            if self._has_news():
+                self._send_later()
 
     async def _send(self) -> None:
         asked = [one for one in self._asked if not _answer_from_advance(one)]
         self._asked = []
-        if not asked and not self._noted:
+        reports, settled = self._take_news()
+        if not (asked or reports or settled):
             return
-        noted, self._noted = self._noted, []
-        reports = [one.take() for one in noted]
         wanted = [each for one in asked for each in one.wanted]
         sent, stem = time.monotonic(), self._calls()
         asks = [self._ask(each, f"{stem}.{i}", sent) for i, each in enumerate(wanted)]
         try:
-            grants, turned = await self._declared(reports, asks)
-        except FaenaError as error:
+            grants, turned = await self._declared(reports, asks, settled)
+            answers = [*map(self._granted, wanted, asks, grants, [sent] * len(grants))]
+        except Exception as error:
+            self._unsettled += settled
+            _refuse(asked, error)
+            if not isinstance(error, FaenaError):
+                raise
             _log.warning("%d reports of calls to upstreams were lost: %s", len(reports), error)
-            for one in asked:
-                if not one.answered.done():
-                    one.answered.set_exception(error)
             return
-        for listener in self.listeners if turned else ():
-            listener(turned)
-        answers = map(self._granted, wanted, asks, grants, [sent] * len(grants))
         for one in asked:
-            answer = [next(answers) for _ in one.wanted]
+            answer, answers = answers[: len(one.wanted)], answers[len(one.wanted) :]
             if not one.answered.done():
                 one.answered.set_result(answer)
+        for listener in self.listeners if turned else ():
+            listener(turned)
+
+    def _take_news(self) -> tuple[list[Report], list[Settled]]:
+        ended, self._ended = self._ended, []
+        settled, self._unsettled = self._unsettled, []
+        settled += [one for each in ended if (one := each.take_ended()) is not None]
+        noted, self._noted = self._noted, []
+        return [one.take() for one in noted], settled
 
     def _ask(self, wanted: Wanted, stem: str, now: float) -> Ask:
-        group, number = wanted
-        more = group.wanted(number, now, _GOOD_FOR_S, _MOST_ADVANCE)
-        return Ask(group.names, group.tenant, number, stem, more)
+        group, number = wanted.group, wanted.number
+        more = 0
+        if wanted.estimate is None:
+            more = group.wanted(number, now, _GOOD_FOR_S, _MOST_ADVANCE)
+        estimates: Sequence[int] = () if wanted.estimate is None else [wanted.estimate]
+        if group.is_priced and not estimates:
+            estimates = [one.estimate() for one in group.services]
+        lasting_us = max(group.lasting_us, wanted.lasting_us) + _MARGIN_US
+        return Ask(group.names, group.tenant, number, stem, more, estimates, lasting_us)
 
-    async def _declared(self, reports: Sequence[Any], asks: Sequence[Ask]) -> Admitted:
+    async def _declared(
+        self, reports: Sequence[Report], asks: Sequence[Ask], settled: Sequence[Settled]
+    ) -> Admitted:
+        if self._declared_settings != self._settings:
+            await self._declare(self._settings)
+        said = self._engine, self._caller
         for _ in range(_LOST):
             try:
-                turn = self._calls()
-                return await resilience.admit(self._engine, self._caller, turn, reports, asks)
-            except Undeclared as error:
-                known = {name: self._settings[name] for name in error.names}
-                await resilience.declare(self._engine, known)
+                return await resilience.admit(*said, self._calls(), reports, asks, settled)
+            except Undeclared:  # the server has lost its data
+                await self._declare(self._settings)
         raise InternalError("upstreams are forgotten as soon as they are declared")
+
+    async def _declare(self, settings: Mapping[str, Mapping[str, Any]]) -> None:
+        declared = dict(settings)
+        await resilience.declare(self._engine, declared)
+        self._declared_settings = declared
 
     def _granted(self, wanted: Wanted, ask: Ask, grant: Grant, sent: float) -> Granted:
         group = wanted.group
         advance = grant.advance if group.drops == group.drops_when_asked else 0
-        stem = ask.stem if grant.is_probe else ""
-        group.permits = Permits(group, advance, sent + _GOOD_FOR_S, stem)
+        good_until, (is_probe, is_soft) = sent + _GOOD_FOR_S, (grant.is_probe, grant.is_soft)
+        permits = Permits(
+            group,
+            grant.advance,
+            good_until,
+            ask.stem,
+            ask.estimates,
+            is_probe=is_probe,
+            is_soft=is_soft,
+        )
+        if wanted.estimate is None:
+            group.permits.drop()
+            group.permits = permits
+        if not advance:
+            permits.drop()
+        elif ask.estimates:
+            self.loop.call_later(_GOOD_FOR_S, permits.drop)  # others may use the money
         if grant.reason in _CLOSING:
             service = group.services[group.names.index(grant.upstream)]
             self.close(service, group.tenant, grant.wait_us, grant.reason)
-        return Granted(group.permits, grant)
+        return Granted(permits, grant)
+
+
+def _refuse(asked: Sequence[_Asked], error: Exception) -> None:
+    for one in asked:
+        if not one.answered.done():
+            one.answered.set_exception(error)
 
 
 def _answer_from_advance(asked: _Asked) -> bool:
     """Another question of the same groups may have brought enough permits meanwhile."""
     now = time.monotonic()
-    if not all(group.has(number, now) for group, number in asked.wanted):
+    usual = [one for one in asked.wanted if one.estimate is None and one.group.has(one.number, now)]
+    if len(usual) < len(asked.wanted):
         return False
     if not asked.answered.done():
-        asked.answered.set_result([_taken(group, number) for group, number in asked.wanted])
+        asked.answered.set_result([_taken(one.group, one.number) for one in usual])
     return True
 
 

@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple
 from faena.engine import Engine
 from faena.engine.calls import resilience
 from faena.engine.wire.subscription import Subscription
+from faena.resilience.call_group import CallGroup
 from faena.resilience.gate import Gate
-from faena.resilience.permits import CallGroup
 
 _CLOSING: Final = frozenset({"open", "rate_limited", "panic"})
 _OPENING: Final = frozenset({"half_open", "recovering", "closed", "panic_ended"})

@@ -30,6 +30,7 @@ from faena.resilience.call import UpstreamCall
 from faena.resilience.control import UpstreamControl
 from faena.resilience.fallback import check_call_fallback, guard_call
 from faena.resilience.gate import Gate, Wanted
+from faena.resilience.money import Budget, Price, PriceList, check_budgets
 from faena.resilience.permits import CURRENT, Holder, Permit, permit_of
 from faena.resilience.sorting import Sorted, Sorting, check_sorting, sort_error
 from faena.values.duration import Duration, to_us
@@ -68,7 +69,18 @@ class UpstreamOptions:
     panic_after: int | None = None
     """After how many openings of the breaker in a row it is put into panic; None for never."""
 
+    prices: Sequence[Price] = ()
+    """What calls cost; days and tenants are metered where there are prices."""
+
+    estimate: Mapping[str, int] = field(default_factory=dict[str, int])
+    """What a call uses at most, by item of the prices: so much is reserved before it is made. By
+    default one "call", if that has a price."""
+
+    budgets: Sequence[Budget] = ()
+    """How much may be spent in a day or a month."""
+
     timeout_us: int = field(init=False, repr=False, compare=False)
+    price_list: PriceList | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("limits", "tenant_limits"):
@@ -79,6 +91,31 @@ class UpstreamOptions:
         _check_panic_after(self.panic_after, self.breaker)
         timeout_us = to_us("timeout", self.timeout, least_us=_SHORTEST_US, most_us=_LONGEST_US)
         derive(self, "timeout_us", timeout_us)
+        derive(self, "price_list", _price_list(self.prices))
+        self._check_money()
+
+    def _check_money(self) -> None:
+        prices, estimate = self.price_list, self.estimate
+        if prices is None:
+            if self.budgets or self.estimate:
+                raise ConfigError(
+                    "prices must be given with budgets or an estimate, such as "
+                    "[Price('call', '0.005 USD')], got none",
+                    field="prices",
+                )
+            return
+        if not estimate and prices.items and "call" in prices.items:
+            estimate = {"call": 1}
+        derive(self, "estimate", check_used("estimate", estimate))
+        if not self.estimate:
+            raise ConfigError(
+                f"estimate must say what a call uses at most, by item of the prices "
+                f"({', '.join(prices.items)}), got none",
+                field="estimate",
+            )
+        prices.cost(self.estimate)
+        budgets = check_budgets(self.budgets, prices.currency, may_be_tenants=True)
+        derive(self, "budgets", budgets)
 
     def settings(self) -> Mapping[str, Any]:
         """What the server keeps of it."""
@@ -97,8 +134,12 @@ class UpstreamOptions:
             "panic_after": self.panic_after,
             "limits": _text(self.limits),
             "tenant_limits": _text(self.tenant_limits),
+            "currency": self.price_list and self.price_list.currency,
+            "budgets": [one.settings() for one in self.budgets] or None,
         }
-        return {name: value for name, value in settings.items() if value not in {None, ""}}
+        return {
+            name: value for name, value in settings.items() if value is not None and value != ""
+        }
 
 
 class UpstreamFields(TypedDict, total=False):
@@ -110,6 +151,9 @@ class UpstreamFields(TypedDict, total=False):
     breaker: Breaker
     sorting: Sorting
     panic_after: int | None
+    prices: Sequence[Price]
+    estimate: Mapping[str, int]
+    budgets: Sequence[Budget]
 
 
 class Upstream:
@@ -134,8 +178,11 @@ class Upstream:
         slow_us = options.breaker.slow_after_us
         self.slow_s = None if slow_us is None else slow_us / 1e6
         """From how many seconds on a call is slow; None for never."""
-        self.has_tenant_scope = options.breaker.per == "tenant" or bool(options.tenant_limits)
-        """Whether it matters for which tenant it is called."""
+        self.timeout_us = options.timeout_us
+        self.is_priced = options.price_list is not None
+        is_tenants = options.breaker.per == "tenant" or bool(options.tenant_limits)
+        self.has_scopes = is_tenants or self.is_priced
+        """Whether it matters for whose jobs it is called."""
 
     def __repr__(self) -> str:
         return f"<Upstream {self.name}>"
@@ -145,16 +192,50 @@ class Upstream:
         meaning = sort_error(error, self.options.sorting)
         return meaning and meaning._replace(upstream=self.name)
 
-    def call(self, *, tenant: str | None = None) -> UpstreamCall:
+    def estimate(self) -> int:
+        """What a call costs at most, in millionths of its currency; 0 without prices."""
+        return self._cost(self.options.estimate) if self.is_priced else 0
+
+    @property
+    def is_frugal(self) -> bool:
+        """In a job: whether so much of a budget is used up that cheaper calls should be made."""
+        held = CURRENT.get()
+        return bool(held and held.permits and held.permits.is_soft)
+
+    def spend(self, **used: int) -> None:
+        """In a job whose handler is the call: say what it has used; else the estimate counts."""
+        held = CURRENT.get()
+        if held is None or held.permits is None or self.name not in held.permits.group.names:
+            raise ConfigError(
+                f"spend must be used in a job whose task names {self.name}, or as call.spend() in "
+                f"`async with {self.name}.call() as call:`"
+            )
+        spent = held.spent = held.spent or {}
+        spent[self.name] = spent.get(self.name, 0) + self._cost(used)
+
+    def _cost(self, used: Mapping[str, int]) -> int:
+        prices = self.options.price_list
+        if prices is None:
+            raise ConfigError(f"upstream {self.name} must have prices, got none", field="prices")
+        return prices.cost(check_used("used", used))
+
+    def call(
+        self, *, tenant: str | None = None, estimate: Mapping[str, int] | None = None
+    ) -> UpstreamCall:
         """Make one call: `async with afip.call(): …`, or `with afip.call(): …` in a thread.
 
         Raises UpstreamUnavailable, with nothing called, when none may be made now. In a job whose
         task names the upstream, the first call was permitted with the job. A call is for the job's
         tenant unless another is given. In a thread, a call that takes too long is not cut off.
+        `estimate` is what this call uses at most, if that is more or less than usual.
         """
         whose = None if tenant is None else check_label("tenant", tenant)
+        micro = None if estimate is None else self._cost(estimate)
         return UpstreamCall(
-            lambda: self._permit(whose), lambda: self._permit_in_thread(whose), self._timeout_s
+            lambda: self._permit(whose, micro),
+            lambda: self._permit_in_thread(whose, micro),
+            self._timeout_s,
+            self._cost,
         )
 
     async def run(self, function: Callable[P, Awaitable[R]], *args: P.args, **named: P.kwargs) -> R:
@@ -222,37 +303,65 @@ class Upstream:
 
     # -- permits ----------------------------------------------------------------------------------
 
-    async def _permit(self, tenant: str | None) -> Permit:
+    async def _permit(self, tenant: str | None, micro: int | None) -> Permit:
         held = CURRENT.get()
-        if permit := self._held(held, tenant):
+        if permit := self._held(held, tenant, micro):
             return permit
         whose = tenant or (held.tenant if held else "")
         gate = await self._gate()
-        group = gate.group([self], whose if self.has_tenant_scope else "")
-        if group.take(time.monotonic()):
-            return Permit(group, self)
-        (answer,) = await gate.admit([Wanted(group, 1)])
-        grant = answer.grant
+        task = held.task_name if held and self.is_priced else ""
+        group = gate.group([self], whose if self.has_scopes else "", task)
+        if micro is None and (permits := group.take(time.monotonic())):
+            return Permit(permits, self, is_alone=True)
+        (answer,) = await gate.admit([Wanted(group, 1, estimate=micro)])
+        permits, grant = answer
         if not grant.number:
             is_tenants = self.is_tenants(grant.reason, whose)
             raise UpstreamUnavailable(
                 self.name, grant.reason, grant.wait_us, is_for_tenant=is_tenants
             )
-        return Permit(group, self, answer.permits.probe(1))
+        return Permit(permits, self, permits.probe(1), is_alone=True)
 
-    def _permit_in_thread(self, tenant: str | None) -> Permit:
-        return self._held(CURRENT.get(), tenant) or self._run_in_thread(self._permit(tenant))
+    def _permit_in_thread(self, tenant: str | None, micro: int | None) -> Permit:
+        held = self._held(CURRENT.get(), tenant, micro)
+        return held or self._run_in_thread(self._permit(tenant, micro))
 
-    def _held(self, held: Holder | None, tenant: str | None) -> Permit | None:
-        """What the job that runs here may call."""
-        is_own = held is not None and tenant in {None, held.tenant}
-        return permit_of(held, self) if held is not None and is_own else None
+    def _held(self, held: Holder | None, tenant: str | None, micro: int | None) -> Permit | None:
+        """What the job that runs here may call; not where a call has an estimate of its own."""
+        if held is None or tenant not in {None, held.tenant} or not (micro is None or held.probe):
+            return None
+        return permit_of(held, self)
 
     def is_tenants(self, reason: str, tenant: str) -> bool:
         """Whether a refusal is for the calls of one tenant only."""
-        if not tenant or reason in {"limit", "panic"}:
+        if not tenant or reason in {"limit", "panic", "budget", "total_budget"}:
             return False
-        return reason == "tenant_limit" or self.options.breaker.per == "tenant"
+        is_own = reason in {"tenant_limit", "tenant_budget"}
+        return is_own or self.options.breaker.per == "tenant"
+
+
+def check_used(what: str, used: Any) -> dict[str, int]:
+    """How much of each item, each a whole number from 0."""
+    if not isinstance(used, Mapping):
+        raise ConfigError(
+            f"{what} must be a mapping such as {{'call': 1}}, got {shown(used)}",
+            field=what,
+            value=used,
+        )
+    return {
+        item: check_whole(f"{what} of {item}", number, least=0, most=10**12)
+        for item, number in used.items()
+    }
+
+
+def _price_list(given: Any) -> PriceList | None:
+    if not (isinstance(given, list | tuple) and all(isinstance(one, Price) for one in given)):
+        raise ConfigError(
+            f"prices must be a list such as [Price('call', '0.005 USD')], got {shown(given)}",
+            field="prices",
+            value=given,
+        )
+    return PriceList(given) if given else None
 
 
 def _check_panic_after(given: Any, breaker: Breaker) -> None:

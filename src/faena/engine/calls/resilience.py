@@ -48,6 +48,22 @@ class Ask(NamedTuple):
     """What their permits' names begin with."""
     advance: int = 0
     """How many permits are wanted beyond these, to be used within GOOD_FOR_US."""
+    estimates: Sequence[int] = ()
+    """What a call to each of the upstreams costs at most, in millionths; empty: nothing."""
+    lasting_us: int = 0
+    """After which their holder is taken for dead, and what is reserved comes back."""
+
+
+class Settled(NamedTuple):
+    """Calls of a lot, which are those of one grant, that have ended."""
+
+    lot: str
+    ended: int
+    """How many of them; what was reserved for these comes back."""
+    tenant: str
+    task: str
+    costs: Sequence[Any]
+    """Upstream, and what its calls have cost in millionths, in turns."""
 
 
 class Grant(NamedTuple):
@@ -61,6 +77,8 @@ class Grant(NamedTuple):
     """After which to ask again; 0 when it cannot be told."""
     advance: int = 0
     """How many permits there are beyond these."""
+    is_soft: bool = False
+    """Whether a budget is used up so far that calls should be frugal."""
 
 
 class Undeclared(Exception):
@@ -96,11 +114,16 @@ class Turned(NamedTuple):
 
 
 async def admit(
-    engine: Engine, caller: str, turn: str, reports: Sequence[Report], asks: Sequence[Ask]
+    engine: Engine,
+    caller: str,
+    turn: str,
+    reports: Sequence[Report],
+    asks: Sequence[Ask],
+    settled: Sequence[Settled] = (),
 ) -> Admitted:
     """Report and ask in one call; Undeclared, with nothing done, where settings are missing."""
-    named = {"caller": caller, "turn": turn, "reports": _packed(reports), "asks": _packed(asks)}
-    now, *rows = await engine.ask("admit", SHARD, **named)
+    packed = {"reports": _packed(reports), "settled": _packed(settled), "asks": _packed(asks)}
+    now, *rows = await engine.ask("admit", SHARD, caller=caller, turn=turn, **packed)
     if now == _UNDECLARED:
         raise Undeclared([name.decode() for name in rows])
     if now == OVERTAKEN:
@@ -117,8 +140,7 @@ def _turned(flat: Sequence[bytes]) -> list[Turned]:
     ]
 
 
-def _grant(
-    now: int, number: int, is_probe: int, upstream: bytes, reason: bytes, again_at: int, more: int
-) -> Grant:
-    wait_us = max(0, again_at - now)
-    return Grant(number, bool(is_probe), upstream.decode(), reason.decode(), wait_us, more)
+def _grant(now: int, *row: Any) -> Grant:
+    number, is_probe, upstream, reason, again_at, more, is_soft = row
+    wait_us, why = max(0, again_at - now), (upstream.decode(), reason.decode())
+    return Grant(number, bool(is_probe), *why, wait_us, more, bool(is_soft))

@@ -16,8 +16,8 @@ from faena.declaring.handler import Handler
 from faena.engine.calls.resilience import Grant
 from faena.errors import FaenaError
 from faena.outcomes import Limited, Outcome, Snoozed, UpstreamUnavailable
+from faena.resilience.call_group import CallGroup
 from faena.resilience.gate import Gate, Wanted
-from faena.resilience.permits import CallGroup, Permit
 from faena.worker.execute.attempt_state import Attempt
 from faena.worker.execute.fallback import Fallen, refused
 
@@ -50,9 +50,9 @@ class Admission:
         self._groups = {
             name: gate.group(handler.upstreams, "")
             for name, handler in handlers.items()
-            if handler.upstreams and not any(one.has_tenant_scope for one in handler.upstreams)
+            if handler.upstreams and not any(one.has_scopes for one in handler.upstreams)
         }
-        """Those of tasks for which it does not matter who calls."""
+        """Those of tasks for which it does not matter whose jobs they are."""
 
     def begin(self, attempts: Sequence[Attempt]) -> tuple[list[Attempt], list[Attempt]]:
         """Those that may begin now, and those that must be asked for."""
@@ -78,9 +78,7 @@ class Admission:
         for attempt in attempts:
             groups.setdefault(self._group(attempt), []).append(attempt)
         try:
-            answers = await self._gate.admit(
-                [Wanted(one, len(each)) for one, each in groups.items()]
-            )
+            answers = await self._gate.admit([_wanted(one, each) for one, each in groups.items()])
         except FaenaError as error:
             return [], [Refused(one, _unasked(error)) for one in attempts]
         back: list[Refused] = []
@@ -96,7 +94,8 @@ class Admission:
 
     def _group(self, attempt: Attempt) -> CallGroup:
         shared = self._groups.get(attempt.handler.name)
-        return shared or self._gate.group(attempt.handler.upstreams, attempt.tenant)
+        handler = attempt.handler
+        return shared or self._gate.group(handler.upstreams, attempt.tenant, handler.name)
 
     def _refusal(self, attempt: Attempt, grant: Grant) -> Outcome | Fallen:
         upstreams = {one.name: one for one in attempt.handler.upstreams}
@@ -130,12 +129,9 @@ def wait_of(error: UpstreamUnavailable) -> int:
     return max(_SHORTEST_US, min(wait_us, _UNKNOWN_US) if error.reason == "panic" else wait_us)
 
 
-def drop_permits(attempt: Attempt) -> None:
-    """Its handler never began, or was given up: a probe makes room for another."""
-    permits, attempt.permits = attempt.permits, None
-    if permits is not None and attempt.probe:
-        for service in permits.group.services:
-            Permit(permits.group, service, attempt.probe).drop()
+def _wanted(group: CallGroup, attempts: Sequence[Attempt]) -> Wanted:
+    longest_s = max(one.timeout_s for one in attempts)
+    return Wanted(group, len(attempts), round(longest_s * 1e6))
 
 
 def _unasked(error: FaenaError) -> Outcome:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from faena.declaring.handler import Handler
 from faena.engine.scripts import Claim
 from faena.job import Job
-from faena.resilience.permits import Permits
+from faena.resilience.call_group import Permits
 from faena.retry import Retry
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ class Attempt:
         "permits",
         "probe",
         "retry",
+        "spent",
         "started",
         "stop",
         "task",
@@ -91,6 +92,8 @@ class Attempt:
         """The fallback that it runs then."""
         self.is_unslotted = False
         """Whether its slot is taken until a handler ends that was given up."""
+        self.spent: dict[str, int] | None = None
+        """What its handler says that calls have cost, by upstream; None while it says nothing."""
         self.fresh_until = math.inf
         """The monotonic instant until which it may start without a check of its lease."""
         self.expires_s: float | None = None
@@ -114,6 +117,11 @@ class Attempt:
     def tenant(self) -> str:
         """Whose job it is; empty for none's."""
         return self.job.tenant or ""
+
+    @property
+    def task_name(self) -> str:
+        """The task of its job."""
+        return self.handler.name
 
     def end_early(self, why: Stop) -> bool:
         """Tell the handler to stop; returns whether that can end it. The first reason is kept."""

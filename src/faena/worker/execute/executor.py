@@ -27,8 +27,9 @@ from faena.job import Job, Notes
 from faena.middleware import Middleware, wrap_execute
 from faena.options import DeadLetters
 from faena.outcomes import COMPLETED, Completed, Outcome
-from faena.resilience.permits import CURRENT, Permits, end_handler, refuse_closed
-from faena.worker.execute.admission import Admission, drop_permits
+from faena.resilience.call_group import Permits
+from faena.resilience.permits import CURRENT, drop_permits, end_handler, refuse_closed
+from faena.worker.execute.admission import Admission
 from faena.worker.execute.attempt_state import Attempt, Stop
 from faena.worker.execute.fallback import HANDED, Fallen, handed_before
 from faena.worker.execute.fallback_run import Aid, Fallbacks
@@ -362,7 +363,7 @@ class Executor:  # size: the whole way of an attempt, in one place
         if attempt.timer is not None:
             attempt.disarm()
         if attempt.permits is not None:
-            drop_permits(attempt)
+            drop_permits(attempt, is_running=is_abandoned)
         claim = attempt.claim
         if self._running.get(claim.id) is attempt:
             del self._running[claim.id]

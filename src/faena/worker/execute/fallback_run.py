@@ -15,7 +15,7 @@ from faena.engine import envelope
 from faena.errors import FallbackFailed, InternalError
 from faena.outcomes import Buried, Outcome
 from faena.resilience.escalation import Handed
-from faena.worker.execute.admission import drop_permits
+from faena.resilience.permits import drop_permits
 from faena.worker.execute.attempt_state import Attempt
 from faena.worker.execute.fallback import Fallen, may_have_been_handed
 from faena.worker.execute.judge import Judge
@@ -62,7 +62,7 @@ class Fallbacks:
         if not (isinstance(outcome, Fallen) and is_running):
             return None
         attempt.disarm()
-        drop_permits(attempt)
+        drop_permits(attempt, is_running=False)
         second = _second(attempt, outcome)
         second.is_unslotted = is_abandoned
         self._running[attempt.claim.id] = second

@@ -1,17 +1,21 @@
 --- Report calls to upstreams that have ended, and ask for permission for the next ones, for a whole batch of jobs.
 -- states   none
--- keys     upstreams, troubled, panics hashes · breaker, claims, call strings · events stream
---@args     caller, turn, reports, asks
+-- keys     upstreams, troubled, panics hashes · reserved, lots, spent, warned hashes · spenders, lot_ends sorted sets ·
+--          breaker, claims, call strings · events stream
+--@args     caller, turn, reports, settled, asks
 --          turn is the id of the call. Packed: reports {upstream, tenant, calls, failed, slow, us not to call for, {probe,
---          1 | 0, …}} …; asks {{upstream, …}, tenant, number, stem, advance} …: so many jobs, each of which needs all of
---          them; their permits are stem:1, stem:2, …, and so many more would be used soon
--- returns  now · {scope, state …} of breakers that have changed · {granted, is_probe 1|0, upstream, reason, ask_again_at, in advance} … for each ask,
---          upstream, reason and ask_again_at of what refused the rest; the reason is open, probing, recovering, rate_limited, limit, tenant_limit or panic
+--          1 | 0, …}} …; settled {lot, calls that have ended, tenant, task, {upstream, micro, …}} …;
+--          asks {{upstream, …}, tenant, number, stem, advance, {micro each would cost at most, …}, us} …: so many jobs,
+--          each of which needs all of them; their permits are stem:1, stem:2, …, of the lot named stem, whose holder is
+--          taken for dead after so long; and so many more would be used soon
+-- returns  now · {scope, state …} of breakers that have changed · {granted, is_probe 1|0, upstream, reason, ask_again_at, in advance, is_soft 1|0} … for each ask,
+--          upstream, reason and ask_again_at of what refused the rest; the reason is open, probing, recovering, rate_limited, limit, tenant_limit, budget,
+--          tenant_budget, total_budget or panic
 -- refuses  OVERTAKEN · UNDECLARED upstream …
 --@flags allow-oom
---@include now, replay, breaker, upstream_settings, upstream_gates
-local reports, asks = cmsgpack.unpack(reports), cmsgpack.unpack(asks)
-local missing = read_upstreams(reports, asks)
+--@include now, replay, breaker, budgets, upstream_settings, upstream_gates
+local reports, settled, asks = cmsgpack.unpack(reports), cmsgpack.unpack(settled), cmsgpack.unpack(asks)
+local missing = read_upstreams(reports, settled, asks)
 if #missing > 0 then
   return { 'UNDECLARED', unpack(missing) }
 end
@@ -42,9 +46,13 @@ for i, report in ipairs(reports) do
     no_calls_until(breaker, now + wait_us)
   end
 end
+return_lots(now)
+for _, lot in ipairs(settled) do
+  settle_lot(unpack(lot))
+end
 local answers = { context.turned }
 for i, ask in ipairs(asks) do
-  answers[i + 1] = admit_jobs(ask[1], ask[2], ask[3], ask[4], ask[5], now)
+  answers[i + 1] = admit_jobs(ask, now)
 end
 save_gates(now)
 remember(caller, turn, cmsgpack.pack(answers))

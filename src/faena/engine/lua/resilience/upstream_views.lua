@@ -17,7 +17,7 @@ local function names_asked()
   end
   if #names == 0 then
     for _, name in ipairs(call('HKEYS', key('upstreams'))) do
-      names[#names + 1] = string.sub(name, 1, 1) ~= '!' and name or nil
+      names[#names + 1] = not string.find(name, '^[!$]') and name or nil
     end
     table.sort(names)
   end
@@ -88,7 +88,7 @@ local names, reports, views = names_asked(), {}, { now }
 for i, name in ipairs(names) do
   reports[i] = { name }
 end
-read_upstreams(reports, {})
+read_upstreams(reports, {}, {})
 local troubled = troubled_tenants()
 for _, name in ipairs(names) do
   if upstream_of(name) then

@@ -1,7 +1,7 @@
---- What stands before calls to upstreams: a panic, a breaker, limits. All that some calls need is read in one command
+--- What stands before calls to upstreams: a panic, a breaker, limits, budgets. All that some calls need is read in one command
 -- and written when it is known how many of them are permitted.
 --   claims:<us>u/<upstream>, claims:<us>u/<upstream>/@<tenant>   calls inside the windows of limits, packed
---@include keys, breaker, upstream_settings, packed_window, sliding_window
+--@include keys, breaker, budgets, upstream_settings, packed_window, sliding_window
 --@exports add_gate, read_gates, admit_jobs, save_gates
 --@state call_gates = {}     -- "upstream tenant" -> panic, scope of the breaker, limits
 --@state scopes = {}         -- breakers that are read
@@ -89,7 +89,8 @@ end
 
 --- How many permits may be given in advance, beside `number`. They are spent whether they are used or not, so there are none
 -- unless there is plenty.
-local function advance_of(needed, tenant, number, advance, now)
+local function advance_of(ask, number, money, now)
+  local needed, tenant, advance = ask[1], ask[2], ask[5]
   for _, name in ipairs(advance > 0 and needed or {}) do
     local gate = context.call_gates[name .. ' ' .. tenant]
     advance = breaker_of(gate.scope).s == 'closed' and advance or 0
@@ -98,22 +99,37 @@ local function advance_of(needed, tenant, number, advance, now)
       advance = math.min(advance, math.floor(room / PLENTY))
     end
   end
+  if advance > 0 then
+    advance = math.min(advance, math.floor((room_of_money(money, 2 ^ 53) - number) / PLENTY))
+  end
   return math.max(advance, 0)
 end
 
---- Permit as many of `number` jobs as all of the upstreams they need have room for; their permits are stem:1, ….
--- If all are permitted, up to `advance` more are.
-local function admit_jobs(needed, tenant, number, stem, advance, now)
-  local granted, refusal, is_probe, more = number, { '', '', 0 }, 0, 0
+--- How many of the jobs of an ask all of the upstreams they need have room for; else which has none, why and until when.
+local function room_for(ask, money, now)
+  local needed, tenant, number = unpack(ask)
+  local granted, refusal = number, { '', '', 0 }
   for _, name in ipairs(needed) do
     local room, reason, until_at = room_of(context.call_gates[name .. ' ' .. tenant], number, now)
     if room < granted then
       granted, refusal = math.max(room, 0), { name, reason, until_at }
     end
   end
-  if granted == number then
-    more = advance_of(needed, tenant, number, advance, now)
+  local room, name, reason, until_at, is_soft = room_of_money(money, granted)
+  if room < granted then
+    granted, refusal = room, { name, reason, until_at }
   end
+  return granted, refusal, is_soft
+end
+
+--- Permit as many of the jobs of an ask as there is room for; their permits are stem:1, …. If all are permitted, some
+-- more may be.
+local function admit_jobs(ask, now)
+  local needed, tenant, number, stem, _, estimates, lasting_us = unpack(ask)
+  local money = money_of(needed, tenant, estimates)
+  local granted, refusal, is_soft = room_for(ask, money, now)
+  local more = granted == number and advance_of(ask, number, money, now) or 0
+  local is_probe = 0
   for _, name in ipairs(granted > 0 and needed or {}) do
     local gate = context.call_gates[name .. ' ' .. tenant]
     is_probe = use_breaker(breaker_of(gate.scope), granted, stem, now) and 1 or is_probe
@@ -122,7 +138,8 @@ local function admit_jobs(needed, tenant, number, stem, advance, now)
       limit.windows.later_us = more > 0 and GOOD_FOR_US or limit.windows.later_us
     end
   end
-  return { granted, is_probe, refusal[1], refusal[2], math.ceil(refusal[3]), more }
+  reserve_money(money, stem, granted + more, now + lasting_us)
+  return { granted, is_probe, refusal[1], refusal[2], math.ceil(refusal[3]), more, is_soft }
 end
 
 local function save_gates(now)
@@ -131,5 +148,6 @@ local function save_gates(now)
       spend_in_windows(limited.list, limited.taken, now + limited.later_us)
     end
   end
+  save_money()
   save_breakers(now)
 end

@@ -1,11 +1,13 @@
 --- Upstreams: what programs have declared of them, and whether somebody has called a panic, by name.
 --   upstreams   name -> packed settings: errors, volume, window_us, open_us, longest_us, probes, probe_us, ramp_us,
---               slow?, per_tenant?, panic_after?, limits?, tenant_limits?; !name -> packed panic: until_at (0: until it is ended),
+--               slow?, per_tenant?, panic_after?, limits?, tenant_limits?, currency?, budgets?; $ -> packed: currency ->
+--               budgets of all upstreams together; !name -> packed panic: until_at (0: until it is ended),
 --               reason, by, at
 --@include safe_read, keys
---@exports read_upstreams, upstream_of, panic_of
+--@exports read_upstreams, upstream_of, total_budgets, panic_of
 --@state upstreams = {}   -- as read in this call
 --@state panics = {}
+--@state totals = {}   -- currency -> budgets
 local MOST_KNOWN = 1000
 local PANIC = { until_at = 'number', at = 'number', reason = 'string', by = 'string' }
 local known, number_known = {}, 0   -- decoded settings by their packed text, from one call to the next
@@ -27,9 +29,9 @@ local function panic_in(packed)
   return panic
 end
 
---- Read all upstreams that reports and asks name; returns the names of which nothing is known.
-local function read_upstreams(reports, asks)
-  local fields, names, seen, missing = {}, {}, {}, {}
+--- Read all upstreams that reports, settled lots and asks name; returns the names of which nothing is known.
+local function read_upstreams(reports, settled, asks)
+  local fields, names, seen, missing = { '$' }, {}, {}, {}
 
   local function add(name)
     if not seen[name] then
@@ -41,14 +43,20 @@ local function read_upstreams(reports, asks)
   for _, report in ipairs(reports) do
     add(report[1])
   end
+  for _, lot in ipairs(settled) do
+    for i = 1, #lot[5], 2 do
+      add(lot[5][i])
+    end
+  end
   for _, ask in ipairs(asks) do
     for _, name in ipairs(ask[1]) do
       add(name)
     end
   end
-  local found = #fields > 0 and call('HMGET', key('upstreams'), unpack(fields)) or {}
+  local found = names[1] and call('HMGET', key('upstreams'), unpack(fields)) or {}
+  context.totals = found[1] and settings_in(found[1]) or {}
   for i, name in ipairs(names) do
-    local settings, panic = found[2 * i - 1], found[2 * i]
+    local settings, panic = found[2 * i], found[2 * i + 1]
     context.upstreams[name] = settings and settings_in(settings) or nil
     context.panics[name] = panic and panic_in(panic) or nil
     missing[#missing + 1] = not context.upstreams[name] and name or nil
@@ -58,6 +66,11 @@ end
 
 local function upstream_of(name)
   return context.upstreams[name]
+end
+
+--- The budgets of all upstreams of a currency together.
+local function total_budgets(currency)
+  return context.totals[currency] or {}
 end
 
 --- The panic that an upstream is in, or nil.

@@ -1,0 +1,181 @@
+--- Budgets: what calls may cost is reserved before they are made, and settled when they have ended.
+--   reserved   scope -> what is reserved in it: s/<upstream>, s/<upstream>/@<tenant>, t/<currency>
+--   lots       lot -> packed: needs {scope -> of each call} and left, of permits that were granted together
+--   lot_ends   lot -> when its holder is taken for dead, and what is left of it comes back
+--   warned:<period>   scope -> the highest threshold of which an event has told
+-- A budget, as an upstream's settings or those of all upstreams of a currency have it: {period d | m, limit, is_hard 1|0,
+-- soft share or 0, thresholds in percent, is_each_tenants 1|0}.
+--@include safe_read, keys, now, upstream_settings, spending, upstream_event
+--@exports return_lots, settle_lot, money_of, room_of_money, reserve_money, save_money
+--@state reserved = {}       -- scope -> as read in this call
+--@state is_reserved = {}    -- scopes whose sum has changed
+--@state periods = false
+local MOST_RETURNED = 100
+local WARNED_KEPT_S = 70 * 86400
+
+local function periods_now()
+  context.periods = context.periods or periods_of(now_us())
+  return context.periods
+end
+
+local function reserved_in(scope)
+  context.reserved[scope] = context.reserved[scope] or count_in(call('HGET', key('reserved'), scope), 0)
+  return context.reserved[scope]
+end
+
+local function reserve(scope, by)
+  context.reserved[scope] = math.max(0, reserved_in(scope) + by)
+  context.is_reserved[scope] = true
+end
+
+--- Give back what `number` calls of a lot have reserved; all that is left without a number.
+local function give_back(id, number)
+  local packed = call('HGET', key('lots'), id)
+  if not packed then
+    call('ZREM', key('lot_ends'), id)
+    return
+  end
+  local lot = keep_kinds(unpacked(packed) or {}, { needs = 'table', left = 'number' })
+  local left = lot.left or 0
+  number = math.min(number or left, left)
+  for scope, need in pairs(lot.needs or {}) do
+    reserve(scope, -number * number_in(need, 0))
+  end
+  if number == left then
+    call('HDEL', key('lots'), id)
+    call('ZREM', key('lot_ends'), id)
+  else
+    lot.left = left - number
+    call('HSET', key('lots'), id, cmsgpack.pack(lot))
+  end
+end
+
+--- Give back what holders have left that are gone.
+local function return_lots(now)
+  for _, id in ipairs(call('ZRANGE', key('lot_ends'), '-inf', whole(now), 'BYSCORE', 'LIMIT', 0, MOST_RETURNED)) do
+    give_back(id)
+  end
+end
+
+--- Visit the budgets that a tenant's calls of an upstream draw on; none without a name.
+local function each_budget(name, tenant, visit)
+  local settings = name and upstream_of(name) or {}
+  local scope = 's/' .. (name or '')
+  for _, budget in ipairs(settings.budgets or {}) do
+    local period, limit, is_hard, soft, thresholds, is_each = unpack(budget)
+    if is_each ~= 1 then
+      visit(scope, periods_now()[period], limit, is_hard == 1, soft, thresholds, nil, 'budget')
+    elseif tenant ~= '' then
+      visit(scope .. '/@' .. tenant, periods_now()[period], limit, is_hard == 1, soft, thresholds, tenant, 'tenant_budget')
+    end
+  end
+  for _, budget in ipairs(settings.currency and total_budgets(settings.currency) or {}) do
+    local period, limit, is_hard, soft, thresholds = unpack(budget)
+    visit('t/' .. settings.currency, periods_now()[period], limit, is_hard == 1, soft, thresholds, nil, 'total_budget')
+  end
+end
+
+--- The highest threshold that a sum has reached, in percent, or 0.
+local function reached(thresholds, sum, limit)
+  local highest = 0
+  for _, percent in ipairs(thresholds) do
+    if sum * 100 >= percent * limit and percent > highest then
+      highest = percent
+    end
+  end
+  return highest
+end
+
+--- Tell of a threshold, once in a period.
+local function warn(scope, period, percent)
+  local warned = key('warned:' .. period)
+  if percent > count_in(call('HGET', warned, scope), 0) then
+    call('HSET', warned, scope, percent)
+    call('EXPIRE', warned, WARNED_KEPT_S)
+    tell_upstream('budget_threshold', scope .. ' ' .. period .. ' ' .. percent)
+  end
+end
+
+--- Calls of a lot have ended: count what they have cost, and give back what was reserved for them.
+-- costs: upstream, micro, ….
+local function settle_lot(id, ended, tenant, task, costs)
+  if ended > 0 then
+    give_back(id, ended)
+  end
+  for i = 1, #costs, 2 do
+    local name, micro = costs[i], costs[i + 1]
+    local settings = upstream_of(name)
+    if micro > 0 and settings.currency then
+      local before = {}
+      each_budget(name, tenant, function(scope, period, limit, _, _, thresholds, whose)
+        local at = period.name .. ' ' .. scope
+        before[at .. limit] = reached(thresholds, spent_in(period.name, scope, name, whose), limit)
+      end)
+      meter(periods_now(), name, settings.currency, tenant, task, micro)
+      each_budget(name, tenant, function(scope, period, limit, _, _, thresholds, whose)
+        local percent = reached(thresholds, spent_in(period.name, scope, name, whose), limit)
+        if percent > before[period.name .. ' ' .. scope .. limit] then
+          warn(scope, period.name, percent)
+        end
+      end)
+    end
+  end
+end
+
+--- What each of some jobs would reserve, by scope, and the budgets that have a say in it.
+local function money_of(needed, tenant, estimates)
+  local money, counted = { needs = {}, budgets = {} }, {}
+  for i, name in ipairs(needed) do
+    local micro = estimates[i] or 0
+    each_budget(micro > 0 and name, tenant, function(scope, period, limit, is_hard, soft, _, whose, reason)
+      if not counted[scope .. ' ' .. name] then
+        counted[scope .. ' ' .. name] = true
+        money.needs[scope] = (money.needs[scope] or 0) + micro
+      end
+      money.budgets[#money.budgets + 1] = { scope = scope, period = period, limit = limit, is_hard = is_hard, soft = soft,
+                                            tenant = whose, reason = reason, name = name }
+    end)
+  end
+  return money
+end
+
+--- How many of `number` jobs there is money for, else whose budget is used up, why and until when; and whether a
+-- soft limit is passed.
+local function room_of_money(money, number)
+  local room, name, reason, until_at, is_soft = number, '', '', 0, 0
+  for _, budget in ipairs(money.budgets) do
+    local need = money.needs[budget.scope]
+    local used = spent_in(budget.period.name, budget.scope, budget.name, budget.tenant) + reserved_in(budget.scope)
+    local wide = math.max(0, math.floor((budget.limit - used) / need))
+    if budget.is_hard and wide < room then
+      room, name, reason, until_at = wide, budget.name, budget.reason, budget.period.ends_at
+    end
+    if budget.soft > 0 and used + need > budget.soft * budget.limit then
+      is_soft = 1
+    end
+  end
+  return room, name, reason, until_at, is_soft
+end
+
+--- Reserve for so many jobs what each of them needs, until an instant.
+local function reserve_money(money, id, number, until_at)
+  if number < 1 or not next(money.needs) then
+    return
+  end
+  for scope, need in pairs(money.needs) do
+    reserve(scope, number * need)
+  end
+  call('HSET', key('lots'), id, cmsgpack.pack({ needs = money.needs, left = number }))
+  call('ZADD', key('lot_ends'), whole(until_at), id)
+end
+
+local function save_money()
+  for scope in pairs(context.is_reserved) do
+    local sum = context.reserved[scope]
+    if sum > 0 then
+      call('HSET', key('reserved'), scope, whole(sum))
+    else
+      call('HDEL', key('reserved'), scope)
+    end
+  end
+end

@@ -1,0 +1,273 @@
+"""The calls of a process to upstreams, by tenant: what it may call, and what has ended.
+
+A group asks for permits, and gets them in lots. What has ended is counted here until the gate takes
+it along with the next question.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from faena.engine.calls.resilience import BAD, VOID, Report, Settled
+from faena.resilience.sorting import Sorted
+
+
+class Service(Protocol):
+    """An upstream, as far as permits need it."""
+
+    name: str
+    slow_s: float | None
+    """From how many seconds on a call is slow; None for never."""
+    is_priced: bool
+    timeout_us: int
+
+    def sorts(self, error: BaseException) -> Sorted | None:
+        """What an error says of it."""
+        ...
+
+    def is_tenants(self, reason: str, tenant: str) -> bool:
+        """Whether a refusal is for the calls of one tenant only."""
+        ...
+
+    def estimate(self) -> int:
+        """What a call costs at most, in millionths."""
+        ...
+
+
+class Reporter(Protocol):
+    """Sends what is counted."""
+
+    loop: asyncio.AbstractEventLoop
+
+    def note(self, counter: Counter) -> None:
+        """A counter that was empty counts again."""
+        ...
+
+    def note_ended(self, permits: Permits) -> None:
+        """Calls of a grant have ended, and none of it was noted yet."""
+        ...
+
+    def hurry(self) -> None:
+        """Report at once, for other processes must know."""
+        ...
+
+    def close(self, service: Service, tenant: str, wait_us: int, reason: str) -> None:
+        """An upstream takes no calls for some time, of this tenant at least."""
+        ...
+
+
+class Counter:
+    """Calls of one tenant to one upstream that have ended and are still to be reported."""
+
+    __slots__ = (
+        "_reporter",
+        "_service",
+        "_tenant",
+        "calls",
+        "failed",
+        "is_noted",
+        "loop",
+        "probes",
+        "slow",
+        "wait_us",
+    )
+
+    def __init__(self, reporter: Reporter, service: Service, tenant: str) -> None:
+        self._reporter, self._service, self._tenant = reporter, service, tenant
+        self.loop = reporter.loop
+        """Where it counts; other threads must not."""
+        self.is_noted = False
+        self._clear()
+
+    def _clear(self) -> None:
+        self.calls = self.failed = self.slow = self.wait_us = 0
+        self.probes: list[Any] = []
+
+    def add_good(self, number: int) -> None:
+        """So many calls went well."""
+        self.calls += number
+        if not self.is_noted:
+            self._reporter.note(self)
+
+    def add(self, how: int, *, is_slow: bool = False, wait_us: int = 0, probe: str = "") -> None:
+        """One more call has ended, GOOD, BAD or VOID."""
+        if how != VOID:
+            self.calls += 1
+            self.failed += how == BAD
+            self.slow += is_slow
+        if wait_us:
+            self.wait_us = max(self.wait_us, wait_us)
+            self._reporter.close(self._service, self._tenant, wait_us, "rate_limited")
+        if probe:
+            self.probes += (probe, how)
+        if not self.is_noted:
+            self._reporter.note(self)
+        if wait_us:
+            self._reporter.hurry()
+
+    def take(self) -> Report:
+        """What is to be reported; it is empty afterwards."""
+        counts = (self.calls, self.failed, self.slow, self.wait_us)
+        report = Report(self._service.name, self._tenant, *counts, self.probes)
+        self.is_noted = False
+        self._clear()
+        return report
+
+
+class CallGroup:
+    """The calls of one tenant to the upstreams that a task names, in this process."""
+
+    __slots__ = (
+        "asked_at",
+        "closed_for",
+        "closed_until",
+        "counters",
+        "drops",
+        "drops_when_asked",
+        "has_slow",
+        "is_priced",
+        "lasting_us",
+        "names",
+        "permits",
+        "reporter",
+        "services",
+        "task",
+        "tenant",
+        "used",
+    )
+
+    def __init__(
+        self,
+        reporter: Reporter,
+        services: Sequence[Service],
+        tenant: str,
+        task: str,
+        counters: Sequence[Counter],
+    ) -> None:
+        """`task` is the one whose costs they are; empty for none's."""
+        self.reporter, self.services, self.counters = reporter, services, counters
+        self.tenant, self.task = tenant, task
+        self.names = [one.name for one in services]
+        self.has_slow = any(one.slow_s is not None for one in services)
+        self.is_priced = any(one.is_priced for one in services)
+        self.lasting_us = max(one.timeout_us for one in services)
+        """How long a call may be under way."""
+        self.permits = Permits(self, 0, 0.0)
+        """Those that were granted last."""
+        self.closed_until = 0.0
+        """Until when no call may begin, whatever was granted before; of the monotonic clock."""
+        self.closed_for: tuple[str, str] = ("", "")
+        """The upstream that is closed, and why."""
+        self.drops = self.drops_when_asked = 0
+        """How often what was granted in advance was dropped, now and when it asked last."""
+        self.asked_at = 0.0
+        self.used = 0
+        """How many permits were used since it asked."""
+
+    def take(self, now: float) -> Permits | None:
+        """A permit that was granted in advance, if one is left and still good."""
+        permits = self.permits
+        if permits.left and self.closed_until <= now < permits.good_until:
+            permits.left -= 1
+            self.used += 1
+            return permits
+        return None
+
+    def has(self, number: int, now: float) -> bool:
+        """Whether so many are left that were granted in advance."""
+        return self.permits.left >= number and self.closed_until <= now < self.permits.good_until
+
+    def drop(self) -> None:
+        """Ask before the next call, whatever was granted in advance, or is being granted."""
+        self.permits.drop()
+        self.drops += 1
+
+    def wanted(self, number: int, now: float, within_s: float, most: int) -> int:
+        """How many permits to ask for beyond `number`: what it used lately in `within_s`."""
+        elapsed, used = now - self.asked_at, self.used
+        self.asked_at, self.used, self.drops_when_asked = now, number, self.drops
+        if not 0 < elapsed < 1:  # it has just asked, or has nothing to do
+            self.used += used if elapsed == 0 else 0
+            return 0
+        return min(most, round(used / max(elapsed, within_s / 10) * within_s))
+
+
+class Permits:
+    """Those of one grant, which is a lot; each is for one call to each of its upstreams."""
+
+    __slots__ = (
+        "_costs",
+        "_ended",
+        "_estimates",
+        "good",
+        "good_until",
+        "group",
+        "is_noted",
+        "is_probe",
+        "is_soft",
+        "left",
+        "stem",
+    )
+
+    def __init__(
+        self,
+        group: CallGroup,
+        left: int,
+        good_until: float,
+        stem: str = "",
+        estimates: Sequence[int] = (),
+        *,
+        is_probe: bool = False,
+        is_soft: bool = False,
+    ) -> None:
+        """`stem` is the lot's name, and what the names of its permits begin with."""
+        self.group = group
+        self.left = left
+        """How many may still be used, which were granted in advance."""
+        self.good_until = good_until
+        self.stem = stem
+        self.is_probe, self.is_soft = is_probe, is_soft
+        self.is_noted = False
+        self.good = 0
+        """Handlers that were the call themselves, and went well."""
+        self._ended = 0
+        """Others that have ended."""
+        self._estimates = estimates
+        self._costs = [0] * len(estimates)
+
+    def probe(self, number: int) -> str:
+        """The name of one of them; empty where they are no probes."""
+        return f"{self.stem}:{number}" if self.is_probe else ""
+
+    def end(self, number: int = 1) -> None:
+        """So many are used up."""
+        self._ended += number
+        if self._estimates and not self.is_noted:
+            self.group.reporter.note_ended(self)
+
+    def charge(self, at: int, micro: int | None) -> None:
+        """A call to one of its upstreams has cost so much; None: what was estimated."""
+        if self._estimates:
+            self._costs[at] += self._estimates[at] if micro is None else micro
+
+    def drop(self) -> None:
+        """Use no more of what was granted in advance."""
+        left, self.left = self.left, 0
+        if left and self._estimates:
+            self.end(left)
+
+    def take_ended(self) -> Settled | None:
+        """Count what went well, and tell what it has cost; None where nothing is paid."""
+        good, self.good, self.is_noted = self.good, 0, False
+        ended, self._ended = self._ended, 0
+        for counter in self.group.counters if good else ():
+            counter.add_good(good)
+        if not self._estimates:
+            return None
+        costs: list[Any] = []
+        for i, name in enumerate(self.group.names):
+            costs += (name, self._costs[i] + good * self._estimates[i])
+        self._costs = [0] * len(self._estimates)
+        return Settled(self.stem, good + ended, self.group.tenant, self.group.task, costs)

@@ -1,0 +1,264 @@
+"""What calls cost and how much may be spent: prices and budgets, in whole millionths of a currency.
+
+Amounts are written as text, because 0.1 is no exact float: "0.01 USD". A price may change from a
+date on. What one call costs is rounded up, so a sum is never less than the bill.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any, Final, Literal, NamedTuple
+
+from faena.errors import ConfigError, shown
+from faena.options.fields import check_choice, derive
+from faena.values.keywords import known_fields
+from faena.values.names import check_name
+from faena.values.numbers import check_real, check_whole, keep_whole
+
+_AMOUNT: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?) ([A-Z]{3})")
+_MOST: Final = 10**15
+TOTALS: Final = "$"
+"""The name under which budgets of all upstreams are declared; no upstream can have it."""
+_CODES: Final = """
+    AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN
+    BWP BYN BZD CAD CDF CHF CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD
+    FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG HUF IDR ILS INR IQD IRR ISK JMD JOD JPY
+    KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP
+    MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR
+    RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT
+    TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VED VES VND VUV WST XAF XCD XOF XPF YER ZAR
+    ZMW ZWL
+"""
+
+
+class Money(NamedTuple):
+    """An amount."""
+
+    micro: int
+    """In millionths."""
+    currency: str
+
+    def __str__(self) -> str:
+        text = f"{Decimal(self.micro).scaleb(-6):f}"
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+        return f"{text} {self.currency}"
+
+
+def read_money(what: str, given: Any) -> Money:
+    """An amount such as "0.01 USD"."""
+    match = _AMOUNT.fullmatch(given) if isinstance(given, str) else None
+    if match is None:
+        raise ConfigError(
+            f"{what} must be an amount such as '0.01 USD', got {shown(given)}",
+            field=what,
+            value=given,
+        )
+    if match[2] not in _CODES.split():
+        raise ConfigError(
+            f"{what} must be in a currency of ISO 4217 such as USD, got {match[2]}",
+            field=what,
+            value=given,
+        )
+    micro = Decimal(match[1]).scaleb(6)
+    if micro != int(micro) or micro > _MOST:
+        raise ConfigError(
+            f"{what} must be a whole number of millionths, up to a billion, got {given}: give the "
+            f"price of more units, as in Price('token', '0.5 USD', per=1_000_000)",
+            field=what,
+            value=given,
+        )
+    return Money(int(micro), match[2])
+
+
+@known_fields("price")
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What something costs: `Price("gpt-4.input", "0.03 USD", per=1000, since="2024-01-01")`."""
+
+    item: str
+    """What is paid for. "call" is paid with each call, if nothing else is said."""
+
+    amount: str
+    """The price of `per` units."""
+
+    per: int = 1
+    """How many units it is for."""
+
+    since: date | str | None = None
+    """The first day on which it holds, in UTC; None: always."""
+
+    until: date | str | None = None
+    """The first day on which it holds no more; None: for good."""
+
+    money: Money = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_name("price item", self.item)
+        keep_whole(self, "per", least=1, most=1_000_000_000, what="price per")
+        derive(self, "money", read_money("price amount", self.amount))
+        for name in ("since", "until"):
+            derive(self, name, _date(f"price {name}", getattr(self, name)))
+        if not self.first < self.last:
+            raise ConfigError(
+                f"price until must be after since, got {self.since} and {self.until}",
+                field="until",
+                value=self.until,
+            )
+
+    @property
+    def first(self) -> date:
+        """The first day."""
+        return self.since if isinstance(self.since, date) else date.min
+
+    @property
+    def last(self) -> date:
+        """The day after the last."""
+        return self.until if isinstance(self.until, date) else date.max
+
+    def cost(self, quantity: int) -> int:
+        """Of so many units, in millionths, rounded up."""
+        return -(-quantity * self.money.micro // self.per)
+
+
+class PriceList:
+    """The prices of one upstream."""
+
+    def __init__(self, prices: Sequence[Price]) -> None:
+        self._prices = prices
+        self.currency = prices[0].money.currency
+        self.items = sorted({one.item for one in prices})
+        _check_one_currency("prices", [one.money for one in prices], self.currency)
+        for i, one in enumerate(prices):
+            for other in prices[i + 1 :]:
+                if one.item == other.item and one.first < other.last and other.first < one.last:
+                    raise ConfigError(
+                        f"prices of {one.item} must not overlap, got {shown(one)} and "
+                        f"{shown(other)}: end the first with until=",
+                        field="prices",
+                        value=prices,
+                    )
+
+    def cost(self, used: Mapping[str, int], day: date | None = None) -> int:
+        """What so much of each item costs on a day, by default today, in millionths."""
+        day = day or datetime.now(UTC).date()
+        return sum(self._price(item, day).cost(number) for item, number in used.items())
+
+    def _price(self, item: str, day: date) -> Price:
+        for one in self._prices:
+            if one.item == item and one.first <= day < one.last:
+                return one
+        what = f"has no price on {day}" if item in self.items else "is unknown"
+        raise ConfigError(
+            f"item must be one of {', '.join(self.items)} with a price of that day: {item} {what}",
+            field="item",
+            value=item,
+        )
+
+
+@known_fields("budget")
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much may be spent in a day or a month: `Budget("50 USD", per="day")`.
+
+    Days and months are those of UTC. What calls may cost is reserved before they are made, so a
+    hard budget is never exceeded by calls that cost no more than their estimate.
+    """
+
+    amount: str
+    """At most, such as "50 USD"."""
+
+    per: Literal["day", "month"] = "day"
+    """The period."""
+
+    each_tenant: bool = False
+    """Whether each tenant has it for itself."""
+
+    hard: bool = True
+    """Whether calls stop when it is used up; else it only tells."""
+
+    soft: float | None = None
+    """The share from which on calls should be frugal: `call.is_frugal`; None: never."""
+
+    thresholds: Sequence[int] = (50, 80, 90, 100)
+    """At which percent an event is written, once in a period."""
+
+    money: Money = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        derive(self, "money", read_money("budget amount", self.amount))
+        if self.money.micro == 0:
+            raise ConfigError("budget amount must be above 0", field="amount", value=self.amount)
+        check_choice("budget per", self.per, ("day", "month"))
+        if self.soft is not None:
+            derive(self, "soft", check_real("budget soft", self.soft, least=0.001, most=1))
+        given: Any = self.thresholds
+        if not isinstance(given, list | tuple):
+            raise ConfigError(
+                f"budget thresholds must be a list of percents such as [80, 100], got "
+                f"{shown(given)}",
+                field="thresholds",
+                value=given,
+            )
+        checked = [check_whole("budget threshold", one, least=1, most=1000) for one in given]
+        derive(self, "thresholds", tuple(sorted(checked)))
+
+    def settings(self) -> list[Any]:
+        """What the server keeps of it."""
+        is_each, is_hard = int(self.each_tenant), int(self.hard)
+        return [self.per[0], self.money.micro, is_hard, self.soft or 0, self.thresholds, is_each]
+
+
+def check_budgets(given: Any, currency: str | None, *, may_be_tenants: bool) -> tuple[Budget, ...]:
+    """Budgets of one currency, at most one for each period and scope; None: of any currency."""
+    if not (isinstance(given, list | tuple) and all(isinstance(one, Budget) for one in given)):
+        raise ConfigError(
+            f"budgets must be a list such as [Budget('50 USD', per='day')], got {shown(given)}",
+            field="budgets",
+            value=given,
+        )
+    if currency is not None:
+        _check_one_currency("budgets", [one.money for one in given], currency)
+    seen: set[tuple[str, str, bool]] = set()
+    for one in given:
+        at = (one.money.currency, one.per, one.each_tenant)
+        if at in seen or (one.each_tenant and not may_be_tenants):
+            wanted = "one for a period" if at in seen else "of no single tenant"
+            raise ConfigError(f"budgets must be {wanted}, got {one}", field="budgets", value=given)
+        seen.add(at)
+    return tuple(given)
+
+
+def total_settings(budgets: Sequence[Budget]) -> dict[str, list[Any]]:
+    """What the server keeps of budgets for all upstreams of a currency."""
+    settings: dict[str, list[Any]] = {}
+    for one in budgets:
+        settings.setdefault(one.money.currency, []).append(one.settings())
+    return settings
+
+
+def _check_one_currency(what: str, amounts: Sequence[Money], currency: str) -> None:
+    others = {one.currency for one in amounts} - {currency}
+    if others:
+        raise ConfigError(
+            f"{what} must all be in {currency}, got {', '.join(sorted(others))} as well",
+            field=what,
+            value=others,
+        )
+
+
+def _date(what: str, given: Any) -> date | None:
+    if given is None or type(given) is date:
+        return given
+    with contextlib.suppress(ValueError):
+        if isinstance(given, str):
+            return date.fromisoformat(given)
+    raise ConfigError(
+        f"{what} must be a date such as '2024-01-01', got {shown(given)}",
+        field=what.removeprefix("price "),
+        value=given,
+    )
