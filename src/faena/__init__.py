@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from faena.resilience.fallback import Fallback, Manual
     from faena.resilience.feature import Feature, Level
     from faena.resilience.feature_views import FeaturesView, FeatureView, LevelView
+    from faena.resilience.money import Budget, Price
     from faena.resilience.upstream import Upstream
     from faena.retry import Retry
     from faena.scheduling.view import ScheduleView
@@ -74,6 +75,7 @@ _NAMES = {
     "faena.resilience.fallback": "Fallback Manual",
     "faena.resilience.feature": "Feature Level",
     "faena.resilience.feature_views": "FeatureView FeaturesView LevelView",
+    "faena.resilience.money": "Budget Price",
     "faena.resilience.upstream": "Upstream",
     "faena.retry": "Retry",
     "faena.scheduling.view": "ScheduleView",
@@ -109,6 +111,7 @@ def __dir__() -> list[str]:
 __all__ = [
     "Backpressure",
     "Breaker",
+    "Budget",
     "DeadGroup",
     "DeadLetter",
     "DeadLetters",
@@ -145,6 +148,7 @@ __all__ = [
     "Order",
     "Plan",
     "Pool",
+    "Price",
     "Priority",
     "Queue",
     "RateLimited",

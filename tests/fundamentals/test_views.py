@@ -90,7 +90,17 @@ async def test_every_view_is_a_dict_of_what_json_has_without_what_jobs_carry(
 GIVEN = {
     *("Backpressure", "Breaker", "DeadLetters", "Draft", "Durability", "IdempotencyKey", "Limit"),
     *("Escalate", "Fallback", "Manual"),
-    *("Pool", "Retain", "Retry", "Unique", "WebhookKey", "WorkerOptions", "Waits"),
+    *(
+        "Budget",
+        "Pool",
+        "Price",
+        "Retain",
+        "Retry",
+        "Unique",
+        "WebhookKey",
+        "WorkerOptions",
+        "Waits",
+    ),
 }
 """Public values that programs give, and one that is part of a view."""
 

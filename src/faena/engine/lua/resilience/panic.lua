@@ -8,7 +8,7 @@
 --@flags allow-oom
 --@include now, check_arguments, replay, upstream_settings, upstream_panic
 local duration = duration_us ~= '' and instant_of(duration_us, 'duration_us') or 0
-if #read_upstreams({ { upstream } }, {}) > 0 then
+if #read_upstreams({ { upstream } }, {}, {}) > 0 then
   return { 'UNDECLARED' }
 end
 local answered = replayed(caller, id_of_call)

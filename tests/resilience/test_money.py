@@ -1,0 +1,299 @@
+"""Prices and budgets, and what jobs and calls are charged."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pytest
+
+from faena import Budget, Faena, Price, Retry, UpstreamUnavailable
+from faena.engine.calls.resilience import SHARD
+from faena.engine.scripts import texts
+from faena.errors import ConfigError
+from faena.resilience.money import Money, PriceList, read_money
+from faena.resilience.upstream import Upstream
+from tests._support.eventually import eventually
+from tests._support.working import Working
+
+CENT = 10_000
+TOKENS = [
+    Price("gpt-4.input", "0.03 USD", per=1000),
+    Price("gpt-4.output", "0.06 USD", per=1000),
+]
+
+
+async def _spent(app: Faena, scope: str) -> int:
+    """What was spent in all."""
+    runtime = await app.runtime()
+    await runtime.gate.flush()
+    day = f"{datetime.now(UTC):%Y%m}"
+    found = await runtime.engine.command("HGET", SHARD, f"spent:{day}", scope)
+    return int(found or 0)
+
+
+async def _reserved(app: Faena) -> list[str]:
+    runtime = await app.runtime()
+    await runtime.gate.flush()
+    return texts(await runtime.engine.command("HKEYS", SHARD, "reserved"))
+
+
+def _sms(app: Faena, amount: str = "100 USD", **options: Any) -> Upstream:
+    prices = [Price("call", "0.01 USD"), Price("segment", "0.0079 USD")]
+    budgets = [Budget(amount, per="month")]
+    return app.upstream("sms", prices=prices, budgets=budgets, **options)
+
+
+# -- jobs ------------------------------------------------------------------------------------------
+
+
+async def test_a_job_costs_what_was_estimated(shop: Faena, working: Working) -> None:
+    sms = _sms(shop)
+    queue = shop.queue("messages", concurrency=20)
+
+    @queue.task(upstreams=[sms])
+    async def send(_number: int) -> None: ...
+
+    receipts = await send.enqueue_many(list(range(50)), tenant="acme")
+    async with working(shop):
+        for receipt in receipts:
+            await receipt.handle.result(timeout="60s")
+    assert await _spent(shop, "s/sms") == 50 * CENT
+    assert await _spent(shop, "k/sms/send") == 50 * CENT
+    await eventually(lambda: _is_nothing_reserved(shop))
+
+
+async def test_a_job_says_what_it_has_used(shop: Faena, working: Working) -> None:
+    sms = _sms(shop, estimate={"segment": 10})
+    queue = shop.queue("messages")
+
+    @queue.task(upstreams=[sms])
+    async def send(segments: int) -> None:
+        sms.spend(segment=segments)
+        sms.spend(call=1)
+
+    receipt = await send.enqueue(3)
+    async with working(shop):
+        await receipt.handle.result(timeout="60s")
+    assert await _spent(shop, "s/sms") == 3 * 7_900 + CENT
+
+
+async def test_what_failed_costs_nothing_unless_it_may_have_been_done(
+    shop: Faena, working: Working
+) -> None:
+    sms = _sms(shop)
+    queue = shop.queue("messages", retry=Retry.never())
+    errors = {"refused": ConnectionRefusedError, "timed out": TimeoutError}
+
+    @queue.task(upstreams=[sms])
+    async def send(how: str) -> None:
+        raise errors[how]
+
+    async with working(shop):
+        receipt = await send.enqueue("refused")
+        await eventually(lambda: _is_dead(receipt))
+        assert await _spent(shop, "s/sms") == 0
+        receipt = await send.enqueue("timed out")
+        await eventually(lambda: _is_dead(receipt))
+        assert await _spent(shop, "s/sms") == CENT
+    assert await _reserved(shop) == []
+
+
+async def _is_dead(receipt: Any) -> bool:
+    return (await receipt.handle.view()).state == "dead"
+
+
+async def test_jobs_wait_when_the_money_is_spent(shop: Faena, working: Working) -> None:
+    sms = _sms(shop, "0.05 USD")
+    queue = shop.queue("messages", concurrency=20)
+    sent: list[int] = []
+
+    @queue.task(upstreams=[sms])
+    async def send(number: int) -> None:
+        sent.append(number)
+
+    await send.enqueue_many(list(range(30)))
+    async with working(shop):
+
+        async def is_held() -> bool:
+            return [hold.reason for hold in (await queue.overview()).holds] == ["upstream sms"]
+
+        await eventually(is_held)
+        assert len(sent) == 5
+        assert (await queue.overview()).counts["ready"] == 25
+    assert await _spent(shop, "s/sms") == 5 * CENT
+
+
+async def test_a_soft_limit_asks_for_cheaper_calls(shop: Faena, working: Working) -> None:
+    prices = [Price("call", "0.01 USD")]
+    ai = shop.upstream("ai", prices=prices, budgets=[Budget("0.10 USD", soft=0.5)])
+    queue = shop.queue("answers", concurrency=1)
+    seen: list[bool] = []
+
+    @queue.task(upstreams=[ai])
+    async def answer(_number: int) -> None:
+        seen.append(ai.is_frugal)
+
+    receipts = await answer.enqueue_many(list(range(8)))
+    async with working(shop):
+        for receipt in receipts:
+            await receipt.handle.result(timeout="60s")
+    assert seen == [False] * 5 + [True] * 3
+
+
+# -- calls -----------------------------------------------------------------------------------------
+
+
+async def test_a_call_says_what_it_has_used(shop: Faena) -> None:
+    ai = shop.upstream(
+        "ai",
+        prices=TOKENS,
+        estimate={"gpt-4.input": 1000, "gpt-4.output": 1000},
+        budgets=[Budget("1 USD")],
+    )
+    async with ai.call(tenant="acme") as call:
+        assert not call.is_frugal
+        call.spend(**{"gpt-4.input": 812})
+        call.spend(**{"gpt-4.output": 90})
+    assert await _spent(shop, "s/ai") == 24_360 + 5_400
+    assert await _reserved(shop) == []
+
+
+async def test_a_call_may_have_an_estimate_of_its_own(shop: Faena) -> None:
+    ai = shop.upstream(
+        "ai", prices=TOKENS, estimate={"gpt-4.input": 1}, budgets=[Budget("0.03 USD")]
+    )
+    with pytest.raises(UpstreamUnavailable, match="budget"):
+        async with ai.call(estimate={"gpt-4.input": 1001}):
+            raise AssertionError("it was permitted")
+    async with ai.call(estimate={"gpt-4.input": 1000}):
+        with pytest.raises(UpstreamUnavailable, match="budget"):
+            async with ai.call():
+                raise AssertionError("it was permitted")
+    assert await _spent(shop, "s/ai") == 30_000
+
+
+async def test_many_calls_at_once_do_not_exceed_a_budget(shop: Faena) -> None:
+    ai = shop.upstream("ai", prices=[Price("call", "0.01 USD")], budgets=[Budget("1.23 USD")])
+    made: list[int] = []
+    refused: list[str] = []
+
+    async def one(number: int) -> None:
+        try:
+            async with ai.call():
+                made.append(number)
+                await asyncio.sleep(0)
+        except UpstreamUnavailable as error:
+            refused.append(error.reason)
+
+    await asyncio.gather(*map(one, range(300)))
+    assert {*refused} == {"budget"}
+    assert 120 <= len(made) <= 123, "all but what was granted in advance and comes back"
+    assert await _spent(shop, "s/ai") == len(made) * CENT
+
+
+async def test_what_was_granted_in_advance_comes_back(shop: Faena) -> None:
+    ai = shop.upstream("ai", prices=[Price("call", "0.01 USD")], budgets=[Budget("1000 USD")])
+    for _ in range(20):
+        async with ai.call():
+            pass
+    await eventually(lambda: _is_nothing_reserved(shop))
+    assert await _spent(shop, "s/ai") == 20 * CENT
+
+
+async def _is_nothing_reserved(app: Faena) -> bool:
+    return await _reserved(app) == []
+
+
+# -- amounts and prices ----------------------------------------------------------------------------
+
+
+def test_amounts_are_exact() -> None:
+    assert read_money("price", "0.0079 USD") == Money(7_900, "USD")
+    assert str(Money(7_900, "USD")) == "0.0079 USD"
+    assert str(Money(50_000_000, "ARS")) == "50 ARS"
+    assert str(Money(0, "USD")) == "0 USD"
+
+
+def test_costs_are_rounded_up() -> None:
+    prices = PriceList([Price("token", "0.0005 USD", per=1000)])
+    assert prices.cost({"token": 1}) == 1
+    assert prices.cost({"token": 2}) == 1
+    assert prices.cost({"token": 3}) == 2
+
+
+def test_a_price_holds_from_its_first_day_on() -> None:
+    prices = PriceList(
+        [
+            Price("call", "1 USD", until="2026-01-01"),
+            Price("call", "2 USD", since=date(2026, 1, 1)),
+        ]
+    )
+    assert prices.cost({"call": 1}, date(2025, 12, 31)) == 1_000_000
+    assert prices.cost({"call": 1}, date(2026, 1, 1)) == 2_000_000
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Price("call", "-1 USD"), "price amount must be an amount such as '0.01 USD'"),
+        (lambda: Price("call", "1"), "price amount must be an amount"),
+        (lambda: Price("call", "1 USB"), "must be in a currency of ISO 4217"),
+        (lambda: Price("call", "0.0000001 USD"), "a whole number of millionths"),
+        (lambda: Price("call", "1 USD", per=0), "price per must be a whole number from 1"),
+        (lambda: Price("call", "1 USD", since="soon"), "price since must be a date"),
+        (
+            lambda: Price("call", "1 USD", since="2026-01-01", until="2026-01-01"),
+            "price until must be after since",
+        ),
+        (lambda: Budget("0 USD"), "budget amount must be above 0"),
+        (lambda: Budget("5 USD", per="year"), "'day' or 'month'"),
+        (lambda: Budget("5 USD", soft=2), "budget soft must be a number from 0.001 to 1"),
+        (lambda: Budget("5 USD", thresholds=[0]), "budget threshold must be a whole number"),
+        (lambda: Budget("5 USD", thresholds=80), "budget thresholds must be a list"),
+        (lambda: Budget("5 USD", sof=0.5), "did you mean 'soft'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(make: Any, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        make()
+
+
+CALL = Price("call", "1 USD")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"budgets": [Budget("5 USD")]}, "prices must be given with budgets"),
+        ({"prices": [CALL, CALL]}, "prices of call must not overlap"),
+        ({"prices": [CALL, Price("b", "1 EUR")]}, "prices must all be in USD, got EUR"),
+        ({"prices": [CALL], "budgets": [Budget("5 EUR")]}, "budgets must all be in USD"),
+        ({"prices": [Price("token", "1 USD")]}, "estimate must say what a call uses at most"),
+        ({"prices": [CALL], "estimate": {"cal": 1}}, "cal is unknown"),
+        ({"prices": [CALL], "estimate": {"call": -1}}, "estimate of call must be a whole number"),
+        ({"prices": [CALL], "estimate": 3}, "estimate must be a mapping"),
+        ({"prices": CALL}, "prices must be a list"),
+        ({"prices": [CALL], "budgets": [Budget("5 USD"), Budget("6 USD")]}, "one for a period"),
+        ({"prices": [Price("call", "1 USD", until="2020-01-01")]}, "has no price on"),
+    ],
+)
+def test_an_upstream_with_wrong_prices_is_refused(
+    app: Faena, options: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ConfigError, match=words):
+        app.upstream("ai", **options)
+
+
+def test_total_budgets_are_of_no_single_tenant(app: Faena) -> None:
+    with pytest.raises(ConfigError, match="of no single tenant"):
+        app.total_budgets([Budget("5 USD", each_tenant=True)])
+
+
+def test_spend_belongs_into_a_job_or_a_call(app: Faena) -> None:
+    ai = app.upstream("ai", prices=[CALL])
+    with pytest.raises(
+        ConfigError, match=r"as call.spend\(\) in `async with ai.call\(\) as call:`"
+    ):
+        ai.spend(call=1)
