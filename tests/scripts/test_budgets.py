@@ -170,13 +170,15 @@ async def test_thresholds_are_told_once_in_a_period(upstreams: UpstreamRig) -> N
     for micro in (4, 1, 1, 1, 2, 5):
         await settle(upstreams, 0, micro * DOLLAR)
     assert await upstreams.events() == [
-        "budget_threshold s/ai 20261116 50",
-        "budget_threshold s/ai 20261116 80",
-        "budget_threshold s/ai 20261116 100",
+        "budget_threshold ai\n50% of the budget of 20261116 is spent",
+        "budget_threshold ai\n80% of the budget of 20261116 is spent",
+        "budget_threshold ai\n100% of the budget of 20261116 is spent",
     ]
     upstreams.clock.go(12 * 3600)
     await settle(upstreams, 0, 9 * DOLLAR)
-    assert (await upstreams.events())[3:] == ["budget_threshold s/ai 20261117 80"]
+    assert (await upstreams.events())[3:] == [
+        "budget_threshold ai\n80% of the budget of 20261117 is spent"
+    ]
 
 
 async def test_a_soft_limit_is_told_and_refuses_nothing(upstreams: UpstreamRig) -> None:

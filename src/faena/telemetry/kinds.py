@@ -79,6 +79,7 @@ KINDS: Final = (
     Kind("feature_cleared", "feature", "no longer set by hand"),
     Kind("level_on", "level", "switched on: the message"),
     Kind("level_off", "level", "switched off"),
+    Kind("budget_threshold", "upstream", "how much of a budget is spent; a currency for the total"),
     Kind("gap", "queue", "events before this one are lost: see below"),
 )
 

@@ -92,7 +92,7 @@ local function warn(scope, period, percent)
   if percent > count_in(call('HGET', warned, scope), 0) then
     call('HSET', warned, scope, percent)
     call('EXPIRE', warned, WARNED_KEPT_S)
-    tell_upstream('budget_threshold', scope .. ' ' .. period .. ' ' .. percent)
+    tell_upstream('budget_threshold', string.sub(scope, 3), percent .. '% of the budget of ' .. period .. ' is spent')
   end
 end
 
