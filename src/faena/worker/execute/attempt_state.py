@@ -82,18 +82,16 @@ class Attempt:
         self.payload: Any = None
         self.permits: Permits | None = None
         """What it may call, where its task names upstreams."""
-        self.probe = ""
-        """The name of its permit, if its call is a probe."""
+        self.probe = ""  # the name of its permit, if its call is a probe
         self.called: set[str] | None = None
         """The upstreams that its handler has called itself; None while it has called none."""
         self.fallen: Fallen | None = None
-        """Why it runs instead of the handler's attempt, if it is the one that falls back."""
         self.fallback: TaskFallback | None = None
-        """The fallback that it runs then."""
+        """Why it runs a fallback instead of the handler, if it does, and which."""
         self.is_unslotted = False
         """Whether its slot is taken until a handler ends that was given up."""
         self.spent: dict[str, int] | None = None
-        """What its handler says that calls have cost, by upstream; None while it says nothing."""
+        """What its handler says that calls have cost, by upstream, if it does."""
         self.fresh_until = math.inf
         """The monotonic instant until which it may start without a check of its lease."""
         self.expires_s: float | None = None
