@@ -7,7 +7,6 @@ a few milliseconds only, and what is closed opens by itself.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
@@ -22,7 +21,6 @@ _CLOSING: Final = frozenset({"open", "rate_limited", "panic"})
 _OPENING: Final = frozenset({"half_open", "recovering", "closed", "panic_ended"})
 _LONGEST_PANIC_S: Final = 5.0
 """After this a call asks the server again: that a panic has ended may be lost."""
-_LAST_CALLS_S: Final = 1.0
 
 
 class Change(NamedTuple):
@@ -64,8 +62,7 @@ class UpstreamPush:
 
     async def close(self) -> None:
         """Report the last calls, and stop listening."""
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self.gate.flush(), _LAST_CALLS_S)
+        await self.gate.finish()
         if self._listening is not None:
             await (await self._listening).close()
             self._listening = None

@@ -241,7 +241,6 @@ class Runtime:
             self._opening, self._is_open = None, False
             opening.cancel()  # its caller may no longer wait for it
             await asyncio.wait([opening])
-            await self.gate.finish()
             await self.client.close()
             await self.features.close()
             await self.inspector.close()
