@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
@@ -143,6 +144,21 @@ async def test_workers_follow_by_themselves(shop: Faena, working: Working) -> No
         assert await receipt.handle.result(timeout="60s") == "degraded"
     with pytest.raises(ConfigError, match="features must be followed"):
         _ = feature.state
+
+
+async def test_a_fork_does_not_trust_the_copy_of_its_parent(shop: Faena) -> None:
+    feature = shop.feature("ai.voice")
+    await asyncio.gather(shop.features.follow(), shop.features.follow())
+    assert feature.is_healthy
+    child = os.fork()
+    if not child:
+        try:
+            _ = feature.state
+        except ConfigError:
+            os._exit(7)
+        os._exit(0)
+    _, status = await asyncio.to_thread(os.waitpid, child, 0)
+    assert os.waitstatus_to_exitcode(status) == 7
 
 
 async def test_a_server_that_has_lost_all_is_told_again(shop: Faena) -> None:
@@ -361,3 +377,14 @@ async def test_transitions_are_events(shop: Faena) -> None:
         ("feature_cleared", "ai.voice", None, "ana"),
         ("feature_healthy", "ai.voice", "from=degraded to=healthy", "ana"),
     ]
+
+
+async def test_a_worker_tells_what_time_has_ended(shop: Faena, working: Working) -> None:
+    """Nobody asks for the feature, and no other process follows it."""
+    shop.queue("any")
+    feature = shop.feature("ai.voice")
+    async with working(shop), asyncio.timeout(60):
+        await feature.set("degraded", lasting="1s")
+        async for event in shop.events(since="start", kinds="feature_healthy"):
+            assert (event.value, event.reason) == ("ai.voice", "from=degraded to=healthy")
+            break

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -49,6 +50,7 @@ class FeatureCopy:
         self._seen: Seen | None = None
         self._now: Callable[[], int] = int
         self._keepers: set[object] = set()
+        self._process = 0
 
     @property
     def is_kept(self) -> bool:
@@ -61,8 +63,7 @@ class FeatureCopy:
 
     def take(self, seen: Seen, now: Callable[[], int]) -> None:
         """What was seen; `now` is the server's time."""
-        if self._seen is None or seen.now >= self._seen.now:
-            self._seen, self._now = seen, now
+        self._seen, self._now, self._process = seen, now, os.getpid()
 
     def leave(self, keeper: object) -> None:
         """This keeper renews it no more."""
@@ -72,7 +73,7 @@ class FeatureCopy:
 
     def view(self, name: str) -> FeatureView:
         """One feature now."""
-        seen = self._seen
+        seen = self._seen if self._process == os.getpid() else None  # none keeps a fork's current
         if seen is None:
             raise ConfigError(
                 "features must be followed before their state is read without `await`: call "
@@ -99,6 +100,7 @@ class FeatureFollower:
         self._declared, self._copy = declared, copy
         self._version = 0
         self._notified = asyncio.Event()
+        self._beginning = asyncio.Lock()
         self._subscription: Subscription | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -150,12 +152,13 @@ class FeatureFollower:
 
     async def follow(self) -> None:
         """Keep the copy current until `close`; a second call only renews it."""
-        if self._subscription is None:
-            self._subscription = await self._engine.listen(features=self.notify)
-            self._subscription.on_live = self.notify
-        await self.begin()
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self.run())
+        async with self._beginning:
+            if self._subscription is None:
+                self._subscription = await self._engine.listen(features=self.notify)
+                self._subscription.on_live = self.notify
+            await self.begin()
+            if self._task is None or self._task.done():
+                self._task = asyncio.create_task(self.run())
 
     async def begin(self) -> None:
         """Read them into the copy; `run` keeps it current."""
