@@ -86,10 +86,15 @@ class Counter:
         self.probes: list[Any] = []
 
     def add_good(self, number: int) -> None:
-        """So many calls went well."""
+        """So many calls went well; or have ended, at least."""
         self.calls += number
         if not self.is_noted:
             self._reporter.note(self)
+
+    def add_bad(self, number: int) -> None:
+        """So many calls have failed."""
+        self.failed += number
+        self.add_good(number)
 
     def add(self, how: int, *, is_slow: bool = False, wait_us: int = 0, probe: str = "") -> None:
         """One more call has ended, GOOD, BAD or VOID."""

@@ -122,6 +122,17 @@ class Gate:
                 if until > group.closed_until:
                     group.closed_until, group.closed_for = until, (upstream, reason)
 
+    def forget(self) -> None:
+        """Have every call ask; in tests, whose clock is another than that of what is closed."""
+        for group in self._groups.values():
+            group.drop()
+            group.closed_until = 0.0
+
+    async def settle(self, settled: Settled) -> None:
+        """Tell at once what calls have cost."""
+        self._unsettled.append(settled)
+        await self.flush()
+
     def groups_of(self, upstream: str, tenant: str) -> list[CallGroup]:
         """The calls to an upstream: of one tenant, or of all."""
         groups = [one for one in self._groups.values() if upstream in one.names]

@@ -22,11 +22,13 @@ from faena.outcomes import ErrorRecord, Expired, Outcome, Snoozed
 from faena.producing.batcher import CallIds
 from faena.queue import Queue
 from faena.resilience.fallback import tell_of_job
+from faena.resilience.gate import Gate
 from faena.scheduling.scheduler import Scheduler
 from faena.sharding.router import Routers
 from faena.testing.clock import Clock
 from faena.testing.inline import WORKER, Runners, Witness, result_of
 from faena.testing.report import Ran, ending_of
+from faena.worker.execute.admission import Admission
 from faena.worker.execute.attempt_state import Attempt, Stop
 from faena.worker.execute.executor import Executor
 from faena.worker.execute.fallback_run import Aid
@@ -59,8 +61,11 @@ class Drain:
         dead_letters: DeadLetters,
         at_once: int,
         most: int,
+        gate: Gate | None = None,
     ) -> None:
+        """`gate` is where jobs ask for calls to upstreams, if the app has some."""
         self._engine = engine
+        self._gate = gate
         self._routers = routers
         self._relay = relay
         self._clock = clock
@@ -91,6 +96,7 @@ class Drain:
                         middleware=self._middleware,
                         dead_letters=self._dead_letters,
                         on_ran=self._ended,
+                        gate=self._gate,
                     )
             listening = await self._engine.listen(stop=self._stop)
             try:
@@ -129,6 +135,8 @@ class Drain:
     async def _claim(self) -> bool:
         """One exchange with each queue that needs it; returns whether anything happened."""
         has_news = False
+        if self._gate is not None:
+            self._gate.forget()
         for shard, line in self._lines.items():
             free = max(0, self._at_once - self._running)
             if free or line.settled:
@@ -205,6 +213,7 @@ class _Line:
         middleware: Sequence[Middleware],
         dead_letters: DeadLetters,
         on_ran: Callable[[Ran], None],
+        gate: Gate | None,
     ) -> None:
         self._engine = engine
         self._queue = queue
@@ -229,6 +238,7 @@ class _Line:
             on_done=self._done,
             on_free=lambda: None,
             dead_letters=dead_letters,
+            admission=None if gate is None else Admission(gate, queue.handlers, _ignore),
             aid=Aid(tell=partial(tell_of_job, engine, shard)),
         )
 
@@ -279,6 +289,10 @@ class _Line:
             result=result_of(attempt.handler, outcome) if attempt else None,
             raised=self._witness.raised.pop(claim.id, None),
         )
+
+
+def _ignore(_granted: int, _refused: int) -> None:
+    """A drain claims what it can, whatever was refused before."""
 
 
 def _task_of(spec: bytes | None) -> str:

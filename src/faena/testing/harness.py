@@ -11,10 +11,13 @@ from typing import Any, TypeVar, Unpack
 
 from faena.app import Faena
 from faena.engine import Wire
+from faena.engine.calls.resilience import Settled
 from faena.errors import ConfigError, StoreError, shown
 from faena.job import JobView
 from faena.options.fields import check_is
 from faena.queue import Queue
+from faena.resilience.money import read_money
+from faena.resilience.upstream import Upstream
 from faena.states import State
 from faena.task import Task
 from faena.testing import inline
@@ -24,11 +27,14 @@ from faena.testing.enqueued import Filters, check_task, checks_of, describe_all,
 from faena.testing.report import Report
 from faena.testing.server import shared_url
 from faena.values.duration import Duration, to_us
+from faena.values.names import check_label
 from faena.values.numbers import check_whole
 
 T = TypeVar("T")
 
 _PAGE = 1000
+_MANY_CALLS = 1_000_000
+"""More than have gone well in any test."""
 
 
 @asynccontextmanager
@@ -149,10 +155,40 @@ class Harness:
             dead_letters=self.app.dead_letter_options,
             at_once=at_once,
             most=most,
+            gate=runtime.gate if self.app.upstreams else None,
         )
         await drain.run(drained, until_us)
         self.clock.advance_to(max(until_us, self.clock()))
         return Report(tuple(drain.runs))
+
+    async def open_breaker(self, upstream: Upstream, *, tenant: str | None = None) -> None:
+        """Have the breaker of an upstream open, as if many calls had failed now.
+
+        `tenant` is whose, if each tenant has its own.
+        """
+        check_is("upstream", upstream, Upstream)
+        gate = (await self.app.runtime()).gate
+        whose = "" if tenant is None else check_label("tenant", tenant)
+        gate.group([upstream], whose).counters[0].add_bad(_MANY_CALLS)
+        await gate.flush()
+        gate.forget()
+
+    async def spend(
+        self, upstream: Upstream, amount: str, *, tenant: str | None = None, task: str = ""
+    ) -> None:
+        """Have so much been spent on calls to an upstream now, such as "50 USD"."""
+        check_is("upstream", upstream, Upstream)
+        prices, money = upstream.options.price_list, read_money("amount", amount)
+        if prices is None or prices.currency != money.currency:
+            wanted = "prices" if prices is None else f"its currency, {prices.currency}"
+            raise ConfigError(
+                f"amount must be of an upstream with {wanted}, got {upstream.name} and {amount}",
+                field="amount",
+                value=amount,
+            )
+        gate = (await self.app.runtime()).gate
+        whose = "" if tenant is None else check_label("tenant", tenant)
+        await gate.settle(Settled("", 0, whose, task, [upstream.name, money.micro]))
 
     def _queues(self, given: Sequence[Queue | str]) -> Sequence[Queue]:
         return [_queue(self.app, one) for one in given] or list(self.app.queues.values())
@@ -201,6 +237,16 @@ class SyncHarness:
                 *queues, through=through, at_once=at_once, most=most, schedules=schedules
             )
         )
+
+    def open_breaker(self, upstream: Upstream, *, tenant: str | None = None) -> None:
+        """See `Harness.open_breaker`."""
+        self._run(self._tested.open_breaker(upstream, tenant=tenant))
+
+    def spend(
+        self, upstream: Upstream, amount: str, *, tenant: str | None = None, task: str = ""
+    ) -> None:
+        """See `Harness.spend`."""
+        self._run(self._tested.spend(upstream, amount, tenant=tenant, task=task))
 
     def run_inline(self, task: Task[Any, T], /, *payload: Any, **options: Any) -> T:
         """See `run_inline`."""
