@@ -84,15 +84,22 @@ BASE = Case("unlaned", 0)
 
 
 def compare(
-    server: Server, scratch: Path, cases: Sequence[Case], jobs: int, *, rounds: int, between: int
+    server: Server,
+    scratch: Path,
+    cases: Sequence[Case],
+    jobs: int,
+    *,
+    rounds: int,
+    between: int,
+    base: Case = BASE,
 ) -> list[Rated]:
-    """Drain every case in every round, `between` of them between two unlaned drains; these come
+    """Drain every case in every round, `between` of them between two drains of `base`; these come
     first in the answer.
     """
     drains: dict[Case, list[Drain]] = defaultdict(list)
     ratios: dict[Case, list[float]] = defaultdict(list)
     failed: dict[Case, list[str]] = defaultdict(list)
-    before = _noted(server, scratch, BASE, jobs)
+    before = _noted(server, scratch, base, jobs)
     for number in range(rounds):
         print(f"drain: round {number + 1} of {rounds}, {jobs:,} jobs each", file=sys.stderr)
         for group in _groups(_rotated(cases, number), between):
@@ -102,15 +109,15 @@ def compare(
                     found[case] = _noted(server, scratch, case, jobs)
                 except PeerFailed as error:  # the others are worth their time all the same
                     failed[case].append(str(error))
-            after = _noted(server, scratch, BASE, jobs)
-            drains[BASE] += [before]
+            after = _noted(server, scratch, base, jobs)
+            drains[base] += [before]
             for case, drain in found.items():
                 drains[case].append(drain)
                 ratios[case].append(2 * drain.jobs_per_s / (before.jobs_per_s + after.jobs_per_s))
             before = after
-    drains[BASE].append(before)
-    ratios[BASE] = [1.0]
-    return [Rated(case, drains[case], ratios[case], failed[case]) for case in (BASE, *cases)]
+    drains[base].append(before)
+    ratios[base] = [1.0]
+    return [Rated(case, drains[case], ratios[case], failed[case]) for case in (base, *cases)]
 
 
 def _rotated(cases: Sequence[Case], number: int) -> list[Case]:

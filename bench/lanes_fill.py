@@ -22,7 +22,8 @@ from faena.producing.sealing import Frame
 from faena.tenancy.lanes import lane_facts
 from faena.tenancy.tenants import Tenant
 
-_CHUNK = 300
+CHUNK = 300
+"""Jobs of one call."""
 
 
 class Producer:
@@ -39,8 +40,8 @@ class Producer:
     async def fill(self, jobs: int, tenants: int, *, nap_ms: int = 0, first: int = 0) -> None:
         """Enqueue `jobs` jobs over the tenants numbered from `first`."""
         specs = [self._sealed(Work(first + number, nap_ms)) for number in range(tenants)]
-        for start in range(0, jobs, _CHUNK):
-            ids = self._app.new_ids(min(_CHUNK, jobs - start))
+        for start in range(0, jobs, CHUNK):
+            ids = self._app.new_ids(min(CHUNK, jobs - start))
             pairs = [(one, specs[(start + i) % tenants]) for i, one in enumerate(ids)]
             await self.engine.enqueue(self._queue, self._caller, self._calls(), pairs)
 

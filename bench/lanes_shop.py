@@ -1,4 +1,4 @@
-"""The queues that `./dev bench lanes` compares, and the worker process that serves one of them.
+"""The queues that `./dev bench lanes` and `upstreams` compare, and a worker process for each.
 
 `python -m bench.lanes_shop KIND SLOTS` serves the queue of that kind until it is killed. What its
 handlers did is read outside the broker: starts and ends in the ledger, jobs by tenant in a file of
@@ -44,8 +44,17 @@ KINDS: Mapping[str, Mapping[str, Any]] = {
         "tenant_max_running": 5_000,
         "retain": Retain(completed="1h", completed_count=10_000, completed_bytes=64 << 20),
     },
+    "guarded": _BARE,
+    "guarded laned": {**_BARE, "fair": True},
 }
 """Options by kind. The bounds of `everything` are checked at every claim and never reached."""
+
+_LIMITS = {"limits": ["100000000/min", "1000000000/h"]}
+UPSTREAMS: Mapping[str, Mapping[str, Any]] = {
+    "guarded": _LIMITS,
+    "guarded laned": {**_LIMITS, "tenant_limits": ["10000000/min", "100000000/h"]},
+}
+"""The upstream that jobs of a kind call: its breaker stays closed, its limits are not reached."""
 
 
 class Work(msgspec.Struct):
@@ -101,6 +110,7 @@ def build(
     """The app with one queue of a kind and its one task; a producer needs no books."""
     app = Faena("bench", url=url)
     made = app.queue(queue, concurrency=slots, **KINDS[kind])
+    needed = [app.upstream("provider", **UPSTREAMS[kind])] if kind in UPSTREAMS else []
     if kind == "everything":
 
         @made.task(name="run")
@@ -110,7 +120,7 @@ def build(
 
         return app, run_and_answer
 
-    @made.task(name="run")
+    @made.task(name="run", upstreams=needed)
     async def run_only(work: Work) -> None:
         await _noted(books).perform(work)
 

@@ -72,6 +72,11 @@ class Server:
         busy_s = float(cpu["used_cpu_user"]) + float(cpu["used_cpu_sys"])
         return Cost(float(stats["eventloop_duration_cmd_sum"]), busy_s * 1e6)
 
+    def calls_of(self, command: str) -> int:
+        """How many of a command clients have sent so far."""
+        found = self._client.info("commandstats").get(f"cmdstat_{command}", {"calls": 0})
+        return int(found["calls"])
+
     def unsettled(self, commands: tuple[str, ...]) -> int:
         """Add up the answers of a system's `pending` commands."""
         return sum(_number(self._client.execute_command(*line.split())) for line in commands)

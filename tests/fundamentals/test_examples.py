@@ -30,6 +30,7 @@ PRINTED = {
         "leo: email",
         "  tracking.realtime degraded (level:black-friday): polling",
     ],
+    "outage": ["afip is back", "300 of 300 invoices have their CAE"],
     "pools": ["payment mp-98765 is booked", "message to ana is sent"],
     "quickstart": ["ana-2.pdf, attempt 2"],
 }
