@@ -251,7 +251,8 @@ class Gate:
         estimates: Sequence[int] = () if wanted.estimate is None else [wanted.estimate]
         if group.is_priced and not estimates:
             estimates = [one.estimate() for one in group.services]
-        lasting_us = max(group.lasting_us, wanted.lasting_us) + _MARGIN_US
+        group.lasting_us = max(group.lasting_us, wanted.lasting_us)
+        lasting_us = group.lasting_us + _MARGIN_US
         return Ask(group.names, group.tenant, number, stem, more, estimates, lasting_us)
 
     async def _declared(

@@ -205,7 +205,8 @@ class Upstream:
     def spend(self, **used: int) -> None:
         """In a job whose handler is the call: say what it has used; else the estimate counts."""
         held = CURRENT.get()
-        if held is None or held.permits is None or self.name not in held.permits.group.names:
+        is_own = held and held.permits and self.name in held.permits.group.names
+        if held is None or not is_own or self.name in (held.called or ()):
             raise ConfigError(
                 f"spend must be used in a job whose task names {self.name}, or as call.spend() in "
                 f"`async with {self.name}.call() as call:`"

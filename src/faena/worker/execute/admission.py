@@ -23,6 +23,8 @@ from faena.worker.execute.fallback import Fallen, refused
 
 _SHORTEST_US: Final = 10_000
 _UNASKED_US: Final = 5_000_000
+_ENDED: Final = frozenset({"panic", "budget", "tenant_budget", "total_budget"})
+"""What a person may end sooner."""
 _UNKNOWN_US: Final = 60_000_000
 """How long to wait where nobody can tell: somebody may end a panic at any time."""
 
@@ -126,7 +128,7 @@ class Admission:
 def wait_of(error: UpstreamUnavailable) -> int:
     """After how long to ask again."""
     wait_us = error.wait_us or _UNKNOWN_US
-    return max(_SHORTEST_US, min(wait_us, _UNKNOWN_US) if error.reason == "panic" else wait_us)
+    return max(_SHORTEST_US, min(wait_us, _UNKNOWN_US) if error.reason in _ENDED else wait_us)
 
 
 def _wanted(group: CallGroup, attempts: Sequence[Attempt]) -> Wanted:

@@ -11,6 +11,7 @@
 --@state is_reserved = {}    -- scopes whose sum has changed
 --@state periods = false
 local MOST_RETURNED = 100
+local LOOK_AGAIN_US = 1000000
 local WARNED_KEPT_S = 70 * 86400
 
 local function periods_now()
@@ -145,10 +146,13 @@ local function room_of_money(money, number)
   local room, name, reason, until_at, is_soft = number, '', '', 0, 0
   for _, budget in ipairs(money.budgets) do
     local need = money.needs[budget.scope]
-    local used = spent_in(budget.period.name, budget.scope, budget.name, budget.tenant) + reserved_in(budget.scope)
+    local spent = spent_in(budget.period.name, budget.scope, budget.name, budget.tenant)
+    local used = spent + reserved_in(budget.scope)
     local wide = math.max(0, math.floor((budget.limit - used) / need))
     if budget.is_hard and wide < room then
-      room, name, reason, until_at = wide, budget.name, budget.reason, budget.period.ends_at
+      local may_come_back = spent + need <= budget.limit   -- what is reserved may not be spent
+      room, name, reason = wide, budget.name, budget.reason
+      until_at = may_come_back and now_us() + LOOK_AGAIN_US or budget.period.ends_at
     end
     if budget.soft > 0 and used + need > budget.soft * budget.limit then
       is_soft = 1
