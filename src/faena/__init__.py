@@ -35,12 +35,14 @@ if TYPE_CHECKING:
     from faena.queue import Queue
     from faena.remote import RemoteQueue, Stub
     from faena.resilience.breaker import Breaker
+    from faena.resilience.cached_read import CachedValue
     from faena.resilience.escalation import Escalate, Escalation
     from faena.resilience.fallback import Fallback, Manual
     from faena.resilience.feature import Feature, Level
     from faena.resilience.feature_views import FeaturesView, FeatureView, LevelView
     from faena.resilience.money import Budget, Price
     from faena.resilience.upstream import Upstream
+    from faena.resilience.write_behind import Queued, Written, write_behind
     from faena.retry import Retry
     from faena.scheduling.view import ScheduleView
     from faena.states import State
@@ -71,12 +73,14 @@ _NAMES = {
     "faena.queue": "Queue",
     "faena.remote": "RemoteQueue Stub",
     "faena.resilience.breaker": "Breaker",
+    "faena.resilience.cached_read": "CachedValue",
     "faena.resilience.escalation": "Escalate Escalation",
     "faena.resilience.fallback": "Fallback Manual",
     "faena.resilience.feature": "Feature Level",
     "faena.resilience.feature_views": "FeatureView FeaturesView LevelView",
     "faena.resilience.money": "Budget Price",
     "faena.resilience.upstream": "Upstream",
+    "faena.resilience.write_behind": "Queued Written write_behind",
     "faena.retry": "Retry",
     "faena.scheduling.view": "ScheduleView",
     "faena.states": "State",
@@ -112,6 +116,7 @@ __all__ = [
     "Backpressure",
     "Breaker",
     "Budget",
+    "CachedValue",
     "DeadGroup",
     "DeadLetter",
     "DeadLetters",
@@ -151,6 +156,7 @@ __all__ = [
     "Price",
     "Priority",
     "Queue",
+    "Queued",
     "RateLimited",
     "Receipt",
     "RedriveView",
@@ -174,4 +180,6 @@ __all__ = [
     "WebhookKey",
     "Worker",
     "WorkerOptions",
+    "Written",
+    "write_behind",
 ]

@@ -22,6 +22,7 @@
     │   ├── JobCancelled
     │   └── JobTimedOut
     ├── FallbackFailed          a fallback failed as well: .error .second
+    ├── SourceUnavailable       nothing can be read: the source failed elsewhere, or is too slow
     ├── ResultTimeout           the wait for a result ended before the job did
     └── InternalError           a broken invariant: our bug
 
@@ -216,6 +217,13 @@ def _told(error: BaseException) -> str:
         return f"{type(error).__name__}: {error}"[:_LONGEST_TOLD]
     except Exception:  # noqa: BLE001 - the program's own __str__
         return type(error).__name__
+
+
+class SourceUnavailable(FaenaError):
+    """No cached value is good enough, and the source has failed for another reader, or is slow."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, op="cached_read")
 
 
 class InternalError(FaenaError):

@@ -57,6 +57,7 @@ async def populate_parts(rig: Rig) -> None:
     await populate_flows(rig)
     await populate_schedules(rig)
     await populate_upstreams(rig)
+    await populate_cached(rig)
     await populate_features(rig)
 
 
@@ -172,6 +173,14 @@ async def populate_features(rig: Rig) -> None:
     named = {"caller": "y", "id_of_call": "y", "name": "sale", "to": "on"}
     await ask("switch_level", rig.queue, **named, duration_us=60 * SECOND)
     await ask("begin_check", rig.queue, name="pay", owner="o", lease_us=60 * SECOND)
+
+
+async def populate_cached(rig: Rig) -> None:
+    """A value that is read anew by `r`, for a minute. Such values live in shards of their own."""
+    named = {"token": "r", "fresh_us": 0, "lease_us": 60 * SECOND}
+    await rig.engine.ask("cached_read", rig.queue, verb="look", **named)
+    await rig.engine.ask("cached_read", rig.queue, verb="store", token="r", blob="1", keep_us=10**9)
+    await rig.engine.ask("cached_read", rig.queue, verb="look", **named)
 
 
 async def populate_arrivals(rig: Rig) -> None:

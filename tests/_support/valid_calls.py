@@ -242,6 +242,11 @@ SHAPES: dict[str, list[Args]] = {
         said("end_check", name="pay", owner="o", is_good=good, every_us=5, failures=1)
         for good in ("", "1")
     ],
+    "cached_read": [
+        said("cached_read", verb="look", token="a", fresh_us=5, lease_us=SECOND),
+        said("cached_read", verb="store", token="r", blob=b"1", keep_us=SECOND),
+        said("cached_read", verb="fail", token="r", blob=b"1", keep_us=SECOND),
+    ],
     "fallback": [
         said("fallback", event="escalated", what="running"),
         said("fallback", event="fallback_failed", what="up", is_upstreams="1"),

@@ -30,6 +30,7 @@ from faena.inspection.inspector import Inspector
 from faena.options import QueueOptions
 from faena.producing.batcher import CallIds
 from faena.producing.client import Client
+from faena.resilience.cached_read import CachedReads
 from faena.resilience.feature_copy import DeclaredFeatures, FeatureCopy, FeatureFollower
 from faena.resilience.gate import Gate
 from faena.resilience.push import UpstreamPush
@@ -160,6 +161,7 @@ class Runtime:
         self.inspector: Inspector
         self.relay: Relay
         self.gate: Gate
+        self.reads: CachedReads
         self.upstream_push: UpstreamPush
         self.features: FeatureFollower
 
@@ -204,6 +206,7 @@ class Runtime:
         self.relay = Relay(self.engine, self.client)
         upstreams = self._connection.upstreams
         self.gate = Gate(self.engine, upstreams, CallIds())
+        self.reads = CachedReads(self.engine)
         self.upstream_push = UpstreamPush(self.engine, self.gate, upstreams)
         self.features = FeatureFollower(self.engine, self._connection.features, self._feature_copy)
 
@@ -241,6 +244,7 @@ class Runtime:
             self._opening, self._is_open = None, False
             opening.cancel()  # its caller may no longer wait for it
             await asyncio.wait([opening])
+            await self.reads.close()
             await self.client.close()
             await self.features.close()
             await self.inspector.close()

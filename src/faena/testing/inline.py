@@ -62,9 +62,9 @@ async def run_inline(task: Task[Any, Any], /, *payload: Any, **options: Any) -> 
     it in a flow returned, by name; `group` is how the members of a group ended.
     """
     ran = await attempt(task, *payload, **options)
-    if ran.raised is not None:
-        raise ran.raised
     if not isinstance(ran.outcome, Completed):
+        if ran.raised is not None:
+            raise ran.raised
         raise JobFailed(f"{ran}", error=ran.error)
     if ran.outcome.dropped:  # a worker only warns; a test must fail
         raise PayloadError(ran.outcome.dropped, op="result")

@@ -7,17 +7,13 @@ import math
 import time
 from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from faena.declaring.handler import Handler
 from faena.engine.scripts import Claim
 from faena.job import Job
 from faena.resilience.call_group import Permits
 from faena.retry import Retry
-
-if TYPE_CHECKING:
-    from faena.declaring.fallback import TaskFallback
-    from faena.worker.execute.fallback import Fallen
 
 
 class Stop(Enum):
@@ -46,12 +42,9 @@ class Attempt:
         "called",
         "claim",
         "expires_s",
-        "fallback",
-        "fallen",
         "fresh_until",
         "handler",
         "interrupt",
-        "is_unslotted",
         "job",
         "payload",
         "permits",
@@ -85,11 +78,6 @@ class Attempt:
         self.probe = ""  # the name of its permit, if its call is a probe
         self.called: set[str] | None = None
         """The upstreams that its handler has called itself; None while it has called none."""
-        self.fallen: Fallen | None = None
-        self.fallback: TaskFallback | None = None
-        """Why it runs a fallback instead of the handler, if it does, and which."""
-        self.is_unslotted = False
-        """Whether its slot is taken until a handler ends that was given up."""
         self.spent: dict[str, int] | None = None
         """What its handler says that calls have cost, by upstream, if it does."""
         self.fresh_until = math.inf
@@ -105,11 +93,6 @@ class Attempt:
         self.interrupt: Callable[[], object] | None = None
         """Stops a thread or a process; None for a coroutine, whose task is cancelled instead.
         Returns False when the call continues for other jobs."""
-
-    @property
-    def is_handing(self) -> bool:
-        """Whether it hands its job over to another one."""
-        return self.fallback is not None and self.fallback.is_given_all
 
     @property
     def tenant(self) -> str:

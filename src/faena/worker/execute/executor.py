@@ -350,7 +350,7 @@ class Executor:  # size: the whole way of an attempt, in one place
             end = None if isinstance(outcome, Fallen) else outcome
             self._end(attempt, end, is_abandoned=is_abandoned)
         else:
-            is_wrapped = self._middleware and not second.is_handing
+            is_wrapped = self._middleware and not second.fallback.is_given_all
             call = self._wrapped if is_wrapped else self._call
             self._spawn(self._fallbacks.run(second, call, self.time_limits))
 
@@ -368,7 +368,7 @@ class Executor:  # size: the whole way of an attempt, in one place
         if self._running.get(claim.id) is attempt:
             del self._running[claim.id]
             self._settle(claim, outcome, attempt)
-        if not (is_abandoned or attempt.is_unslotted):
+        if not is_abandoned:
             self._on_free()
 
     def _abandon(self, attempt: Attempt) -> None:

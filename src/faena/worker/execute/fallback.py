@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Final, NamedTuple
 
-from faena.declaring.fallback import was_handed_over
+from faena.declaring.fallback import TaskFallback, was_handed_over
 from faena.engine import envelope
 from faena.errors import FaenaError
 from faena.outcomes import ErrorRecord, Snoozed, UpstreamUnavailable
@@ -22,6 +22,21 @@ class Fallen(NamedTuple):
     error: BaseException
     record: ErrorRecord | None = None
     """Of an attempt that was used; None where the upstream took no call."""
+
+
+class SecondAttempt(Attempt):
+    """The attempt that runs a fallback, instead of the one that fell back."""
+
+    __slots__ = ("fallback", "fallen", "is_unslotted")
+
+    def __init__(
+        self, first: Attempt, fallback: TaskFallback, fallen: Fallen, *, is_unslotted: bool
+    ) -> None:
+        """`is_unslotted`: the slot is taken until the handler ends, which was given up."""
+        super().__init__(first.claim, fallback.handler, first.job, first.timeout_s, first.retry)
+        self.fallback = fallback
+        self.fallen = fallen
+        self.is_unslotted = is_unslotted
 
 
 HANDED: Final = Fallen(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from faena.declaring.handler import Handler
 from faena.engine import envelope
@@ -17,12 +17,20 @@ from faena.outcomes import Buried, Outcome
 from faena.resilience.escalation import Handed
 from faena.resilience.permits import drop_permits
 from faena.worker.execute.attempt_state import Attempt
-from faena.worker.execute.fallback import Fallen, may_have_been_handed
+from faena.worker.execute.fallback import Fallen, SecondAttempt, may_have_been_handed
 from faena.worker.execute.judge import Judge
 from faena.worker.execute.time_limits import TimeLimits
 
 Tell = Callable[[str, str], Awaitable[None]]
 """Writes an event: its name, and the job."""
+
+
+class End(Protocol):
+    """Settles a job."""
+
+    def __call__(
+        self, attempt: Attempt, outcome: Outcome | None, /, *, is_abandoned: bool
+    ) -> None: ...
 
 
 class Aid(NamedTuple):
@@ -41,7 +49,7 @@ class Fallbacks:
         handlers: Mapping[str, Handler],
         running: dict[str, Attempt],
         judge: Judge,
-        end: Callable[[Attempt, Outcome | None], None],
+        end: End,
         aid: Aid,
     ) -> None:
         self._running, self._judge, self._end, self._aid = running, judge, end, aid
@@ -56,21 +64,20 @@ class Fallbacks:
 
     def second(
         self, attempt: Attempt, outcome: Outcome | Fallen | None, *, is_abandoned: bool
-    ) -> Attempt | None:
+    ) -> SecondAttempt | None:
         """The attempt that takes the place of one that fell back; None if it did not."""
         is_running = self._running.get(attempt.claim.id) is attempt
         if not (isinstance(outcome, Fallen) and is_running):
             return None
         attempt.disarm()
-        drop_permits(attempt, is_running=False)
-        second = _second(attempt, outcome)
-        second.is_unslotted = is_abandoned
+        drop_permits(attempt, is_running=is_abandoned)
+        second = _second(attempt, outcome, is_unslotted=is_abandoned)
         self._running[attempt.claim.id] = second
         return second
 
     async def run(
         self,
-        attempt: Attempt,
+        attempt: SecondAttempt,
         call: Callable[[Attempt], Awaitable[Any]],
         limits: TimeLimits,
     ) -> None:
@@ -79,7 +86,9 @@ class Fallbacks:
         limits.set([attempt])
         if self._aid.keep is not None:
             self._aid.keep(attempt)
-        event = attempt.fallback.event if attempt.fallback else ""
+        if attempt.is_unslotted and attempt.handler.runner == "thread":
+            call = _call_apart  # the handler that was given up may have the last thread
+        event = attempt.fallback.event
         outcome: Outcome | None
         try:
             outcome = self._judge.returned(attempt, await call(attempt), is_encoded=False)
@@ -91,18 +100,24 @@ class Fallbacks:
             if event and self._aid.tell is not None:
                 await self._aid.tell(event, attempt.claim.id)
         finally:
-            self._end(attempt, outcome)
+            self._end(attempt, outcome, is_abandoned=attempt.is_unslotted)
 
 
-def _second(attempt: Attempt, fallen: Fallen) -> Attempt:
+async def _call_apart(attempt: Attempt) -> Any:
+    handler = attempt.handler
+    return await asyncio.to_thread(
+        handler.function, *handler.arguments(attempt.payload, attempt.job)
+    )
+
+
+def _second(attempt: Attempt, fallen: Fallen, *, is_unslotted: bool) -> SecondAttempt:
     job, fallback = attempt.job, attempt.handler.fallback
     if fallback is None:
         raise InternalError(f"task {job.task} has no fallback")
     handler = fallback.handler
     job.cancelled = False  # that was about the handler
     job.log(f"its fallback {fallback.name} is used: {fallen.reason}")
-    second = Attempt(attempt.claim, handler, job, attempt.timeout_s, attempt.retry)
-    second.fallen, second.fallback = fallen, fallback
+    second = SecondAttempt(attempt, fallback, fallen, is_unslotted=is_unslotted)
     spec = envelope.read_spec(envelope.body_of(attempt.claim.spec or b""))
     if fallback.is_given_all:
         is_unavailable = fallen.record is None

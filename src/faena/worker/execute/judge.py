@@ -39,7 +39,7 @@ from faena.values.names import as_words
 from faena.worker.execute.admission import Admission, wait_of
 from faena.worker.execute.attempt_state import Attempt, Stop
 from faena.worker.execute.failure import SnoozedTooOften, TimedOut, WorkerDied, record_of
-from faena.worker.execute.fallback import Fallen, exhausted, refused
+from faena.worker.execute.fallback import Fallen, SecondAttempt, exhausted, refused
 
 _log = logging.getLogger("faena.worker")
 
@@ -121,7 +121,7 @@ class Judge:
                 return Released()
             case Stop.CANCEL, _:
                 return Cancelled(self._record(claim, error, attempt.job))
-            case _ if attempt.fallen is not None:
+            case _ if isinstance(attempt, SecondAttempt):
                 return self._fallback_raised(attempt, attempt.fallen, error)
             case Stop.TIMEOUT, _:
                 late = TimedOut(f"ran longer than {attempt.timeout_s:g} s")
@@ -149,15 +149,16 @@ class Judge:
                 return late
         return Limited(delay_us, error.scope)
 
-    def _fallback_raised(self, attempt: Attempt, fallen: Fallen, error: BaseException) -> Outcome:
+    def _fallback_raised(
+        self, attempt: SecondAttempt, fallen: Fallen, error: BaseException
+    ) -> Outcome:
         """The job is dead whatever it was: a fallback is used once."""
         if isinstance(error, NotHandedOver):
             return Snoozed(error.wait_us, as_words(f"fallback: {error}"), is_parked=True)
         if not isinstance(error, ManualNeeded | Discard):
             is_late = attempt.stop is Stop.TIMEOUT
             second = TimedOut(f"ran longer than {attempt.timeout_s:g} s") if is_late else error
-            name = attempt.fallback.name if attempt.fallback else ""
-            failed = FallbackFailed(name, fallen.error, second)
+            failed = FallbackFailed(attempt.fallback.name, fallen.error, second)
             failed.__cause__ = second
             error = failed.with_traceback(error.__traceback__)
         elif isinstance(error, ManualNeeded):
