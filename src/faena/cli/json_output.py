@@ -59,7 +59,8 @@ def _fields_of(value: Any) -> dict[str, Any] | None:
     if dataclasses.is_dataclass(value):
         told = {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
         return {name: one for name, one in told.items() if f"{name}_us" not in told}
-    return value._asdict() if hasattr(value, "_asdict") else None
+    is_money = "__str__" in vars(type(value))
+    return value._asdict() if hasattr(value, "_asdict") and not is_money else None
 
 
 def _told(name: str, value: Any) -> tuple[str, Any]:

@@ -135,6 +135,7 @@ class UpstreamOptions:
             "limits": _text(self.limits),
             "tenant_limits": _text(self.tenant_limits),
             "currency": self.price_list and self.price_list.currency,
+            "call_micro": self.price_list and self.price_list.cost(self.estimate),
             "budgets": [one.settings() for one in self.budgets] or None,
         }
         return {

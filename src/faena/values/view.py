@@ -36,7 +36,7 @@ def _plain(value: Any) -> Any:
     elif dataclasses.is_dataclass(value):
         value = _options(value)
     elif hasattr(value, "_asdict"):
-        value = value._asdict()
+        value = str(value) if "__str__" in vars(type(value)) else value._asdict()
     if isinstance(value, Mapping):
         return {str(name): _plain(one) for name, one in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
