@@ -36,11 +36,12 @@ if TYPE_CHECKING:
     from faena.remote import RemoteQueue, Stub
     from faena.resilience.breaker import Breaker
     from faena.resilience.cached_read import CachedValue
+    from faena.resilience.costs import BudgetView, CostReport
     from faena.resilience.escalation import Escalate, Escalation
     from faena.resilience.fallback import Fallback, Manual
     from faena.resilience.feature import Feature, Level
     from faena.resilience.feature_views import FeaturesView, FeatureView, LevelView
-    from faena.resilience.money import Budget, Price
+    from faena.resilience.money import Budget, Money, Price
     from faena.resilience.upstream import Upstream
     from faena.resilience.write_behind import Queued, Written, write_behind
     from faena.retry import Retry
@@ -74,11 +75,12 @@ _NAMES = {
     "faena.remote": "RemoteQueue Stub",
     "faena.resilience.breaker": "Breaker",
     "faena.resilience.cached_read": "CachedValue",
+    "faena.resilience.costs": "BudgetView CostReport",
     "faena.resilience.escalation": "Escalate Escalation",
     "faena.resilience.fallback": "Fallback Manual",
     "faena.resilience.feature": "Feature Level",
     "faena.resilience.feature_views": "FeatureView FeaturesView LevelView",
-    "faena.resilience.money": "Budget Price",
+    "faena.resilience.money": "Budget Money Price",
     "faena.resilience.upstream": "Upstream",
     "faena.resilience.write_behind": "Queued Written write_behind",
     "faena.retry": "Retry",
@@ -116,7 +118,9 @@ __all__ = [
     "Backpressure",
     "Breaker",
     "Budget",
+    "BudgetView",
     "CachedValue",
+    "CostReport",
     "DeadGroup",
     "DeadLetter",
     "DeadLetters",
@@ -149,6 +153,7 @@ __all__ = [
     "Limit",
     "Manual",
     "Middleware",
+    "Money",
     "NodeView",
     "Order",
     "Plan",

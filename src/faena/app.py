@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -17,7 +17,6 @@ from faena.deadletter.redrive_takeover import RedriveTakeover
 from faena.deadletter.upkeep import Upkeep
 from faena.declaring.hooks import ENDS
 from faena.engine import Engine
-from faena.engine.calls.upstreams import UpstreamView
 from faena.engine.engine import Clock
 from faena.engine.settings import declaration
 from faena.errors import ConfigError, shown
@@ -26,16 +25,6 @@ from faena.middleware import Middleware
 from faena.options import DeadLetters, build
 from faena.options.fields import check_is
 from faena.queue import Queue
-from faena.registry import Registry
-from faena.resilience.control import UpstreamControl
-from faena.resilience.feature import Feature, FeatureFields, Level, Trouble
-from faena.resilience.features import Features
-from faena.resilience.gate import Gate
-from faena.resilience.health_check import HealthCheckFields, R
-from faena.resilience.money import TOTALS, Budget, check_budgets, total_settings
-from faena.resilience.permits import Permit
-from faena.resilience.push import UpstreamPush
-from faena.resilience.upstream import Upstream, UpstreamFields, UpstreamOptions
 from faena.runtime.connections import Connection, Runtime
 from faena.scheduling.decorators import MISSING, Recurring, RecurringFields, TimedFields, check_task
 from faena.scheduling.schedules import Schedules
@@ -43,6 +32,7 @@ from faena.sharding.consistent_read import in_sight
 from faena.sharding.router import Routers
 from faena.task import Draft, Task
 from faena.telemetry.events import Event, follow, read_kinds, read_since
+from faena.upstream_registry import UpstreamRegistry
 from faena.values.duration import Duration, to_s
 from faena.values.ids import IdFactory
 from faena.values.keywords import known_keywords
@@ -54,7 +44,7 @@ if TYPE_CHECKING:  # a program that only enqueues does not load the worker
     from faena.worker.worker import Worker
 
 
-class Faena(Registry):
+class Faena(UpstreamRegistry):
     """An application's queues, tasks and connection to one broker."""
 
     @known_keywords("app")
@@ -92,70 +82,9 @@ class Faena(Registry):
         super().__init__(name, connection, self._renew_ids)
         self.middleware = _layers(middleware)
         self.schedules = Schedules(self)
-        self.upstreams: dict[str, Upstream] = {}
-        self.features = Features(self.upstreams, connection.features, self)
         self.dead_letter_options = _checked(dead_letters or DeadLetters())
         self._desk_queues = DeskQueues(self._connected, lambda: self.queues, self.new_ids)
         self._renew_ids()
-
-    # -- upstreams --------------------------------------------------------------------------------
-
-    def upstream(self, name: str, **options: Unpack[UpstreamFields]) -> Upstream:
-        """An outside service that jobs call; see `UpstreamOptions`."""
-        check_name("upstream", name)
-        if name in self.upstreams:
-            raise ConfigError(
-                f"upstream {name} must be declared once, got it again", field="upstream", value=name
-            )
-        built = build(UpstreamOptions, "upstream", options)
-        self._links.connection.upstreams[name] = built.settings()
-        self.upstreams[name] = Upstream(
-            name, built, self._gate, self._permit_in_thread, self.upstream_control
-        )
-        return self.upstreams[name]
-
-    @property
-    def upstream_control(self) -> UpstreamControl:
-        """Views and panics of upstreams by name, also of those that other programs declare."""
-        return UpstreamControl(self._engine, self._links.connection.upstreams)
-
-    async def upstream_views(self) -> list[UpstreamView]:
-        """How all upstreams are, also those of other programs."""
-        return await self.upstream_control.views()
-
-    def total_budgets(self, budgets: Sequence[Budget]) -> None:
-        """How much may be spent in all upstreams of a currency together; replaces what was said."""
-        checked = check_budgets(budgets, None, may_be_tenants=False)
-        self._links.connection.upstreams[TOTALS] = total_settings(checked)
-
-    async def _gate(self) -> Gate:
-        return (await self._push()).gate
-
-    async def _push(self) -> UpstreamPush:
-        """What happens to upstreams is heard from the first call to one on."""
-        push = (await self.runtime()).upstream_push
-        await push.start()
-        return push
-
-    async def _engine(self) -> Engine:
-        return (await self.runtime()).engine
-
-    def _permit_in_thread(self, asking: Coroutine[Any, Any, Permit]) -> Permit:
-        return self.sync.run(asking)
-
-    # -- features ---------------------------------------------------------------------------------
-
-    def feature(self, name: str, **options: Unpack[FeatureFields]) -> Feature:
-        """What the program does for its users, with its state; see `FeatureOptions`."""
-        return self.features.add(name, options)
-
-    def level(self, name: str, states: Mapping[str, Trouble]) -> Level:
-        """A saved set of states of features, for an operator to switch on."""
-        return self.features.add_level(name, states)
-
-    def health_check(self, feature: str, **options: Unpack[HealthCheckFields]) -> Callable[[R], R]:
-        """Declare a coroutine that checks a feature in a worker; see `HealthCheckOptions`."""
-        return self.features.add_check(feature, options)
 
     # -- jobs that belong together ----------------------------------------------------------------
 

@@ -15,6 +15,9 @@ from tests._support.rig import Rig
 
 BREAKER = Breaker(volume=4, window="10s", open="5s", longest="20s", probes=1, ramp="10s")
 
+MONEY_T0 = 1_794_830_400_000_000
+"""Noon of 2026-11-16, where tests of budgets begin."""
+
 
 class UpstreamRig:
     """Asks and reports in the shortest words that a test needs."""

@@ -13,7 +13,7 @@ from typing import Any
 import click
 import pytest
 
-from faena import Faena, Retry
+from faena import Faena, Price, Retry
 from faena.cli.catalogue import CATALOGUE
 from faena.cli.root import roof
 from tests.cli.conftest import Cli
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("broker")
 
 app = Faena("walker", "redis://127.0.0.1:1/0")
 mail = app.queue("mail", retry=Retry.never(), fair=True)
-afip = app.upstream("afip", limits=["60/min"])
+afip = app.upstream("afip", limits=["60/min"], prices=[Price("call", "1 ARS")])
 voice = app.feature("ai.voice", fallback="manual")
 app.level("busy", {"ai.voice": "offline"})
 TARGET = f"{__name__}:app"
@@ -98,6 +98,8 @@ WORDS: dict[str, tuple[str, ...]] = {
     "schedules resume": ("tidy",),
     "schedules run": ("tidy",),
     "schedules remove": ("made",),
+    "budgets list": (),
+    "budgets report": (),
     "upstreams list": (),
     "upstreams show": ("afip",),
     "upstreams panic": ("afip", "--reason", "certificates expired", "--for", "1h"),
@@ -139,7 +141,7 @@ LISTS = {
     *("queues", "workers", "tasks", "pause", "resume", "clean", "tenants show", "shares", "shards"),
     *("schedules list", "jobs", "cancel", "rerun", "change", "remove", "dlq list", "dlq groups"),
     *("dlq retry", "dlq discard", "dlq resolve", "dlq redrives", "retry-failed", "flow list"),
-    *("groups", "audit", "doctor", "upstreams list", "features levels"),
+    *("groups", "audit", "doctor", "upstreams list", "features levels", "budgets list"),
 }
 
 

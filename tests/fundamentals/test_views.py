@@ -92,6 +92,7 @@ GIVEN = {
     *("Escalate", "Fallback", "Manual"),
     *(
         "Budget",
+        "Money",
         "Pool",
         "Price",
         "Retain",

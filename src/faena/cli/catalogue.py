@@ -12,6 +12,7 @@ from faena.cli.argument import Commands
 
 CATALOGUE: Final[Mapping[str, tuple[str, str]]] = {
     "audit": ("checkup", "Check that the stored data is consistent."),
+    "budgets": ("budgets", "List budgets, or report what calls to upstreams cost."),
     "cancel": ("change", "Cancel waiting or running jobs."),
     "change": ("change", "Change the delay or priority of waiting jobs."),
     "clean": ("queues", "Remove finished jobs older than an age."),

@@ -40,6 +40,8 @@ def page(items: Iterable[Any], cursor: str | None = None) -> dict[str, Any]:
 
 def document(value: Any) -> Any:
     """Any result of a command, as JSON values."""
+    if isinstance(value, tuple) and "__str__" in vars(type(value)):
+        return str(value)  # an amount of money
     fields = _fields_of(value)
     if fields is not None:
         return dict(_told(name, one) for name, one in fields.items())
@@ -59,8 +61,7 @@ def _fields_of(value: Any) -> dict[str, Any] | None:
     if dataclasses.is_dataclass(value):
         told = {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
         return {name: one for name, one in told.items() if f"{name}_us" not in told}
-    is_money = "__str__" in vars(type(value))
-    return value._asdict() if hasattr(value, "_asdict") and not is_money else None
+    return value._asdict() if hasattr(value, "_asdict") else None
 
 
 def _told(name: str, value: Any) -> tuple[str, Any]:

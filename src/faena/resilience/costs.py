@@ -148,8 +148,8 @@ class CostDesk:
                 field="day",
                 value=day,
             )
-        named = {"day": _day(day), "month": _month(month), "top": top}
-        return _report(await spending.costs(await self._engine(), **named))
+        period = {"day": _day(day), "month": _month(month)}
+        return _report(await spending.costs(await self._engine(), **period, top=top))
 
 
 def yesterday(now: datetime) -> str:

@@ -18,7 +18,7 @@ class BudgetRow(msgspec.Struct, array_like=True, frozen=True):
     """Empty for one of all upstreams of a currency."""
     currency: str
     settings: Sequence[Any]
-    """As the server keeps them: period, limit, is hard, soft share, thresholds, is each tenant's."""
+    """As the server keeps them: period, limit, is hard, soft, thresholds, is each tenant's."""
     period: str
     tenant: str
     """Whose, where each tenant has it; empty if nobody has spent anything."""

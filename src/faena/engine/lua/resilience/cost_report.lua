@@ -6,7 +6,7 @@
 -- returns  packed: now · day or '' · month · {field, micro …} of the period · the same of the month · {day, currency, micro …}
 --          … · {upstream, currency, how many tenants, {tenant, micro …}} … · as budget_views has them
 --@flags no-writes
---@include now, keys, safe_read, check_arguments, budget_sums, spending
+--@include now, keys, check_arguments, upstream_settings, budgets_spent, spending
 local most = size_of(top, 'top')
 if day ~= '' then
   month = string.sub(day, 1, 6)
@@ -51,11 +51,11 @@ local services = {}
 for _, name in ipairs(names) do
   local currency, spenders = upstream_of(name).currency, key('spenders:' .. period .. '/' .. name)
   if currency then
-    local top_ones = most > 0 and call('ZREVRANGE', spenders, 0, most - 1, 'WITHSCORES') or {}
+    local top_ones = most > 0 and call('ZRANGE', spenders, 0, most - 1, 'REV', 'WITHSCORES') or {}
     services[#services + 1] = { name, currency, call('ZCARD', spenders), top_ones }
   end
 end
 return cmsgpack.pack({
   now, day, month, call('HGETALL', key('spent:' .. period)), call('HGETALL', key('spent:' .. month)), trend(), services,
-  budget_sums(names, day, month, '', now),
+  budgets_spent(names, day, month, '', now),
 })

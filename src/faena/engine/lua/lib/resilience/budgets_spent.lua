@@ -1,6 +1,6 @@
 --- How much of each budget is used, in a period that is now or was before.
 --@include safe_read, keys, now, upstream_settings, spending
---@exports declared_upstreams, budget_sums
+--@exports declared_upstreams, budgets_spent
 local MOST_OVERDUE = 100
 
 --- The names of all upstreams, whose settings are read.
@@ -37,12 +37,12 @@ end
 
 --- Who has spent most in a period, of a budget that each tenant has.
 local function first_spender(period, name)
-  return call('ZREVRANGE', key('spenders:' .. period .. '/' .. name), 0, 0)[1] or ''
+  return call('ZRANGE', key('spenders:' .. period .. '/' .. name), 0, 0, 'REV')[1] or ''
 end
 
 --- {upstream, or '' for all of a currency; currency; budget; period; tenant; spent; reserved; what a call costs} … of days and months;
 -- nothing is reserved in a period that is not now. Without a tenant, budgets of each tenant are those of who has spent most.
-local function budget_sums(names, day, month, tenant, now)
+local function budgets_spent(names, day, month, tenant, now)
   local rows, held, at, today = {}, reserved_now(now), { d = day, m = month }, periods_of(now)
 
   local function add(name, currency, scope, budget, micro)

@@ -1,0 +1,135 @@
+"""Commands on budgets and costs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+import click
+from rich.console import Console
+
+from faena.cli import session
+from faena.cli.app_lookup import find_app
+from faena.cli.argument import Commands, Whole, common, example, split, words
+from faena.cli.json_output import document
+from faena.cli.output import Output, facts, instant, table
+from faena.resilience.costs import BudgetView, CostReport
+from faena.resilience.money import Money
+
+_HEADS: Final = ("budget", "per", "amount", "spent", "percent", "reserved", "left", "kind", "ends")
+_SPARE: Final = ("ends", "kind", "reserved")
+
+
+class _Budgets(Commands):
+    """Lists the budgets unless the first argument is a command."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        is_told = bool(args) and (args[0] == "--help" or not re.search("^-|:", args[0]))
+        return super().parse_args(ctx, args if is_told else ["list", *args])
+
+
+@click.group(
+    cls=_Budgets,
+    epilog=example(
+        "faena budgets shop.tasks:app",
+        "faena budgets report --month 2026-11",
+        "faena budgets report --day 2026-11-16 --top 3 --json",
+    ),
+)
+def budgets() -> None:
+    """List budgets, or report what calls to upstreams have cost.
+
+    MODULE:APP alone lists them; every command takes --json.
+    """
+
+
+@budgets.command("list", epilog=example("faena budgets list --tenant acme"))
+@words("[MODULE:APP]")
+@click.option("--tenant", help="Whose, of budgets that each tenant has.  [default: spent most]")
+@common
+@click.pass_obj
+def list_(output: Output, words: tuple[str, ...], tenant: str | None) -> None:
+    """List all budgets, and how much of each is used now."""
+    target, _ = split(words)
+    app = find_app(target)
+    found = session.run(app, lambda: app.budget_views(tenant=tenant))
+    output.list(map(_document, found), lambda console: _draw_budgets(console, found))
+
+
+@budgets.command(
+    epilog=example("faena budgets report", "faena budgets report --day 2026-11-16 --top 3")
+)
+@words("[MODULE:APP]")
+@click.option("--month", help="A month such as 2026-11.  [default: this one]")
+@click.option("--day", help="A day such as 2026-11-16, of UTC.")
+@click.option("--top", type=Whole(0, 100), default=10, help="How many tenants to name for each.")
+@common
+@click.pass_obj
+def report(
+    output: Output, words: tuple[str, ...], month: str | None, day: str | None, top: int
+) -> None:
+    """Report costs by service, task, tenant and day, with a forecast to the end of the month."""
+    target, _ = split(words)
+    app = find_app(target)
+    found = session.run(app, lambda: app.cost_report(month=month, day=day, top=top))
+    shown = {**document(found), "budgets": [_document(one) for one in found.budgets]}
+    output.show(shown, lambda console: _draw(console, found))
+
+
+def _document(view: BudgetView) -> dict[str, object]:
+    return {**document(view), "left": str(view.left), "percent": view.percent}
+
+
+def _draw_budgets(console: Console, found: Sequence[BudgetView]) -> None:
+    rows = [_row(view) for view in found]
+    console.print(table(_HEADS, rows, spare=_SPARE, none="no budget"))
+
+
+def _row(view: BudgetView) -> tuple[object, ...]:
+    whose = f" @{view.tenant or 'each tenant'}" if view.is_each_tenants else ""
+    name = view.upstream or f"total {view.amount.currency}"
+    kind = "hard" if view.is_hard else "tells"
+    kind += f", soft from {view.soft:.0%}" if view.soft else ""
+    kind += ", used up" if view.is_used_up else ""
+    sums = view.amount, view.spent, f"{view.percent:g} %", view.reserved, view.left
+    return f"{name}{whose}", view.per, *sums, kind, instant(view.ends_at)
+
+
+def _draw(console: Console, found: CostReport) -> None:
+    foreseen = None if found.forecast is None else _text(found.forecast)
+    is_day = found.per == "day"
+    rows: list[tuple[str, object]] = [
+        (found.per, found.period),
+        ("spent", _text(found.spent)),
+        ("month", _text(found.month_spent) if is_day else None),
+        ("forecast", foreseen),
+    ]
+    console.print(facts(rows))
+    services = [
+        (one.upstream, one.spent, one.month_spent, one.forecast or "") for one in found.services
+    ]
+    details = [
+        (one.upstream, what, name, spent)
+        for one in found.services
+        for what, name, spent in [
+            *(("task", each.task, each.spent) for each in one.tasks),
+            *(("tenant", each.tenant, each.spent) for each in one.top_tenants),
+        ]
+    ]
+    days = [(one.day, _text(one.spent)) for one in found.days]
+    for heads, lines in (
+        (("service", "spent", "month", "forecast"), services),
+        (("service", "of", "name", "spent"), details),
+        (("day", "spent"), days),
+    ):
+        if lines:
+            console.print()
+            console.print(table(heads, lines))
+    if found.budgets:
+        console.print()
+        _draw_budgets(console, found.budgets)
+
+
+def _text(amounts: Sequence[Money]) -> str:
+    return " · ".join(map(str, amounts)) or "nothing"
