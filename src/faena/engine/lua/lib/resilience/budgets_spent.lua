@@ -1,5 +1,5 @@
 --- How much of each budget is used, in a period that is now or was before.
---@include safe_read, keys, now, upstream_settings, spending
+--@include safe_read, keys, upstream_settings, spending
 --@exports declared_upstreams, budgets_spent
 local MOST_OVERDUE = 100
 
