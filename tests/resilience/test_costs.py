@@ -31,7 +31,7 @@ def _ai(app: Faena, *budgets: Budget) -> Upstream:
 
 async def _call(app: Faena, upstream: Upstream, times: int = 1, tenant: str | None = None) -> None:
     for _ in range(times):
-        async with upstream.call(tenant=tenant):
+        async with upstream.call(tenant=tenant, estimate={"call": 1}):
             pass
     await (await app.runtime()).gate.flush()
 
@@ -47,7 +47,7 @@ async def test_a_budget_tells_what_is_spent_reserved_and_left(app: Faena, h: Har
     ai = _ai(app, Budget("1 USD", soft=0.5), Budget("30 USD", per="month"))
     app.total_budgets([Budget("2 USD", hard=False)])
     await _call(app, ai, 2)
-    async with ai.call():
+    async with ai.call(estimate={"call": 1}):
         day, month, total = await app.budget_views()
     await (await app.runtime()).gate.flush()
     assert (day.upstream, day.per, day.period) == ("ai", "day", "2026-11-16")
