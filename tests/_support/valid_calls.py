@@ -224,12 +224,6 @@ SHAPES: dict[str, list[Args]] = {
         said("admit", **GATE, reports=pack(REPORTS), settled=pack(SETTLED), asks=pack(ASKS)),
         said("admit", **GATE, reports=pack([]), settled=pack([]), asks=pack([])),
     ],
-    "budget_views": [said("budget_views"), said("budget_views", tenant="a")],
-    "cost_report": [
-        said("cost_report", top=5),
-        said("cost_report", day="20231114", top=0),
-        said("cost_report", month="202311", top=5),
-    ],
     "declare_features": [said("declare_features", "f:tracking", FEATURE)],
     "features": [said("features")],
     "set_feature": [

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from faena import Budget, Faena, Price, Retry, UpstreamUnavailable
+from faena import Budget, Faena, Job, Price, Retry, UpstreamUnavailable
 from faena.engine.calls.resilience import SHARD
 from faena.engine.scripts import texts
 from faena.errors import ConfigError
@@ -297,3 +297,75 @@ def test_spend_belongs_into_a_job_or_a_call(app: Faena) -> None:
         ConfigError, match=r"as call.spend\(\) in `async with ai.call\(\) as call:`"
     ):
         ai.spend(call=1)
+
+
+# -- the cheaper handler ---------------------------------------------------------------------------
+
+
+async def test_a_cheaper_handler_runs_while_a_budget_is_short(
+    shop: Faena, working: Working
+) -> None:
+    prices = [Price("call", "0.01 USD"), Price("small", "0.001 USD")]
+    ai = shop.upstream("ai", prices=prices, budgets=[Budget("0.10 USD", soft=0.5)])
+    queue = shop.queue("answers", concurrency=1)
+
+    async def small_answer(number: int, job: Job) -> str:
+        ai.spend(small=1)
+        return f"small {number} of {job.task}"
+
+    @queue.task(upstreams=[ai], cheaper=small_answer)
+    async def answer(number: int, _job: Job) -> str:
+        return f"large {number}"
+
+    receipts = await answer.enqueue_many(list(range(8)))
+    async with working(shop):
+        told = [await receipt.handle.result(timeout="60s") for receipt in receipts]
+    assert told[:5] == [f"large {number}" for number in range(5)]
+    assert told[5:] == [f"small {number} of answer" for number in range(5, 8)]
+    assert await _spent(shop, "k/ai/answer") == 5 * CENT + 3 * 1_000
+
+
+async def _takes_text(_text: str) -> None: ...
+
+
+async def _returns_text(_number: int) -> str:
+    return ""
+
+
+def _plain(_number: int) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("cheaper", "words"),
+    [
+        (_takes_text, "must take and return the same as the task"),
+        (_returns_text, "must take and return the same as the task"),
+        (_plain, "must be an async def"),
+        (5, "must be an async def"),
+    ],
+)
+def test_a_cheaper_handler_that_is_not_like_the_tasks_is_refused(cheaper: Any, words: str) -> None:
+    app = Faena("shop")
+    ai = app.upstream("ai", prices=[Price("call", "0.01 USD")])
+    with pytest.raises(ConfigError) as caught:
+
+        @app.queue("answers").task(upstreams=[ai], cheaper=cheaper)
+        async def answer(_number: int) -> None: ...
+
+    assert f"cheaper of task answer {words}" in str(caught.value)
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_a_cheaper_handler_of_a_task_that_has_none_is_refused(*, is_async: bool) -> None:
+    app = Faena("shop")
+    priced = app.upstream("ai", prices=[Price("call", "0.01 USD")])
+    names = {True: [app.upstream("afip")], False: [priced]}
+
+    async def answer(_number: int) -> None: ...
+
+    def answer_in_thread(_number: int) -> None: ...
+
+    with pytest.raises(ConfigError, match="unless the task is an async def that names an upstream"):
+        app.queue("answers").task(upstreams=names[is_async], cheaper=answer)(
+            answer if is_async else answer_in_thread
+        )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from faena.codec import Codec, codec_for, of_result
-from faena.declaring.signature import read_batch, read_plain
+from faena.declaring.signature import Signature, read_batch, read_plain
 from faena.errors import ConfigError, PayloadError, shown
 from faena.job import Job
 from faena.options import BatchOptions, QueueOptions, Run, TaskOptions, default_timeout_us
@@ -63,6 +63,8 @@ class Handler:
     max_deliveries: int
     age_step_us: int
     """What one step of priority adds to a job's score."""
+    cheaper: Handler | None = None
+    """What runs instead when so much of a budget is used up that calls should be frugal."""
     fallback: TaskFallback | None = None
     """What runs instead when an upstream takes no calls, or attempts are used up."""
 
@@ -141,7 +143,7 @@ def make_handler(
     cost_fact(queue, options, task.cost)
     _check_upstreams(task)
     run = _where(function, task)
-    return Handler(
+    handler = Handler(
         name=task.name,
         queue=queue,
         function=function,
@@ -161,6 +163,29 @@ def make_handler(
         payload_limit=options.payload_limit,
         max_deliveries=options.max_deliveries,
         age_step_us=options.age_step_us,
+    )
+    if task.cheaper is None:
+        return handler
+    return replace(handler, cheaper=_cheaper(handler, signature, task, names))
+
+
+def _cheaper(
+    handler: Handler, signature: Signature, task: TaskOptions, names: Mapping[str, Any]
+) -> Handler:
+    """The same handler with the function that runs while budgets are short."""
+    function = task.cheaper
+    if handler.runner != "async" or not any(one.is_priced for one in handler.upstreams):
+        wanted = "be left out, unless the task is an async def that names an upstream with prices"
+    elif not inspect.iscoroutinefunction(function):
+        wanted = "be an async def"
+    elif read_plain(function, f"{task.name} as its cheaper one", names) != signature:
+        wanted = "take and return the same as the task"
+    else:
+        return replace(handler, function=function)
+    raise ConfigError(
+        f"cheaper of task {task.name} must {wanted}, got {shown(function)}",
+        field="cheaper",
+        value=function,
     )
 
 

@@ -39,6 +39,7 @@ class TaskFields(TypedDict, total=False):
     version: int
     cost: Mapping[str, int]
     upstreams: Sequence[Upstream]
+    cheaper: Callable[..., Awaitable[Any]]
     fallback: Fallback | Escalate | Manual | Task[Any, Any] | Callable[..., Any]
 
 

@@ -52,6 +52,10 @@ class TaskOptions:
     upstreams: tuple[Any, ...] = ()
     """The upstreams that its jobs call: a job starts only when a call is allowed."""
 
+    cheaper: Any = None
+    """A coroutine function like the task's own, which runs instead while a budget of an upstream is
+    used up beyond its `soft` share."""
+
     fallback: Any = None
     """What is done instead when an upstream takes no calls or attempts are used up: a function, a
     task, `Escalate(task)`, `Manual(text)`, or a `Fallback` of one of them with its terms."""

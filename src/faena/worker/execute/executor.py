@@ -301,6 +301,8 @@ class Executor:  # size: the whole way of an attempt, in one place
         handler = attempt.handler
         if permits.group.closed_until and not attempt.probe:
             refuse_closed(permits.group)
+        if permits.is_soft and handler.cheaper:
+            handler = attempt.handler = handler.cheaper
         before = CURRENT.set(attempt)
         try:
             if self._middleware:

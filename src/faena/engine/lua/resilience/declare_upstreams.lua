@@ -10,7 +10,10 @@ for i = first_name, #ARGV, 2 do
   if call('HGET', key('upstreams'), ARGV[i]) ~= ARGV[i + 1] then
     call('HSET', key('upstreams'), ARGV[i], ARGV[i + 1])
     changed = changed + 1
-    feature_trouble(ARGV[i], 'budget')   -- it may be larger now; whoever finds it used up says so again
+    local names = ARGV[i] == '$' and call('HKEYS', key('upstreams')) or { ARGV[i] }
+    for _, name in ipairs(names) do
+      feature_trouble(name, 'budget')   -- it may be larger now; whoever finds it used up says so again
+    end
   end
 end
 return changed

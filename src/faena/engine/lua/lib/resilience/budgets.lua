@@ -5,11 +5,12 @@
 --   warned:<period>   scope -> the highest threshold of which an event has told
 -- A budget, as an upstream's settings or those of all upstreams of a currency have it: {period d | m, limit, is_hard 1|0,
 -- soft share or 0, thresholds in percent, is_each_tenants 1|0}.
---@include safe_read, keys, now, upstream_settings, spending, upstream_event
+--@include safe_read, keys, now, upstream_settings, spending, upstream_event, feature_states
 --@exports return_lots, settle_lot, money_of, room_of_money, reserve_money, save_money
 --@state reserved = {}       -- scope -> as read in this call
 --@state is_reserved = {}    -- scopes whose sum has changed
 --@state periods = false
+--@state used_up = {}        -- upstream -> until when what is spent leaves no room for another call
 local MOST_RETURNED = 100
 local LOOK_AGAIN_US = 1000000
 local WARNED_KEPT_S = 70 * 86400
@@ -97,6 +98,13 @@ local function warn(scope, period, percent)
   end
 end
 
+--- Features that depend on an upstream are in trouble while its calls, as they are estimated, cost more than is left.
+local function note_used_up(name, tenant, spent, limit, ends_at)
+  if not tenant and spent + (upstream_of(name).call_micro or 1) > limit then
+    context.used_up[name] = math.max(context.used_up[name] or 0, ends_at)
+  end
+end
+
 --- Calls of a lot have ended: count what they have cost, and give back what was reserved for them.
 -- costs: upstream, micro, ….
 local function settle_lot(id, ended, tenant, task, costs)
@@ -113,10 +121,14 @@ local function settle_lot(id, ended, tenant, task, costs)
         before[at .. limit] = reached(thresholds, spent_in(period.name, scope, name, whose), limit)
       end)
       meter(periods_now(), name, settings.currency, tenant, task, micro)
-      each_budget(name, tenant, function(scope, period, limit, _, _, thresholds, whose)
-        local percent = reached(thresholds, spent_in(period.name, scope, name, whose), limit)
+      each_budget(name, tenant, function(scope, period, limit, is_hard, _, thresholds, whose)
+        local spent = spent_in(period.name, scope, name, whose)
+        local percent = reached(thresholds, spent, limit)
         if percent > before[period.name .. ' ' .. scope .. limit] then
           warn(scope, period.name, percent)
+        end
+        if is_hard then
+          note_used_up(name, whose, spent, limit, period.ends_at)
         end
       end)
     end
@@ -154,6 +166,9 @@ local function room_of_money(money, number)
       room, name, reason = wide, budget.name, budget.reason
       until_at = may_come_back and now_us() + LOOK_AGAIN_US or budget.period.ends_at
     end
+    if budget.is_hard then
+      note_used_up(budget.name, budget.tenant, spent, budget.limit, budget.period.ends_at)
+    end
     if budget.soft > 0 and used + need > budget.soft * budget.limit then
       is_soft = 1
     end
@@ -174,6 +189,9 @@ local function reserve_money(money, id, number, until_at)
 end
 
 local function save_money()
+  for name, until_at in pairs(context.used_up) do
+    feature_trouble(name, 'budget', until_at)
+  end
   for scope in pairs(context.is_reserved) do
     local sum = context.reserved[scope]
     if sum > 0 then
