@@ -20,7 +20,8 @@ from faena.resilience.health_check import HealthCheckFields, R
 from faena.resilience.money import TOTALS, Budget, check_budgets, total_settings
 from faena.resilience.permits import Permit
 from faena.resilience.push import UpstreamPush
-from faena.resilience.upstream import Upstream, UpstreamFields, UpstreamOptions
+from faena.resilience.upstream import Upstream
+from faena.resilience.upstream_options import UpstreamFields, UpstreamOptions
 from faena.runtime.connections import Connection
 from faena.scheduling.daily_costs import DailyCosts
 from faena.values.names import check_name

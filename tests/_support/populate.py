@@ -12,7 +12,7 @@ from faena.engine.calls.transfer import TransferCalls
 from faena.limits import Limit
 from faena.outcomes import Buried, Completed, DeathNote, Limited, Retried
 from faena.resilience.money import Budget, Price
-from faena.resilience.upstream import UpstreamOptions
+from faena.resilience.upstream_options import UpstreamOptions
 from tests._support.desk_rig import new_redrive
 from tests._support.rig import BOOM, SECOND, Rig
 

@@ -52,7 +52,9 @@ OPTIONS: Final = (
     Part("Retry.fixed", "faena.retry:Retry.fixed", "`Retry.fixed(…)`"),
     Part("Retry.steps", "faena.retry:Retry.steps", "`Retry.steps(…)`"),
     Part("Retry.custom", "faena.retry:Retry.custom", "`Retry.custom(…)`"),
-    Part("Upstream", "faena.resilience.upstream:UpstreamOptions", "`app.upstream(name, …)`"),
+    Part(
+        "Upstream", "faena.resilience.upstream_options:UpstreamOptions", "`app.upstream(name, …)`"
+    ),
     Part("Breaker", "faena.resilience.breaker:Breaker", "`breaker=Breaker(…)` of an upstream"),
     Part("Feature", "faena.resilience.feature:FeatureOptions", "`app.feature(name, …)`"),
     Part(

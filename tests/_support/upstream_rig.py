@@ -10,7 +10,7 @@ from faena.engine.calls import resilience
 from faena.engine.calls.resilience import SHARD, Admitted, Ask, Grant, Report, Settled
 from faena.engine.scripts import texts
 from faena.resilience.breaker import Breaker
-from faena.resilience.upstream import UpstreamOptions
+from faena.resilience.upstream_options import UpstreamOptions
 from tests._support.rig import Rig
 
 BREAKER = Breaker(volume=4, window="10s", open="5s", longest="20s", probes=1, ramp="10s")

@@ -32,7 +32,7 @@ from faena.engine.calls.resilience import (
 )
 from faena.engine.wire.wire import Wire
 from faena.errors import InternalError
-from faena.resilience.upstream import UpstreamOptions
+from faena.resilience.upstream_options import UpstreamOptions
 from tests._support.rig import SECOND, Clock
 from tests._support.search import searching
 from tests._support.valkey import Server

@@ -20,7 +20,7 @@ from faena.engine.calls.resilience import (
     Report,
     Turned,
 )
-from faena.resilience.upstream import UpstreamOptions
+from faena.resilience.upstream_options import UpstreamOptions
 
 BUCKETS, DOUBLINGS, PLENTY, FINE, LOOK_AGAIN_US = 10, 10, 100, 100, 1_000_000
 ANY: Final = 10**12
@@ -42,6 +42,8 @@ class Scope:
     since: int = 0
     permitted: int = 0
     silent_until: int = 0
+    in_a_row: int = 0
+    """Failed calls since the last report of one that went well."""
 
 
 class Model:
@@ -92,6 +94,7 @@ class Model:
 
     def _become(self, scope: Scope, state: str) -> None:
         scope.state, scope.ended, scope.probes, scope.passed = state, [], {}, 0
+        scope.in_a_row = 0
         name, _, tenant = scope.name.partition("/@")
         self.turned.append(Turned(name, tenant, state))
 
@@ -135,7 +138,9 @@ class Model:
         volume = min(breaker.probes, breaker.volume) if is_recovering else breaker.volume
         is_bad = failed > 0 and failed >= breaker.errors * calls
         is_slow = breaker.slow is not None and slow >= breaker.slow * calls
-        if calls >= volume and (is_bad or is_slow):
+        before = scope.in_a_row if calls > report.calls else 0
+        scope.in_a_row = before + report.failed if report.failed == report.calls else 0
+        if scope.in_a_row >= volume or (calls >= volume and (is_bad or is_slow)):
             self._open(scope, report.upstream, now)
 
     # -- asks ----------------------------------------------------------------------------------

@@ -168,7 +168,7 @@ async def test_a_call_may_have_an_estimate_of_its_own(shop: Faena) -> None:
         async with ai.call(estimate={"gpt-4.input": 1001}):
             raise AssertionError("it was permitted")
     async with ai.call(estimate={"gpt-4.input": 1000}):
-        with pytest.raises(UpstreamUnavailable, match="budget"):
+        with pytest.raises(UpstreamUnavailable, match="reserved"):
             async with ai.call():
                 raise AssertionError("it was permitted")
     assert await _spent(shop, "s/ai") == 30_000
@@ -188,7 +188,7 @@ async def test_many_calls_at_once_do_not_exceed_a_budget(shop: Faena) -> None:
             refused.append(error.reason)
 
     await asyncio.gather(*map(one, range(300)))
-    assert {*refused} == {"budget"}
+    assert {*refused} == {"reserved"}
     assert 120 <= len(made) <= 123, "all but what was granted in advance and comes back"
     assert await _spent(shop, "s/ai") == len(made) * CENT
 

@@ -64,7 +64,7 @@ async def test_no_more_is_permitted_than_there_is_money_for(upstreams: UpstreamR
     await upstreams.declare("ai", prices=PRICES, budgets=[Budget("5 USD")])
     assert (await ask(upstreams, 3)).number == 3
     grant = await ask(upstreams, 9, "two")
-    assert (grant.number, grant.upstream, grant.reason) == (2, "ai", "budget")
+    assert (grant.number, grant.upstream, grant.reason) == (2, "ai", "reserved")
     assert grant.wait_us == 10**6, "what is reserved may come back"
     assert await reserved(upstreams) == {"s/ai": 5 * DOLLAR}
     await settle(upstreams, 3, 4_500_000)
@@ -102,7 +102,7 @@ async def test_a_new_day_has_a_new_budget_and_a_month_goes_on(upstreams: Upstrea
     await settle(upstreams, 2, 2 * DOLLAR)
     upstreams.clock.go(12 * 3600)
     grant = await ask(upstreams, 5, "two")
-    assert (grant.number, grant.reason) == (1, "budget")
+    assert (grant.number, grant.reason) == (1, "reserved")
     await settle(upstreams, 1, DOLLAR, "two")
     grant = await ask(upstreams, 5, "three")
     assert (grant.number, grant.wait_us) == (0, 14 * 24 * 60 * MINUTE), "until December"
@@ -125,9 +125,9 @@ async def test_tenants_have_their_own(upstreams: UpstreamRig) -> None:
     budgets = [Budget("4 USD"), Budget("3 USD", each_tenant=True)]
     await upstreams.declare("ai", prices=PRICES, budgets=budgets)
     grant = await ask(upstreams, 9, "a", tenant="a")
-    assert (grant.number, grant.reason) == (3, "tenant_budget")
+    assert (grant.number, grant.reason) == (3, "tenant_reserved")
     grant = await ask(upstreams, 9, "b", tenant="b")
-    assert (grant.number, grant.reason) == (1, "budget")
+    assert (grant.number, grant.reason) == (1, "reserved")
     await settle(upstreams, 3, 3 * DOLLAR, "a", tenant="a", task="answer")
     top = await upstreams.engine.command(
         "ZRANGE", SHARD, "spenders:20261116/ai", 0, -1, "WITHSCORES"
@@ -135,6 +135,9 @@ async def test_tenants_have_their_own(upstreams: UpstreamRig) -> None:
     assert texts(top) == ["a", "3000000"]
     assert (await spent(upstreams, "202611"))["k/ai/answer"] == 3 * DOLLAR
     assert (await ask(upstreams, 9, "c", tenant="a")).number == 0
+    await settle(upstreams, 1, 0, "b", tenant="b")
+    grant = await ask(upstreams, 9, "c", tenant="a")
+    assert (grant.number, grant.reason) == (0, "tenant_budget")
 
 
 async def test_all_upstreams_of_a_currency_share_a_total(upstreams: UpstreamRig) -> None:
@@ -145,8 +148,10 @@ async def test_all_upstreams_of_a_currency_share_a_total(upstreams: UpstreamRig)
     await resilience.declare(upstreams.engine, {TOTALS: totals})
     assert (await ask(upstreams, 3)).number == 3
     grant = await ask(upstreams, 9, "two", name="sms")
-    assert (grant.number, grant.upstream, grant.reason) == (2, "sms", "total_budget")
+    assert (grant.number, grant.upstream, grant.reason) == (2, "sms", "reserved")
     assert (await ask(upstreams, 9, "three", name="pix")).number == 9
+    await settle(upstreams, 3, 4_500_000)
+    assert (await ask(upstreams, 9, "four", name="sms")).reason == "total_budget"
 
 
 async def test_a_job_that_needs_two_upstreams_reserves_for_both(upstreams: UpstreamRig) -> None:

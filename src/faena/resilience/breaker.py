@@ -23,9 +23,9 @@ class Breaker:
     """A circuit breaker: closed, open, half-open, recovering, closed again.
 
     It opens when, of at least `volume` calls in the last `window`, the share `errors` has failed,
-    or the share `slow` took longer than `slow_after`. After `open` it lets `probes` calls through.
-    If they succeed, more and more calls are allowed during `ramp`; if one fails, it opens again
-    for twice as long, up to `longest`.
+    or the share `slow` took longer than `slow_after`; and when `volume` calls in a row have failed.
+    After `open` it lets `probes` calls through. If they succeed, more and more calls are allowed
+    during `ramp`; if one fails, it opens again for twice as long, up to `longest`.
     """
 
     errors: float = 0.5

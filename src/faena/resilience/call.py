@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from faena.errors import ConfigError
-from faena.resilience.permits import Permit, mark
+from faena.resilience.permits import CURRENT, Permit, mark
 
 
 class UpstreamCall:
@@ -26,7 +26,7 @@ class UpstreamCall:
         self._cost = cost
         self._timeout_s = timeout_s
         self._timeout: asyncio.Timeout
-        self._permit: Permit
+        self._made: Permit | None = None
 
     @property
     def is_frugal(self) -> bool:
@@ -40,8 +40,23 @@ class UpstreamCall:
         """
         self._permit.spent = (self._permit.spent or 0) + self._cost(used)
 
+    @property
+    def _permit(self) -> Permit:
+        if self._made is None:
+            raise ConfigError("a call must be entered first: `async with afip.call() as call:`")
+        return self._made
+
+    def _refuse_twice(self) -> None:
+        if self._made is not None:
+            raise ConfigError("a call must be made once: write afip.call() for each")
+
     async def __aenter__(self) -> Self:
-        self._permit = await self._ask()
+        self._refuse_twice()
+        made = await self._ask()
+        if self._made is not None:
+            made.drop()
+        self._refuse_twice()
+        self._made = made
         self._timeout = asyncio.timeout(self._timeout_s)
         await self._timeout.__aenter__()
         return self
@@ -57,13 +72,16 @@ class UpstreamCall:
         except TimeoutError as late:
             mark(late, self._permit.end(late))
             raise
-        mark(error, self._permit.end(error))
+        held = CURRENT.get()
+        is_late = isinstance(error, asyncio.CancelledError) and held and held.is_timed_out
+        mark(error, self._permit.end(TimeoutError() if is_late else error))
 
     def __enter__(self) -> Self:
         try:
             asyncio.get_running_loop()
         except RuntimeError:
-            self._permit = self._ask_in_thread()
+            self._refuse_twice()
+            self._made = self._ask_in_thread()
             return self
         raise ConfigError("a call must be made with `async with` inside an event loop, got `with`")
 

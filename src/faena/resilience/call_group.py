@@ -7,6 +7,7 @@ it along with the next question.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -21,6 +22,7 @@ class Service(Protocol):
     slow_s: float | None
     """From how many seconds on a call is slow; None for never."""
     is_priced: bool
+    has_limits: bool
     timeout_us: int
 
     def sorts(self, error: BaseException) -> Sorted | None:
@@ -208,6 +210,7 @@ class Permits:
         "_estimates",
         "good",
         "good_until",
+        "granted_at",
         "group",
         "is_noted",
         "is_probe",
@@ -232,6 +235,7 @@ class Permits:
         self.left = left
         """How many may still be used, which were granted in advance."""
         self.good_until = good_until
+        self.granted_at = time.monotonic()
         self.stem = stem
         self.is_probe, self.is_soft = is_probe, is_soft
         self.is_noted = False
@@ -256,6 +260,8 @@ class Permits:
         """A call to one of its upstreams has cost so much; None: what was estimated."""
         if self._estimates:
             self._costs[at] += self._estimates[at] if micro is None else micro
+            if not self.is_noted:  # a call may end after its job
+                self.group.reporter.note_ended(self)
 
     def drop(self) -> None:
         """Use no more of what was granted in advance."""

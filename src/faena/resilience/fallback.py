@@ -35,7 +35,7 @@ R = TypeVar("R")
 When: TypeAlias = Literal["either", "unavailable", "exhausted"]
 
 WHENS: Final = ("either", "unavailable", "exhausted")
-PACING: Final = frozenset({"limit", "tenant_limit", "rate_limited"})
+PACING: Final = frozenset({"limit", "tenant_limit", "rate_limited", "reserved", "tenant_reserved"})
 """Refusals that only ask for patience: the upstream works."""
 
 _LONGEST_TEXT: Final = 2_000

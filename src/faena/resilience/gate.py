@@ -29,6 +29,7 @@ from faena.engine.calls.resilience import (
 )
 from faena.errors import FaenaError, InternalError
 from faena.resilience.call_group import CallGroup, Counter, Permits, Service
+from faena.resilience.permits import Permit
 
 _GOOD_FOR_S: Final = GOOD_FOR_US / 1e6
 _LINGER_S: Final = 0.02
@@ -41,6 +42,9 @@ _CLOSING: Final = frozenset({"open", "rate_limited"})
 """Refusals that hold for what was granted before, too."""
 _MOST_GROUPS: Final = 10_000
 _MOST_ADVANCE: Final = 2_000
+_AT_ONCE: Final = 500
+"""The most that one call asks for, and reports of."""
+_SAME_S: Final = 0.01
 
 _log = logging.getLogger("faena.resilience")
 
@@ -68,6 +72,14 @@ class _Asked(NamedTuple):
     answered: asyncio.Future[list[Granted]]
 
 
+class _Unsent(NamedTuple):
+    """A call that is on its way, or whose answer never came."""
+
+    turn: str
+    reports: Sequence[Report]
+    settled: Sequence[Settled]
+
+
 class Gate:
     """Asks and reports for one event loop."""
 
@@ -85,7 +97,9 @@ class Gate:
         self._noted: list[Counter] = []
         self._ended: list[Permits] = []
         self._unsettled: list[Settled] = []
-        """What could not be told, and is told again; costs are not to be lost."""
+        self._unsent: _Unsent | None = None
+        self._closed: dict[tuple[str, str], float] = {}
+        """Until when upstreams are closed, or those of a tenant, as far as groups know."""
         self._asked: list[_Asked] = []
         self._sending: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -107,6 +121,9 @@ class Gate:
 
     async def admit(self, wanted: Sequence[Wanted]) -> list[Granted]:
         """An answer for each."""
+        if len(wanted) > _AT_ONCE:
+            halves = wanted[:_AT_ONCE], wanted[_AT_ONCE:]
+            return [*await self.admit(halves[0]), *await self.admit(halves[1])]
         answered: asyncio.Future[list[Granted]] = self.loop.create_future()
         self._asked.append(_Asked(wanted, answered))
         self._send_soon()
@@ -116,6 +133,12 @@ class Gate:
         """Begin no call for some time, whatever was granted: of the tenant, or of all."""
         until, upstream = time.monotonic() + wait_us / 1e6, service.name
         is_tenants = service.is_tenants(reason, tenant)
+        whose = upstream, tenant if is_tenants else ""
+        if until <= self._closed.get(whose, 0.0) + _SAME_S:
+            return  # it is closed already; a group that is new asks, and is refused
+        if len(self._closed) >= _MOST_GROUPS:
+            self._closed.clear()
+        self._closed[whose] = until
         for group in self._groups.values():
             if upstream in group.names and (group.tenant == tenant or not is_tenants):
                 group.drop()
@@ -124,6 +147,7 @@ class Gate:
 
     def forget(self) -> None:
         """Have every call ask; in tests, whose clock is another than that of what is closed."""
+        self._closed.clear()
         for group in self._groups.values():
             group.drop()
             group.closed_until = 0.0
@@ -181,13 +205,14 @@ class Gate:
         if len(self._groups) >= _MOST_GROUPS:
             now = time.monotonic()
             kept = {k: g for k, g in self._groups.items() if not g.tenant or g.closed_until > now}
-            self._groups = kept
+            is_few = len(kept) < _MOST_GROUPS / 2
+            self._groups = kept if is_few else {k: g for k, g in kept.items() if not g.tenant}
             self._counters = {key: one for key, one in self._counters.items() if one.is_noted}
 
     # -- sending ------------------------------------------------------------------------------
 
     def _has_news(self) -> bool:
-        return bool(self._noted or self._ended or self._unsettled)
+        return bool(self._noted or self._ended or self._unsettled or self._unsent)
 
     def _send_later(self) -> None:
         if self._sending is None and self._timer is None:
@@ -211,36 +236,60 @@ class Gate:
                 self._send_later()
 
     async def _send(self) -> None:
-        asked = [one for one in self._asked if not _answer_from_advance(one)]
-        self._asked = []
-        reports, settled = self._take_news()
-        if not (asked or reports or settled):
-            return
-        wanted = [each for one in asked for each in one.wanted]
-        sent, stem = time.monotonic(), self._calls()
-        asks = [self._ask(each, f"{stem}.{i}", sent) for i, each in enumerate(wanted)]
+        asked = self._take_asked()
         try:
-            grants, turned = await self._declared(reports, asks, settled)
+            await self._send_again()
+            news = self._take_news()
+            if not (asked or any(news)):
+                return
+            wanted = [each for one in asked for each in one.wanted]
+            sent, stem = time.monotonic(), self._calls()
+            asks = [self._ask(each, f"{stem}.{i}", sent) for i, each in enumerate(wanted)]
+            self._unsent = _Unsent(self._calls(), *news)
+            grants, turned = await self._declared(self._unsent, asks)
+            self._unsent = None
             answers = [*map(self._granted, wanted, asks, grants, [sent] * len(grants))]
         except Exception as error:
-            self._unsettled += settled
             _refuse(asked, error)
             if not isinstance(error, FaenaError):
+                self._unsent = None
                 raise
-            _log.warning("%d reports of calls to upstreams were lost: %s", len(reports), error)
+            _log.warning("reports of calls to upstreams are sent again later: %s", error)
             return
         for one in asked:
             answer, answers = answers[: len(one.wanted)], answers[len(one.wanted) :]
-            if not one.answered.done():
+            if one.answered.done():  # its caller was cancelled
+                _give_back(answer)
+            else:
                 one.answered.set_result(answer)
         for listener in self.listeners if turned else ():
             listener(turned)
 
+    async def _send_again(self) -> None:
+        """Send what may have arrived, or not, as the same call: it counts once."""
+        if self._unsent is not None:
+            _, turned = await self._declared(self._unsent, ())
+            self._unsent = None
+            for listener in self.listeners if turned else ():
+                listener(turned)
+
+    def _take_asked(self) -> list[_Asked]:
+        """What is to be asked for now; one script call answers so many."""
+        open_ones = [one for one in self._asked if not _answer_from_advance(one)]
+        number, taken = 0, 0
+        for one in open_ones:
+            number += len(one.wanted)
+            if taken and number > _AT_ONCE:
+                break
+            taken += 1
+        self._asked = open_ones[taken:]
+        return open_ones[:taken]
+
     def _take_news(self) -> tuple[list[Report], list[Settled]]:
-        ended, self._ended = self._ended, []
+        ended, self._ended = self._ended[:_AT_ONCE], self._ended[_AT_ONCE:]
         settled, self._unsettled = self._unsettled, []
         settled += [one for each in ended if (one := each.take_ended()) is not None]
-        noted, self._noted = self._noted, []
+        noted, self._noted = self._noted[:_AT_ONCE], self._noted[_AT_ONCE:]
         return [one.take() for one in noted], settled
 
     def _ask(self, wanted: Wanted, stem: str, now: float) -> Ask:
@@ -255,15 +304,13 @@ class Gate:
         lasting_us = group.lasting_us + _MARGIN_US
         return Ask(group.names, group.tenant, number, stem, more, estimates, lasting_us)
 
-    async def _declared(
-        self, reports: Sequence[Report], asks: Sequence[Ask], settled: Sequence[Settled]
-    ) -> Admitted:
+    async def _declared(self, news: _Unsent, asks: Sequence[Ask]) -> Admitted:
         if self._declared_settings != self._settings:
             await self._declare(self._settings)
-        said = self._engine, self._caller
+        said = self._engine, self._caller, news.turn, news.reports
         for _ in range(_LOST):
             try:
-                return await resilience.admit(*said, self._calls(), reports, asks, settled)
+                return await resilience.admit(*said, asks, news.settled)
             except Undeclared:  # the server has lost its data
                 await self._declare(self._settings)
         raise InternalError("upstreams are forgotten as soon as they are declared")
@@ -303,6 +350,16 @@ def _refuse(asked: Sequence[_Asked], error: Exception) -> None:
     for one in asked:
         if not one.answered.done():
             one.answered.set_exception(error)
+
+
+def _give_back(answer: Sequence[Granted]) -> None:
+    """Nobody makes the calls that were granted."""
+    for permits, grant in answer:
+        group = permits.group
+        for number in range(1, grant.number + 1 if grant.is_probe else 1):
+            for service in group.services:
+                Permit(permits, service, permits.probe(number)).drop()
+        permits.end(grant.number)
 
 
 def _answer_from_advance(asked: _Asked) -> bool:

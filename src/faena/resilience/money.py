@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Any, Final, Literal, NamedTuple
 
 from faena.errors import ConfigError, shown
-from faena.options.fields import check_choice, derive
+from faena.options.fields import check_choice, check_is, derive
 from faena.values.keywords import known_fields
 from faena.values.names import check_name
 from faena.values.numbers import check_real, check_whole, keep_whole
@@ -146,7 +146,14 @@ class PriceList:
     def cost(self, used: Mapping[str, int], day: date | None = None) -> int:
         """What so much of each item costs on a day, by default today, in millionths."""
         day = day or datetime.now(UTC).date()
-        return sum(self._price(item, day).cost(number) for item, number in used.items())
+        micro = sum(self._price(item, day).cost(number) for item, number in used.items())
+        if micro > _MOST:
+            raise ConfigError(
+                f"a call must cost at most {Money(_MOST, self.currency)}, got {shown(dict(used))}",
+                field="used",
+                value=used,
+            )
+        return micro
 
     def _price(self, item: str, day: date) -> Price:
         for one in self._prices:
@@ -194,6 +201,8 @@ class Budget:
         if self.money.micro == 0:
             raise ConfigError("budget amount must be above 0", field="amount", value=self.amount)
         check_choice("budget per", self.per, ("day", "month"))
+        check_is("budget each_tenant", self.each_tenant, bool)
+        check_is("budget hard", self.hard, bool)
         if self.soft is not None:
             derive(self, "soft", check_real("budget soft", self.soft, least=0.001, most=1))
         given: Any = self.thresholds

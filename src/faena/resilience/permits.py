@@ -11,12 +11,12 @@ import contextlib
 import time
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from faena.engine.calls.resilience import BAD, GOOD, VOID
 from faena.outcomes import RateLimited, UpstreamUnavailable
 from faena.resilience.call_group import CallGroup, Permits, Service
-from faena.resilience.sorting import Sorted
+from faena.resilience.sorting import Sorted, at_least
 
 
 class Holder(Protocol):
@@ -37,10 +37,19 @@ class Holder(Protocol):
         ...
 
     @property
+    def is_timed_out(self) -> bool:
+        """Whether it was stopped because it took too long."""
+        ...
+
+    @property
     def task_name(self) -> str:
         """The task of its job."""
         ...
 
+
+_USE_WITHIN_S: Final = 1.0
+"""How long a job's permit is good for a call in it, where there are limits: they count calls of
+now, not those that were to be made a while ago."""
 
 CURRENT: ContextVar[Holder | None] = ContextVar("faena_permits", default=None)
 """The attempt whose handler runs here."""
@@ -69,6 +78,11 @@ class Permit:
         """What it has cost, if that was said."""
 
     @property
+    def is_probe(self) -> bool:
+        """Whether it is a probe of a half-open breaker."""
+        return self._probe != ""
+
+    @property
     def is_frugal(self) -> bool:
         """Whether so much of a budget is used up that a cheaper call should be made."""
         return self._permits.is_soft
@@ -80,14 +94,14 @@ class Permit:
     def end(self, error: BaseException | None) -> Sorted | None:
         """Report how the call went, once; returns what its error means."""
         meaning = None if error is None else self._service.sorts(error)
-        self._report(meaning, is_void=error is not None and meaning is None)
+        self._report(meaning, is_void=error is not None and meaning is None, is_cut=_is_cut(error))
         return meaning
 
     def end_in_thread(self, error: BaseException | None) -> Sorted | None:
         """The same, in another thread than that of the event loop."""
         meaning = None if error is None else self._service.sorts(error)
         is_void = error is not None and meaning is None
-        report = partial(self._report, meaning, is_void=is_void)
+        report = partial(self._report, meaning, is_void=is_void, is_cut=_is_cut(error))
         with contextlib.suppress(RuntimeError):  # the loop was closed: the program ends
             self._permits.group.reporter.loop.call_soon_threadsafe(report)
         return meaning
@@ -96,7 +110,7 @@ class Permit:
         """No call was made."""
         self._report(None, is_void=True)
 
-    def _report(self, meaning: Sorted | None, *, is_void: bool) -> None:
+    def _report(self, meaning: Sorted | None, *, is_void: bool, is_cut: bool = False) -> None:
         """Count its end, as what its error means has it."""
         if self._is_over:
             return
@@ -114,16 +128,24 @@ class Permit:
             counter.add(how, is_slow=is_slow, probe=self._probe)
             if how == BAD:
                 self._permits.group.drop()
-        is_paid = not is_void and kind in {None, "unknown"}
+        is_paid = is_cut or (not is_void and kind in {None, "unknown"})
         self._permits.charge(self._at, None if is_paid and self.spent is None else self.spent or 0)
         if self._is_alone:
             self._permits.end()
 
 
+def _is_cut(error: BaseException | None) -> bool:
+    """Whether a call was cancelled while it was under way: nobody knows what it has done."""
+    return error is not None and not isinstance(error, Exception)
+
+
 def _wait_us(said: Any) -> int:
-    """How long the upstream wants no call; a minute where it did not say."""
-    limited = said if isinstance(said, RateLimited) else RateLimited(said)
-    return max(1, limited.wait_us(time.time_ns() // 1000))
+    """How long the upstream wants no call; a minute where it did not say, or said nonsense."""
+    try:
+        limited = said if isinstance(said, RateLimited) else RateLimited(said)
+    except Exception:  # noqa: BLE001 - whatever was in a header
+        limited = RateLimited(None)
+    return at_least(limited.wait_us(time.time_ns() // 1000))
 
 
 def permit_of(holder: Holder, service: Service) -> Permit | None:
@@ -136,7 +158,22 @@ def permit_of(holder: Holder, service: Service) -> Permit | None:
     if service.name in called:
         return None
     called.add(service.name)
-    return Permit(permits, service, holder.probe)
+    if holder.probe:
+        return Permit(permits, service, holder.probe)
+    if permits.group.closed_until:
+        refuse_closed(permits.group)
+    is_late = service.has_limits and time.monotonic() > permits.granted_at + _USE_WITHIN_S
+    return None if is_late else Permit(permits, service)
+
+
+def ask_instead(holder: Holder, service: Service) -> None:
+    """A call asks for itself, though its job has a permit for that upstream, which is not used."""
+    permits, called = holder.permits, holder.called
+    if permits is None or service.name not in permits.group.names or service.name in (called or ()):
+        return
+    holder.called = {*(called or ()), service.name}
+    if holder.probe:
+        Permit(permits, service, holder.probe).drop()
 
 
 def end_handler(holder: Holder, permits: Permits, error: BaseException | None) -> None:
@@ -196,5 +233,5 @@ def refuse_closed(group: CallGroup) -> None:
 def mark(error: BaseException | None, meaning: Sorted | None) -> None:
     """A worker asks an error what it means; not every class takes an attribute."""
     if error is not None and meaning is not None:
-        with contextlib.suppress(AttributeError):
+        with contextlib.suppress(Exception):
             error.faena_meaning = meaning  # pyright: ignore[reportAttributeAccessIssue]

@@ -10,6 +10,7 @@ httpx is known by the names of its classes; it need not be installed.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
@@ -22,7 +23,10 @@ Sorting: TypeAlias = Mapping[type[BaseException] | int, Kind] | Callable[[BaseEx
 """Kinds by exception class or HTTP status, or a function that returns one, or None to leave the
 error to the usual rules."""
 
+_log = logging.getLogger("faena.resilience")
+
 KINDS: Final = get_args(Kind)
+_A_SECOND_US: Final = 1_000_000
 _ANSWERED: Final = 400
 _TOO_MANY: Final = 429
 _SERVER: Final = 500
@@ -64,15 +68,28 @@ def check_sorting(sorting: Any) -> Sorting:
     )
 
 
+def at_least(wait_us: int) -> int:
+    """How long to wait for an upstream that asked for it: a second where it said that none is
+    needed, or names an instant that is over, because it did refuse."""
+    return wait_us if wait_us > 0 else _A_SECOND_US
+
+
 def sort_error(error: BaseException, sorting: Sorting | None = None) -> Sorted | None:
     """What an error says of the upstream; None when it says nothing: a handler's own signal."""
     if isinstance(error, RateLimited):
         return Sorted("rate_limited", error)
     if isinstance(error, Signal | UpstreamUnavailable) or not isinstance(error, Exception):
         return None
-    status, retry_after = _status(error)
-    kind = _given(error, status, sorting) or _usual(error, status)
-    return Sorted(kind, retry_after)
+    try:
+        status, retry_after = _status(error)
+    except Exception:  # noqa: BLE001 - a property of somebody's class
+        status, retry_after = None, None
+    try:
+        kind = _given(error, status, sorting)
+    except Exception:  # noqa: BLE001 - a function of the program's
+        _log.exception("sorting failed over %s; the usual rules apply", type(error).__name__)
+        kind = None
+    return Sorted(kind or _usual(error, status), retry_after)
 
 
 def meaning_of(error: BaseException) -> Sorted | None:

@@ -12,149 +12,39 @@ only when a call is allowed; otherwise it stays in its queue and no attempt is u
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import wraps
-from typing import Any, Final, ParamSpec, TypedDict, TypeVar, cast
+from typing import Any, Final, ParamSpec, TypeVar, cast
 
 from faena.engine import Engine
 from faena.engine.calls.upstreams import UpstreamView
-from faena.errors import ConfigError, shown
-from faena.limits import Limit, check_stack
-from faena.options.fields import check_is, derive
+from faena.errors import ConfigError
 from faena.outcomes import UpstreamUnavailable
-from faena.resilience.breaker import Breaker
 from faena.resilience.call import UpstreamCall
+from faena.resilience.call_group import CallGroup
 from faena.resilience.control import UpstreamControl
 from faena.resilience.fallback import check_call_fallback, guard_call
 from faena.resilience.gate import Gate, Wanted
-from faena.resilience.money import Budget, Price, PriceList, check_budgets
-from faena.resilience.permits import CURRENT, Holder, Permit, permit_of
-from faena.resilience.sorting import Sorted, Sorting, check_sorting, sort_error
-from faena.values.duration import Duration, to_us
+from faena.resilience.permits import (
+    CURRENT,
+    Holder,
+    Permit,
+    ask_instead,
+    permit_of,
+    refuse_closed,
+)
+from faena.resilience.sorting import Sorted, sort_error
+from faena.resilience.upstream_options import UpstreamOptions, check_used
+from faena.values.duration import Duration
 from faena.values.names import check_label
-from faena.values.numbers import check_whole
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_MOST_OPENINGS: Final = 1_000
-_SHORTEST_US: Final = 1_000
-_LONGEST_US: Final = 86_400_000_000
-_PROBE_MARGIN_US: Final = 10_000_000
-"""How much longer than its call a probe may be under way before its holder is taken for dead."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UpstreamOptions:
-    """What a program says of an upstream."""
-
-    limits: Sequence[Limit | str] = ()
-    """How many calls may be made in a window, in all processes together: exact, and stacked."""
-
-    tenant_limits: Sequence[Limit | str] = ()
-    """The same for the calls of each tenant."""
-
-    timeout: Duration = "30s"
-    """How long one call may take; then its outcome is unknown."""
-
-    breaker: Breaker = field(default_factory=Breaker)
-    """When calls stop because too many fail or are slow."""
-
-    sorting: Sorting | None = None
-    """What errors mean, by exception class, HTTP status or a function; see `sorting.py`."""
-
-    panic_after: int | None = None
-    """After how many openings of the breaker in a row it is put into panic; None for never."""
-
-    prices: Sequence[Price] = ()
-    """What calls cost; days and tenants are metered where there are prices."""
-
-    estimate: Mapping[str, int] = field(default_factory=dict[str, int])
-    """What a call uses at most, by item of the prices: so much is reserved before it is made. By
-    default one "call", if that has a price."""
-
-    budgets: Sequence[Budget] = ()
-    """How much may be spent in a day or a month."""
-
-    timeout_us: int = field(init=False, repr=False, compare=False)
-    price_list: PriceList | None = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        for name in ("limits", "tenant_limits"):
-            derive(self, name, _limits(name, getattr(self, name)))
-        check_is("breaker", self.breaker, Breaker)
-        if self.sorting is not None:
-            check_sorting(self.sorting)
-        _check_panic_after(self.panic_after, self.breaker)
-        timeout_us = to_us("timeout", self.timeout, least_us=_SHORTEST_US, most_us=_LONGEST_US)
-        derive(self, "timeout_us", timeout_us)
-        derive(self, "price_list", _price_list(self.prices))
-        self._check_money()
-
-    def _check_money(self) -> None:
-        prices, estimate = self.price_list, self.estimate
-        if prices is None:
-            if self.budgets or self.estimate:
-                raise ConfigError(
-                    "prices must be given with budgets or an estimate, such as "
-                    "[Price('call', '0.005 USD')], got none",
-                    field="prices",
-                )
-            return
-        if not estimate and prices.items and "call" in prices.items:
-            estimate = {"call": 1}
-        derive(self, "estimate", check_used("estimate", estimate))
-        if not self.estimate:
-            raise ConfigError(
-                f"estimate must say what a call uses at most, by item of the prices "
-                f"({', '.join(prices.items)}), got none",
-                field="estimate",
-            )
-        prices.cost(self.estimate)
-        budgets = check_budgets(self.budgets, prices.currency, may_be_tenants=True)
-        derive(self, "budgets", budgets)
-
-    def settings(self) -> Mapping[str, Any]:
-        """What the server keeps of it."""
-        breaker = self.breaker
-        settings = {
-            "errors": breaker.errors,
-            "volume": breaker.volume,
-            "window_us": breaker.window_us,
-            "open_us": breaker.open_us,
-            "longest_us": breaker.longest_us,
-            "probes": breaker.probes,
-            "probe_us": self.timeout_us + _PROBE_MARGIN_US,
-            "ramp_us": breaker.ramp_us,
-            "slow": breaker.slow,
-            "per_tenant": breaker.per == "tenant" or None,
-            "panic_after": self.panic_after,
-            "limits": _text(self.limits),
-            "tenant_limits": _text(self.tenant_limits),
-            "currency": self.price_list and self.price_list.currency,
-            "call_micro": self.price_list and self.price_list.cost(self.estimate),
-            "budgets": [one.settings() for one in self.budgets] or None,
-        }
-        return {
-            name: value for name, value in settings.items() if value is not None and value != ""
-        }
-
-
-class UpstreamFields(TypedDict, total=False):
-    """The options of an upstream; see `UpstreamOptions`."""
-
-    limits: Sequence[Limit | str]
-    tenant_limits: Sequence[Limit | str]
-    timeout: Duration
-    breaker: Breaker
-    sorting: Sorting
-    panic_after: int | None
-    prices: Sequence[Price]
-    estimate: Mapping[str, int]
-    budgets: Sequence[Budget]
+_LEAST_WAIT_S: Final = 0.01
 
 
 class Upstream:
@@ -181,6 +71,7 @@ class Upstream:
         """From how many seconds on a call is slow; None for never."""
         self.timeout_us = options.timeout_us
         self.is_priced = options.price_list is not None
+        self.has_limits = bool(options.limits or options.tenant_limits)
         is_tenants = options.breaker.per == "tenant" or bool(options.tenant_limits)
         self.has_scopes = is_tenants or self.is_priced
         """Whether it matters for whose jobs it is called."""
@@ -315,14 +206,19 @@ class Upstream:
         group = gate.group([self], whose if self.has_scopes else "", task)
         if micro is None and (permits := group.take(time.monotonic())):
             return Permit(permits, self, is_alone=True)
-        (answer,) = await gate.admit([Wanted(group, 1, estimate=micro)])
-        permits, grant = answer
-        if not grant.number:
-            is_tenants = self.is_tenants(grant.reason, whose)
-            raise UpstreamUnavailable(
-                self.name, grant.reason, grant.wait_us, is_for_tenant=is_tenants
-            )
-        return Permit(permits, self, permits.probe(1), is_alone=True)
+        last = time.monotonic() + self._timeout_s if held and held.called else 0.0
+        while True:
+            (answer,) = await gate.admit([Wanted(group, 1, estimate=micro)])
+            permits, grant = answer
+            if grant.number:
+                return _unless_closed(Permit(permits, self, permits.probe(1), is_alone=True), group)
+            wait_s = max(_LEAST_WAIT_S, grant.wait_us / 1e6)
+            if time.monotonic() + wait_s > last:
+                is_tenants = self.is_tenants(grant.reason, whose)
+                raise UpstreamUnavailable(
+                    self.name, grant.reason, grant.wait_us, is_for_tenant=is_tenants
+                )
+            await asyncio.sleep(wait_s)  # its job has called already, and would call again
 
     def _permit_in_thread(self, tenant: str | None, micro: int | None) -> Permit:
         held = self._held(CURRENT.get(), tenant, micro)
@@ -330,70 +226,27 @@ class Upstream:
 
     def _held(self, held: Holder | None, tenant: str | None, micro: int | None) -> Permit | None:
         """What the job that runs here may call; not where a call has an estimate of its own."""
-        if held is None or tenant not in {None, held.tenant} or not (micro is None or held.probe):
+        if held is None:
             return None
-        return permit_of(held, self)
+        if tenant in {None, held.tenant} and (micro is None or held.probe):
+            return permit_of(held, self)
+        ask_instead(held, self)
+        return None
 
     def is_tenants(self, reason: str, tenant: str) -> bool:
         """Whether a refusal is for the calls of one tenant only."""
-        if not tenant or reason in {"limit", "panic", "budget", "total_budget"}:
+        if not tenant or reason in {"limit", "panic", "budget", "total_budget", "reserved"}:
             return False
-        is_own = reason in {"tenant_limit", "tenant_budget"}
+        is_own = reason in {"tenant_limit", "tenant_budget", "tenant_reserved"}
         return is_own or self.options.breaker.per == "tenant"
 
 
-def check_used(what: str, used: Any) -> dict[str, int]:
-    """How much of each item, each a whole number from 0."""
-    if not isinstance(used, Mapping):
-        raise ConfigError(
-            f"{what} must be a mapping such as {{'call': 1}}, got {shown(used)}",
-            field=what,
-            value=used,
-        )
-    return {
-        item: check_whole(f"{what} of {item}", number, least=0, most=10**12)
-        for item, number in used.items()
-    }
-
-
-def _price_list(given: Any) -> PriceList | None:
-    if not (isinstance(given, list | tuple) and all(isinstance(one, Price) for one in given)):
-        raise ConfigError(
-            f"prices must be a list such as [Price('call', '0.005 USD')], got {shown(given)}",
-            field="prices",
-            value=given,
-        )
-    return PriceList(given) if given else None
-
-
-def _check_panic_after(given: Any, breaker: Breaker) -> None:
-    if given is None:
-        return
-    check_whole("panic_after", given, least=1, most=_MOST_OPENINGS)
-    if breaker.per == "tenant":
-        raise ConfigError(
-            "panic_after must be given with a breaker per upstream, got per='tenant': "
-            "one tenant's broken account is no reason to stop all calls",
-            field="panic_after",
-            value=given,
-        )
-
-
-def _limits(name: str, given: Any) -> tuple[Limit, ...]:
-    if isinstance(given, Limit | str):
-        given = [given]
-    if not isinstance(given, Sequence):
-        raise ConfigError(
-            f"{name} must be a list of limits such as ['60/min'], got {shown(given)}",
-            field=name,
-            value=given,
-        )
-    limits = [one if isinstance(one, Limit) else Limit(one) for one in given]
-    for limit in limits:
-        if limit.cost is not None:
-            raise ConfigError(f"{name} must count calls, got {limit}", field=name, value=given)
-    return check_stack(limits, what=name)
-
-
-def _text(limits: Sequence[Limit | str]) -> str:
-    return " ".join(f"{one.max}/{one.per_us}" for one in limits if isinstance(one, Limit))
+def _unless_closed(permit: Permit, group: CallGroup) -> Permit:
+    """A permit that was granted; refused if the upstream was closed while it was under way."""
+    if group.closed_until and not permit.is_probe:
+        try:
+            refuse_closed(group)
+        except UpstreamUnavailable:
+            permit.drop()
+            raise
+    return permit

@@ -100,6 +100,11 @@ class Attempt:
         return self.job.tenant or ""
 
     @property
+    def is_timed_out(self) -> bool:
+        """Whether it was stopped because it took too long."""
+        return self.stop is Stop.TIMEOUT
+
+    @property
     def task_name(self) -> str:
         """The task of its job."""
         return self.handler.name

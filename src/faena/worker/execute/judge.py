@@ -34,7 +34,7 @@ from faena.outcomes import (
     Snoozed,
     UpstreamUnavailable,
 )
-from faena.resilience.sorting import Sorted, meaning_of
+from faena.resilience.sorting import Sorted, at_least, meaning_of
 from faena.values.names import as_words
 from faena.worker.execute.admission import Admission, wait_of
 from faena.worker.execute.attempt_state import Attempt, Stop
@@ -175,8 +175,12 @@ class Judge:
     def _rate_limited(self, attempt: Attempt, meaning: Sorted) -> Outcome | Fallen:
         """An upstream's answer is known for what it is; it costs no attempt either."""
         said, name = meaning.retry_after, meaning.upstream
-        limited = said if isinstance(said, RateLimited) else RateLimited(said)
-        wait_us = attempt.retry.promised_us(limited.wait_us(self.now), random=random.random)
+        try:
+            limited = said if isinstance(said, RateLimited) else RateLimited(said)
+        except Exception:  # noqa: BLE001 - whatever was in a header
+            limited = RateLimited(None)
+        asked_us = at_least(limited.wait_us(self.now))
+        wait_us = attempt.retry.promised_us(asked_us, random=random.random)
         of_tenant = any(
             one.name == name and one.is_tenants("rate_limited", attempt.tenant)
             for one in attempt.handler.upstreams

@@ -10,7 +10,7 @@
 --          taken for dead after so long; and so many more would be used soon
 -- returns  now · {scope, state …} of breakers that have changed · {granted, is_probe 1|0, upstream, reason, ask_again_at, in advance, is_soft 1|0} … for each ask,
 --          upstream, reason and ask_again_at of what refused the rest; the reason is open, probing, recovering, rate_limited, limit, tenant_limit, budget,
---          tenant_budget, total_budget or panic
+--          tenant_budget, total_budget, reserved, tenant_reserved or panic
 -- refuses  OVERTAKEN · UNDECLARED upstream …
 --@flags allow-oom
 --@include now, replay, breaker, budgets, upstream_settings, upstream_gates

@@ -1,7 +1,7 @@
 --- Circuit breakers: one for each upstream, or for each tenant of an upstream.
 --   breaker:<scope>   packed, with a TTL; while there is none, it is closed
 --     s closed | open | half_open | recovering · u open until · o openings in a row · c bucket, calls, failed, slow, …
---     of the rolling window · p probe -> deadline · w probes that succeeded · t recovering since · n permits since
+--     of the rolling window · k failed calls in a row · p probe -> deadline · w probes that succeeded · t recovering since · n permits since
 --     then · r no calls until: what the upstream itself asked for · a when its state began · e calls, failed, slow
 --     of the window that opened it
 --   troubled   scope -> state, of breakers that are not closed
@@ -12,8 +12,9 @@
 local BUCKETS = 10
 local DOUBLINGS = 10         -- of the permits since it began to recover, until all is as before
 local LOOK_AGAIN_US = 1000000
+local TROUBLED_S = 30 * 86400
 local TTL_US = 3600000000    -- beyond what it waits for
-local KINDS = { s = 'string', u = 'number', o = 'number', c = 'table', p = 'table', w = 'number', t = 'number', n = 'number',
+local KINDS = { s = 'string', u = 'number', o = 'number', c = 'table', k = 'number', p = 'table', w = 'number', t = 'number', n = 'number',
                 r = 'number', a = 'number', e = 'table' }
 
 --- Which breaker counts for a tenant's calls of an upstream.
@@ -34,7 +35,7 @@ local function breaker_of(scope)
 end
 
 local function become(breaker, state, now, why, wait_us)
-  breaker.s, breaker.c, breaker.p, breaker.w = state, nil, nil, 0
+  breaker.s, breaker.c, breaker.k, breaker.p, breaker.w = state, nil, nil, nil, 0
   breaker.a, breaker.is_changed, breaker.has_turned = now, true, true
   local turned = context.turned
   local last = #turned
@@ -89,7 +90,8 @@ local function count_calls(breaker, calls, failed, slow, now)
   local all, bad, late = add_to_window(breaker, calls, failed, slow, now)
   local volume = breaker.s == 'recovering' and math.min(settings.probes, settings.volume) or settings.volume
   local is_slow = settings.slow and late >= settings.slow * all
-  if all >= volume and (bad > 0 and bad >= settings.errors * all or is_slow) then
+  breaker.k = failed == calls and (all > calls and breaker.k or 0) + failed or 0
+  if breaker.k >= volume or all >= volume and (bad > 0 and bad >= settings.errors * all or is_slow) then
     breaker.e = { all, bad, late }
     open(breaker, now, string.format('%d of %d calls failed%s', bad, all, late > 0 and ', ' .. late .. ' were slow' or ''))
   end
@@ -204,6 +206,7 @@ local function save_breaker(scope, breaker, now)
     call('HDEL', key('troubled'), scope)
   elseif breaker.has_turned then
     call('HSET', key('troubled'), scope, breaker.s)
+    call('EXPIRE', key('troubled'), TROUBLED_S)
   end
 end
 

@@ -163,7 +163,8 @@ local function room_of_money(money, number)
     local wide = math.max(0, math.floor((budget.limit - used) / need))
     if budget.is_hard and wide < room then
       local may_come_back = spent + need <= budget.limit   -- what is reserved may not be spent
-      room, name, reason = wide, budget.name, budget.reason
+      room, name = wide, budget.name
+      reason = not may_come_back and budget.reason or budget.tenant and 'tenant_reserved' or 'reserved'
       until_at = may_come_back and now_us() + LOOK_AGAIN_US or budget.period.ends_at
     end
     if budget.is_hard then
