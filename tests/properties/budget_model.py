@@ -108,9 +108,10 @@ class Model:
         for one in drawn:
             room = self._room(one, needs[one.scope], now)
             if one.budget.hard and room < granted:
-                granted, by = room, (one.upstream, one.reason)
                 name, end = period_of(now, one.budget.per)
                 is_spent = self.spent[name, one.scope] + needs[one.scope] > one.limit
+                reserved = "tenant_reserved" if one.reason == "tenant_budget" else "reserved"
+                granted, by = room, (one.upstream, one.reason if is_spent else reserved)
                 until = end if is_spent else now + LOOK_AGAIN_US
         is_soft = any(
             one.budget.soft

@@ -49,7 +49,7 @@ def spend(url: str, amount: int, calls: int, seed: int, ledger: Path) -> None:
                     call.spend(unit=cost)
                     await asyncio.sleep(0)
             except UpstreamUnavailable as error:
-                if error.reason != "budget":
+                if error.reason not in {"budget", "reserved"}:
                     raise
                 os.write(file, b"-1\n")
 
