@@ -270,6 +270,7 @@ CALL = Price("call", "1 USD")
         ({"prices": [CALL, CALL]}, "prices of call must not overlap"),
         ({"prices": [CALL, Price("b", "1 EUR")]}, "prices must all be in USD, got EUR"),
         ({"prices": [CALL], "budgets": [Budget("5 EUR")]}, "budgets must all be in USD"),
+        ({"prices": [CALL], "budgets": [Budget("0.9 USD")]}, "budgets must pay for one call"),
         ({"prices": [Price("token", "1 USD")]}, "estimate must say what a call uses at most"),
         ({"prices": [CALL], "estimate": {"cal": 1}}, "cal is unknown"),
         ({"prices": [CALL], "estimate": {"call": -1}}, "estimate of call must be a whole number"),

@@ -10,7 +10,7 @@ from faena.errors import ConfigError, shown
 from faena.limits import Limit, check_stack
 from faena.options.fields import check_is, derive
 from faena.resilience.breaker import Breaker
-from faena.resilience.money import Budget, Price, PriceList, check_budgets
+from faena.resilience.money import Budget, Money, Price, PriceList, check_budgets
 from faena.resilience.sorting import Sorting, check_sorting
 from faena.values.duration import Duration, to_us
 from faena.values.numbers import check_whole
@@ -91,6 +91,15 @@ class UpstreamOptions:
         prices.cost(self.estimate)
         budgets = check_budgets(self.budgets, prices.currency, may_be_tenants=True)
         derive(self, "budgets", budgets)
+        micro = prices.cost(self.estimate)
+        for one in budgets:
+            if one.hard and one.money.micro < micro:
+                raise ConfigError(
+                    f"budgets must pay for one call as estimated, which costs "
+                    f"{Money(micro, prices.currency)}, got {one.amount}",
+                    field="budgets",
+                    value=self.budgets,
+                )
 
     def settings(self) -> Mapping[str, Any]:
         """What the server keeps of it."""

@@ -158,6 +158,7 @@ class Harness:
             gate=runtime.gate if self.app.upstreams else None,
         )
         await drain.run(drained, until_us)
+        await runtime.gate.flush()
         self.clock.advance_to(max(until_us, self.clock()))
         return Report(tuple(drain.runs))
 
