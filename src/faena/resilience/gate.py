@@ -145,6 +145,10 @@ class Gate:
                 if until > group.closed_until:
                     group.closed_until, group.closed_for = until, (upstream, reason)
 
+    def forget_closed(self, upstream: str) -> None:
+        """It may be open again sooner than was said."""
+        self._closed = {key: until for key, until in self._closed.items() if key[0] != upstream}
+
     def forget(self) -> None:
         """Have every call ask; in tests, whose clock is another than that of what is closed."""
         self._closed.clear()

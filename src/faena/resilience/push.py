@@ -79,12 +79,19 @@ class UpstreamPush:
                 listener(change)
 
     def _obey(self, change: Change) -> None:
+        if change.state in _OPENING:
+            self.gate.forget_closed(change.upstream)
         for group in self.gate.groups_of(change.upstream, change.tenant):
             group.drop()
             if change.state in _CLOSING:
                 _close(group, change)
-            elif change.state in _OPENING and group.closed_for[0] == change.upstream:
+            elif change.state in _OPENING and group.closed_for in _ends(change.upstream):
                 group.closed_until = 0.0
+
+
+def _ends(upstream: str) -> tuple[tuple[str, str], ...]:
+    """What a breaker or a panic has closed; the pause that an upstream asked for goes on."""
+    return (upstream, "open"), (upstream, "panic")
 
 
 def _close(group: CallGroup, change: Change) -> None:
