@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
 
-from faena import Breaker, Budget, Faena, Price, Retry, UpstreamUnavailable
+from faena import Breaker, Budget, Faena, Price, RateLimited, Retry, UpstreamUnavailable
 from faena.engine.calls import resilience
 from faena.engine.calls.resilience import Settled
 from faena.errors import ConfigError, StoreUnavailable
+from faena.resilience.call_group import Permits
 from faena.resilience.gate import Wanted
-from faena.resilience.permits import Permit
+from faena.resilience.permits import Permit, drop_permits
 from tests._support.eventually import eventually
 from tests._support.working import Working
 from tests.resilience.test_money import CENT, _is_nothing_reserved, _spent
@@ -268,3 +272,75 @@ def test_amounts_beyond_all_reason_are_refused(app: Faena) -> None:
     for wrong in ({"hard": "no"}, {"each_tenant": 1}):
         with pytest.raises(ConfigError, match="must be a bool"):
             Budget("5 USD", **wrong)  # pyright: ignore[reportArgumentType]
+
+
+# -- closings --------------------------------------------------------------------------------------
+
+
+async def test_a_pause_holds_for_tenants_that_have_permits(shop: Faena) -> None:
+    afip = shop.upstream("afip", tenant_limits=["9000/s"])
+    gate = (await shop.runtime()).gate
+    one, other = (gate.group([afip], tenant) for tenant in "ab")
+    other.permits.left, other.permits.good_until = 5, time.monotonic() + 600
+    Permit(one.permits, afip).end(RateLimited(retry_after=60))
+    assert other.take(time.monotonic()) is None
+    assert other.permits.left == 0
+
+
+async def test_a_shorter_pause_ends_no_longer_one(shop: Faena) -> None:
+    afip = shop.upstream("afip")
+    gate = (await shop.runtime()).gate
+    group = gate.group([afip], "")
+    for seconds in (60, 1):
+        Permit(group.permits, afip).end(RateLimited(retry_after=seconds))
+    assert group.closed_until > time.monotonic() + 30
+
+
+async def test_a_date_is_read_by_the_wall_clock(shop: Faena) -> None:
+    afip = shop.upstream("afip")
+    gate = (await shop.runtime()).gate
+    group = gate.group([afip], "")
+    at = datetime.now(UTC) + timedelta(seconds=300)
+    Permit(group.permits, afip).end(RateLimited(format_datetime(at, usegmt=True)))
+    assert 200 < group.closed_until - time.monotonic() < 301
+
+
+async def test_an_attempt_that_never_began_frees_its_probe(shop: Faena) -> None:
+    afip = shop.upstream("afip", breaker=Breaker(volume=4, open="100ms", longest="100ms"))
+    gate = (await shop.runtime()).gate
+    group = gate.group([afip], "")
+    group.counters[0].add_bad(4)
+    await gate.flush()
+
+    async def probes() -> bool:
+        (answer,) = await gate.admit([Wanted(group, 1)])
+        if answer.grant.is_probe:
+            holder = Holding(answer.permits, answer.permits.probe(1))
+            drop_permits(holder, is_running=False)
+            await gate.flush()
+        return answer.grant.is_probe
+
+    await eventually(probes)
+    assert await probes(), "its place is free at once"
+
+
+class Holding:
+    """An attempt with a permit."""
+
+    called: set[str] | None = None
+    spent: dict[str, int] | None = None
+    started, tenant, task_name, is_timed_out = 0.0, "", "", False
+
+    def __init__(self, permits: Permits, probe: str = "") -> None:
+        self.permits: Permits | None = permits
+        self.probe = probe
+
+
+async def test_what_still_runs_when_it_is_given_up_is_paid(shop: Faena) -> None:
+    ai = shop.upstream("ai", prices=PRICES, budgets=[Budget("1 USD")])
+    gate = (await shop.runtime()).gate
+    for is_running in (False, True):
+        (answer,) = await gate.admit([Wanted(gate.group([ai], ""), 1)])
+        drop_permits(Holding(answer.permits), is_running=is_running)
+    assert await _spent(shop, "s/ai") == CENT
+    await eventually(lambda: _is_nothing_reserved(shop))

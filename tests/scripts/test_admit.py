@@ -46,7 +46,7 @@ async def test_it_opens_by_share_and_volume(
 async def test_calls_that_have_left_the_window_count_no_more(upstreams: UpstreamRig) -> None:
     await upstreams.declare()
     await upstreams.report(bad=3)
-    upstreams.clock.go(11)
+    upstreams.clock.go(10)
     assert await upstreams.report(bad=1) == []
     assert await upstreams.report(bad=3) == ["open"]
 

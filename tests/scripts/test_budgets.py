@@ -185,6 +185,14 @@ async def test_thresholds_are_told_once_in_a_period(upstreams: UpstreamRig) -> N
     assert (await _told(upstreams))[3:] == ["80% of the budget of 20261117 is spent"]
 
 
+async def test_a_larger_budget_tells_no_threshold_again(upstreams: UpstreamRig) -> None:
+    for amount in ("10 USD", "20 USD"):
+        budgets = [Budget(amount, thresholds=[50])]
+        await upstreams.declare("ai", prices=PRICES, budgets=budgets)
+        await settle(upstreams, 0, 5 * DOLLAR)
+    assert len(await _told(upstreams)) == 1
+
+
 async def _told(upstreams: UpstreamRig) -> list[str]:
     rows = await upstreams.engine.command("XRANGE", SHARD, "events", "-", "+")
     told = [texts(fields)[4:] for _, fields in rows]
