@@ -167,7 +167,8 @@ async def test_without_a_broker_the_source_is_asked(tmp_path: Path) -> None:
     app, source = Faena("shop", f"unix://{tmp_path}/none.sock", patience="50ms"), Source()
     with pytest.raises(Exception, match="reach"):
         await app.connect()
-    assert (await app.cached_read("k", source, timeout="60s")).value == 1
+    async with asyncio.timeout(60):
+        assert (await app.cached_read("k", source, timeout="10m")).value == 1
     await app.close()
 
 

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_BYTES: Final = 1_048_576
+_BROKER_WITHIN_S: Final = 1.0
+"""How long to try to reach the broker before the source is asked without it."""
 _MARGIN_US: Final = 1_000_000
 """How much longer than a read the lease of its reader lasts."""
 _PAUSE_US: Final = 1_000_000
@@ -134,7 +136,7 @@ async def cached_read(
             value=fetch,
         )
     try:
-        with within(terms.timeout_us / 1e6):
+        with within(min(terms.timeout_us / 1e6, _BROKER_WITHIN_S)):
             reads = (await runtime()).reads
     except StoreUnavailable as error:
         _log.warning("%s is read without a cache: %s", terms.key, error)
@@ -187,7 +189,7 @@ class CachedReads:
         """Look and ask for the lease; without a broker, the source is asked anyway."""
         lease_us = terms.timeout_us + _MARGIN_US
         try:
-            with within(terms.timeout_us / 1e6):
+            with within(min(terms.timeout_us / 1e6, _BROKER_WITHIN_S)):
                 return await cached.look(
                     self._engine, terms.shard, token, fresh_us=terms.fresh_us, lease_us=lease_us
                 )
