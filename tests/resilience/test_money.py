@@ -154,7 +154,7 @@ async def test_a_call_says_what_it_has_used(shop: Faena) -> None:
     )
     async with ai.call(tenant="acme") as call:
         assert not call.is_frugal
-        call.spend(**{"gpt-4.input": 812})
+        call.spend({"gpt-4.input": 812})
         call.spend(**{"gpt-4.output": 90})
     assert await _spent(shop, "s/ai") == 24_360 + 5_400
     assert await _reserved(shop) == []

@@ -33,12 +33,10 @@ class UpstreamCall:
         """Whether so much of a budget is used up that a cheaper call should be made."""
         return self._permit.is_frugal
 
-    def spend(self, **used: int) -> None:
-        """Say what the call has used, such as `spend(tokens=812)`; else the estimate counts.
-
-        Items with other characters are given as `spend(**{"gpt-4.input": 812})`.
-        """
-        self._permit.spent = (self._permit.spent or 0) + self._cost(used)
+    def spend(self, used: Mapping[str, int] | None = None, /, **more: int) -> None:
+        """Say what the call has used, as `spend(tokens=812)` or `spend({"gpt-4.input": 812})`; if
+        nothing is said, the estimate counts."""
+        self._permit.spent = (self._permit.spent or 0) + self._cost({**(used or {}), **more})
 
     @property
     def _permit(self) -> Permit:

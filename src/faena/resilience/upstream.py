@@ -94,8 +94,9 @@ class Upstream:
         held = CURRENT.get()
         return bool(held and held.permits and held.permits.is_soft)
 
-    def spend(self, **used: int) -> None:
-        """In a job whose handler is the call: say what it has used; else the estimate counts."""
+    def spend(self, used: Mapping[str, int] | None = None, /, **more: int) -> None:
+        """In a job whose handler is the call: say what it has used, as `spend(tokens=812)` or
+        `spend({"gpt-4.input": 812})`; if nothing is said, the estimate counts."""
         held = CURRENT.get()
         is_own = held and held.permits and self.name in held.permits.group.names
         if held is None or not is_own or self.name in (held.called or ()):
@@ -104,7 +105,7 @@ class Upstream:
                 f"`async with {self.name}.call() as call:`"
             )
         spent = held.spent = held.spent or {}
-        spent[self.name] = spent.get(self.name, 0) + self._cost(used)
+        spent[self.name] = spent.get(self.name, 0) + self._cost({**(used or {}), **more})
 
     def _cost(self, used: Mapping[str, int]) -> int:
         prices = self.options.price_list
