@@ -16,7 +16,7 @@ from faena.engine.calls.resilience import Settled
 from faena.errors import ConfigError, StoreUnavailable
 from faena.resilience.call_group import Permits
 from faena.resilience.gate import Wanted
-from faena.resilience.permits import Permit, drop_permits
+from faena.resilience.permits import Permit, drop_permits, permit_of
 from tests._support.eventually import eventually
 from tests._support.working import Working
 from tests.resilience.test_money import CENT, _is_nothing_reserved, _spent
@@ -344,3 +344,16 @@ async def test_what_still_runs_when_it_is_given_up_is_paid(shop: Faena) -> None:
         drop_permits(Holding(answer.permits), is_running=is_running)
     assert await _spent(shop, "s/ai") == CENT
     await eventually(lambda: _is_nothing_reserved(shop))
+
+
+async def test_where_there_are_limits_an_old_permit_is_not_used(shop: Faena) -> None:
+    afip = shop.upstream("afip", limits=["5/10m"])
+    mp = shop.upstream("mp")
+    gate = (await shop.runtime()).gate
+    for upstream, is_used in ((afip, False), (mp, True)):
+        (answer,) = await gate.admit([Wanted(gate.group([upstream], ""), 1)])
+        fresh, old = Holding(answer.permits), Holding(answer.permits)
+        assert permit_of(fresh, upstream) is not None
+        answer.permits.granted_at -= 2
+        assert (permit_of(old, upstream) is not None) == is_used
+        assert old.called == {upstream.name}, "its handler is not the call"

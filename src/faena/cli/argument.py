@@ -143,6 +143,15 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
 
+class ListedCommands(Commands):
+    """Commands of which `list` is meant unless the first argument is a command."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Add `list` where only an app or options are given."""
+        is_told = bool(args) and (args[0] == "--help" or not re.search("^-|:", args[0]))
+        return super().parse_args(ctx, args if is_told else ["list", *args])
+
+
 def words(metavar: str) -> Callable[[F], F]:
     """The arguments of a command, which `split` takes apart."""
     return click.argument("words", nargs=-1, metavar=metavar)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,7 +10,7 @@ from rich.console import Console
 
 from faena.cli import session
 from faena.cli.app_lookup import find_app
-from faena.cli.argument import Commands, Whole, common, example, split, words
+from faena.cli.argument import ListedCommands, Whole, common, example, split, words
 from faena.cli.json_output import document
 from faena.cli.output import Output, facts, instant, table
 from faena.resilience.costs import BudgetView, CostReport
@@ -21,16 +20,8 @@ _HEADS: Final = ("budget", "per", "amount", "spent", "percent", "reserved", "lef
 _SPARE: Final = ("ends", "kind", "reserved")
 
 
-class _Budgets(Commands):
-    """Lists the budgets unless the first argument is a command."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        is_told = bool(args) and (args[0] == "--help" or not re.search("^-|:", args[0]))
-        return super().parse_args(ctx, args if is_told else ["list", *args])
-
-
 @click.group(
-    cls=_Budgets,
+    cls=ListedCommands,
     epilog=example(
         "faena budgets shop.tasks:app",
         "faena budgets report --month 2026-11",

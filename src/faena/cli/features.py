@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 import click
@@ -11,7 +10,7 @@ from rich.console import Console
 from faena.app import Faena
 from faena.cli import session
 from faena.cli.app_lookup import find_app
-from faena.cli.argument import LASTING, Commands, by, common, example, split, words
+from faena.cli.argument import LASTING, ListedCommands, by, common, example, split, words
 from faena.cli.output import Output, facts, instant, table
 from faena.resilience.feature import TROUBLES
 from faena.resilience.feature_views import FeaturesView, FeatureView, LevelView
@@ -21,16 +20,8 @@ _SPARE: Final = ("fallback", "critical", "since")
 _LEVELS: Final = ("level", "state", "until", "by", "features")
 
 
-class _Features(Commands):
-    """Lists the features unless the first argument is a command."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        is_told = bool(args) and (args[0] == "--help" or not re.search("^-|:", args[0]))
-        return super().parse_args(ctx, args if is_told else ["list", *args])
-
-
 @click.group(
-    cls=_Features,
+    cls=ListedCommands,
     epilog=example(
         "faena features shop.tasks:app",
         "faena features set ai.voice offline --message 'OpenAI is down' --for 1h",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeVar
@@ -15,7 +14,7 @@ from rich.console import Console
 from faena.app import Faena
 from faena.cli import session
 from faena.cli.app_lookup import find_app
-from faena.cli.argument import DURATION, Commands, Whole, by, common, example, split, words
+from faena.cli.argument import DURATION, ListedCommands, Whole, by, common, example, split, words
 from faena.cli.json_output import document, iso, seconds
 from faena.cli.output import Output, facts, instant, table
 from faena.errors import PayloadError
@@ -33,16 +32,8 @@ _NOTHING: Final = "none"
 """The value of an option that removes a bound."""
 
 
-class _Schedules(Commands):
-    """Lists the schedules unless the first argument is a command."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        is_told = bool(args) and (args[0] == "--help" or not re.search("^-|:", args[0]))
-        return super().parse_args(ctx, args if is_told else ["list", *args])
-
-
 @click.group(
-    cls=_Schedules,
+    cls=ListedCommands,
     epilog=example(
         "faena schedules shop.tasks:app",
         "faena schedules show nightly",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 import click
@@ -11,7 +10,7 @@ from rich.console import Console
 from faena.app import Faena
 from faena.cli import session
 from faena.cli.app_lookup import find_app
-from faena.cli.argument import LASTING, Commands, by, common, example, split, words
+from faena.cli.argument import LASTING, ListedCommands, by, common, example, split, words
 from faena.cli.json_output import document
 from faena.cli.output import Output, facts, instant, table
 from faena.engine.calls.upstreams import UpstreamView
@@ -20,16 +19,8 @@ _HEADS: Final = ("upstream", "state", "failed", "next probe", "tenants", "limits
 _SPARE: Final = ("limits", "tenants", "next probe")
 
 
-class _Upstreams(Commands):
-    """Lists the upstreams unless the first argument is a command."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        is_told = bool(args) and (args[0] == "--help" or not re.search("^-|:", args[0]))
-        return super().parse_args(ctx, args if is_told else ["list", *args])
-
-
 @click.group(
-    cls=_Upstreams,
+    cls=ListedCommands,
     epilog=example(
         "faena upstreams shop.tasks:app",
         "faena upstreams show afip",
