@@ -280,9 +280,11 @@ class Limited(msgspec.Struct, frozen=True):
 
 
 class Released(msgspec.Struct, frozen=True):
-    """The job is ready again at its old position; no attempt used."""
+    """The job is ready again; no attempt used."""
 
     kind: ClassVar[str] = "release"
+    priority: int = 0
+    """The priority it has from now on; 0: it keeps its priority and its position."""
 
 
 Outcome = Completed | Retried | Buried | Cancelled | Expired | Snoozed | Limited | Released

@@ -39,7 +39,7 @@ outcomes: st.SearchStrategy[Outcome] = st.one_of(
     st.just(Cancelled(ERROR)),
     st.builds(Snoozed, delay_us=delays),
     st.builds(Limited, delay_us=st.sampled_from([1, SECOND])),
-    st.just(Released()),
+    st.sampled_from([Released(), Released(priority=50)]),
 )
 changes = st.sampled_from(
     [

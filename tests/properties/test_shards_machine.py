@@ -42,7 +42,7 @@ outcomes: st.SearchStrategy[Outcome] = st.one_of(
     st.builds(Snoozed, delay_us=st.sampled_from([1, 7 * SECOND])),
     st.builds(Buried, error=st.just(ERROR), has_run=st.booleans()),
     st.builds(Limited, st.sampled_from([1, SECOND, 10 * SECOND]), st.just("tenant")),
-    st.just(Released()),
+    st.sampled_from([Released(), Released(priority=50)]),
 )
 slots = st.integers(0, 1)
 

@@ -81,7 +81,8 @@ def _settle(world: World, settled: Sequence[Settlement]) -> list[str]:
         score = job.lease.score if job.lease and keeps_place else job.kept_score
         state = _end(world, job, one)
         ended.add(job, state)
-        if state in ("dead", "cancelled") or job.state == "delayed":
+        is_lowered = isinstance(one.outcome, Released) and one.outcome.priority > 0
+        if state in ("dead", "cancelled") or job.state == "delayed" or is_lowered:
             job.kept_score = score
         match one.outcome:
             case Limited(scope="tenant", delay_us=us) if job.lane and job.state == "ready":
@@ -149,6 +150,10 @@ def _end(world: World, job: Job, ending: Settlement) -> str | None:
             world.move(job, "delayed", world.now + delay_us)
         case Limited(scope="tenant", delay_us=delay_us) if job.lane is None:
             world.move(job, "delayed", world.now + delay_us)
+        case Released(priority=priority) if priority:
+            moved = 0 if job.chain else (priority - job.priority) * world.need("age_step_us")
+            job.changed_priority = priority
+            world.stand(job, lease.score + moved)
         case Limited() | Released():
             world.stand(job, lease.score)
         case Buried(has_run=has_run):

@@ -370,3 +370,70 @@ def test_a_cheaper_handler_of_a_task_that_has_none_is_refused(*, is_async: bool)
         app.queue("answers").task(upstreams=names[is_async], cheaper=answer)(
             answer if is_async else answer_in_thread
         )
+
+
+# -- soft limits -----------------------------------------------------------------------------------
+
+
+async def test_beyond_the_soft_share_jobs_go_behind_more_urgent_ones(
+    shop: Faena, working: Working
+) -> None:
+    sms = shop.upstream(
+        "sms",
+        prices=[Price("call", "0.01 USD")],
+        budgets=[Budget("1 USD", per="month", soft=0.01)],
+    )
+    queue = shop.queue("messages", concurrency=1)
+    order: list[tuple[str, int]] = []
+
+    @queue.task(upstreams=[sms], frugal_priority="bulk")
+    async def advertise(name: str, job: Job) -> None:
+        order.append((name, job.attempt))
+
+    @queue.task(upstreams=[sms])
+    async def remind(name: str, job: Job) -> None:
+        order.append((name, job.attempt))
+
+    async with sms.call():
+        pass  # the soft share is used up
+    first = await advertise.enqueue("an advertisement", priority="high")
+    second = await remind.enqueue("a reminder", priority="low")
+    async with working(shop):
+        for receipt in (first, second):
+            await receipt.handle.result(timeout="60s")
+    assert order == [("a reminder", 1), ("an advertisement", 1)]
+    view = await first.handle.view()
+    assert view is not None
+    assert view.priority == 50
+    assert "a budget is short" in view.log[0]
+
+
+async def test_a_job_of_a_soft_task_that_is_not_urgent_stays_where_it_is(
+    shop: Faena, working: Working
+) -> None:
+    sms = shop.upstream(
+        "sms",
+        prices=[Price("call", "0.01 USD")],
+        budgets=[Budget("1 USD", per="month", soft=0.01)],
+    )
+    queue = shop.queue("messages")
+
+    @queue.task(upstreams=[sms], frugal_priority="low")
+    async def advertise(_name: str) -> None: ...
+
+    async with sms.call():
+        pass
+    receipt = await advertise.enqueue("an advertisement", priority="bulk")
+    async with working(shop):
+        await receipt.handle.result(timeout="60s")
+    view = await receipt.handle.view()
+    assert view is not None
+    assert (view.priority, view.log) == (50, ())
+
+
+def test_a_frugal_priority_needs_prices(shop: Faena) -> None:
+    afip = shop.upstream("afip")
+    with pytest.raises(ConfigError, match=r"frugal_priority of task send must be left out"):
+
+        @shop.queue("messages").task(upstreams=[afip], frugal_priority="low")
+        async def send(_number: int) -> None: ...

@@ -74,7 +74,11 @@ async def test_a_head_that_ends_passes_its_turn(rig: Rig, outcome: Outcome) -> N
     assert (await rig.states())["b"] == "ready"
 
 
-@pytest.mark.parametrize("outcome", [Released(), Limited(SECOND)], ids=["released", "limited"])
+@pytest.mark.parametrize(
+    "outcome",
+    [Released(), Released(priority=100), Limited(SECOND)],
+    ids=["released", "lowered", "limited"],
+)
 async def test_a_head_that_is_put_back_is_still_the_head(rig: Rig, outcome: Outcome) -> None:
     await rig.add("a", "b", **CHAIN)
     await run_next(rig, outcome)

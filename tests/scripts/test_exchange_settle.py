@@ -97,6 +97,18 @@ async def test_a_released_job_goes_back_to_its_place(rig: Rig) -> None:
     assert (await rig.counters())["released"] == 1
 
 
+async def test_a_job_released_with_another_priority_goes_to_the_place_of_that(rig: Rig) -> None:
+    assert await ended(rig, Released(priority=50)) == {
+        "marks": {"a": {"p": 50}},
+        "ready": [("a", score(T0 + 1, priority=50))],
+        "wake": [("work", 0.0)],
+    }
+    (claim,) = (await rig.turn(1)).claimed
+    assert (claim.priority, claim.attempts) == (50, 0)
+    await rig.turn(0, ("a", claim.lease, Released(priority=1)))
+    assert (await rig.dump())["ready"] == [("a", score(T0 + 1, priority=1))]
+
+
 async def test_a_rate_limited_job_goes_back_and_the_queue_is_held(rig: Rig) -> None:
     assert await ended(rig, Limited(7 * SECOND)) == {
         "ready": [("a", score(T0 + 1))],

@@ -65,6 +65,8 @@ class Handler:
     """What one step of priority adds to a job's score."""
     cheaper: Handler | None = None
     """What runs instead when so much of a budget is used up that calls should be frugal."""
+    frugal_priority: int = 0
+    """The priority of its jobs while calls should be frugal; 0: unchanged."""
     fallback: TaskFallback | None = None
     """What runs instead when an upstream takes no calls, or attempts are used up."""
 
@@ -163,6 +165,7 @@ def make_handler(
         payload_limit=options.payload_limit,
         max_deliveries=options.max_deliveries,
         age_step_us=options.age_step_us,
+        frugal_priority=_frugal_priority(task),
     )
     if task.cheaper is None:
         return handler
@@ -186,6 +189,18 @@ def _cheaper(
         f"cheaper of task {task.name} must {wanted}, got {shown(function)}",
         field="cheaper",
         value=function,
+    )
+
+
+def _frugal_priority(task: TaskOptions) -> int:
+    given = task.frugal_priority
+    if given is None or any(one.is_priced for one in task.upstreams):
+        return given or 0
+    raise ConfigError(
+        f"frugal_priority of task {task.name} must be left out, unless the task names an upstream "
+        f"with prices, got {given}",
+        field="frugal_priority",
+        value=given,
     )
 
 

@@ -40,6 +40,7 @@ class TaskFields(TypedDict, total=False):
     cost: Mapping[str, int]
     upstreams: Sequence[Upstream]
     cheaper: Callable[..., Awaitable[Any]]
+    frugal_priority: int | str
     fallback: Fallback | Escalate | Manual | Task[Any, Any] | Callable[..., Any]
 
 

@@ -23,6 +23,7 @@ from faena.outcomes import (
     Expired,
     Limited,
     Outcome,
+    Released,
     Retried,
     Snoozed,
 )
@@ -200,6 +201,8 @@ def _told(outcome: Outcome) -> tuple[int, bytes, bytes]:
             return delay_us, b"" if reason is None else f"{sign}{reason}".encode(), b""
         case Limited(delay_us=delay_us, reason=reason):
             return delay_us, reason.encode(), b""
+        case Released(priority=priority):
+            return priority, b"", b""
         case _:
             return 0, b"", b""
 

@@ -56,6 +56,10 @@ class TaskOptions:
     """A coroutine function like the task's own, which runs instead while a budget of an upstream is
     used up beyond its `soft` share."""
 
+    frugal_priority: int | None = None
+    """The priority of its jobs while a budget of an upstream is used up beyond its `soft` share: a
+    job that was more urgent goes back with it once, so that others spend first. None: unchanged."""
+
     fallback: Any = None
     """What is done instead when an upstream takes no calls or attempts are used up: a function, a
     task, `Escalate(task)`, `Manual(text)`, or a `Fallback` of one of them with its terms."""
@@ -72,6 +76,8 @@ class TaskOptions:
         derive(self, "upstreams", _listed(self.upstreams))
         if self.priority is not None:
             derive(self, "priority", priority_of(self.priority))
+        if self.frugal_priority is not None:
+            derive(self, "frugal_priority", priority_of(self.frugal_priority))
         derive(self, "timeout_us", attempt_us(self.timeout))
 
     def _check_retry(self) -> None:

@@ -13,12 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from faena.declaring.handler import Handler
+from faena.engine import envelope
 from faena.engine.calls.resilience import Grant
 from faena.errors import FaenaError
 from faena.outcomes import Limited, Outcome, Snoozed, UpstreamUnavailable
 from faena.resilience.call_group import CallGroup
 from faena.resilience.gate import Gate, Wanted
 from faena.worker.execute.attempt_state import Attempt
+from faena.worker.execute.failure import Lowered
 from faena.worker.execute.fallback import Fallen, refused
 
 _SHORTEST_US: Final = 10_000
@@ -123,6 +125,18 @@ class Admission:
             if not is_needed or (fallback and fallback.terms.may_end_wait(reason)):
                 return False
         return True
+
+
+def be_frugal(attempt: Attempt) -> Handler:
+    """The handler of an attempt while a budget is short; raises Lowered if its job goes back."""
+    handler, claim = attempt.handler, attempt.claim
+    priority = claim.priority or envelope.priority_of(claim.spec or b"")
+    if handler.frugal_priority > priority:
+        attempt.job.log(f"priority {priority} is {handler.frugal_priority} now: a budget is short")
+        raise Lowered(handler.frugal_priority)
+    if handler.cheaper:
+        attempt.handler = handler.cheaper
+    return attempt.handler
 
 
 def wait_of(error: UpstreamUnavailable) -> int:

@@ -29,7 +29,7 @@ from faena.options import DeadLetters
 from faena.outcomes import COMPLETED, Completed, Outcome
 from faena.resilience.call_group import Permits
 from faena.resilience.permits import CURRENT, drop_permits, end_handler, refuse_closed
-from faena.worker.execute.admission import Admission
+from faena.worker.execute.admission import Admission, be_frugal
 from faena.worker.execute.attempt_state import Attempt, Stop
 from faena.worker.execute.fallback import HANDED, Fallen, handed_before
 from faena.worker.execute.fallback_run import Aid, Fallbacks
@@ -301,8 +301,8 @@ class Executor:  # size: the whole way of an attempt, in one place
         handler = attempt.handler
         if permits.group.closed_until and not attempt.probe:
             refuse_closed(permits.group)
-        if permits.is_soft and handler.cheaper:
-            handler = attempt.handler = handler.cheaper
+        if permits.is_soft:
+            handler = be_frugal(attempt)
         before = CURRENT.set(attempt)
         try:
             if self._middleware:

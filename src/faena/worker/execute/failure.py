@@ -32,6 +32,14 @@ class TimedOut(Exception):
     """The attempt ran longer than its timeout."""
 
 
+class Lowered(Exception):
+    """The job goes back with another priority, because a budget is short."""
+
+    def __init__(self, priority: int) -> None:
+        super().__init__(f"priority {priority}")
+        self.priority = priority
+
+
 class SnoozedTooOften(Exception):
     """The handler has snoozed its job as often as its `most` allows."""
 

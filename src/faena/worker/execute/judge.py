@@ -38,7 +38,7 @@ from faena.resilience.sorting import Sorted, at_least, meaning_of
 from faena.values.names import as_words
 from faena.worker.execute.admission import Admission, wait_of
 from faena.worker.execute.attempt_state import Attempt, Stop
-from faena.worker.execute.failure import SnoozedTooOften, TimedOut, WorkerDied, record_of
+from faena.worker.execute.failure import Lowered, SnoozedTooOften, TimedOut, WorkerDied, record_of
 from faena.worker.execute.fallback import Fallen, SecondAttempt, exhausted, refused
 
 _log = logging.getLogger("faena.worker")
@@ -126,6 +126,8 @@ class Judge:
             case Stop.TIMEOUT, _:
                 late = TimedOut(f"ran longer than {attempt.timeout_s:g} s")
                 return self._fail(attempt, late.with_traceback(error.__traceback__))
+            case _, Lowered():
+                return Released(error.priority)
             case _, Snooze():
                 return self._snooze(attempt, error)
             case _, Discard():

@@ -1,9 +1,9 @@
 --- A lease ends: what is noted of its job, for all endings alike.
 --@include lease_record, charge_running_time
 --@exports put_back, note_place, note_completed
---- Give a job back to the place it was claimed from, without using an attempt.
-local function put_back(batch, id, record)
-  batch.ready[#batch.ready + 1] = score_in(record)
+--- Give a job back to the place it was claimed from, or one that is `moved` behind it, without using an attempt.
+local function put_back(batch, id, record, moved)
+  batch.ready[#batch.ready + 1] = score_in(record) + (moved or 0)
   batch.ready[#batch.ready + 1] = id
   batch.back[#batch.back + 1] = id
 end

@@ -3,12 +3,12 @@
 --   snooze           delay      '+' and why, or '?' and why it was parked
 --   bury             attempts   error · note, see bury.lua, or ''
 --   cancel, expire              error; to expire is to have been claimed too late to be started
---   release
+--   release          priority   that it has from now on; 0 keeps its priority and its position
 --   limited          delay      the reason of a hold: a provider said "not before", or takes no calls. The whole queue is
 --                               held and the job put back
 --   tenant_limited   delay      the same for the job's tenant; without lanes the job alone is put off
 --@include keys, job_metadata, lease_record, end_lease, errors_and_logs, queue_holds, adaptive_limits, enqueued_at
---@include safe_read
+--@include safe_read, score
 --@exports is_outcome, settle_other_outcomes
 local function fail(batch, id, mark, error, attempts)
   if attempts > 0 then
@@ -93,6 +93,14 @@ local function keep_enqueued(items, leases, marks, conf)
   end
 end
 
+--- Give a job another priority; returns how far that moves it. Jobs of a chain keep their order.
+local function change_priority(batch, id, mark, priority, conf)
+  local before = priority_of(call('HGET', key('specs'), id), mark)
+  mark.p = priority
+  batch.marked[#batch.marked + 1] = id
+  return batch.chains[id] and 0 or (priority - before) * conf.age_step_us
+end
+
 local function settle_one(batch, item, record, mark, conf, now)
   local kind = item.kind
   note_place(batch, item.id, record)
@@ -117,7 +125,8 @@ local function settle_one(batch, item, record, mark, conf, now)
     item.said = reason ~= RATE_LIMITED and '?' .. reason or ''
   end
   if kind == 'release' or kind == 'limited' then
-    put_back(batch, item.id, record)
+    local priority = kind == 'release' and tonumber(item.number) or 0
+    put_back(batch, item.id, record, priority > 0 and change_priority(batch, item.id, mark, priority, conf) or 0)
     table.insert(batch[kind == 'release' and 'released' or 'limited'], item.id)
   else
     settle_as[kind](batch, item.id, mark, now, tonumber(item.number), item.said, item.note)
