@@ -97,14 +97,15 @@ class Model:
                     self._warn(one, was, now)
 
     def ask(self, asked: Ask, now: int) -> Expected:
-        needs: defaultdict[str, int] = defaultdict(int)
-        drawn: list[Drawn] = []
-        for upstream, micro in zip(asked.upstreams, asked.estimates, strict=True):
-            found = [*self.drawn(upstream, asked.tenant)] if micro else []
-            for scope in {one.scope for one in found}:
-                needs[scope] += micro
-            drawn += found
-        granted, by, until = asked.number, ("", ""), now
+        granted, upstream, reason, until, is_soft = self.judge(asked, asked.number, now)
+        advance = self.advance(asked, now) if granted == asked.number else 0
+        self.reserve(asked, granted + advance, now)
+        return Expected(granted, upstream, reason, until - now, advance, is_soft)
+
+    def judge(self, asked: Ask, number: int, now: int) -> tuple[int, str, str, int, bool]:
+        """How many of so many calls there is money for; else whose is used up, why, until when."""
+        needs, drawn = self._needs(asked)
+        granted, by, until = number, ("", ""), now
         for one in drawn:
             room = self._room(one, needs[one.scope], now)
             if one.budget.hard and room < granted:
@@ -118,24 +119,30 @@ class Model:
             and self._used(one, now) + needs[one.scope] > one.budget.soft * one.limit
             for one in drawn
         )
-        advance = self._advance(asked, granted, drawn, needs, now)
-        if granted + advance and needs:
-            self.lots[asked.stem] = Lot(needs, granted + advance, now + asked.lasting_us)
-        return Expected(granted, *by, until - now, advance, is_soft)
+        return granted, *by, until, is_soft
 
-    def _advance(
-        self,
-        asked: Ask,
-        granted: int,
-        drawn: Sequence[Drawn],
-        needs: Mapping[str, int],
-        now: int,
-    ) -> int:
-        if granted < asked.number:
-            return 0
+    def advance(self, asked: Ask, now: int) -> int:
+        """How many more may be granted in advance, when all are granted."""
+        needs, drawn = self._needs(asked)
         hard = [self._room(one, needs[one.scope], now) for one in drawn if one.budget.hard]
         room = min(hard, default=2**53)
         return max(0, min(asked.advance, (room - asked.number) // PLENTY))
+
+    def reserve(self, asked: Ask, number: int, now: int) -> None:
+        needs, _ = self._needs(asked)
+        if number and needs:
+            self.lots[asked.stem] = Lot(needs, number, now + asked.lasting_us)
+
+    def _needs(self, asked: Ask) -> tuple[Mapping[str, int], Sequence[Drawn]]:
+        """What each call would reserve, by scope, and the budgets that it draws on."""
+        needs: defaultdict[str, int] = defaultdict(int)
+        drawn: list[Drawn] = []
+        for upstream, micro in zip(asked.upstreams, asked.estimates, strict=True):
+            found = [*self.drawn(upstream, asked.tenant)] if micro else []
+            for scope in {one.scope for one in found}:
+                needs[scope] += micro
+            drawn += found
+        return needs, drawn
 
     def _used(self, one: Drawn, now: int) -> int:
         name, _ = period_of(now, one.budget.per)

@@ -151,9 +151,7 @@ def _end(world: World, job: Job, ending: Settlement) -> str | None:
         case Limited(scope="tenant", delay_us=delay_us) if job.lane is None:
             world.move(job, "delayed", world.now + delay_us)
         case Released(priority=priority) if priority:
-            moved = 0 if job.chain else (priority - job.priority) * world.need("age_step_us")
-            job.changed_priority = priority
-            world.stand(job, lease.score + moved)
+            world.stand(job, lease.score + _change_priority(world, job, priority))
         case Limited() | Released():
             world.stand(job, lease.score)
         case Buried(has_run=has_run):
@@ -163,6 +161,12 @@ def _end(world: World, job: Job, ending: Settlement) -> str | None:
             _fail(job, ending)
             return "cancelled"
     return None
+
+
+def _change_priority(world: World, job: Job, priority: int) -> int:
+    """How far behind it stands then; a chain keeps its order."""
+    steps, job.changed_priority = priority - job.priority, priority
+    return 0 if job.chain else steps * world.need("age_step_us")
 
 
 def _fail(job: Job, ending: Settlement, attempts: int = 1) -> None:

@@ -146,13 +146,22 @@ class Model:
     # -- asks ----------------------------------------------------------------------------------
 
     def _judge(self, ask: Ask, now: int) -> Grant:
+        granted, said = self.room_for(ask, now)
+        more = self._advance(ask, now) if granted == ask.number else 0
+        return self._grant(ask, granted, said, more, now)
+
+    def room_for(self, ask: Ask, now: int) -> tuple[int, tuple[str, str, int]]:
+        """How many calls breakers and limits let through; else which does not, why, until when."""
         granted, said = ask.number, ("", "", 0)
         for name in ask.upstreams:
             room, reason, again = self._room(name, ask.tenant, ask.number, now)
             if room < granted:
                 granted, said = max(room, 0), (name, reason, again)
-        is_all = granted == ask.number
-        more = self._advance(ask, now) if is_all else 0
+        return granted, said
+
+    def _grant(
+        self, ask: Ask, granted: int, said: tuple[str, str, int], more: int, now: int
+    ) -> Grant:
         is_probe = False
         for name in ask.upstreams if granted else ():
             is_probe |= self._use(self.scope(name, ask.tenant), name, granted, ask.stem, now)

@@ -187,7 +187,7 @@ def renew_args(least_lease_us: int, leases: Iterable[tuple[str, str]]) -> list[A
     return [least_lease_us, *(text for pair in leases for text in pair)]
 
 
-def _told(outcome: Outcome) -> tuple[int, bytes, bytes]:
+def _told(outcome: Outcome) -> tuple[int, bytes, bytes]:  # noqa: PLR0911 - one for each outcome
     """The outcome's number, its details, and the note for the dead-letter desk."""
     match outcome:
         case Retried(delay_us=delay_us, error=error):
