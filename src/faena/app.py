@@ -37,7 +37,7 @@ from faena.values.duration import Duration, to_s
 from faena.values.ids import IdFactory
 from faena.values.keywords import known_keywords
 from faena.values.names import check_name
-from faena.worker.background_services import BackgroundServices
+from faena.worker.background_services import BackgroundServices, Service
 
 if TYPE_CHECKING:  # a program that only enqueues does not load the worker
     from faena.worker.options import Served, WorkerOptions
@@ -83,6 +83,7 @@ class Faena(UpstreamRegistry):
         self.middleware = _layers(middleware)
         self.schedules = Schedules(self)
         self.dead_letter_options = _checked(dead_letters or DeadLetters())
+        self._services: list[Service] = []
         self._desk_queues = DeskQueues(self._connected, lambda: self.queues, self.new_ids)
         self._renew_ids()
 
@@ -241,6 +242,7 @@ class Faena(UpstreamRegistry):
                 scheduler.run,
                 keeper.run,
                 OldLibraries(runtime.engine, self._shards).run,
+                *self._services,
             ],
             on_outbox=runtime.relay.notify,
             hears={
@@ -255,6 +257,14 @@ class Faena(UpstreamRegistry):
         runtime = await self.runtime()
         seen = [await in_sight(runtime.routers.of(queue)) for queue in self.queues]
         return [shard for one in seen for shard in one.shards]
+
+    def add_service(self, service: Service) -> None:
+        """Have every worker of this app run a coroutine function beside its jobs.
+
+        It is cancelled when the worker stops. It must not return: a service that ends or fails ends
+        its worker.
+        """
+        self._services.append(service)
 
     async def run_worker(self, queues: Iterable[Queue | str] | None = None, **options: Any) -> None:
         """Run a worker in this event loop until it is cancelled or its work is done.

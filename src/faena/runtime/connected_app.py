@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
@@ -156,6 +157,11 @@ class ConnectedApp:
     def namespace(self) -> str:
         """The prefix of every key."""
         return self._links.connection.namespace
+
+    @property
+    def directory(self) -> Path:
+        """Where embedded servers keep their data."""
+        return self._links.connection.directory
 
     async def broker(self) -> str:
         """The broker, without its password, and the namespace, for a log line.

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Hear = Callable[[str, str], None]
+Service = Callable[[], Coroutine[Any, Any, None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackgroundServices:
     """The services of one worker, and the callbacks that notify them."""
 
-    services: Sequence[Callable[[], Coroutine[Any, Any, None]]] = ()
+    services: Sequence[Service] = ()
     """Each runs until it is cancelled; one that fails ends the worker."""
 
     on_outbox: Callable[[str], None] = lambda _: None

@@ -1,0 +1,13 @@
+"""PostgreSQL beside the broker: an outbox, effects that happen once, history, partitions, archives.
+
+    from faena.pg import Postgres
+
+    pg = Postgres(app)      # FAENA_PG_URL, else a PostgreSQL of its own under .faena/
+
+Only this package speaks PostgreSQL. It uses the app through its public API; jobs that do not need
+PostgreSQL run whether it answers or not.
+"""
+
+from faena.pg.postgres import Postgres
+
+__all__ = ["Postgres"]

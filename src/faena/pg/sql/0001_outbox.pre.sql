@@ -1,0 +1,2 @@
+-- The first migration.
+SELECT 1;
