@@ -98,7 +98,7 @@ VALUES: Final = (
     Part("Panic", "faena.engine.calls.upstreams:Panic", "`UpstreamView.panic`"),
     Part("LimitUse", "faena.engine.calls.upstreams:LimitUse", "`UpstreamView.limits`"),
     Part("TroubledTenant", "faena.engine.calls.upstreams:TroubledTenant", "`UpstreamView.tenants`"),
-    Part("BudgetView", "faena.resilience.costs:BudgetView", "`await app.budget_views()`"),
+    Part("BudgetView", "faena.engine.calls.budget_view:BudgetView", "`await app.budget_views()`"),
     Part("CostReport", "faena.resilience.costs:CostReport", "`await app.cost_report()`"),
     Part("ServiceCost", "faena.resilience.costs:ServiceCost", "`CostReport.services`"),
     Part("TaskCost", "faena.resilience.costs:TaskCost", "`ServiceCost.tasks`"),
