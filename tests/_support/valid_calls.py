@@ -220,6 +220,11 @@ SHAPES: dict[str, list[Args]] = {
         said("panic", caller="o", id_of_call="a", upstream="up", verb="begin", by="x", reason="r"),
         said("panic", caller="o", id_of_call="b", upstream="up", verb="end", by="x"),
     ],
+    "sweep_breakers": [
+        said("sweep_breakers", "up", "up/@a", "none"),
+        said("sweep_breakers", "up", cursor="0"),
+        said("sweep_breakers", cursor="0", at=NOW + 3600 * SECOND),
+    ],
     "admit": [
         said("admit", **GATE, reports=pack(REPORTS), settled=pack(SETTLED), asks=pack(ASKS)),
         said("admit", **GATE, reports=pack([]), settled=pack([]), asks=pack([])),

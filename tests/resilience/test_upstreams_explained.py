@@ -241,3 +241,50 @@ async def test_they_come_beside_those_of_jobs_and_by_kind(shop: Faena) -> None:
     assert mail.name == "enqueued", "an upstream belongs to no queue"
     with pytest.raises(ConfigError, match="did you mean 'upstream_open'"):
         shop.events(kinds="upstream_opened")
+
+
+# -- what time alone ends --------------------------------------------------------------------------
+
+
+async def _closed_in_time(app: Faena, working: Working, name: str) -> list[str]:
+    """The events up to the last one, while a worker runs and no call is made."""
+    events: list[str] = []
+    async with working(app), asyncio.timeout(60), aclosing(app.events(since="start")) as found:
+        async for event in found:
+            if event.name.startswith(("upstream", "feature")):
+                events.append(event.name)
+            if event.name == name:
+                return events
+    raise AssertionError(events)
+
+
+async def test_a_breaker_closes_in_time_while_a_worker_runs(shop: Faena, working: Working) -> None:
+    breaker = Breaker(volume=1, open="100ms", ramp="300ms")
+    afip = shop.upstream("afip", breaker=breaker)
+    shop.feature("invoicing", upstreams=[afip])
+    failures = [ConnectionRefusedError("down")]
+
+    @shop.queue("invoices", retry=ONCE).task(upstreams=[afip])
+    async def request() -> None:
+        if failures:
+            raise failures.pop()
+
+    await request.enqueue()
+    told = await _closed_in_time(shop, working, "upstream_closed")
+    assert [one for one in told if one.startswith("upstream")] == [
+        *("upstream_open", "upstream_half_open", "upstream_recovering", "upstream_closed"),
+    ], "the job has made two calls, and none closed it"
+    assert (await afip.view()).state == "closed"
+
+
+async def test_a_worker_ends_what_was_under_way_before_it_began(
+    shop: Faena, working: Working
+) -> None:
+    afip = shop.upstream("afip")
+
+    @shop.queue("invoices").task(upstreams=[afip])
+    async def request() -> None: ...
+
+    await afip.panic(reason="stop", by="ana", lasting="100ms")
+    told = await _closed_in_time(shop, working, "upstream_panic_ended")
+    assert told == ["upstream_panic", "upstream_panic_ended"]

@@ -105,7 +105,7 @@ CATALOGUE = (
     Key("wake", "zset", "at most one marker for idle workers", "one member"),
     Key("upstreams", "hash", "upstream → packed settings, !upstream → panic", "one per upstream"),
     Key("breaker:", "string", "packed state of a circuit breaker", "TTL 1 h beyond its wait"),
-    Key("troubled", "hash", "scope → state, of breakers that are not closed", "one per breaker"),
+    Key("troubled", "hash", "scope → state, of breakers that are not closed", "swept by workers"),
     Key(
         "features",
         "hash",

@@ -32,7 +32,7 @@ class Change(NamedTuple):
     state: str
     """A state of the breaker, rate_limited, panic or panic_ended."""
     wait_us: int
-    """For how long, if that is known; else 0."""
+    """How long it lasts unless something happens before, if that is known; else 0."""
 
 
 class UpstreamPush:
