@@ -58,7 +58,8 @@ class UpstreamRegistry(Registry):
 
     @property
     def upstream_control(self) -> UpstreamControl:
-        """Views and panics of upstreams by name, also of those that other programs declare."""
+        """Views and panics of upstreams by name, also of those that other programs declare, or that
+        none declares any more: `forget` removes these."""
         return UpstreamControl(self._engine, self._links.connection.upstreams)
 
     async def upstream_views(self) -> list[UpstreamView]:

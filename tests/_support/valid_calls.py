@@ -231,6 +231,13 @@ SHAPES: dict[str, list[Args]] = {
     ],
     "declare_features": [said("declare_features", "f:tracking", FEATURE)],
     "features": [said("features")],
+    "forget_upstream": [
+        once("forget_upstream", upstream="up", by="ops", cursor="0"),
+    ],
+    "forget_feature": [
+        once("forget_feature", kind=kind, name=name, by="ops")
+        for kind, name in (("feature", "pay"), ("level", "sale"))
+    ],
     "set_feature": [
         once("set_feature", name="pay", state="offline", message="no", duration_us=5, by="ops"),
         once("set_feature", name="pay", by="ops"),

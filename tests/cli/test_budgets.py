@@ -79,6 +79,17 @@ def test_costs_are_reported(cli: Cli) -> None:
     assert (code, "spent  nothing" in out) == (0, True)
 
 
+def test_total_budgets_are_forgotten(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, _, err = cli("budgets", "forget")
+    assert (code, "remove app.total_budgets(…) from the code first" in err) == (2, True)
+    call(1)
+    settings = app._links.connection.upstreams  # pyright: ignore[reportPrivateUsage] - as a program without them
+    monkeypatch.delitem(settings, "$")
+    assert cli("budgets", "forget", "--by", "ana")[:2] == (0, "the total budgets are forgotten\n")
+    assert [one["upstream"] for one in document(cli)] == ["ai", "ai"]
+    assert document(cli, "forget") == {"forgotten": False}
+
+
 @pytest.mark.parametrize(
     ("args", "words"),
     [

@@ -10,6 +10,8 @@ import pytest
 
 from faena import Breaker, Budget, Faena, Price
 from faena.cli import output
+from faena.engine.calls import resilience
+from faena.resilience.upstream_options import UpstreamOptions
 from tests.cli.conftest import Cli, listed
 
 app = Faena("upstream-counter", "redis://127.0.0.1:1/0")
@@ -128,6 +130,20 @@ def test_a_panic_begins_and_ends(cli: Cli) -> None:
     assert document(cli, "resume", "afip") == {"upstream": "afip", "resumed": False}
 
 
+def test_one_that_no_program_declares_is_forgotten(cli: Cli) -> None:
+    async def declare() -> None:
+        async with app:
+            engine = (await app.runtime()).engine
+            await resilience.declare(engine, {"old": UpstreamOptions().settings()})
+
+    asyncio.run(declare())
+    assert "old" in [one["name"] for one in document(cli)]
+    assert cli("upstreams", "forget", "old", "--by", "ana")[:2] == (0, "old is forgotten\n")
+    assert "old" not in [one["name"] for one in document(cli)]
+    _, out, _ = cli("events", "--since", "start", "--limit", "1")
+    assert out.rstrip().endswith("upstream_forgotten old by ana")
+
+
 def test_events_are_followed(cli: Cli) -> None:
     cli("upstreams", "panic", "afip", "--reason", "no keys", "--by", "ana")
     code, out, _ = cli("events", "--since", "start", "--limit", "1")
@@ -147,6 +163,8 @@ def test_events_are_followed(cli: Cli) -> None:
         (("panic", "afip", "--reason", " "), "reason must be 1 to 200 printable characters"),
         (("panic", "afip", "--reason", "x", "--for", "0s"), "longer than 0s"),
         (("panic", "affip", "--reason", "x"), "upstream must be one that a program has declared"),
+        (("forget", "old"), "upstream must be one that a program has declared"),
+        (("forget", "afip"), "remove app.upstream('afip') from the code first"),
         (("resum", "afip"), "did you mean 'resume'"),
         (("show", "mp", "--tenant", "a b"), "tenant must be"),
     ],

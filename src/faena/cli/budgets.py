@@ -10,7 +10,7 @@ from rich.console import Console
 
 from faena.cli import session
 from faena.cli.app_lookup import find_app
-from faena.cli.argument import ListedCommands, Whole, common, example, split, words
+from faena.cli.argument import ListedCommands, Whole, by, common, example, split, words
 from faena.cli.json_output import document
 from faena.cli.output import Output, facts, instant, table
 from faena.engine.calls.budget_view import BudgetView
@@ -27,10 +27,11 @@ _SPARE: Final = ("ends", "kind", "reserved")
         "faena budgets shop.tasks:app",
         "faena budgets report --month 2026-11",
         "faena budgets report --day 2026-11-16 --top 3 --json",
+        "faena budgets forget",
     ),
 )
 def budgets() -> None:
-    """List budgets, or report what calls to upstreams have cost.
+    """List budgets, report what calls to upstreams have cost, or forget the total budgets.
 
     MODULE:APP alone lists them; every command takes --json.
     """
@@ -67,6 +68,23 @@ def report(
     found = session.run(app, lambda: app.cost_report(month=month, day=day, top=top))
     shown = {**document(found), "budgets": [budget_document(one) for one in found.budgets]}
     output.show(shown, lambda console: _draw(console, found))
+
+
+@budgets.command(epilog=example("faena budgets forget --by ana"))
+@words("[MODULE:APP]")
+@by
+@common
+@click.pass_obj
+def forget(output: Output, words: tuple[str, ...], by: str) -> None:
+    """Remove the budgets of all upstreams together, which no program declares any more.
+
+    It is refused while MODULE:APP declares some. Those of one upstream go with `upstreams forget`.
+    """
+    target, _ = split(words)
+    app = find_app(target)
+    is_done = session.run(app, lambda: app.upstream_control.forget_totals(by=by))
+    told = "the total budgets are forgotten" if is_done else "there are no total budgets"
+    output.say({"forgotten": is_done}, told)
 
 
 def budget_document(view: BudgetView) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Commands on upstreams: how they are, and panics."""
+"""Commands on upstreams: how they are, panics, and forgetting."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ _SPARE: Final = ("limits", "tenants", "next probe")
         "faena upstreams show afip",
         "faena upstreams panic afip --reason 'certificates expired' --for 1h",
         "faena upstreams resume afip",
+        "faena upstreams forget afip",
     ),
 )
 def upstreams() -> None:
-    """List or show upstreams, put one into panic or end that.
+    """List or show upstreams, put one into panic or end that, forget one.
 
     MODULE:APP alone lists them; every command takes --json.
     """
@@ -107,6 +108,22 @@ def resume(output: Output, words: tuple[str, ...], by: str) -> None:
     has_ended = session.run(app, work)
     told = "is no longer in panic" if has_ended else "was not in panic"
     output.say({"upstream": name, "resumed": has_ended}, f"{name} {told}")
+
+
+@upstreams.command(epilog=example("faena upstreams forget afip --by ana"))
+@words("[MODULE:APP] NAME")
+@by
+@common
+@click.pass_obj
+def forget(output: Output, words: tuple[str, ...], by: str) -> None:
+    """Remove an upstream that no program declares any more; its costs stay in reports.
+
+    It is refused while MODULE:APP declares it. A running program that still declares it does so
+    again with its next call.
+    """
+    app, name = _find(words)
+    session.run(app, lambda: app.upstream_control.forget(name, by=by))
+    output.say({"upstream": name, "forgotten": True}, f"{name} is forgotten")
 
 
 def _find(words: tuple[str, ...]) -> tuple[Faena, str]:

@@ -115,6 +115,7 @@ CATALOGUE = (
     Key("reserved", "hash", "scope of budgets → what is reserved, in millionths", "one per scope"),
     Key("lots", "hash", "permits granted together → what each reserves", "one per lot under way"),
     Key("lot_ends", "zset", "lots by when their holder is taken for dead", "one per lot under way"),
+    Key("forgotten", "hash", "upstream without settings → currency of its costs", "TTL 121 days"),
     Key("spent:", "hash", "of a day or month: what calls have cost", "TTL 121 days"),
     Key("spenders:", "zset", "of a day or month and upstream: tenant → cost", "TTL 121 days"),
     Key("warned:", "hash", "of a day or month: scope → threshold told", "TTL 70 days"),

@@ -24,7 +24,7 @@ from faena.worker.execute.admission import Admission
 from faena.worker.options import Served
 
 _LAST_CALLS_S: Final = 10.0
-_OPENING: Final = frozenset({"recovering", "closed", "panic_ended"})
+_OPENING: Final = frozenset({"recovering", "closed", "panic_ended", "forgotten"})
 _AGAIN_S: Final = 1.0
 """When holds are ended once more after a panic: some are of jobs that were refused just before."""
 

@@ -1,4 +1,7 @@
-"""What operators see and do with upstreams: views, and panics. Each is one call."""
+"""What operators see and do with upstreams: views, panics, forgetting.
+
+Each is one call; forgetting takes one for each page of breakers in trouble.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from faena.engine import scripts
 from faena.engine.calls.budget_view import BudgetRow, BudgetView, budget_views
 from faena.engine.calls.resilience import SHARD, Undeclared
 from faena.engine.engine import Engine
+from faena.errors import InternalError
 from faena.limits import Limit
 from faena.values.duration import describe
 from faena.values.view import View
@@ -198,6 +202,20 @@ async def panic(
 async def end_panic(engine: Engine, upstream: str, by: str) -> bool:
     """Whether there was one."""
     return await _decide(engine, upstream, "end", by)
+
+
+async def forget(engine: Engine, upstream: str, by: str) -> None:
+    """Remove all that is known of it but its costs. Interrupted, it can be done again."""
+    cursor = "0"
+    while True:
+        named = {**scripts.once("forget"), "upstream": upstream, "by": by, "cursor": cursor}
+        cursor = (await engine.ask("forget_upstream", SHARD, **named)).decode()
+        if cursor == _UNDECLARED.decode():
+            raise Undeclared([upstream])
+        if cursor == scripts.OVERTAKEN.decode():
+            raise InternalError("a later call of this caller was answered already")
+        if cursor == "0":
+            return
 
 
 async def _decide(engine: Engine, upstream: str, verb: str, by: str, **more: Any) -> bool:
