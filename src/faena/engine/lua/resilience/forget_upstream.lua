@@ -8,7 +8,7 @@
 -- returns  the next cursor, '0' when all is forgotten
 -- refuses  UNDECLARED · OVERTAKEN
 --@flags allow-oom
---@include now, keys, safe_read, replay, upstream_settings, upstream_event, sliding_window, feature_states, spending
+--@include keys, safe_read, replay, upstream_settings, upstream_event, sliding_window, feature_states, spending
 local PER_PAGE, ONCE_TTL_S = 100, 600
 local answered, overtaken = replayed(caller, id_of_call)
 if answered then
