@@ -123,7 +123,7 @@ class FeatureCalls:
     async def end_check(
         self, name: str, owner: str, problem: str | None, *, every_us: int, failures: int
     ) -> bool:
-        """Tell how a check ended, None for well; False if it was somebody else's by then."""
+        """Tell how a check ended, None for well; False if another owner runs it by then."""
         named: dict[str, Any] = {"name": name, "owner": owner, "message": problem}
         named |= {"is_good": "1" if problem is None else "", "failures": failures}
         reply = await self._engine.ask("end_check", SHARD, every_us=every_us, **named)
