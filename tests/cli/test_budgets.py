@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from faena import Budget, Faena, Price
+from tests._support.valkey import Server
 from tests.cli.conftest import Cli, listed
 
 app = Faena("budget-counter", "redis://127.0.0.1:1/0")
@@ -19,6 +20,8 @@ ai = app.upstream(
     budgets=[Budget("1 USD", soft=0.8), Budget("9 USD", per="month", each_tenant=True)],
 )
 app.total_budgets([Budget("20 USD", per="month", hard=False)])
+later = Faena("budget-counter", "redis://127.0.0.1:1/0")
+"""The same program, when it declares nothing any more."""
 TARGET = f"{__name__}:app"
 pytestmark = pytest.mark.usefixtures("broker")
 
@@ -79,15 +82,16 @@ def test_costs_are_reported(cli: Cli) -> None:
     assert (code, "spent  nothing" in out) == (0, True)
 
 
-def test_total_budgets_are_forgotten(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_total_budgets_are_forgotten(cli: Cli, server: Server) -> None:
     code, _, err = cli("budgets", "forget")
     assert (code, "remove app.total_budgets(…) from the code first" in err) == (2, True)
     call(1)
-    settings = app._links.connection.upstreams  # pyright: ignore[reportPrivateUsage] - as a program without them
-    monkeypatch.delitem(settings, "$")
-    assert cli("budgets", "forget", "--by", "ana")[:2] == (0, "the total budgets are forgotten\n")
-    assert [one["upstream"] for one in document(cli)] == ["ai", "ai"]
-    assert document(cli, "forget") == {"forgotten": False}
+    with later.override(url=server.url):
+        forgotten = cli("budgets", "forget", f"{__name__}:later", "--by", "ana")
+        assert forgotten[:2] == (0, "the total budgets are forgotten\n")
+        rows = document(cli, "list", f"{__name__}:later")
+        assert [one["upstream"] for one in rows] == ["ai", "ai"]
+        assert document(cli, "forget", f"{__name__}:later") == {"forgotten": False}
 
 
 @pytest.mark.parametrize(

@@ -88,15 +88,18 @@ end
 
 --- The same now, by upstream: the budgets that its calls draw on, those of its currency included.
 local function budgets_of(names, tenant, now)
-  local found, today = {}, periods_of(now)
-  local view = view_at(today.d.name, today.m.name, tenant, now)
+  local found, today, view = {}, periods_of(now), nil
   for _, name in ipairs(names) do
-    local rows, settings = {}, upstream_of(name)
-    add_own(rows, view, name)
-    for _, budget in ipairs(settings.currency and total_budgets(settings.currency) or {}) do
-      add_row(rows, view, '', settings.currency, 't/' .. settings.currency, budget, settings.call_micro or 0)
+    local settings = upstream_of(name)
+    local currency = settings.currency
+    found[name] = {}
+    if currency then
+      view = view or view_at(today.d.name, today.m.name, tenant, now)
+      add_own(found[name], view, name)
+      for _, budget in ipairs(total_budgets(currency)) do
+        add_row(found[name], view, '', currency, 't/' .. currency, budget, settings.call_micro or 0)
+      end
     end
-    found[name] = rows
   end
   return found
 end
