@@ -7,12 +7,13 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from faena.engine import Engine
+from faena.engine.calls.budget_view import BudgetView
 from faena.engine.calls.upstreams import UpstreamView
 from faena.errors import ConfigError
 from faena.options import build
 from faena.registry import Registry
 from faena.resilience.control import UpstreamControl
-from faena.resilience.costs import BudgetView, CostDesk, CostReport
+from faena.resilience.costs import CostDesk, CostReport
 from faena.resilience.feature import Feature, FeatureFields, Level, Trouble
 from faena.resilience.features import Features
 from faena.resilience.gate import Gate
@@ -57,7 +58,8 @@ class UpstreamRegistry(Registry):
 
     @property
     def upstream_control(self) -> UpstreamControl:
-        """Views and panics of upstreams by name, also of those that other programs declare."""
+        """Views and panics of upstreams by name, also of those that other programs declare, or that
+        none declares any more: `forget` removes these."""
         return UpstreamControl(self._engine, self._links.connection.upstreams)
 
     async def upstream_views(self) -> list[UpstreamView]:

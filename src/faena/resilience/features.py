@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from faena.engine import Engine
+from faena.engine.calls.features import Unknown
 from faena.errors import ConfigError, nearest, shown, unknown_name
 from faena.options.fields import build, check_choice
 from faena.resilience.feature import (
@@ -23,7 +24,7 @@ from faena.resilience.feature_copy import DeclaredFeatures, FeatureFollower
 from faena.resilience.feature_views import FeaturesView, view_at
 from faena.resilience.health_check import HealthCheck, HealthChecker, HealthCheckOptions, R
 from faena.resilience.upstream import Upstream
-from faena.values.names import check_name
+from faena.values.names import check_label, check_name
 
 
 class Features:
@@ -66,6 +67,36 @@ class Features:
         if name not in self.levels:
             raise unknown_name("level", name, self.levels, field="level", value=name)
         return self.levels[name]
+
+    # -- forgetting -----------------------------------------------------------------------------
+
+    async def forget(self, name: str, *, by: str = "operator") -> None:
+        """Remove a feature that this program does not declare, with its state.
+
+        A running program that still declares it does so again when it reads features next.
+        """
+        await self._forget("feature", name, self._features, by)
+
+    async def forget_level(self, name: str, *, by: str = "operator") -> None:
+        """The same for a level; what it says of features ends."""
+        await self._forget("level", name, self.levels, by)
+
+    async def _forget(self, kind: str, name: str, own: Mapping[str, object], by: str) -> None:
+        if check_name(kind, name) in own:
+            raise ConfigError(
+                f"{kind} must be one that this program does not declare, got {shown(name)}: remove "
+                f"app.{kind}({shown(name)}, …) from the code first",
+                field=kind,
+                value=name,
+            )
+        who = check_label("by", by)
+        follower = await self._app.feature_follower()
+        try:
+            await follower.calls.forget(kind, name, by=who)
+        except Unknown:
+            view = await self()
+            known = view.features if kind == "feature" else view.levels
+            raise unknown_name(kind, name, known, field=kind, value=name) from None
 
     # -- declaring ------------------------------------------------------------------------------
 

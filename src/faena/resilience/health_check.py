@@ -1,7 +1,7 @@
 """Health checks of features: coroutines that workers run, one process at a time for each.
 
 A process asks before each run. One that dies while it runs a check keeps it for the check's
-timeout and a little longer; then whoever asks first goes on.
+timeout and a little longer; then the first process that asks runs it.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class HealthChecker:
             await asyncio.sleep(wait_us / 1e6 * (1 + random.random() / 20))
 
     async def _turn(self, check: HealthCheck) -> int:
-        """Run it if it is due and nobody else runs it; after how long to ask again."""
+        """Run it if it is due and no other process runs it; after how long to ask again."""
         options, owner = check.options, secrets.token_hex(8)
         lease_us = options.timeout_us + _MARGIN_US
         wait_us = await self._calls.begin_check(check.feature, owner, lease_us)

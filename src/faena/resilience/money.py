@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 from faena.errors import ConfigError, shown
 from faena.options.fields import check_choice, check_is, derive
 from faena.values.keywords import known_fields
+from faena.values.money import Money
 from faena.values.names import check_name
 from faena.values.numbers import check_real, check_whole, keep_whole
 
@@ -34,19 +35,6 @@ _CODES: Final = """
     TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VED VES VND VUV WST XAF XCD XOF XPF YER ZAR
     ZMW ZWL
 """
-
-
-class Money(NamedTuple):
-    """An amount."""
-
-    micro: int
-    """In millionths."""
-    currency: str
-
-    def __str__(self) -> str:
-        text = f"{Decimal(self.micro).scaleb(-6):f}"
-        text = text.rstrip("0").rstrip(".") if "." in text else text
-        return f"{text} {self.currency}"
 
 
 def read_money(what: str, given: Any) -> Money:

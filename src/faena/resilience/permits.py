@@ -135,7 +135,7 @@ class Permit:
 
 
 def _is_cut(error: BaseException | None) -> bool:
-    """Whether a call was cancelled while it was under way: nobody knows what it has done."""
+    """Whether a call was cancelled while it was under way: its effect is unknown."""
     return error is not None and not isinstance(error, Exception)
 
 

@@ -82,7 +82,7 @@ def sort_error(error: BaseException, sorting: Sorting | None = None) -> Sorted |
         return None
     try:
         status, retry_after = _status(error)
-    except Exception:  # noqa: BLE001 - a property of somebody's class
+    except Exception:  # noqa: BLE001 - a property of a user's class
         status, retry_after = None, None
     try:
         kind = _given(error, status, sorting)

@@ -10,9 +10,10 @@ from faena.errors import ConfigError, shown
 from faena.limits import Limit, check_stack
 from faena.options.fields import check_is, derive
 from faena.resilience.breaker import Breaker
-from faena.resilience.money import Budget, Money, Price, PriceList, check_budgets
+from faena.resilience.money import Budget, Price, PriceList, check_budgets
 from faena.resilience.sorting import Sorting, check_sorting
 from faena.values.duration import Duration, to_us
+from faena.values.money import Money
 from faena.values.numbers import check_whole
 
 _MOST_OPENINGS: Final = 1_000
