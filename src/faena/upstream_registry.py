@@ -51,7 +51,7 @@ class UpstreamRegistry(Registry):
         built = build(UpstreamOptions, "upstream", options)
         self._links.connection.upstreams[name] = built.settings()
         self.upstreams[name] = Upstream(
-            name, built, self._gate, self._permit_in_thread, self.upstream_control
+            name, built, self._gate, self._permit_in_thread, self.upstream_control, self.name
         )
         return self.upstreams[name]
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar, cast
 
@@ -57,10 +57,11 @@ class Upstream:
         gate: Callable[[], Awaitable[Gate]],
         run_in_thread: Callable[[Coroutine[Any, Any, Permit]], Permit],
         control: UpstreamControl,
+        app: str,
     ) -> None:
         """`gate` is where its calls ask, on the running event loop; `run_in_thread` runs a
-        coroutine where there is none."""
-        self.name = name
+        coroutine where there is none; `app` is the name of the app that declares it."""
+        self.name, self.app_name = name, app
         self._control = control
         self.options = options
         self._gate = gate
@@ -240,6 +241,18 @@ class Upstream:
             return False
         is_own = reason in {"tenant_limit", "tenant_budget", "tenant_reserved"}
         return is_own or self.options.breaker.per == "tenant"
+
+
+def refuse_foreign(what: str, given: Sequence[Any], app: str, own: Mapping[str, Upstream]) -> None:
+    """Refuse upstreams of another app: this one's workers do not declare them on the broker."""
+    for one in given:
+        if isinstance(one, Upstream) and own.get(one.name) is not one:
+            raise ConfigError(
+                f"{what} must be upstreams of app {app}, got {one.name} of another app, "
+                f"{one.app_name}: declare it with upstream({one.name!r}) of app {app}",
+                field="upstreams",
+                value=given,
+            )
 
 
 def _unless_closed(permit: Permit, group: CallGroup) -> Permit:
