@@ -143,10 +143,11 @@ class PriceList:
                         value=prices,
                     )
 
-    def cost(self, used: Mapping[str, int], day: date | None = None) -> int:
-        """What so much of each item costs on a day, by default today, in millionths."""
+    def cost(self, used: Mapping[str, int], day: date | None = None, *, before: int = 0) -> int:
+        """What so much of each item costs on a day, by default today, in millionths; `before` is
+        what the same call has cost already."""
         day = day or datetime.now(UTC).date()
-        micro = sum(self._price(item, day).cost(number) for item, number in used.items())
+        micro = before + sum(self._price(item, day).cost(number) for item, number in used.items())
         if micro > _MOST:
             raise ConfigError(
                 f"a call must cost at most {Money(_MOST, self.currency)}, got {shown(dict(used))}",

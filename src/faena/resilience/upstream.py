@@ -37,7 +37,7 @@ from faena.resilience.permits import (
     refuse_closed,
 )
 from faena.resilience.sorting import Sorted, sort_error
-from faena.resilience.upstream_options import UpstreamOptions, check_used
+from faena.resilience.upstream_options import UpstreamOptions, check_spent, check_used
 from faena.values.duration import Duration
 from faena.values.names import check_label
 
@@ -106,13 +106,13 @@ class Upstream:
                 f"`async with {self.name}.call() as call:`"
             )
         spent = held.spent = held.spent or {}
-        spent[self.name] = spent.get(self.name, 0) + self._cost({**(used or {}), **more})
+        spent[self.name] = self._cost(check_spent(used, more), spent.get(self.name, 0))
 
-    def _cost(self, used: Mapping[str, int]) -> int:
+    def _cost(self, used: Mapping[str, int], before: int = 0) -> int:
         prices = self.options.price_list
         if prices is None:
             raise ConfigError(f"upstream {self.name} must have prices, got none", field="prices")
-        return prices.cost(check_used("used", used))
+        return prices.cost(check_used("used", used), before=before)
 
     def call(
         self, *, tenant: str | None = None, estimate: Mapping[str, int] | None = None

@@ -155,6 +155,11 @@ def check_used(what: str, used: Any) -> dict[str, int]:
     }
 
 
+def check_spent(used: Any, more: Mapping[str, int]) -> dict[str, int]:
+    """What `spend` was given: a mapping, names, or both."""
+    return {**check_used("used", {} if used is None else used), **more}
+
+
 def _price_list(given: Any) -> PriceList | None:
     if not (isinstance(given, list | tuple) and all(isinstance(one, Price) for one in given)):
         raise ConfigError(
