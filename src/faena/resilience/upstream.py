@@ -112,7 +112,7 @@ class Upstream:
         prices = self.options.price_list
         if prices is None:
             raise ConfigError(f"upstream {self.name} must have prices, got none", field="prices")
-        return prices.cost(check_used("used", used), before=before)
+        return prices.cost(check_used("used", used), before=before, upstream=self.name)
 
     def call(
         self, *, tenant: str | None = None, estimate: Mapping[str, int] | None = None
