@@ -42,7 +42,6 @@ from faena.options.settings import (
     check_resettable,
 )
 from faena.producing.handle import Handle
-from faena.resilience.upstream import refuse_foreign
 from faena.retry import Retry
 from faena.sharding.view import ShardsView, reset_shards, reshard, view_shards
 from faena.states import FINISHED, State, state_of
@@ -153,8 +152,6 @@ class Queue:
                 field="name",
                 value=options.name,
             )
-        whose, app = f"upstreams of task {options.name}", self._app
-        refuse_foreign(whose, options.upstreams, app.name, app.upstreams)
         handler = handler_with_fallback(function, self.name, options, self.options, names)
         task: Task[Any, Any] = Task(self._app, handler)
         self.tasks[handler.name] = task
