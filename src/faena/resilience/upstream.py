@@ -204,8 +204,10 @@ class Upstream:
 
     async def _permit(self, tenant: str | None, micro: int | None) -> Permit:
         held = CURRENT.get()
-        if permit := self._held(held, tenant, micro):
-            return permit
+        return self._held(held, tenant, micro) or await self._ask(held, tenant, micro)
+
+    async def _ask(self, held: Holder | None, tenant: str | None, micro: int | None) -> Permit:
+        """A permit of its own; `held` is the job that calls, which another thread may run."""
         whose = tenant or (held.tenant if held else "")
         gate = STAND_IN.get() or await self._gate()
         task = held.task_name if held and self.is_priced else ""
@@ -227,9 +229,10 @@ class Upstream:
             await asyncio.sleep(wait_s)  # its job has called already, and would call again
 
     def _permit_in_thread(self, tenant: str | None, micro: int | None) -> Permit:
-        if permit := self._held(CURRENT.get(), tenant, micro):
+        held = CURRENT.get()
+        if permit := self._held(held, tenant, micro):
             return permit
-        asking = self._permit(tenant, micro)
+        asking = self._ask(held, tenant, micro)
         if stand_in := STAND_IN.get():
             return asyncio.run_coroutine_threadsafe(asking, stand_in.loop).result()
         return self._run_in_thread(asking)
