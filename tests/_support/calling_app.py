@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 
 from faena import Breaker, Budget, Faena, Price, Retry
 
@@ -62,6 +63,12 @@ def is_the_call(tokens: int) -> bool:
 def fail(kind: str) -> None:
     with ai.call():
         raise {"down": ConnectionRefusedError("down"), "busy": Busy()}[kind]
+
+
+@queue.task(run="process", upstreams=[ai], timeout="1s")
+def hang() -> None:
+    with ai.call():
+        threading.Event().wait()
 
 
 @queue.task(run="process", upstreams=[afip])

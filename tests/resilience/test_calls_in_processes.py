@@ -12,7 +12,7 @@ from faena.errors import JobFailed
 from faena.resilience.money import Money
 from faena.testing import attempt
 from tests._support import calling_app
-from tests._support.calling_app import afip, ai, app, fail, is_the_call, once, request, twice
+from tests._support.calling_app import afip, ai, app, fail, hang, is_the_call, once, request, twice
 from tests._support.eventually import eventually
 from tests._support.valkey import Server
 from tests._support.working import obliterate, serving
@@ -84,6 +84,15 @@ async def test_failures_open_a_breaker_each_once() -> None:
             await _run(fail, "down")
     assert await _calls(ai) == (2, 2)
     assert (await ai.view()).state == "closed", "its volume is 3"
+
+
+@pytest.mark.usefixtures("worker")
+async def test_a_call_whose_child_is_killed_has_failed_and_is_paid() -> None:
+    with pytest.raises(JobFailed, match="ran longer than 1 s"):
+        await _run(hang)
+    assert await _calls(ai) == (1, 1)
+    assert await _spent(app, "s/ai") == CENT
+    await eventually(lambda: _is_nothing_reserved(app))
 
 
 @pytest.mark.usefixtures("worker")

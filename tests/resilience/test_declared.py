@@ -81,8 +81,6 @@ def test_whether_a_budget_is_refused_does_not_depend_on_the_day(
     day = "2020-01-01"
     prices = [Price("call", "1 USD", until=day), Price("call", "9 USD", since=day)]
     app.upstream("ai", prices=prices, budgets=[Budget("5 USD")])
-    assert "a call costs 9 USD as estimated, for which the budget of 5 USD is too small" in (
-        caplog.text
-    )
+    assert "as estimated, for which the budget of 5 USD is too small" in caplog.text
     with pytest.raises(ConfigError, match="budgets must pay for one call as estimated"):
         app.upstream("sms", prices=prices, budgets=[Budget("0.9 USD")])
