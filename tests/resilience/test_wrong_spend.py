@@ -10,6 +10,7 @@ import pytest
 from faena import Breaker, Budget, Faena, Price, Retry
 from faena.errors import ConfigError, JobFailed
 from faena.resilience.upstream import Upstream
+from tests._support.eventually import eventually
 from tests._support.working import Working
 from tests.resilience.test_money import CENT, _is_nothing_reserved, _spent
 
@@ -39,6 +40,7 @@ async def test_a_wrong_spend_of_a_call_opens_no_breaker(shop: Faena, kind: str) 
     assert await _spent(shop, "s/ai") == 3 * CENT
     view = await ai.view()
     assert (view.state, view.calls) == ("closed", 0)
+    await eventually(lambda: _is_nothing_reserved(shop))
 
 
 @pytest.mark.parametrize("kind", WRONG)
@@ -59,7 +61,7 @@ async def test_a_wrong_spend_of_a_job_opens_no_breaker(
             await receipt.handle.result(timeout="60s")
     assert await _spent(shop, "s/ai") == CENT
     assert (await ai.view()).state == "closed"
-    assert await _is_nothing_reserved(shop)
+    await eventually(lambda: _is_nothing_reserved(shop))
 
 
 async def test_of_several_upstreams_all_are_paid(shop: Faena, working: Working) -> None:
