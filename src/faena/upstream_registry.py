@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any, Unpack, cast
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from faena.queue import Queue
 
 
+_log = logging.getLogger("faena.resilience")
+
+
 class UpstreamRegistry(Registry):
     """The upstreams and features of an app, by name."""
 
@@ -50,9 +54,11 @@ class UpstreamRegistry(Registry):
                 f"upstream {name} must be declared once, got it again", field="upstream", value=name
             )
         built = build(UpstreamOptions, "upstream", options)
+        for doubt in built.doubts():
+            _log.warning("upstream %s: %s", name, doubt)
         self._links.connection.upstreams[name] = built.settings()
         self.upstreams[name] = Upstream(
-            name, built, self._gate, self._permit_in_thread, self.upstream_control
+            name, built, self._gate, self._permit_in_thread, self.upstream_control, self.name
         )
         return self.upstreams[name]
 

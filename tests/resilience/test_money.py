@@ -283,7 +283,6 @@ CALL = Price("call", "1 USD")
         ({"prices": [CALL], "estimate": 3}, "estimate must be a mapping"),
         ({"prices": CALL}, "prices must be a list"),
         ({"prices": [CALL], "budgets": [Budget("5 USD"), Budget("6 USD")]}, "one for a period"),
-        ({"prices": [Price("call", "1 USD", until="2020-01-01")]}, "has no price on"),
     ],
 )
 def test_an_upstream_with_wrong_prices_is_refused(

@@ -194,13 +194,14 @@ class FeatureFollower:
         self._copy.join(self)
         try:
             while True:
-                wait_s = await self._turn()
+                wait_s = await self.run_once()
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._notified.wait(), wait_s)
         finally:
             self._copy.leave(self)
 
-    async def _turn(self) -> float:
+    async def run_once(self) -> float:
+        """Renew the copy; after how many seconds to do so again, if nothing changes before."""
         try:
             seen = await self.renew()
         except FaenaError as error:

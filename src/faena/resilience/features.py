@@ -23,7 +23,7 @@ from faena.resilience.feature import (
 from faena.resilience.feature_copy import DeclaredFeatures, FeatureFollower
 from faena.resilience.feature_views import FeaturesView, view_at
 from faena.resilience.health_check import HealthCheck, HealthChecker, HealthCheckOptions, R
-from faena.resilience.upstream import Upstream
+from faena.resilience.upstream import Upstream, refuse_foreign
 from faena.values.names import check_label, check_name
 
 
@@ -104,13 +104,13 @@ class Features:
         """Declare a feature."""
         _refuse_second("feature", check_name("feature", name), self._features)
         built = build(FeatureOptions, "feature", options)
-        self._check_upstreams(built.upstreams)
+        self._check_upstreams(name, built.upstreams)
         self._declared.features[name] = built.settings()
         self._declared.version += 1
         self._features[name] = Feature(name, built, self._app)
         return self._features[name]
 
-    def _check_upstreams(self, given: Any) -> None:
+    def _check_upstreams(self, feature: str, given: Any) -> None:
         known = nearest("", self._upstreams)
         if not isinstance(given, list | tuple):
             raise ConfigError(
@@ -118,9 +118,8 @@ class Features:
                 field="upstreams",
                 value=given,
             )
-        own = [one for one in given if isinstance(one, Upstream)]
-        own = [one for one in own if self._upstreams.get(one.name) is one]
-        if len({one.name for one in own}) < len(given):
+        refuse_foreign(f"upstreams of feature {feature}", given, self._app.name, self._upstreams)
+        if len({one.name for one in given if isinstance(one, Upstream)}) < len(given):
             raise ConfigError(
                 f"upstreams must be different upstreams of the app, got {shown(given)}; {known}",
                 field="upstreams",

@@ -96,8 +96,13 @@ class HealthCheck:
 class HealthChecker:
     """Runs the checks of a program in a worker process."""
 
-    def __init__(self, calls: FeatureCalls, checks: Sequence[HealthCheck]) -> None:
-        self._calls, self._checks = calls, checks
+    def __init__(
+        self,
+        calls: FeatureCalls,
+        checks: Sequence[HealthCheck],
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        self._calls, self._checks, self._sleep = calls, checks, sleep
 
     async def run(self) -> None:
         """Run them until cancelled."""
@@ -108,14 +113,14 @@ class HealthChecker:
     async def _serve(self, check: HealthCheck) -> None:
         while True:
             try:
-                wait_us = await self._turn(check)
+                wait_us = await self.run_once(check)
             except FaenaError as error:
                 _log.warning("health check of %s is tried again: %s", check.feature, error)
                 wait_us = round(_AFTER_ERROR_S * 1e6)
             # Processes that wait for the same instant should not all ask at once.
-            await asyncio.sleep(wait_us / 1e6 * (1 + random.random() / 20))
+            await self._sleep(wait_us / 1e6 * (1 + random.random() / 20))
 
-    async def _turn(self, check: HealthCheck) -> int:
+    async def run_once(self, check: HealthCheck) -> int:
         """Run it if it is due and no other process runs it; after how long to ask again."""
         options, owner = check.options, secrets.token_hex(8)
         lease_us = options.timeout_us + _MARGIN_US
