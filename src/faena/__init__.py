@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from faena.deadletter.redrive_view import RedriveView
     from faena.deadletter.views import DeadGroup, DeadLetter, DeadPage, DeadStats
     from faena.declaring.hooks import Death, Failure
+    from faena.engine.calls.budget_view import BudgetView
     from faena.engine.calls.upstreams import UpstreamView
     from faena.errors import FaenaError
     from faena.flows import Flow, FlowView, Group, GroupView, NodeView, Plan
@@ -36,12 +37,12 @@ if TYPE_CHECKING:
     from faena.remote import RemoteQueue, Stub
     from faena.resilience.breaker import Breaker
     from faena.resilience.cached_read import CachedValue
-    from faena.resilience.costs import BudgetView, CostReport
+    from faena.resilience.costs import CostReport
     from faena.resilience.escalation import Escalate, Escalation
     from faena.resilience.fallback import Fallback, Manual
     from faena.resilience.feature import Feature, Level
     from faena.resilience.feature_views import FeaturesView, FeatureView, LevelView
-    from faena.resilience.money import Budget, Money, Price
+    from faena.resilience.money import Budget, Price
     from faena.resilience.upstream import Upstream
     from faena.resilience.write_behind import Queued, Written, write_behind
     from faena.retry import Retry
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from faena.tenancy.shares import Shares, Waits
     from faena.tenancy.tenants import Tenant, TenantView
     from faena.values.ids import IdempotencyKey, WebhookKey
+    from faena.values.money import Money
     from faena.worker.options import WorkerOptions
     from faena.worker.worker import Worker
 
@@ -60,6 +62,7 @@ _NAMES = {
     "faena.deadletter.redrive_view": "RedriveView",
     "faena.deadletter.views": "DeadGroup DeadLetter DeadPage DeadStats",
     "faena.declaring.hooks": "Death Failure",
+    "faena.engine.calls.budget_view": "BudgetView",
     "faena.engine.calls.upstreams": "UpstreamView",
     "faena.errors": "FaenaError",
     "faena.flows": "Flow FlowView Group GroupView NodeView Plan",
@@ -75,12 +78,12 @@ _NAMES = {
     "faena.remote": "RemoteQueue Stub",
     "faena.resilience.breaker": "Breaker",
     "faena.resilience.cached_read": "CachedValue",
-    "faena.resilience.costs": "BudgetView CostReport",
+    "faena.resilience.costs": "CostReport",
     "faena.resilience.escalation": "Escalate Escalation",
     "faena.resilience.fallback": "Fallback Manual",
     "faena.resilience.feature": "Feature Level",
     "faena.resilience.feature_views": "FeatureView FeaturesView LevelView",
-    "faena.resilience.money": "Budget Money Price",
+    "faena.resilience.money": "Budget Price",
     "faena.resilience.upstream": "Upstream",
     "faena.resilience.write_behind": "Queued Written write_behind",
     "faena.retry": "Retry",
@@ -91,6 +94,7 @@ _NAMES = {
     "faena.tenancy.shares": "Shares Waits",
     "faena.tenancy.tenants": "Tenant TenantView",
     "faena.values.ids": "IdempotencyKey WebhookKey",
+    "faena.values.money": "Money",
     "faena.worker.options": "WorkerOptions",
     "faena.worker.worker": "Worker",
 }

@@ -26,8 +26,8 @@
     ├── ResultTimeout           the wait for a result ended before the job did
     └── InternalError           a broken invariant: our bug
 
-What a handler raises to choose its outcome (`Snooze`, `Discard`, `RateLimited`) is not an error;
-see `faena.outcomes`.
+What a handler raises to choose its outcome (`Snooze`, `Discard`, `RateLimited`), and what a call to
+an upstream raises that is not permitted (`UpstreamUnavailable`), is in `faena.outcomes`.
 """
 
 from __future__ import annotations

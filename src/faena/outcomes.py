@@ -104,9 +104,11 @@ class RateLimited(Signal):
 
 
 class UpstreamUnavailable(Signal):
-    """No call to an upstream may be made now; in a handler, the job waits and no attempt is used.
+    """No call to an upstream may be made now; ask again after `retry_after` seconds.
 
-    `reason` is open, probing, recovering, rate_limited, limit, tenant_limit, budget or panic.
+    A handler may let it pass: the job waits and no attempt is used. `upstream` is its name,
+    `reason` one of open, probing, recovering, rate_limited, limit, tenant_limit, budget,
+    tenant_budget, total_budget, reserved, tenant_reserved and panic.
     """
 
     def __init__(

@@ -41,6 +41,7 @@ from faena.producing.handle import Handle
 from faena.producing.payload import MISSING, encode_payload
 from faena.producing.receipt import Receipt, accepted, kept, receipt_of
 from faena.producing.sealing import Frame, seal_job
+from faena.resilience.upstream import refuse_foreign
 from faena.retry import Retry
 from faena.tenancy.lanes import lane_facts
 from faena.values.duration import Duration
@@ -101,6 +102,8 @@ class Task(Generic[P, R]):
     """A registered function. A call runs it here; `enqueue` lets a worker run it."""
 
     def __init__(self, app: Faena, handler: Handler) -> None:
+        whose = f"upstreams of task {handler.name}"
+        refuse_foreign(whose, handler.upstreams, app.name, app.upstreams)
         self.app = app
         self.handler = handler
         self.name = handler.name

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from faena.engine import Engine
+from faena.engine.calls.budget_view import BudgetView
 from faena.engine.calls.upstreams import UpstreamView
 from faena.errors import ConfigError
 from faena.options import build
 from faena.registry import Registry
 from faena.resilience.control import UpstreamControl
-from faena.resilience.costs import BudgetView, CostDesk, CostReport
+from faena.resilience.costs import CostDesk, CostReport
 from faena.resilience.feature import Feature, FeatureFields, Level, Trouble
 from faena.resilience.features import Features
 from faena.resilience.gate import Gate
@@ -29,6 +31,9 @@ from faena.values.names import check_name
 if TYPE_CHECKING:
     from faena.app import Faena
     from faena.queue import Queue
+
+
+_log = logging.getLogger("faena.resilience")
 
 
 class UpstreamRegistry(Registry):
@@ -49,15 +54,18 @@ class UpstreamRegistry(Registry):
                 f"upstream {name} must be declared once, got it again", field="upstream", value=name
             )
         built = build(UpstreamOptions, "upstream", options)
+        for doubt in built.doubts():
+            _log.warning("upstream %s: %s", name, doubt)
         self._links.connection.upstreams[name] = built.settings()
         self.upstreams[name] = Upstream(
-            name, built, self._gate, self._permit_in_thread, self.upstream_control
+            name, built, self._gate, self._permit_in_thread, self.upstream_control, self.name
         )
         return self.upstreams[name]
 
     @property
     def upstream_control(self) -> UpstreamControl:
-        """Views and panics of upstreams by name, also of those that other programs declare."""
+        """Views and panics of upstreams by name, also of those that other programs declare, or that
+        none declares any more: `forget` removes these."""
         return UpstreamControl(self._engine, self._links.connection.upstreams)
 
     async def upstream_views(self) -> list[UpstreamView]:

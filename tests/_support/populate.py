@@ -142,12 +142,15 @@ async def populate_other_states(rig: Rig) -> None:
 
 
 async def populate_upstreams(rig: Rig) -> None:
-    """An upstream with a limit, whose breaker is open. They live in a shard of their own, but their
-    scripts work in any."""
+    """An upstream with a limit, whose breaker is open, and one that was forgotten. They live in a
+    shard of their own, but their scripts work in any."""
     prices, budgets = [Price("call", "1 USD")], [Budget("9 USD", thresholds=[50])]
     options = UpstreamOptions(limits=["9/s"], prices=prices, budgets=budgets)
     settings = msgspec.msgpack.encode(options.settings())
     await rig.engine.ask("declare_upstreams", rig.queue, "up", settings)
+    await rig.engine.ask("declare_upstreams", rig.queue, "old", settings)
+    forgotten = {"caller": "z", "id_of_call": "z", "upstream": "old", "by": "ops", "cursor": "0"}
+    await rig.engine.ask("forget_upstream", rig.queue, **forgotten)
     bad, asks = [["up", "", 20, 20, 0, 0, []]], [[["up"], "a", 3, "lot", 0, [10**6], SECOND]]
     for turn, (reports, wanted) in enumerate([([], asks), (bad, [])], 1):
         settled = [["lot", 1, "a", "task", ["up", 5 * 10**6]]] if turn == 2 else []

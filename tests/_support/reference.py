@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 import click
 
-from faena import errors
+from faena import errors, outcomes
 from faena.cli.root import roof
 from faena.states import State
 from faena.values import names
@@ -98,7 +98,7 @@ VALUES: Final = (
     Part("Panic", "faena.engine.calls.upstreams:Panic", "`UpstreamView.panic`"),
     Part("LimitUse", "faena.engine.calls.upstreams:LimitUse", "`UpstreamView.limits`"),
     Part("TroubledTenant", "faena.engine.calls.upstreams:TroubledTenant", "`UpstreamView.tenants`"),
-    Part("BudgetView", "faena.resilience.costs:BudgetView", "`await app.budget_views()`"),
+    Part("BudgetView", "faena.engine.calls.budget_view:BudgetView", "`await app.budget_views()`"),
     Part("CostReport", "faena.resilience.costs:CostReport", "`await app.cost_report()`"),
     Part("ServiceCost", "faena.resilience.costs:ServiceCost", "`CostReport.services`"),
     Part("TaskCost", "faena.resilience.costs:TaskCost", "`ServiceCost.tasks`"),
@@ -305,17 +305,31 @@ def errors_page() -> str:
         for kind in vars(errors).values()
         if isinstance(kind, type) and issubclass(kind, errors.FaenaError)
     ]
-    rows = [
-        [_code(kind.__name__), _code(kind.__bases__[0].__name__), _cell(kind.__doc__ or "")]
-        for kind in kinds
+    signals = [
+        kind
+        for kind in vars(outcomes).values()
+        if isinstance(kind, type) and issubclass(kind, outcomes.Signal)
+        if kind is not outcomes.Signal
     ]
-    table = "\n".join(_table(["error", "is a", "meaning"], rows))
     return _page(
         "Errors",
         "All of them are in `faena.errors`.",
         f"```text\n{inspect.cleandoc(tree)}\n```",
-        table,
+        _exceptions("error", kinds),
+        "## Signals\n\n"
+        "These are not part of the tree above: `from faena import UpstreamUnavailable`. A handler "
+        "raises `Snooze`, `Discard` or `RateLimited` to choose its outcome. A call to an upstream "
+        "that is not permitted raises `UpstreamUnavailable`; a program catches it outside of jobs.",
+        _exceptions("signal", signals),
     )
+
+
+def _exceptions(what: str, kinds: Iterable[type]) -> str:
+    rows = [
+        [_code(kind.__name__), _code(kind.__bases__[0].__name__), _cell(kind.__doc__ or "")]
+        for kind in kinds
+    ]
+    return "\n".join(_table([what, "is a", "meaning"], rows))
 
 
 def states_page() -> str:

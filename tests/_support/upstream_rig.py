@@ -78,5 +78,6 @@ class UpstreamRig:
         return [[words[1], words[3], *words[4:]] for words in (texts(each) for _, each in rows)]
 
     async def clear(self) -> None:
-        for name in ("upstreams", "troubled", "events", "reserved", "lots", "lot_ends", "features"):
+        names = ("upstreams", "troubled", "events", "reserved", "lots", "lot_ends", "features")
+        for name in (*names, "forgotten"):
             await self.engine.command("DEL", SHARD, name)

@@ -220,12 +220,24 @@ SHAPES: dict[str, list[Args]] = {
         said("panic", caller="o", id_of_call="a", upstream="up", verb="begin", by="x", reason="r"),
         said("panic", caller="o", id_of_call="b", upstream="up", verb="end", by="x"),
     ],
+    "sweep_breakers": [
+        said("sweep_breakers", "up", "up/@a", "none"),
+        said("sweep_breakers", "up", cursor="0"),
+        said("sweep_breakers", cursor="0", at=NOW + 3600 * SECOND),
+    ],
     "admit": [
         said("admit", **GATE, reports=pack(REPORTS), settled=pack(SETTLED), asks=pack(ASKS)),
         said("admit", **GATE, reports=pack([]), settled=pack([]), asks=pack([])),
     ],
     "declare_features": [said("declare_features", "f:tracking", FEATURE)],
     "features": [said("features")],
+    "forget_upstream": [
+        once("forget_upstream", upstream="up", by="ops", cursor="0"),
+    ],
+    "forget_feature": [
+        once("forget_feature", kind=kind, name=name, by="ops")
+        for kind, name in (("feature", "pay"), ("level", "sale"))
+    ],
     "set_feature": [
         once("set_feature", name="pay", state="offline", message="no", duration_us=5, by="ops"),
         once("set_feature", name="pay", by="ops"),

@@ -16,6 +16,9 @@ import pytest
 from faena import Faena, Price, Retry
 from faena.cli.catalogue import CATALOGUE
 from faena.cli.root import roof
+from faena.engine.calls import resilience
+from faena.engine.calls.features import FeatureCalls
+from faena.resilience.upstream_options import UpstreamOptions
 from tests.cli.conftest import Cli
 
 pytestmark = pytest.mark.usefixtures("broker")
@@ -58,6 +61,9 @@ async def seed() -> dict[str, str]:
         for name in ("{late}", "{later}", "{latest}"):
             ids[name] = (await send.enqueue(1, delay="1h")).id
         await app.schedules.create("made", send, every="1h", payload=1)
+        engine = (await app.runtime()).engine
+        await resilience.declare(engine, {"old": UpstreamOptions().settings()})
+        await FeatureCalls(engine).declare({"old": {}}, {})
         return ids
 
 
@@ -88,6 +94,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "features set": ("ai.voice", "offline", "--message", "down", "--for", "1h"),
     "features clear": ("ai.voice",),
     "features levels": (),
+    "features forget": ("old",),
     "features level": ("busy", "on", "--for", "1h"),
     "schedules list": (),
     "schedules show": ("tidy",),
@@ -98,8 +105,10 @@ WORDS: dict[str, tuple[str, ...]] = {
     "schedules resume": ("tidy",),
     "schedules run": ("tidy",),
     "schedules remove": ("made",),
+    "budgets forget": (),
     "budgets list": (),
     "budgets report": (),
+    "upstreams forget": ("old",),
     "upstreams list": (),
     "upstreams show": ("afip",),
     "upstreams panic": ("afip", "--reason", "certificates expired", "--for", "1h"),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from faena import Breaker, Faena
+from faena.engine.calls.features import FeatureCalls
 from tests.cli.conftest import Cli, listed
 
 app = Faena("feature-counter", "redis://127.0.0.1:1/0")
@@ -80,6 +81,22 @@ def test_a_level_is_switched_and_listed(cli: Cli) -> None:
     assert "on: black-friday" in cli("features")[1]
     assert cli("features", "level", "black-friday", "off")[1].startswith("black-friday is off;")
     assert "was off already" in cli("features", "level", "black-friday", "off")[1]
+
+
+def test_those_that_no_program_declares_are_forgotten(cli: Cli) -> None:
+    async def declare() -> None:
+        async with app:
+            calls = FeatureCalls((await app.runtime()).engine)
+            await calls.declare({"old": {}}, {"old": {"old": "offline"}})
+
+    asyncio.run(declare())
+    assert cli("features", "forget", "old", "--by", "ana")[:2] == (0, "feature old is forgotten\n")
+    assert document(cli, "forget", "old", "--level") == {"level": "old", "forgotten": True}
+    assert "old" not in cli("features")[1] + cli("features", "levels")[1]
+    code, _, err = cli("features", "forget", "ai.voice")
+    assert (code, "remove app.feature('ai.voice', …) from the code first" in err) == (2, True)
+    code, _, err = cli("features", "forget", "black-fridays", "--level")
+    assert (code, "did you mean 'black-friday'" in err) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,17 @@ from typing import Any
 
 import pytest
 
-from faena import Breaker, Faena
+from faena import Breaker, Budget, Faena, Price
 from faena.cli import output
+from faena.engine.calls import resilience
+from faena.resilience.upstream_options import UpstreamOptions
 from tests.cli.conftest import Cli, listed
 
 app = Faena("upstream-counter", "redis://127.0.0.1:1/0")
 mail = app.queue("mail")
 afip = app.upstream("afip", limits=["60/min", "1000/h"], breaker=Breaker(volume=1, open="10m"))
+ai = app.upstream("ai", prices=[Price("call", "1500 USD")], budgets=[Budget("2000 USD")])
+brief = app.upstream("brief", breaker=Breaker(volume=1, open="100ms"))
 mp = app.upstream("mp", breaker=Breaker(volume=1, open="10m", per="tenant"))
 TARGET = f"{__name__}:app"
 pytestmark = pytest.mark.usefixtures("broker")
@@ -41,13 +45,13 @@ def test_all_are_listed(cli: Cli) -> None:
     fail()
     code, out, err = cli("upstreams", TARGET)
     assert (code, err) == (0, "")
-    heads, _, first, second = out.splitlines()
+    heads, _, first, _, _, second = out.splitlines()
     assert heads.split()[:3] == ["upstream", "state", "failed"]
     assert first.split()[:5] == ["afip", "open", "1", "of", "1"]
     assert "1/60/min 1/1000/h" in first
     assert second.split()[:2] == ["mp", "closed"]
     told = document(cli)
-    assert [one["name"] for one in told] == ["afip", "mp"]
+    assert [one["name"] for one in told] == ["afip", "ai", "brief", "mp"]
     assert (told[0]["error_rate"], told[0]["limits"][0]["used"]) == (1.0, 1)
     assert told[0]["next_probe_at"].endswith("Z")
 
@@ -74,6 +78,36 @@ def test_one_is_shown(cli: Cli) -> None:
     assert "next probe" in told
 
 
+def test_budgets_are_shown_with_their_use(cli: Cli) -> None:
+    async def call() -> None:
+        async with app:
+            async with ai.call():
+                pass
+            await (await app.runtime()).gate.flush()
+
+    asyncio.run(call())
+    code, out, err = cli("upstreams", "show", "ai")
+    assert (code, err) == (0, "")
+    heads, _, budget = out.splitlines()[-3:]
+    assert heads.split()[:4] == ["budget", "per", "amount", "spent"]
+    assert budget.split()[:7] == ["ai", "day", "2,000.00", "USD", "1,500.00", "USD", "75"]
+    assert "hard, used up" in budget
+    (told,) = document(cli, "show", "ai")["budgets"]
+    assert told["spent"] == {"micro": 1_500 * 10**6, "currency": "USD", "text": "1500.00 USD"}
+    assert (told["left"]["micro"], told["is_used_up"]) == (500 * 10**6, True)
+
+
+def test_a_probe_that_is_due_comes_with_the_next_call(cli: Cli) -> None:
+    fail(brief)
+    while not (told := document(cli, "show", "brief"))["is_probe_due"]:
+        assert told["state"] == "open"
+    assert told["next_probe_at"].endswith("Z"), "the instant from which on it is due"
+    _, out, _ = cli("upstreams")
+    (line,) = [one for one in out.splitlines() if one.startswith("brief")]
+    assert "with the next call" in line
+    assert "with the next call" in cli("upstreams", "show", "brief")[1]
+
+
 def test_tenants_in_trouble_are_shown(cli: Cli) -> None:
     fail(mp, "acme")
     _, out, _ = cli("upstreams", "show", "mp")
@@ -87,13 +121,27 @@ def test_a_panic_begins_and_ends(cli: Cli) -> None:
     code, out, _ = cli("upstreams", "panic", "afip", "--reason", "no keys", "--by", "ana")
     assert code == 0
     assert "no keys" in out
-    assert "when somebody ends it" in out
+    assert "when an operator ends it" in out
     told = document(cli, "panic", "afip", "--reason", "no keys", "--for", "1h", "--by", "leo")
     assert (told["panic"]["by"], told["panic"]["reason"]) == ("leo", "no keys")
     assert told["panic"]["until"].endswith("Z")
     assert cli("upstreams", "resume", "afip")[:2] == (0, "afip is no longer in panic\n")
     assert cli("upstreams", "resume", "afip")[:2] == (0, "afip was not in panic\n")
     assert document(cli, "resume", "afip") == {"upstream": "afip", "resumed": False}
+
+
+def test_one_that_no_program_declares_is_forgotten(cli: Cli) -> None:
+    async def declare() -> None:
+        async with app:
+            engine = (await app.runtime()).engine
+            await resilience.declare(engine, {"old": UpstreamOptions().settings()})
+
+    asyncio.run(declare())
+    assert "old" in [one["name"] for one in document(cli)]
+    assert cli("upstreams", "forget", "old", "--by", "ana")[:2] == (0, "old is forgotten\n")
+    assert "old" not in [one["name"] for one in document(cli)]
+    _, out, _ = cli("events", "--since", "start", "--limit", "1")
+    assert out.rstrip().endswith("upstream_forgotten old by ana")
 
 
 def test_events_are_followed(cli: Cli) -> None:
@@ -115,6 +163,8 @@ def test_events_are_followed(cli: Cli) -> None:
         (("panic", "afip", "--reason", " "), "reason must be 1 to 200 printable characters"),
         (("panic", "afip", "--reason", "x", "--for", "0s"), "longer than 0s"),
         (("panic", "affip", "--reason", "x"), "upstream must be one that a program has declared"),
+        (("forget", "old"), "upstream must be one that a program has declared"),
+        (("forget", "afip"), "remove app.upstream('afip') from the code first"),
         (("resum", "afip"), "did you mean 'resume'"),
         (("show", "mp", "--tenant", "a b"), "tenant must be"),
     ],

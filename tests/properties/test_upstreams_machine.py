@@ -30,6 +30,7 @@ from faena.engine.calls.resilience import (
     Grant,
     Report,
 )
+from faena.engine.scripts import texts
 from faena.engine.wire.wire import Wire
 from faena.errors import InternalError
 from faena.resilience.upstream_options import UpstreamOptions
@@ -103,6 +104,7 @@ STEPS = st.one_of(
     st.tuples(st.just("declare"), st.sampled_from(NAMES), options()),
     st.tuples(st.just("panic"), st.sampled_from(NAMES), st.sampled_from([None, SECOND])),
     st.tuples(st.just("end panic"), st.sampled_from(NAMES), st.none()),
+    st.tuples(st.just("sweep"), st.none(), st.none()),
 )
 
 
@@ -132,6 +134,11 @@ class Town:
             case "end panic":
                 await upstreams.end_panic(self.engine, first, "ana")
                 self.model.panics.pop(first, None)
+            case "sweep":
+                assert (await resilience.sweep(self.engine, NAMES, "0")).cursor == "0"
+                flat = texts(await self.engine.command("HGETALL", SHARD, "troubled"))
+                troubled = dict(zip(flat[::2], flat[1::2], strict=True))
+                assert troubled == self.model.sweep(self.clock.now)
             case "admit":
                 sent = [self.report(*one) for one in first]
                 await self.admit(sent, [self.ask(*one) for one in second])

@@ -72,6 +72,15 @@ class Model:
         self._panic(named, now)
         return Admitted(grants, self.turned)
 
+    def sweep(self, now: int) -> dict[str, str]:
+        """End what is over, although no call is made; the breakers that are not closed then."""
+        self.turned = []
+        for scope in self.scopes.values():
+            if scope.state == "recovering":
+                self._room_in_ramp(scope, scope.name.partition("/@")[0], now)
+        self._panic({*self.options}, now)
+        return {name: one.state for name, one in self.scopes.items() if one.state != "closed"}
+
     def scope(self, name: str, tenant: str) -> Scope:
         is_tenants = self.options[name].breaker.per == "tenant" and tenant
         key = f"{name}/@{tenant}" if is_tenants else name

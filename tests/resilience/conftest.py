@@ -19,7 +19,7 @@ async def shop(app: Faena) -> AsyncIterator[Faena]:
     runtime = await app.runtime()
     await runtime.gate.flush()
     for name in (
-        *("upstreams", "troubled", "features", "events"),
+        *("upstreams", "troubled", "features", "events", "forgotten"),
         *("reserved", "lots", "lot_ends"),
     ):
         await runtime.engine.command("DEL", SHARD, name)

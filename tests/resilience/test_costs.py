@@ -51,12 +51,12 @@ async def test_a_budget_tells_what_is_spent_reserved_and_left(app: Faena, h: Har
         day, month, total = await app.budget_views()
     await (await app.runtime()).gate.flush()
     assert (day.upstream, day.per, day.period) == ("ai", "day", "2026-11-16")
-    assert _text(day) == ("1 USD", "0.5 USD", "0.25 USD", "0.25 USD")
+    assert _text(day) == ("1.00 USD", "0.50 USD", "0.25 USD", "0.25 USD")
     assert (day.percent, day.is_hard, day.soft, day.is_used_up) == (50.0, True, 0.5, False)
     assert day.ends_at == (h.clock() // 10**6 + 12 * 3600) * 10**6
     assert (month.period, month.ends_at) == ("2026-11", day.ends_at + 14 * 86400 * 10**6)
     assert (total.upstream, total.is_hard, total.spent) == (None, False, Money(500_000, "USD"))
-    assert day.to_dict()["left"] == "0.25 USD"
+    assert day.to_dict()["left"]["text"] == "0.25 USD"
 
 
 async def test_a_budget_is_used_up_when_no_usual_call_fits(app: Faena, h: Harness) -> None:
@@ -67,7 +67,7 @@ async def test_a_budget_is_used_up_when_no_usual_call_fits(app: Faena, h: Harnes
     assert (view.is_used_up, str(view.left)) == (False, "0.35 USD")
     await _call(app, ai)
     (view,) = await app.budget_views()
-    assert (view.is_used_up, str(view.left)) == (True, "0.1 USD")
+    assert (view.is_used_up, str(view.left)) == (True, "0.10 USD")
 
 
 async def test_each_tenant_has_its_own(app: Faena, h: Harness) -> None:
@@ -76,7 +76,7 @@ async def test_each_tenant_has_its_own(app: Faena, h: Harness) -> None:
     await _call(app, ai, 1, "acme")
     await _call(app, ai, 2, "bits")
     (most,), (asked,) = await app.budget_views(), await app.budget_views(tenant="acme")
-    assert (most.is_each_tenants, most.tenant, str(most.spent)) == (True, "bits", "0.5 USD")
+    assert (most.is_each_tenants, most.tenant, str(most.spent)) == (True, "bits", "0.50 USD")
     assert (asked.tenant, str(asked.spent)) == ("acme", "0.25 USD")
 
 
@@ -100,19 +100,19 @@ async def test_a_report_tells_who_has_spent_what(app: Faena, h: Harness) -> None
     await _call(app, pix)
     report = await app.cost_report(month="2026-11", top=1)
     assert (report.per, report.period, report.at) == ("month", "2026-11", h.clock())
-    assert [*map(str, report.spent)] == ["1.5 BRL", "1 USD"]
+    assert [*map(str, report.spent)] == ["1.50 BRL", "1.00 USD"]
     second, first = report.services
-    assert (first.upstream, str(first.spent), first.tenants) == ("ai", "1 USD", 2)
+    assert (first.upstream, str(first.spent), first.tenants) == ("ai", "1.00 USD", 2)
     assert [(one.task, str(one.spent)) for one in first.tasks] == [("answer", "0.25 USD")]
     assert [(one.tenant, str(one.spent)) for one in first.top_tenants] == [("bits", "0.75 USD")]
     assert (second.upstream, second.tasks, second.top_tenants) == ("pix", (), ())
     assert [(one.day, *map(str, one.spent)) for one in report.days] == [
-        ("2026-11-16", "1 USD"),
-        ("2026-11-17", "1.5 BRL"),
+        ("2026-11-16", "1.00 USD"),
+        ("2026-11-17", "1.50 BRL"),
     ]
     (share,) = report.budgets
     assert (share.upstream, share.percent) == ("ai", 10.0)
-    assert report.to_dict()["services"][1]["spent"] == "1 USD"
+    assert report.to_dict()["services"][1]["spent"]["micro"] == 10**6
 
 
 async def test_a_forecast_is_what_the_month_costs_if_it_goes_on_like_this(
@@ -180,7 +180,7 @@ async def test_the_report_of_the_day_before_comes_every_day(app: Faena, h: Harne
     await _call(app, ai, 2)
     await h.drain(through="2d")
     assert [one.period for one in seen] == ["2026-11-16", "2026-11-17"]
-    assert [[*map(str, one.spent)] for one in seen] == [["0.5 USD"], []]
+    assert [[*map(str, one.spent)] for one in seen] == [["0.50 USD"], []]
     view = await app.schedules.get("mail_costs")
     assert view is not None
     assert view.next_at == int(datetime(2026, 11, 19, 11, 30, tzinfo=UTC).timestamp()) * 10**6

@@ -182,66 +182,6 @@ async def test_a_lost_connection_is_made_up_for(shop: Faena, other: Faena) -> No
     await eventually(lambda: feature.state == "offline")
 
 
-# -- health checks ---------------------------------------------------------------------------------
-
-
-async def test_a_check_that_fails_is_run_again_until_it_does_not(
-    shop: Faena, working: Working
-) -> None:
-    shop.queue("any")
-    feature = shop.feature("tracking", message="refresh by hand")
-    problems = iter([ConnectionRefusedError("no"), ConnectionRefusedError("no"), None])
-    can_end = asyncio.Event()
-
-    @shop.health_check("tracking", every="1s", timeout="30s", failures=2, when_failing="degraded")
-    async def ask() -> None:
-        if problem := next(problems, None):
-            raise problem
-        await can_end.wait()
-
-    async with working(shop):
-        await eventually(lambda: feature.state == "degraded")
-        assert (feature.now.source, feature.now.message) == ("check", "refresh by hand")
-        assert feature.now.sources[0].message == "ConnectionRefusedError: no"
-        can_end.set()
-        await eventually(lambda: feature.is_healthy)
-
-
-async def test_a_check_that_takes_too_long_has_failed(shop: Faena, working: Working) -> None:
-    shop.queue("any")
-    feature = shop.feature("tracking")
-
-    @shop.health_check("tracking", every="1s", timeout="10ms", failures=1)
-    async def ask() -> None:
-        await asyncio.Event().wait()
-
-    async with working(shop):
-        await eventually(lambda: feature.state == "offline")
-        assert feature.now.message == "no answer within 10ms"
-
-
-async def test_two_processes_do_not_run_a_check_at_once(
-    shop: Faena, other: Faena, working: Working
-) -> None:
-    running, most, runs = 0, 0, 0
-
-    async def ask() -> bool:
-        nonlocal running, most, runs
-        running, runs = running + 1, runs + 1
-        most = max(most, running)
-        await asyncio.sleep(0.05)
-        running -= 1
-        return True
-
-    for app in (shop, other):
-        app.queue("any")
-        app.feature("tracking")
-        app.health_check("tracking", every="1s", timeout="30s")(ask)
-    async with working(shop), working(other):
-        await eventually(lambda: runs >= 3)
-    assert most == 1
-
-
 # -- bad input -------------------------------------------------------------------------------------
 
 
@@ -379,12 +319,19 @@ async def test_transitions_are_events(shop: Faena) -> None:
     ]
 
 
-async def test_a_worker_tells_what_time_has_ended(shop: Faena, working: Working) -> None:
+async def test_whoever_follows_tells_what_time_has_ended(shop: Faena) -> None:
     """Nobody asks for the feature, and no other process follows it."""
-    shop.queue("any")
-    feature = shop.feature("ai.voice")
-    async with working(shop), asyncio.timeout(60):
-        await feature.set("degraded", lasting="1s")
-        async for event in shop.events(since="start", kinds="feature_healthy"):
-            assert (event.value, event.reason) == ("ai.voice", "from=degraded to=healthy")
-            break
+    clock = Clock(T0)
+    with shop.override(clock=clock):
+        shop.queue("any")
+        feature = shop.feature("ai.voice")
+        await feature.set("degraded", lasting="20s")
+        follower = (await shop.runtime()).features
+        assert await follower.run_once() == 20
+        clock.go(20)
+        assert await follower.run_once() == 30, "nothing is left to end"
+        async with asyncio.timeout(60):
+            async for event in shop.events(since="start", kinds="feature_healthy"):
+                assert (event.value, event.reason) == ("ai.voice", "from=degraded to=healthy")
+                break
+        await shop.close()

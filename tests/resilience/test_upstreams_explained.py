@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from faena import Breaker, Event, Faena, Receipt, Retry
+from faena import Breaker, Budget, Event, Faena, Price, Receipt, Retry
 from faena.errors import ConfigError
 from faena.inspection.explanation import Explanation
 from faena.states import State
@@ -80,6 +80,60 @@ async def test_for_a_limit_when_it_has_room(shop: Faena, working: Working) -> No
     assert told.upstreams[0].limits[0].used == 2
 
 
+async def _spend_all(app: Faena, **options: Any) -> Receipt[Any]:
+    """The last job of a queue, for which there is no money; the first has spent one dollar."""
+    ai = app.upstream("ai", prices=[Price("call", "1 USD")], **options)
+
+    @app.queue("answers", concurrency=1).task(upstreams=[ai])
+    async def answer(_number: int) -> None: ...
+
+    return (await answer.enqueue_many([1, 2], tenant="acme"))[-1]
+
+
+USED_UP = "of 1.00 USD per month is used up: 1.00 USD spent, 0.00 USD reserved; the month ends in "
+
+
+@pytest.mark.parametrize("is_each", [False, True])
+async def test_for_a_budget_how_much_is_spent_and_when_it_is_asked_again(
+    shop: Faena, working: Working, is_each: bool
+) -> None:
+    budget = Budget("1 USD", per="month", each_tenant=is_each)
+    last = await _spend_all(shop, budgets=[budget])
+    own = "its tenant budget" if is_each else "its budget"
+    async with working(shop):
+        told = await _waiting(last, f"upstream ai is closed; {own} {USED_UP}")
+    assert "; a worker asks again in " in str(told)
+    (gate,) = [one for one in told.gates if one.name in {"held", "tenant_held"}]
+    (view,) = told.upstreams
+    assert gate.until == view.budgets[0].ends_at, "not the minute after which a worker asks again"
+    assert told.expected_at is None or told.expected_at >= view.budgets[0].ends_at
+    assert told.to_dict()["upstreams"][0]["budgets"][0]["spent"]["micro"] == 10**6
+
+
+async def test_for_the_total_of_a_currency(shop: Faena, working: Working) -> None:
+    shop.total_budgets([Budget("1 USD", per="month")])
+    last = await _spend_all(shop)
+    async with working(shop):
+        await _waiting(last, f"upstream ai is closed; the total budget {USED_UP}")
+
+
+async def test_for_money_that_is_only_reserved(shop: Faena, working: Working) -> None:
+    ai = shop.upstream(
+        "ai", prices=[Price("call", "1 USD")], budgets=[Budget("1 USD", per="month")]
+    )
+    free = asyncio.Event()
+
+    @shop.queue("answers", concurrency=2).task(upstreams=[ai])
+    async def answer(_number: int) -> None:
+        await free.wait()
+
+    last = (await answer.enqueue_many([1, 2]))[-1]
+    async with working(shop):
+        told = await _waiting(last, "its budget of 1.00 USD per month has no room until calls")
+        assert "under way have ended: 0.00 USD spent, 1.00 USD reserved" in str(told)
+        free.set()
+
+
 async def test_for_a_panic_who_called_it_and_why(shop: Faena, working: Working) -> None:
     afip = shop.upstream("afip")
 
@@ -92,7 +146,7 @@ async def test_for_a_panic_who_called_it_and_why(shop: Faena, working: Working) 
         told = await _waiting(
             receipt, "upstream afip is in panic, called by ana: certificates expired"
         )
-    assert told.expected_at is None, "somebody must end it"
+    assert told.expected_at is None, "an operator must end it"
     assert "for another" not in str(told), "the hold is looked at each minute, but what of it"
 
 
@@ -187,3 +241,50 @@ async def test_they_come_beside_those_of_jobs_and_by_kind(shop: Faena) -> None:
     assert mail.name == "enqueued", "an upstream belongs to no queue"
     with pytest.raises(ConfigError, match="did you mean 'upstream_open'"):
         shop.events(kinds="upstream_opened")
+
+
+# -- what time alone ends --------------------------------------------------------------------------
+
+
+async def _closed_in_time(app: Faena, working: Working, name: str) -> list[str]:
+    """The events up to the last one, while a worker runs and no call is made."""
+    events: list[str] = []
+    async with working(app), asyncio.timeout(60), aclosing(app.events(since="start")) as found:
+        async for event in found:
+            if event.name.startswith(("upstream", "feature")):
+                events.append(event.name)
+            if event.name == name:
+                return events
+    raise AssertionError(events)
+
+
+async def test_a_breaker_closes_in_time_while_a_worker_runs(shop: Faena, working: Working) -> None:
+    breaker = Breaker(volume=1, open="100ms", ramp="300ms")
+    afip = shop.upstream("afip", breaker=breaker)
+    shop.feature("invoicing", upstreams=[afip])
+    failures = [ConnectionRefusedError("down")]
+
+    @shop.queue("invoices", retry=ONCE).task(upstreams=[afip])
+    async def request() -> None:
+        if failures:
+            raise failures.pop()
+
+    await request.enqueue()
+    told = await _closed_in_time(shop, working, "upstream_closed")
+    assert [one for one in told if one.startswith("upstream")] == [
+        *("upstream_open", "upstream_half_open", "upstream_recovering", "upstream_closed"),
+    ], "the job has made two calls, and none closed it"
+    assert (await afip.view()).state == "closed"
+
+
+async def test_a_worker_ends_what_was_under_way_before_it_began(
+    shop: Faena, working: Working
+) -> None:
+    afip = shop.upstream("afip")
+
+    @shop.queue("invoices").task(upstreams=[afip])
+    async def request() -> None: ...
+
+    await afip.panic(reason="stop", by="ana", lasting="100ms")
+    told = await _closed_in_time(shop, working, "upstream_panic_ended")
+    assert told == ["upstream_panic", "upstream_panic_ended"]

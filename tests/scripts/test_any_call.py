@@ -36,7 +36,7 @@ WRITERS = [
 ELSEWHERE = {
     *("alert", "dismiss", "flow", "group", "idem", "note", "relayed", "receive", "redrives"),
     *("renew", "schedule", "spend", "admit", "declare_upstreams", "fallback", "panic"),
-    "cached_read",
+    *("cached_read", "sweep_breakers", "forget_upstream", "forget_feature"),
     *("declare_features", "features", "set_feature", "switch_level", "begin_check", "end_check"),
 }
 """Those that write, and have nothing to do with jobs that wait."""

@@ -18,6 +18,7 @@ BY_EXPRESSION = {
     },
     "'feature_' .. state": {"feature_healthy", "feature_degraded", "feature_offline"},
     "'level_' .. to": {"level_on", "level_off"},
+    "kind .. '_forgotten'": {"feature_forgotten", "level_forgotten"},
     "'dead_' .. status": {"dead_discarded", "dead_resolved"},
     "'flow_' .. state": {"flow_completed", "flow_failed", "flow_cancelled"},
     "mode == 'edit' and 'configured' or 'reset'": {"configured", "reset"},

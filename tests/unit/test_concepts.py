@@ -27,12 +27,13 @@ PLAIN = {
     "an operation or a thing as any program has it": """
         about adaptive admit alert alerts answer arguments audit await body budgets bytes call
         check clock conf configure cost costs declare delete divided done due duplicate ends
-        errors expired expires explain fields finish graph idle index info key keys known line
+        errors expired expires explain fields finish forget forgotten graph idle index info key keys
+        known line
         listpack logs look lot lots message messages metadata minute names note notify now
         obliterate order outcomes override overview packed page paging panic period permit
         presence rate read recipients record report reserved results retained retention run safe
         samples scan score settings sliding spend spenders spending spent stats stop stream
-        streams table throttled time unique upkeep views walk warned
+        streams sweep table throttled time unique upkeep views walk warned
     """,
     "what is done with features and their checks": """
         begin set states switch

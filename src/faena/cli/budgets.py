@@ -10,11 +10,12 @@ from rich.console import Console
 
 from faena.cli import session
 from faena.cli.app_lookup import find_app
-from faena.cli.argument import ListedCommands, Whole, common, example, split, words
+from faena.cli.argument import ListedCommands, Whole, by, common, example, split, words
 from faena.cli.json_output import document
 from faena.cli.output import Output, facts, instant, table
-from faena.resilience.costs import BudgetView, CostReport
-from faena.resilience.money import Money
+from faena.engine.calls.budget_view import BudgetView
+from faena.resilience.costs import CostReport
+from faena.values.money import Money, amount_text
 
 _HEADS: Final = ("budget", "per", "amount", "spent", "percent", "reserved", "left", "kind", "ends")
 _SPARE: Final = ("ends", "kind", "reserved")
@@ -26,10 +27,11 @@ _SPARE: Final = ("ends", "kind", "reserved")
         "faena budgets shop.tasks:app",
         "faena budgets report --month 2026-11",
         "faena budgets report --day 2026-11-16 --top 3 --json",
+        "faena budgets forget",
     ),
 )
 def budgets() -> None:
-    """List budgets, or report what calls to upstreams have cost.
+    """List budgets, report what calls to upstreams have cost, or forget the total budgets.
 
     MODULE:APP alone lists them; every command takes --json.
     """
@@ -45,7 +47,7 @@ def list_(output: Output, words: tuple[str, ...], tenant: str | None) -> None:
     target, _ = split(words)
     app = find_app(target)
     found = session.run(app, lambda: app.budget_views(tenant=tenant))
-    output.list(map(_document, found), lambda console: _draw_budgets(console, found))
+    output.list(map(budget_document, found), lambda console: draw_budgets(console, found))
 
 
 @budgets.command(
@@ -64,15 +66,34 @@ def report(
     target, _ = split(words)
     app = find_app(target)
     found = session.run(app, lambda: app.cost_report(month=month, day=day, top=top))
-    shown = {**document(found), "budgets": [_document(one) for one in found.budgets]}
+    shown = {**document(found), "budgets": [budget_document(one) for one in found.budgets]}
     output.show(shown, lambda console: _draw(console, found))
 
 
-def _document(view: BudgetView) -> dict[str, object]:
-    return {**document(view), "left": str(view.left), "percent": view.percent}
+@budgets.command(epilog=example("faena budgets forget --by ana"))
+@words("[MODULE:APP]")
+@by
+@common
+@click.pass_obj
+def forget(output: Output, words: tuple[str, ...], by: str) -> None:
+    """Remove the budgets of all upstreams together, which no program declares any more.
+
+    It is refused while MODULE:APP declares some. Those of one upstream go with `upstreams forget`.
+    """
+    target, _ = split(words)
+    app = find_app(target)
+    is_done = session.run(app, lambda: app.upstream_control.forget_totals(by=by))
+    told = "the total budgets are forgotten" if is_done else "there are no total budgets"
+    output.say({"forgotten": is_done}, told)
 
 
-def _draw_budgets(console: Console, found: Sequence[BudgetView]) -> None:
+def budget_document(view: BudgetView) -> dict[str, object]:
+    """A budget for programs."""
+    return {**document(view), "left": document(view.left), "percent": view.percent}
+
+
+def draw_budgets(console: Console, found: Sequence[BudgetView]) -> None:
+    """A table of budgets and their use."""
     rows = [_row(view) for view in found]
     console.print(table(_HEADS, rows, spare=_SPARE, none="no budget"))
 
@@ -82,8 +103,9 @@ def _row(view: BudgetView) -> tuple[object, ...]:
     name = view.upstream or f"total {view.amount.currency}"
     kind = "hard" if view.is_hard else "tells"
     kind += f", soft from {view.soft:.0%}" if view.soft else ""
-    kind += ", used up" if view.is_used_up else ""
-    sums = view.amount, view.spent, f"{view.percent:g} %", view.reserved, view.left
+    kind += ", used up" if view.is_used_up else ", reserved" if view.is_full else ""
+    amount, spent, *rest = map(_amount, (view.amount, view.spent, view.reserved, view.left))
+    sums = amount, spent, f"{view.percent:g} %", *rest
     return f"{name}{whose}", view.per, *sums, kind, instant(view.ends_at)
 
 
@@ -98,10 +120,11 @@ def _draw(console: Console, found: CostReport) -> None:
     ]
     console.print(facts(rows))
     services = [
-        (one.upstream, one.spent, one.month_spent, one.forecast or "") for one in found.services
+        (one.upstream, *map(_amount, (one.spent, one.month_spent, one.forecast)))
+        for one in found.services
     ]
     details = [
-        (one.upstream, what, name, spent)
+        (one.upstream, what, name, _amount(spent))
         for one in found.services
         for what, name, spent in [
             *(("task", each.task, each.spent) for each in one.tasks),
@@ -119,8 +142,12 @@ def _draw(console: Console, found: CostReport) -> None:
             console.print(table(heads, lines))
     if found.budgets:
         console.print()
-        _draw_budgets(console, found.budgets)
+        draw_budgets(console, found.budgets)
 
 
 def _text(amounts: Sequence[Money]) -> str:
-    return " · ".join(map(str, amounts)) or "nothing"
+    return " · ".join(map(_amount, amounts)) or "nothing"
+
+
+def _amount(money: Money | None) -> str:
+    return "" if money is None else amount_text(money, thousands=",")

@@ -27,10 +27,11 @@ _LEVELS: Final = ("level", "state", "until", "by", "features")
         "faena features set ai.voice offline --message 'OpenAI is down' --for 1h",
         "faena features clear ai.voice",
         "faena features level black-friday on --for 1d",
+        "faena features forget ai.voice",
     ),
 )
 def features() -> None:
-    """List or show features, set their states by hand, switch levels.
+    """List or show features, set their states by hand, switch levels, forget one of either.
 
     MODULE:APP alone lists them; every command takes --json.
     """
@@ -159,6 +160,27 @@ def level(
     until = instant(view.levels[name].until)
     ends = f" until {until}" if until else ""
     output.say(view.levels[name], f"{name} {told}{ends}; overall: {view.overall}")
+
+
+@features.command(
+    epilog=example("faena features forget ai.voice", "faena features forget sale --level --by ana")
+)
+@words("[MODULE:APP] NAME")
+@click.option("--level", "is_level", is_flag=True, help="NAME is a level.")
+@by
+@common
+@click.pass_obj
+def forget(output: Output, words: tuple[str, ...], is_level: bool, by: str) -> None:
+    """Remove a feature, or with --level a level, that no program declares any more.
+
+    It is refused while MODULE:APP declares it. A running program that still declares it does so
+    again when it reads features next.
+    """
+    app, (name,) = _find(words, "NAME")
+    kind = "level" if is_level else "feature"
+    remove = app.features.forget_level if is_level else app.features.forget
+    session.run(app, lambda: remove(name, by=by))
+    output.say({kind: name, "forgotten": True}, f"{kind} {name} is forgotten")
 
 
 def _find(words: tuple[str, ...], *names: str) -> tuple[Faena, list[str]]:

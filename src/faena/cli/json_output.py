@@ -16,6 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from faena.limits import Limit
+from faena.values.view import named_fields
 
 _INSTANTS: Final = frozenset({"at", "until", "since"})
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -40,8 +41,6 @@ def page(items: Iterable[Any], cursor: str | None = None) -> dict[str, Any]:
 
 def document(value: Any) -> Any:
     """Any result of a command, as JSON values."""
-    if isinstance(value, tuple) and "__str__" in vars(type(value)):
-        return str(value)  # an amount of money
     fields = _fields_of(value)
     if fields is not None:
         return dict(_told(name, one) for name, one in fields.items())
@@ -61,7 +60,7 @@ def _fields_of(value: Any) -> dict[str, Any] | None:
     if dataclasses.is_dataclass(value):
         told = {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
         return {name: one for name, one in told.items() if f"{name}_us" not in told}
-    return value._asdict() if hasattr(value, "_asdict") else None
+    return named_fields(value) if hasattr(value, "_asdict") else None
 
 
 def _told(name: str, value: Any) -> tuple[str, Any]:

@@ -1,4 +1,4 @@
-"""Commands on upstreams: how they are, and panics."""
+"""Commands on upstreams: how they are, panics, and forgetting."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from faena.app import Faena
 from faena.cli import session
 from faena.cli.app_lookup import find_app
 from faena.cli.argument import LASTING, ListedCommands, by, common, example, split, words
+from faena.cli.budgets import budget_document, draw_budgets
 from faena.cli.json_output import document
 from faena.cli.output import Output, facts, instant, table
 from faena.engine.calls.upstreams import UpstreamView
@@ -26,10 +27,11 @@ _SPARE: Final = ("limits", "tenants", "next probe")
         "faena upstreams show afip",
         "faena upstreams panic afip --reason 'certificates expired' --for 1h",
         "faena upstreams resume afip",
+        "faena upstreams forget afip",
     ),
 )
 def upstreams() -> None:
-    """List or show upstreams, put one into panic or end that.
+    """List or show upstreams, put one into panic or end that, forget one.
 
     MODULE:APP alone lists them; every command takes --json.
     """
@@ -60,7 +62,7 @@ def list_(output: Output, words: tuple[str, ...]) -> None:
 @common
 @click.pass_obj
 def show(output: Output, words: tuple[str, ...], tenant: str | None) -> None:
-    """Show one upstream: its breaker, its limits, a panic, tenants in trouble."""
+    """Show one upstream: its breaker, limits and budgets, a panic, tenants in trouble."""
     app, name = _find(words)
     view = session.run(app, lambda: app.upstream_control.view(name, tenant=tenant))
     _print(output, view)
@@ -108,6 +110,22 @@ def resume(output: Output, words: tuple[str, ...], by: str) -> None:
     output.say({"upstream": name, "resumed": has_ended}, f"{name} {told}")
 
 
+@upstreams.command(epilog=example("faena upstreams forget afip --by ana"))
+@words("[MODULE:APP] NAME")
+@by
+@common
+@click.pass_obj
+def forget(output: Output, words: tuple[str, ...], by: str) -> None:
+    """Remove an upstream that no program declares any more; its costs stay in reports.
+
+    It is refused while MODULE:APP declares it. A running program that still declares it does so
+    again with its next call.
+    """
+    app, name = _find(words)
+    session.run(app, lambda: app.upstream_control.forget(name, by=by))
+    output.say({"upstream": name, "forgotten": True}, f"{name} is forgotten")
+
+
 def _find(words: tuple[str, ...]) -> tuple[Faena, str]:
     target, (name,) = split(words, "NAME")
     return find_app(target), name
@@ -118,14 +136,20 @@ def _print(output: Output, view: UpstreamView) -> None:
 
 
 def _document(view: UpstreamView) -> dict[str, Any]:
-    return {**document(view), "error_rate": view.error_rate, "slow_rate": view.slow_rate}
+    more = {"error_rate": view.error_rate, "slow_rate": view.slow_rate}
+    more |= {"is_probe_due": view.is_probe_due}
+    return {**document(view), **more, "budgets": [budget_document(one) for one in view.budgets]}
 
 
 def _row(view: UpstreamView) -> tuple[object, ...]:
     panic = "" if view.panic is None else f"{view.panic.by}: {view.panic.reason}"
     uses = " ".join(f"{use.used}/{use.limit}" for use in view.limits)
-    probe = instant(view.next_probe_at) or ""
+    probe = _probe(view) or ""
     return view.name, _state(view), _failed(view), probe, view.troubled, uses, panic
+
+
+def _probe(view: UpstreamView) -> str | None:
+    return "with the next call" if view.is_probe_due else instant(view.next_probe_at)
 
 
 def _state(view: UpstreamView) -> str:
@@ -147,20 +171,23 @@ def _draw(console: Console, view: UpstreamView) -> None:
         ("since", instant(view.since)),
         ("failed", f"{_failed(view)} calls{slow}"),
         ("openings", view.openings or None),
-        ("next probe", instant(view.next_probe_at)),
+        ("next probe", _probe(view)),
         ("no calls until", instant(view.no_calls_until)),
     ]
     if view.panic is not None:
         rows += [
             ("panic", view.panic.reason),
             ("called by", f"{view.panic.by}, {instant(view.panic.since)}"),
-            ("ends", instant(view.panic.until) or "when somebody ends it"),
+            ("ends", instant(view.panic.until) or "when an operator ends it"),
         ]
     for use in view.limits:
         whose = "tenant limit" if use.is_tenants else "limit"
         room = f", room at {instant(use.opens_at)}" if use.opens_at else ""
         rows.append((whose, f"{use.limit}: {use.used} used{room}"))
     console.print(facts(rows))
+    if view.budgets:
+        console.print()
+        draw_budgets(console, view.budgets)
     if view.tenants:
         troubled = [(one.tenant, one.state, instant(one.since)) for one in view.tenants]
         console.print()

@@ -105,7 +105,7 @@ CATALOGUE = (
     Key("wake", "zset", "at most one marker for idle workers", "one member"),
     Key("upstreams", "hash", "upstream → packed settings, !upstream → panic", "one per upstream"),
     Key("breaker:", "string", "packed state of a circuit breaker", "TTL 1 h beyond its wait"),
-    Key("troubled", "hash", "scope → state, of breakers that are not closed", "one per breaker"),
+    Key("troubled", "hash", "scope → state, of breakers that are not closed", "swept by workers"),
     Key(
         "features",
         "hash",
@@ -115,6 +115,7 @@ CATALOGUE = (
     Key("reserved", "hash", "scope of budgets → what is reserved, in millionths", "one per scope"),
     Key("lots", "hash", "permits granted together → what each reserves", "one per lot under way"),
     Key("lot_ends", "zset", "lots by when their holder is taken for dead", "one per lot under way"),
+    Key("forgotten", "hash", "upstream without settings → currency of its costs", "TTL 121 days"),
     Key("spent:", "hash", "of a day or month: what calls have cost", "TTL 121 days"),
     Key("spenders:", "zset", "of a day or month and upstream: tenant → cost", "TTL 121 days"),
     Key("warned:", "hash", "of a day or month: scope → threshold told", "TTL 70 days"),

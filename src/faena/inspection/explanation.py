@@ -31,7 +31,7 @@ class Gate(View, frozen=True):
     detail: str
     """Depending on the gate: the reason of a snooze or of parking, the shard without a worker, the
     reason of a hold, the limit, the job that comes first and its state, the lanes ahead. If it is
-    for an upstream: how that one is."""
+    for an upstream: its state, and the budgets without room."""
 
     until: int | None
     """When it opens on its own; None if that depends on something else."""
@@ -165,19 +165,26 @@ def awaited_upstreams(gates: Sequence[Gate]) -> list[str]:
 
 
 def with_upstreams(told: Explanation, views: Sequence[UpstreamView]) -> Explanation:
-    """An explanation that says how the upstreams are that its job waits for."""
+    """An explanation with the state of the upstreams that its job waits for."""
     known = {view.name: view for view in views}
-    gates = tuple(_of_upstream(gate, known) for gate in told.gates)
+    gates = tuple(_of_upstream(gate, known, told.at) for gate in told.gates)
     return msgspec.structs.replace(told, gates=gates, upstreams=tuple(views))
 
 
-def _of_upstream(gate: Gate, views: Mapping[str, UpstreamView]) -> Gate:
+def _of_upstream(gate: Gate, views: Mapping[str, UpstreamView], now: int) -> Gate:
     found = _UPSTREAM.fullmatch(gate.detail)
     view = views.get(found["name"]) if found else None
     if found is None or view is None:
         return gate
-    until = gate.until if view.panic is None else view.panic.until  # a hold is for a minute only
-    return msgspec.structs.replace(gate, detail=f"{view}{found['rest'] or ''}", until=until)
+    until, again = gate.until, ""
+    if view.panic is not None:
+        until = view.panic.until  # a hold is for a minute only
+    elif view.full_budgets and until is not None and until > now:
+        # A worker asks again long before the period ends: the budget may have been raised.
+        again = f"; a worker asks again in {describe(_rounded(until - now))}"
+        until = max(until, view.opens_at or 0)
+    detail = f"{view.words()}{again}{found['rest'] or ''}"
+    return msgspec.structs.replace(gate, detail=detail, until=until)
 
 
 def gates_of(closed: Sequence[ClosedGate]) -> tuple[Gate, ...]:
@@ -189,8 +196,8 @@ def gates_of(closed: Sequence[ClosedGate]) -> tuple[Gate, ...]:
 
 
 def _rounded(us: int) -> int:
-    """To the hundredth of a second, which is all anybody wants to read."""
-    return max(10_000, round(us, -4))
+    """To the hundredth of a second; to the second, where it is more than an hour."""
+    return round(us, -6) if us > 60 * _MINUTE_US else max(10_000, round(us, -4))
 
 
 def _behind(detail: str) -> str:

@@ -51,7 +51,7 @@ _BROKER_WITHIN_S: Final = 1.0
 _MARGIN_US: Final = 1_000_000
 """How much longer than a read the lease of its reader lasts."""
 _PAUSE_US: Final = 1_000_000
-"""How long nobody calls a source that has failed."""
+"""How long no process calls a source that has failed."""
 _FIRST_LOOK_S, _LAST_LOOK_S = 0.02, 0.25
 
 _log = logging.getLogger("faena.resilience")

@@ -9,6 +9,7 @@ from typing import Self
 
 from faena.errors import ConfigError
 from faena.resilience.permits import CURRENT, Permit, mark
+from faena.resilience.upstream_options import check_spent
 
 
 class UpstreamCall:
@@ -19,9 +20,9 @@ class UpstreamCall:
         permit: Callable[[], Awaitable[Permit]],
         permit_in_thread: Callable[[], Permit],
         timeout_s: float,
-        cost: Callable[[Mapping[str, int]], int],
+        cost: Callable[[Mapping[str, int], int], int],
     ) -> None:
-        """`cost` is what so much of each item costs."""
+        """`cost` is what so much of each item costs, added to what was said before."""
         self._ask, self._ask_in_thread = permit, permit_in_thread
         self._cost = cost
         self._timeout_s = timeout_s
@@ -36,7 +37,7 @@ class UpstreamCall:
     def spend(self, used: Mapping[str, int] | None = None, /, **more: int) -> None:
         """Say what the call has used, as `spend(tokens=812)` or `spend({"gpt-4.input": 812})`; if
         nothing is said, the estimate counts."""
-        self._permit.spent = (self._permit.spent or 0) + self._cost({**(used or {}), **more})
+        self._permit.spent = self._cost(check_spent(used, more), self._permit.spent or 0)
 
     @property
     def _permit(self) -> Permit:

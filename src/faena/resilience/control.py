@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class UpstreamControl:
-    """Views and panics of upstreams, by name."""
+    """Views and panics of upstreams, by name; and forgetting those that no program declares."""
 
     def __init__(
         self, engine: Callable[[], Awaitable[Engine]], settings: Mapping[str, Mapping[str, Any]]
@@ -68,6 +68,37 @@ class UpstreamControl:
         check_name("upstream", name)
         who = check_label("by", by)
         return await self._declared(name, lambda engine: upstreams.end_panic(engine, name, who))
+
+    async def forget(self, name: str, *, by: str = "operator") -> None:
+        """Remove all that the server knows of an upstream that this program does not declare.
+
+        What its calls have cost stays in reports. A running program that still declares it does so
+        again with its next call.
+        """
+        if check_name("upstream", name) in self._settings:
+            raise ConfigError(
+                f"upstream must be one that this program does not declare, got {shown(name)}: "
+                f"remove app.upstream({shown(name)}) from the code first",
+                field="upstream",
+                value=name,
+            )
+        who = check_label("by", by)
+        await self._declared(name, lambda engine: upstreams.forget(engine, name, who))
+
+    async def forget_totals(self, *, by: str = "operator") -> bool:
+        """Remove the budgets of all upstreams together, which this program does not declare; False
+        if there are none."""
+        if TOTALS in self._settings:
+            raise ConfigError(
+                "total budgets must be ones that this program does not declare: remove "
+                "app.total_budgets(…) from the code first",
+                field="total_budgets",
+            )
+        try:
+            await upstreams.forget(await self._engine(), TOTALS, check_label("by", by))
+        except Undeclared:
+            return False
+        return True
 
     async def _declared(self, name: str, work: Callable[[Engine], Awaitable[T]]) -> T:
         """Do something with an upstream; the server may not know one that was never called."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import calendar
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -10,9 +9,11 @@ from typing import Any, Final, Literal
 
 from faena.engine import Engine
 from faena.engine.calls import resilience, spending
-from faena.engine.calls.spending import BudgetRow, SeenCosts, ServiceRow
+from faena.engine.calls.budget_view import BudgetView, budget_views, dashed, read_micro, span
+from faena.engine.calls.spending import SeenCosts, ServiceRow
 from faena.errors import ConfigError, shown
-from faena.resilience.money import TOTALS, Money
+from faena.resilience.money import TOTALS
+from faena.values.money import Money
 from faena.values.names import check_label
 from faena.values.numbers import check_whole
 from faena.values.view import View
@@ -20,44 +21,6 @@ from faena.values.view import View
 _MONTH: Final = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
 _MOST_TENANTS: Final = 100
 _DAY_US: Final = 86_400_000_000
-
-
-class BudgetView(View, frozen=True, kw_only=True):
-    """How much of a budget is used in a period."""
-
-    also = ("left", "percent")
-
-    upstream: str | None
-    """None for one of all upstreams of its currency."""
-    per: Literal["day", "month"]
-    period: str
-    """The day or month, in UTC, such as 2026-11-16 or 2026-11."""
-    ends_at: int
-    """When the period ends, in the server's microseconds."""
-    amount: Money
-    spent: Money
-    reserved: Money
-    """For calls that are under way; nothing in a period that is over."""
-    is_hard: bool
-    """Whether calls stop when it is used up."""
-    is_used_up: bool
-    """Whether what is spent leaves no room for one more call, if that costs what is estimated."""
-    soft: float | None
-    """The share from which on calls should be frugal."""
-    is_each_tenants: bool
-    tenant: str | None
-    """Whose it is, where each tenant has it: who was asked for, or has spent most."""
-
-    @property
-    def left(self) -> Money:
-        """What can still be reserved."""
-        micro = self.amount.micro - self.spent.micro - self.reserved.micro
-        return Money(max(0, micro), self.amount.currency)
-
-    @property
-    def percent(self) -> float:
-        """How much of it is spent; more than 100 where calls have cost more than estimated."""
-        return round(100 * self.spent.micro / self.amount.micro, 2)
 
 
 class TaskCost(View, frozen=True, kw_only=True):
@@ -137,7 +100,7 @@ class CostDesk:
         if missing:
             await resilience.declare(engine, {name: self._settings[name] for name in missing})
             seen = await spending.budgets(engine, whose)
-        return [*_budgets(seen.rows)]
+        return [*budget_views(seen.rows)]
 
     async def report(self, *, month: Any, day: Any, top: Any) -> CostReport:
         """What was spent in a month or on a day; see `Faena.cost_report`."""
@@ -191,13 +154,13 @@ def _report(seen: SeenCosts) -> CostReport:
     return CostReport(
         at=seen.now,
         per="day" if seen.day else "month",
-        period=_dashed(seen.day or seen.month),
+        period=dashed(seen.day or seen.month),
         spent=_totals(spent),
         month_spent=whole_month,
         forecast=foresee and tuple(foresee(one) for one in whole_month),
         services=tuple(one for one in named if one.month_spent.micro),
-        days=tuple(DayCost(day=_dashed(one[0]), spent=_amounts(one[1:])) for one in seen.days),
-        budgets=tuple(_budgets(seen.budgets)),
+        days=tuple(DayCost(day=dashed(one[0]), spent=_amounts(one[1:])) for one in seen.days),
+        budgets=tuple(budget_views(seen.budgets)),
     )
 
 
@@ -228,43 +191,12 @@ def _service(
     )
 
 
-def _budgets(rows: Sequence[BudgetRow]) -> Iterator[BudgetView]:
-    for row in sorted(rows, key=lambda one: (not one.upstream, one.upstream, one.currency)):
-        letter, limit, is_hard, soft, _, is_each = row.settings
-        yield BudgetView(
-            upstream=row.upstream or None,
-            per="day" if letter == "d" else "month",
-            period=_dashed(row.period),
-            ends_at=_span(row.period)[1],
-            amount=Money(int(limit), row.currency),
-            spent=Money(_micro(row.spent), row.currency),
-            reserved=Money(_micro(row.reserved), row.currency),
-            is_hard=is_hard == 1,
-            is_used_up=_micro(row.spent) + max(1, row.call) > limit,
-            soft=soft or None,
-            is_each_tenants=is_each == 1,
-            tenant=row.tenant or None,
-        )
-
-
 def _forecast(now: int, month: str) -> Callable[[Money], Money] | None:
-    begin, end = _span(month)
+    begin, end = span(month)
     passed = now - begin
     if now >= end or passed < _DAY_US:
         return None
     return lambda spent: Money(spent.micro * (end - begin) // passed, spent.currency)
-
-
-def _span(period: str) -> tuple[int, int]:
-    """When a day or a month begins and ends, in microseconds."""
-    year, month, day = int(period[:4]), int(period[4:6]), int(period[6:] or 1)
-    length = 1 if period[6:] else calendar.monthrange(year, month)[1]
-    begin = calendar.timegm((year, month, day, 0, 0, 0)) * 1_000_000
-    return begin, begin + length * _DAY_US
-
-
-def _dashed(period: str) -> str:
-    return "-".join(part for part in (period[:4], period[4:6], period[6:]) if part)
 
 
 def _sums(flat: Sequence[str]) -> dict[str, int]:
@@ -273,12 +205,7 @@ def _sums(flat: Sequence[str]) -> dict[str, int]:
 
 def _pairs(flat: Sequence[str]) -> Iterator[tuple[str, int]]:
     for i in range(0, len(flat), 2):
-        yield flat[i], _micro(flat[i + 1])
-
-
-def _micro(text: str) -> int:
-    """A score may be written like a float."""
-    return int(text) if text.isdecimal() else int(float(text))
+        yield flat[i], read_micro(flat[i + 1])
 
 
 def _totals(sums: Mapping[str, int]) -> tuple[Money, ...]:

@@ -1,4 +1,4 @@
-"""A job for a person: what a job could not do, with everything somebody needs to do it instead."""
+"""A job for a person: what a job could not do, with all that is needed to do it by hand."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class Escalate:
     """Hand what cannot be done to a person: a job of `to`, whose handler takes an `Escalation`."""
 
     to: Any
-    """The task that tells somebody: opens a ticket, sends a message."""
+    """The task that tells a person: it opens a ticket, or sends a message."""
 
     answer: Any = field(default_factory=lambda: NO_ANSWER)
-    """The result of the job that is handed over, such as "somebody will answer soon"."""
+    """The result of the job that is handed over, such as "we will answer soon"."""
 
     instructions: str = ""
     """What the person should know, up to 2,000 characters."""

@@ -51,7 +51,7 @@ _log = logging.getLogger("faena.resilience")
 class Manual:
     """Instructions for a person: the job goes to the dead-letter desk with them, code MANUAL.
 
-    There somebody does it by hand and resolves it, or retries it once the upstream is back.
+    There an operator does it by hand and resolves it, or retries it once the upstream is back.
     """
 
     text: str

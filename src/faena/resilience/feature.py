@@ -30,6 +30,8 @@ TROUBLES: Final = ("degraded", "offline")
 class FollowingApp(Protocol):
     """An app, as far as its features need it."""
 
+    name: str
+
     async def feature_follower(self) -> FeatureFollower:
         """What reads features on the running event loop."""
         ...

@@ -1,7 +1,8 @@
 """What a process knows of features: a copy that is renewed when the server says so, not polled.
 
 A message may be lost with its connection, so the copy is renewed when a connection is new, and now
-and then. What ends by time ends in the copy by itself; whoever notices first tells the others.
+and then. What ends by time ends in the copy by itself; the first process that reads it from the
+server then has the server tell the others.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class FeatureCopy:
 
     @property
     def is_kept(self) -> bool:
-        """Whether somebody keeps it current."""
+        """Whether a follower or a worker keeps it current."""
         return bool(self._keepers)
 
     def join(self, keeper: object) -> None:
@@ -193,13 +194,14 @@ class FeatureFollower:
         self._copy.join(self)
         try:
             while True:
-                wait_s = await self._turn()
+                wait_s = await self.run_once()
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._notified.wait(), wait_s)
         finally:
             self._copy.leave(self)
 
-    async def _turn(self) -> float:
+    async def run_once(self) -> float:
+        """Renew the copy; after how many seconds to do so again, if nothing changes before."""
         try:
             seen = await self.renew()
         except FaenaError as error:

@@ -25,7 +25,7 @@ class FeatureSource(View, frozen=True, kw_only=True):
     until: int | None
     """When it ends by itself; None: it does not."""
     by: str | None
-    """Who did it, if somebody did."""
+    """The operator who set it, if one did."""
 
 
 class FeatureView(View, frozen=True, kw_only=True):

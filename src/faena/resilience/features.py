@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from faena.engine import Engine
+from faena.engine.calls.features import Unknown
 from faena.errors import ConfigError, nearest, shown, unknown_name
 from faena.options.fields import build, check_choice
 from faena.resilience.feature import (
@@ -22,8 +23,8 @@ from faena.resilience.feature import (
 from faena.resilience.feature_copy import DeclaredFeatures, FeatureFollower
 from faena.resilience.feature_views import FeaturesView, view_at
 from faena.resilience.health_check import HealthCheck, HealthChecker, HealthCheckOptions, R
-from faena.resilience.upstream import Upstream
-from faena.values.names import check_name
+from faena.resilience.upstream import Upstream, refuse_foreign
+from faena.values.names import check_label, check_name
 
 
 class Features:
@@ -67,19 +68,49 @@ class Features:
             raise unknown_name("level", name, self.levels, field="level", value=name)
         return self.levels[name]
 
+    # -- forgetting -----------------------------------------------------------------------------
+
+    async def forget(self, name: str, *, by: str = "operator") -> None:
+        """Remove a feature that this program does not declare, with its state.
+
+        A running program that still declares it does so again when it reads features next.
+        """
+        await self._forget("feature", name, self._features, by)
+
+    async def forget_level(self, name: str, *, by: str = "operator") -> None:
+        """The same for a level; what it says of features ends."""
+        await self._forget("level", name, self.levels, by)
+
+    async def _forget(self, kind: str, name: str, own: Mapping[str, object], by: str) -> None:
+        if check_name(kind, name) in own:
+            raise ConfigError(
+                f"{kind} must be one that this program does not declare, got {shown(name)}: remove "
+                f"app.{kind}({shown(name)}, …) from the code first",
+                field=kind,
+                value=name,
+            )
+        who = check_label("by", by)
+        follower = await self._app.feature_follower()
+        try:
+            await follower.calls.forget(kind, name, by=who)
+        except Unknown:
+            view = await self()
+            known = view.features if kind == "feature" else view.levels
+            raise unknown_name(kind, name, known, field=kind, value=name) from None
+
     # -- declaring ------------------------------------------------------------------------------
 
     def add(self, name: str, options: FeatureFields) -> Feature:
         """Declare a feature."""
         _refuse_second("feature", check_name("feature", name), self._features)
         built = build(FeatureOptions, "feature", options)
-        self._check_upstreams(built.upstreams)
+        self._check_upstreams(name, built.upstreams)
         self._declared.features[name] = built.settings()
         self._declared.version += 1
         self._features[name] = Feature(name, built, self._app)
         return self._features[name]
 
-    def _check_upstreams(self, given: Any) -> None:
+    def _check_upstreams(self, feature: str, given: Any) -> None:
         known = nearest("", self._upstreams)
         if not isinstance(given, list | tuple):
             raise ConfigError(
@@ -87,9 +118,8 @@ class Features:
                 field="upstreams",
                 value=given,
             )
-        own = [one for one in given if isinstance(one, Upstream)]
-        own = [one for one in own if self._upstreams.get(one.name) is one]
-        if len({one.name for one in own}) < len(given):
+        refuse_foreign(f"upstreams of feature {feature}", given, self._app.name, self._upstreams)
+        if len({one.name for one in given if isinstance(one, Upstream)}) < len(given):
             raise ConfigError(
                 f"upstreams must be different upstreams of the app, got {shown(given)}; {known}",
                 field="upstreams",

@@ -357,7 +357,7 @@ def _refuse(asked: Sequence[_Asked], error: Exception) -> None:
 
 
 def _give_back(answer: Sequence[Granted]) -> None:
-    """Nobody makes the calls that were granted."""
+    """Their caller was cancelled, so the calls are not made."""
     for permits, grant in answer:
         group = permits.group
         for number in range(1, grant.number + 1 if grant.is_probe else 1):

@@ -1,7 +1,7 @@
 """Health checks of features: coroutines that workers run, one process at a time for each.
 
 A process asks before each run. One that dies while it runs a check keeps it for the check's
-timeout and a little longer; then whoever asks first goes on.
+timeout and a little longer; then the first process that asks runs it.
 """
 
 from __future__ import annotations
@@ -96,8 +96,13 @@ class HealthCheck:
 class HealthChecker:
     """Runs the checks of a program in a worker process."""
 
-    def __init__(self, calls: FeatureCalls, checks: Sequence[HealthCheck]) -> None:
-        self._calls, self._checks = calls, checks
+    def __init__(
+        self,
+        calls: FeatureCalls,
+        checks: Sequence[HealthCheck],
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        self._calls, self._checks, self._sleep = calls, checks, sleep
 
     async def run(self) -> None:
         """Run them until cancelled."""
@@ -108,15 +113,15 @@ class HealthChecker:
     async def _serve(self, check: HealthCheck) -> None:
         while True:
             try:
-                wait_us = await self._turn(check)
+                wait_us = await self.run_once(check)
             except FaenaError as error:
                 _log.warning("health check of %s is tried again: %s", check.feature, error)
                 wait_us = round(_AFTER_ERROR_S * 1e6)
             # Processes that wait for the same instant should not all ask at once.
-            await asyncio.sleep(wait_us / 1e6 * (1 + random.random() / 20))
+            await self._sleep(wait_us / 1e6 * (1 + random.random() / 20))
 
-    async def _turn(self, check: HealthCheck) -> int:
-        """Run it if it is due and nobody else runs it; after how long to ask again."""
+    async def run_once(self, check: HealthCheck) -> int:
+        """Run it if it is due and no other process runs it; after how long to ask again."""
         options, owner = check.options, secrets.token_hex(8)
         lease_us = options.timeout_us + _MARGIN_US
         wait_us = await self._calls.begin_check(check.feature, owner, lease_us)

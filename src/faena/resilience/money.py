@@ -7,21 +7,27 @@ date on. What one call costs is rounded up, so a sum is never less than the bill
 from __future__ import annotations
 
 import contextlib
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Any, Final, Literal, NamedTuple
+from itertools import pairwise
+from typing import Any, Final, Literal
 
 from faena.errors import ConfigError, shown
 from faena.options.fields import check_choice, check_is, derive
 from faena.values.keywords import known_fields
+from faena.values.money import Money
 from faena.values.names import check_name
 from faena.values.numbers import check_real, check_whole, keep_whole
 
 _AMOUNT: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?) ([A-Z]{3})")
 _MOST: Final = 10**15
+
+_log = logging.getLogger("faena.resilience")
+
 TOTALS: Final = "$"
 """The name under which budgets of all upstreams are declared; no upstream can have it."""
 _CODES: Final = """
@@ -36,17 +42,9 @@ _CODES: Final = """
 """
 
 
-class Money(NamedTuple):
-    """An amount."""
-
-    micro: int
-    """In millionths."""
-    currency: str
-
-    def __str__(self) -> str:
-        text = f"{Decimal(self.micro).scaleb(-6):f}"
-        text = text.rstrip("0").rstrip(".") if "." in text else text
-        return f"{text} {self.currency}"
+def today() -> date:
+    """The day, in UTC."""
+    return datetime.now(UTC).date()
 
 
 def read_money(what: str, given: Any) -> Money:
@@ -129,9 +127,14 @@ class PriceList:
     """The prices of one upstream."""
 
     def __init__(self, prices: Sequence[Price]) -> None:
-        self._prices = prices
         self.currency = prices[0].money.currency
         self.items = sorted({one.item for one in prices})
+        self._prices = {
+            item: sorted((one for one in prices if one.item == item), key=lambda one: one.first)
+            for item in self.items
+        }
+        self._warned: dict[str, date] = {}
+        """The day on which it was last said that an item has no price."""
         _check_one_currency("prices", [one.money for one in prices], self.currency)
         for i, one in enumerate(prices):
             for other in prices[i + 1 :]:
@@ -143,10 +146,23 @@ class PriceList:
                         value=prices,
                     )
 
-    def cost(self, used: Mapping[str, int], day: date | None = None) -> int:
-        """What so much of each item costs on a day, by default today, in millionths."""
-        day = day or datetime.now(UTC).date()
-        micro = sum(self._price(item, day).cost(number) for item, number in used.items())
+    def cost(
+        self,
+        used: Mapping[str, int],
+        day: date | None = None,
+        *,
+        before: int = 0,
+        upstream: str = "",
+    ) -> int:
+        """What so much of each item costs on a day, by default today, in millionths.
+
+        `before` is what the same call has cost already. With `upstream`, the log is told of items
+        that have no price on that day.
+        """
+        day = day or today()
+        micro = before
+        for item, number in used.items():
+            micro += self._price(item, day, upstream).cost(number)
         if micro > _MOST:
             raise ConfigError(
                 f"a call must cost at most {Money(_MOST, self.currency)}, got {shown(dict(used))}",
@@ -155,16 +171,50 @@ class PriceList:
             )
         return micro
 
-    def _price(self, item: str, day: date) -> Price:
-        for one in self._prices:
-            if one.item == item and one.first <= day < one.last:
-                return one
-        what = f"has no price on {day}" if item in self.items else "is unknown"
-        raise ConfigError(
-            f"item must be one of {', '.join(self.items)} with a price of that day: {item} {what}",
-            field="item",
-            value=item,
-        )
+    def changes(self) -> list[date]:
+        """The days on which a price begins: whatever the day, a call costs what it does on one."""
+        return sorted({one.first for own in self._prices.values() for one in own})
+
+    def gaps(self, day: date) -> list[str]:
+        """What is missing: days between two prices of an item, and the price of a day, if the last
+        one has ended."""
+        found: list[str] = []
+        for item, own in self._prices.items():
+            found += [
+                f"{item} has no price from {one.last} to {other.first}"
+                for one, other in pairwise(own)
+                if one.last < other.first
+            ]
+            if own[-1].last <= day:
+                found.append(f"{item} has no price since {own[-1].last}")
+        return found
+
+    def _price(self, item: str, day: date, upstream: str) -> Price:
+        """The price of an item on a day; where the table has none, the last one before, or the
+        first of all.
+
+        Prices seldom change much. To refuse the calls would stop a service because a table was not
+        edited, and to make them for nothing would disable its budgets. So they are metered as
+        before, budgets hold, and the log asks for the new price.
+        """
+        own = self._prices.get(item)
+        if own is None:
+            raise ConfigError(
+                f"item must be one of {', '.join(self.items)}: {item} is unknown",
+                field="item",
+                value=item,
+            )
+        price = next((one for one in reversed(own) if one.first <= day), own[0])
+        if upstream and not price.first <= day < price.last:
+            self._warn(upstream, price, day)
+        return price
+
+    def _warn(self, upstream: str, price: Price, day: date) -> None:
+        """Say once a day that an item has no price."""
+        if self._warned.get(price.item) != day:
+            self._warned[price.item] = day
+            words = "upstream %s: %s has no price on %s, so %s for %d is used: declare its price"
+            _log.warning(words, upstream, price.item, day, price.amount, price.per)
 
 
 @known_fields("budget")

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 from faena.engine.calls.resilience import BAD, GOOD, VOID
+from faena.errors import ConfigError
 from faena.outcomes import RateLimited, UpstreamUnavailable
 from faena.resilience.call_group import CallGroup, Permits, Service
 from faena.resilience.sorting import Sorted, at_least
@@ -135,8 +136,9 @@ class Permit:
 
 
 def _is_cut(error: BaseException | None) -> bool:
-    """Whether a call was cancelled while it was under way: nobody knows what it has done."""
-    return error is not None and not isinstance(error, Exception)
+    """Whether a call was cut off while it was under way, by a cancellation or by an error of the
+    program such as a wrong `spend`: it may have been made, so it is paid."""
+    return isinstance(error, ConfigError) or not isinstance(error, Exception | None)
 
 
 def _wait_us(said: Any) -> int:
@@ -189,7 +191,8 @@ def end_handler(holder: Holder, permits: Permits, error: BaseException | None) -
         if not permits.is_noted:
             group.reporter.note_ended(permits)
         return
-    is_call = called is None and (error is None or len(group.services) == 1)
+    is_clear = error is None or len(group.services) == 1 or _is_cut(error)
+    is_call = called is None and is_clear
     for service in group.services:
         permit = Permit(permits, service, holder.probe, started=holder.started)
         permit.spent = spent.get(service.name) if spent else None

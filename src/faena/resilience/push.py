@@ -18,7 +18,7 @@ from faena.resilience.call_group import CallGroup
 from faena.resilience.gate import Gate
 
 _CLOSING: Final = frozenset({"open", "rate_limited", "panic"})
-_OPENING: Final = frozenset({"half_open", "recovering", "closed", "panic_ended"})
+_OPENING: Final = frozenset({"half_open", "recovering", "closed", "panic_ended", "forgotten"})
 _LONGEST_PANIC_S: Final = 5.0
 """After this a call asks the server again: that a panic has ended may be lost."""
 
@@ -30,9 +30,9 @@ class Change(NamedTuple):
     tenant: str
     """Whose calls it is about; empty for all."""
     state: str
-    """A state of the breaker, rate_limited, panic or panic_ended."""
+    """A state of the breaker, rate_limited, panic, panic_ended or forgotten."""
     wait_us: int
-    """For how long, if that is known; else 0."""
+    """How long it lasts unless something happens before, if that is known; else 0."""
 
 
 class UpstreamPush:

@@ -75,14 +75,16 @@ def at_least(wait_us: int) -> int:
 
 
 def sort_error(error: BaseException, sorting: Sorting | None = None) -> Sorted | None:
-    """What an error says of the upstream; None when it says nothing: a handler's own signal."""
+    """What an error says of the upstream; None when it says nothing: a handler's own signal, or a
+    ConfigError such as that of a wrong `spend`, which is the program's fault."""
     if isinstance(error, RateLimited):
         return Sorted("rate_limited", error)
-    if isinstance(error, Signal | UpstreamUnavailable) or not isinstance(error, Exception):
+    is_own = isinstance(error, Signal | UpstreamUnavailable | ConfigError)
+    if is_own or not isinstance(error, Exception):
         return None
     try:
         status, retry_after = _status(error)
-    except Exception:  # noqa: BLE001 - a property of somebody's class
+    except Exception:  # noqa: BLE001 - a property of a user's class
         status, retry_after = None, None
     try:
         kind = _given(error, status, sorting)

@@ -15,7 +15,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextvars import ContextVar
 from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar, cast
 
@@ -37,7 +38,7 @@ from faena.resilience.permits import (
     refuse_closed,
 )
 from faena.resilience.sorting import Sorted, sort_error
-from faena.resilience.upstream_options import UpstreamOptions, check_used
+from faena.resilience.upstream_options import UpstreamOptions, check_spent, check_used
 from faena.values.duration import Duration
 from faena.values.names import check_label
 
@@ -45,6 +46,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _LEAST_WAIT_S: Final = 0.01
+
+STAND_IN: ContextVar[Gate | None] = ContextVar("faena_stand_in", default=None)
+"""Where calls ask instead of at their app's gate, while a test runs a handler without a broker."""
 
 
 class Upstream:
@@ -57,10 +61,11 @@ class Upstream:
         gate: Callable[[], Awaitable[Gate]],
         run_in_thread: Callable[[Coroutine[Any, Any, Permit]], Permit],
         control: UpstreamControl,
+        app: str,
     ) -> None:
         """`gate` is where its calls ask, on the running event loop; `run_in_thread` runs a
-        coroutine where there is none."""
-        self.name = name
+        coroutine where there is none; `app` is the name of the app that declares it."""
+        self.name, self.app_name = name, app
         self._control = control
         self.options = options
         self._gate = gate
@@ -105,13 +110,13 @@ class Upstream:
                 f"`async with {self.name}.call() as call:`"
             )
         spent = held.spent = held.spent or {}
-        spent[self.name] = spent.get(self.name, 0) + self._cost({**(used or {}), **more})
+        spent[self.name] = self._cost(check_spent(used, more), spent.get(self.name, 0))
 
-    def _cost(self, used: Mapping[str, int]) -> int:
+    def _cost(self, used: Mapping[str, int], before: int = 0) -> int:
         prices = self.options.price_list
         if prices is None:
             raise ConfigError(f"upstream {self.name} must have prices, got none", field="prices")
-        return prices.cost(check_used("used", used))
+        return prices.cost(check_used("used", used), before=before, upstream=self.name)
 
     def call(
         self, *, tenant: str | None = None, estimate: Mapping[str, int] | None = None
@@ -199,10 +204,12 @@ class Upstream:
 
     async def _permit(self, tenant: str | None, micro: int | None) -> Permit:
         held = CURRENT.get()
-        if permit := self._held(held, tenant, micro):
-            return permit
+        return self._held(held, tenant, micro) or await self._ask(held, tenant, micro)
+
+    async def _ask(self, held: Holder | None, tenant: str | None, micro: int | None) -> Permit:
+        """A permit of its own; `held` is the job that calls, which another thread may run."""
         whose = tenant or (held.tenant if held else "")
-        gate = await self._gate()
+        gate = STAND_IN.get() or await self._gate()
         task = held.task_name if held and self.is_priced else ""
         group = gate.group([self], whose if self.has_scopes else "", task)
         if micro is None and (permits := group.take(time.monotonic())):
@@ -222,8 +229,13 @@ class Upstream:
             await asyncio.sleep(wait_s)  # its job has called already, and would call again
 
     def _permit_in_thread(self, tenant: str | None, micro: int | None) -> Permit:
-        held = self._held(CURRENT.get(), tenant, micro)
-        return held or self._run_in_thread(self._permit(tenant, micro))
+        held = CURRENT.get()
+        if permit := self._held(held, tenant, micro):
+            return permit
+        asking = self._ask(held, tenant, micro)
+        if stand_in := STAND_IN.get():
+            return asyncio.run_coroutine_threadsafe(asking, stand_in.loop).result()
+        return self._run_in_thread(asking)
 
     def _held(self, held: Holder | None, tenant: str | None, micro: int | None) -> Permit | None:
         """What the job that runs here may call; not where a call has an estimate of its own."""
@@ -240,6 +252,18 @@ class Upstream:
             return False
         is_own = reason in {"tenant_limit", "tenant_budget", "tenant_reserved"}
         return is_own or self.options.breaker.per == "tenant"
+
+
+def refuse_foreign(what: str, given: Sequence[Any], app: str, own: Mapping[str, Upstream]) -> None:
+    """Refuse upstreams of another app: this one's workers do not declare them on the broker."""
+    for one in given:
+        if isinstance(one, Upstream) and own.get(one.name) is not one:
+            raise ConfigError(
+                f"{what} must be upstreams of app {app}, got {one.name} of another app, "
+                f"{one.app_name}: declare it with upstream({one.name!r}) of app {app}",
+                field="upstreams",
+                value=given,
+            )
 
 
 def _unless_closed(permit: Permit, group: CallGroup) -> Permit:

@@ -10,9 +10,10 @@ from faena.errors import ConfigError, shown
 from faena.limits import Limit, check_stack
 from faena.options.fields import check_is, derive
 from faena.resilience.breaker import Breaker
-from faena.resilience.money import Budget, Money, Price, PriceList, check_budgets
+from faena.resilience.money import Budget, Price, PriceList, check_budgets, today
 from faena.resilience.sorting import Sorting, check_sorting
 from faena.values.duration import Duration, to_us
+from faena.values.money import Money
 from faena.values.numbers import check_whole
 
 _MOST_OPENINGS: Final = 1_000
@@ -88,10 +89,10 @@ class UpstreamOptions:
                 f"({', '.join(prices.items)}), got none",
                 field="estimate",
             )
-        prices.cost(self.estimate)
+        # On its cheapest day: whether a program starts must not depend on the day.
+        micro = min(prices.cost(self.estimate, day) for day in prices.changes())
         budgets = check_budgets(self.budgets, prices.currency, may_be_tenants=True)
         derive(self, "budgets", budgets)
-        micro = prices.cost(self.estimate)
         for one in budgets:
             if one.hard and one.money.micro < micro:
                 raise ConfigError(
@@ -100,6 +101,22 @@ class UpstreamOptions:
                     field="budgets",
                     value=self.budgets,
                 )
+
+    def doubts(self) -> list[str]:
+        """What is allowed, and will stop calls or count wrong amounts on some day from now on."""
+        prices, now = self.price_list, today()
+        if prices is None:
+            return []
+        doubts = [f"{gap}, so the one before counts" for gap in prices.gaps(now)]
+        for day in [now, *(day for day in prices.changes() if day > now)]:
+            micro = prices.cost(self.estimate, day)
+            doubts += [
+                f"from {day} on a call costs {Money(micro, prices.currency)} as estimated, for "
+                f"which the budget of {one.amount} is too small: no call will be made"
+                for one in self.budgets
+                if one.hard and one.money.micro < micro
+            ]
+        return doubts
 
     def settings(self) -> Mapping[str, Any]:
         """What the server keeps of it."""
@@ -153,6 +170,11 @@ def check_used(what: str, used: Any) -> dict[str, int]:
         item: check_whole(f"{what} of {item}", number, least=0, most=10**12)
         for item, number in used.items()
     }
+
+
+def check_spent(used: Any, more: Mapping[str, int]) -> dict[str, int]:
+    """What `spend` was given: a mapping, names, or both."""
+    return {**check_used("used", {} if used is None else used), **more}
 
 
 def _price_list(given: Any) -> PriceList | None:

@@ -24,7 +24,7 @@ from faena.testing import inline
 from faena.testing.clock import Clock
 from faena.testing.drain import Drain
 from faena.testing.enqueued import Filters, check_task, checks_of, describe_all, describe_filters
-from faena.testing.report import Report
+from faena.testing.report import Ran, Report
 from faena.testing.server import shared_url
 from faena.values.duration import Duration, to_us
 from faena.values.names import check_label
@@ -248,6 +248,10 @@ class SyncHarness:
     ) -> None:
         """See `Harness.spend`."""
         self._run(self._tested.spend(upstream, amount, tenant=tenant, task=task))
+
+    def attempt(self, task: Task[Any, Any], /, *payload: Any, **options: Any) -> Ran:
+        """See `attempt`."""
+        return self._run(inline.attempt(task, *payload, **options))
 
     def run_inline(self, task: Task[Any, T], /, *payload: Any, **options: Any) -> T:
         """See `run_inline`."""

@@ -20,9 +20,13 @@ from faena.options.fields import check_is
 from faena.outcomes import Completed, Outcome
 from faena.producing.receipt import Receipt
 from faena.producing.sealing import seal_job
+from faena.resilience.money import Money
+from faena.resilience.upstream import STAND_IN, Upstream
 from faena.task import EnqueueFields, Task
 from faena.testing.inputs import Counts, Parents, counts_of, parents_of
 from faena.testing.report import Ran, ending_of
+from faena.testing.upstreams import StandIn
+from faena.worker.execute.admission import Admission
 from faena.worker.execute.attempt_state import Attempt
 from faena.worker.execute.batch import Batch, Runner
 from faena.worker.execute.executor import Executor
@@ -43,6 +47,8 @@ async def run_inline(
     *,
     parents: Parents = None,
     group: Counts = None,
+    frugal: bool = False,
+    refused: Sequence[Upstream] = (),
     **options: Unpack[EnqueueFields],
 ) -> R: ...
 @overload
@@ -53,13 +59,16 @@ async def run_inline(
     *,
     parents: Parents = None,
     group: Counts = None,
+    frugal: bool = False,
+    refused: Sequence[Upstream] = (),
     **options: Unpack[EnqueueFields],
 ) -> R: ...
 async def run_inline(task: Task[Any, Any], /, *payload: Any, **options: Any) -> Any:
     """Run a handler now and return its result; its exception is raised here.
 
     Raises PayloadError if the result could not be stored. `parents` is what the nodes before
-    it in a flow returned, by name; `group` is how the members of a group ended.
+    it in a flow returned, by name; `group` is how the members of a group ended. Calls to upstreams
+    are allowed, but those to `refused` ones; `frugal` says that budgets are nearly used up.
     """
     ran = await attempt(task, *payload, **options)
     if not isinstance(ran.outcome, Completed):
@@ -78,18 +87,25 @@ async def attempt(
     number: int = 1,
     parents: Parents = None,
     group: Counts = None,
+    frugal: bool = False,
+    refused: Sequence[Upstream] = (),
     **options: Unpack[EnqueueFields],
 ) -> Ran:
     """Run the `number`-th attempt of a job; returns how it ended, whatever the handler raises.
 
-    `parents` and `group` are as in `run_inline`.
+    The options are as in `run_inline`.
     """
     check_is("task", task, Task)
     before = parents_of(parents), counts_of(group)
     (job_id, spec), now = await _sealed(task, payload, options, *before), time.time_ns() // 1000
-    notes, witness = _Notebook(), Witness()
+    notes, witness, gate = _Notebook(), Witness(), StandIn(frugal=frugal, refused=refused)
     claim = Claim(job_id, "inline", spec, 0.0, number - 1, 0, 0, enqueued_at=now)
-    outcome = await _outcome(task, claim, notes, witness)
+    before_it = STAND_IN.set(gate)
+    try:
+        outcome = await _outcome(task, claim, notes, witness, gate)
+    finally:
+        STAND_IN.reset(before_it)
+    await gate.flush()
     return Ran(
         queue=task.queue,
         task=task.name,
@@ -99,12 +115,13 @@ async def attempt(
         outcome=outcome,
         result=result_of(task.handler, outcome),
         raised=witness.raised.get(job_id),
+        spent=_spent(task, gate),
         **notes.told(),
     )
 
 
 async def _outcome(
-    task: Task[Any, Any], claim: Claim, notes: _Notebook, witness: Witness
+    task: Task[Any, Any], claim: Claim, notes: _Notebook, witness: Witness, gate: StandIn
 ) -> Outcome:
     """Run a claimed job with an executor of its own."""
     ended: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
@@ -126,9 +143,16 @@ async def _outcome(
             on_done=done,
             on_free=lambda: None,
             dead_letters=task.app.dead_letter_options,
+            admission=Admission(gate, {task.name: task.handler}, lambda _granted, _refused: None),
         )
         executor.start([claim], claim.enqueued_at, claim.enqueued_at)
         return await ended
+
+
+def _spent(task: Task[Any, Any], gate: StandIn) -> dict[str, Money]:
+    known = task.app.upstreams
+    prices = {name: known[name].options.price_list for name in gate.spent if name in known}
+    return {name: Money(gate.spent[name], one.currency) for name, one in prices.items() if one}
 
 
 class Runners:

@@ -20,6 +20,7 @@ from faena.outcomes import (
     Retried,
     Snoozed,
 )
+from faena.resilience.money import Money
 
 _WORDS: dict[type[Outcome], str] = {
     Completed: "completed",
@@ -55,6 +56,8 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     """The job's log lines; only for an attempt without a broker."""
     used: dict[str, int] = {}
     """The used costs by unit; only for an attempt without a broker."""
+    spent: dict[str, Money] = {}
+    """What calls to upstreams with prices have cost; only for an attempt without a broker."""
 
     @property
     def error(self) -> ErrorRecord | None:

@@ -36,12 +36,18 @@ def _plain(value: Any) -> Any:
     elif dataclasses.is_dataclass(value):
         value = _options(value)
     elif hasattr(value, "_asdict"):
-        value = str(value) if "__str__" in vars(type(value)) else value._asdict()
+        value = named_fields(value)
     if isinstance(value, Mapping):
         return {str(name): _plain(one) for name, one in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [_plain(one) for one in value]
     return _decoded(value) if isinstance(value, bytes) else _word(value)
+
+
+def named_fields(value: Any) -> dict[str, Any]:
+    """The fields of a named tuple; of an amount of money, its text as well."""
+    text = {"text": str(value)} if "__str__" in vars(type(value)) else {}
+    return {**value._asdict(), **text}
 
 
 def _options(value: Any) -> Any:

@@ -1,4 +1,5 @@
-"""What a worker has to do with upstreams: it asks before jobs begin, and ends holds.
+"""What a worker has to do with upstreams: it asks before jobs begin, ends holds, and has the server
+close breakers in time.
 
 The worker whose report changes a breaker ends the holds of the queues that it serves, and so does
 every worker that hears of it, or of the end of a panic. If none does, nothing is lost: a hold lasts
@@ -16,13 +17,14 @@ from typing import Final
 from faena.engine import Engine
 from faena.engine.calls.resilience import Turned
 from faena.errors import FaenaError
+from faena.resilience.breaker_timer import BreakerTimer
 from faena.resilience.push import Change, UpstreamPush
 from faena.values.shards import queue_of
 from faena.worker.execute.admission import Admission
 from faena.worker.options import Served
 
 _LAST_CALLS_S: Final = 10.0
-_OPENING: Final = frozenset({"recovering", "closed", "panic_ended"})
+_OPENING: Final = frozenset({"recovering", "closed", "panic_ended", "forgotten"})
 _AGAIN_S: Final = 1.0
 """When holds are ended once more after a panic: some are of jobs that were refused just before."""
 
@@ -45,6 +47,13 @@ class WorkerUpstreams:
         self._shards = shards
         self._tasks: set[asyncio.Task[None]] = set()
         self._ending = asyncio.Event()
+        self._timer = BreakerTimer(engine, sorted(self._needing))
+
+    async def run(self) -> None:
+        """End recoveries and panics in time, until cancelled."""
+        if self._push is None:
+            await asyncio.Event().wait()
+        await self._timer.run()
 
     def admission(self, served: Served, on_answer: Callable[[int, int], None]) -> Admission | None:
         """What asks for the jobs of a queue; None where they need no upstream."""
@@ -74,6 +83,7 @@ class WorkerUpstreams:
             self._changed(one.upstream, one.tenant, one.state)
 
     def _heard(self, change: Change) -> None:
+        self._timer.hear(change)
         self._changed(change.upstream, change.tenant, change.state)
 
     def _changed(self, upstream: str, tenant: str, state: str) -> None:

@@ -172,6 +172,7 @@ class Worker:
         fetching = asyncio.create_task(self._fetchers.run())
         waking = asyncio.create_task(self._wait_strategy.run())
         checking = [asyncio.create_task(self._health_checks.run(heartbeat))]
+        checking.append(asyncio.create_task(self._upstreams.run()))
         if self._shard_watcher.is_needed:
             checking.append(asyncio.create_task(self._shard_watcher.run()))
         stopping = asyncio.create_task(self._graceful_stop.requested.wait())

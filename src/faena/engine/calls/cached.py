@@ -20,7 +20,7 @@ class Found(NamedTuple):
 
 
 async def look(engine: Engine, shard: str, token: str, *, fresh_us: int, lease_us: int) -> Found:
-    """Look at a value; if it is not fresh and nobody reads it, the caller has the lease."""
+    """Look at a value; if it is not fresh and no process reads it, the caller has the lease."""
     named = {"verb": "look", "token": token, "fresh_us": fresh_us, "lease_us": lease_us}
     status, blob, age, failure = await engine.ask("cached_read", shard, **named)
     return Found(status.decode(), bytes(blob), int(age), failure.decode())
@@ -33,6 +33,6 @@ async def store(engine: Engine, shard: str, token: str, blob: bytes, keep_us: in
 
 
 async def fail(engine: Engine, shard: str, token: str, words: str, pause_us: int) -> None:
-    """Give the lease back: the source has failed, and nobody asks it again for a moment."""
+    """Give the lease back: the source has failed, and is not asked again for a moment."""
     named = {"verb": "fail", "token": token, "blob": words, "keep_us": pause_us}
     await engine.ask("cached_read", shard, **named)

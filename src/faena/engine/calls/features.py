@@ -110,6 +110,11 @@ class FeatureCalls:
         )
         return _changed(reply)
 
+    async def forget(self, kind: str, name: str, *, by: str) -> None:
+        """Remove a `feature` or a `level`, and what was set by hand."""
+        named = {"kind": kind, "name": name, "by": by}
+        _changed(await self._engine.ask("forget_feature", SHARD, **once("forget"), **named))
+
     async def begin_check(self, name: str, owner: str, lease_us: int) -> int:
         """0 if this owner runs a check now, else how long to wait before asking again."""
         named = {"name": name, "owner": owner, "lease_us": lease_us}
@@ -118,7 +123,7 @@ class FeatureCalls:
     async def end_check(
         self, name: str, owner: str, problem: str | None, *, every_us: int, failures: int
     ) -> bool:
-        """Tell how a check ended, None for well; False if it was somebody else's by then."""
+        """Tell how a check ended, None for well; False if another owner runs it by then."""
         named: dict[str, Any] = {"name": name, "owner": owner, "message": problem}
         named |= {"is_good": "1" if problem is None else "", "failures": failures}
         reply = await self._engine.ask("end_check", SHARD, every_us=every_us, **named)

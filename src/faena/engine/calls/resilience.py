@@ -131,6 +131,31 @@ async def admit(
     return Admitted([_grant(now, *row) for row in rows[1:]], _turned(rows[0]))
 
 
+class Pending(NamedTuple):
+    """What time alone will end, unless something happens before."""
+
+    scope: str
+    """An upstream, or upstream/@tenant."""
+    what: str
+    """`recovering` or `panic`."""
+    wait_us: int
+
+
+class Swept(NamedTuple):
+    """The answer to a sweep."""
+
+    cursor: str
+    """Of the next page of breakers that are not closed; `0` at the end."""
+    pending: list[Pending]
+
+
+async def sweep(engine: Engine, scopes: Sequence[str], cursor: str = "") -> Swept:
+    """End what is over of these breakers and panics, and of a page of those in trouble."""
+    at, *flat = await engine.ask("sweep_breakers", SHARD, *scopes, cursor=cursor)
+    rows = zip(texts(flat[::3]), texts(flat[1::3]), flat[2::3], strict=True)
+    return Swept(at.decode(), [Pending(*row) for row in rows])
+
+
 def _turned(flat: Sequence[bytes]) -> list[Turned]:
     words = texts(flat)
     scopes = [scope.partition("/@") for scope in words[::2]]

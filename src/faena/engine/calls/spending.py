@@ -3,29 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
+from faena.engine.calls.budget_view import BudgetRow
 from faena.engine.calls.resilience import SHARD
 from faena.engine.engine import Engine
-
-
-class BudgetRow(msgspec.Struct, array_like=True, frozen=True):
-    """A budget in one period."""
-
-    upstream: str
-    """Empty for one of all upstreams of a currency."""
-    currency: str
-    settings: Sequence[Any]
-    """As the server keeps them: period, limit, is hard, soft, thresholds, is each tenant's."""
-    period: str
-    tenant: str
-    """Whose, where each tenant has it; empty if nobody has spent anything."""
-    spent: str
-    reserved: str
-    call: int
-    """What one more call is estimated to cost; 0 where that differs."""
 
 
 class SeenBudgets(msgspec.Struct, array_like=True, frozen=True):
@@ -67,7 +50,7 @@ _read_costs = msgspec.msgpack.Decoder(SeenCosts).decode
 
 
 async def budgets(engine: Engine, tenant: str = "") -> SeenBudgets:
-    """All budgets now; those of each tenant for this one, or for who has spent most."""
+    """All budgets now; those of each tenant for this one, or for the one that has spent most."""
     return _read_budgets(await engine.ask("budget_views", SHARD, tenant=tenant))
 
 

@@ -1,4 +1,7 @@
-"""What operators see and do with upstreams: views, and panics. Each is one call."""
+"""What operators see and do with upstreams: views, panics, forgetting.
+
+Each is one call; forgetting takes one for each page of breakers in trouble.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +11,27 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from faena.engine import scripts
+from faena.engine.calls.budget_view import BudgetRow, BudgetView, budget_views
 from faena.engine.calls.resilience import SHARD, Undeclared
 from faena.engine.engine import Engine
+from faena.errors import InternalError
 from faena.limits import Limit
 from faena.values.duration import describe
 from faena.values.view import View
 
 _UNDECLARED: Final = b"UNDECLARED"
+_HOUR_US: Final = 3_600_000_000
 
 
 class Panic(View, frozen=True, kw_only=True):
-    """Why nobody calls an upstream."""
+    """Why no call to an upstream is permitted."""
 
     reason: str
     by: str
-    """Who called it; `faena` where its breaker has opened again and again."""
+    """The author; `faena` where its breaker has opened again and again."""
     since: int
     until: int | None
-    """When it ends by itself; None: when somebody ends it."""
+    """When it ends by itself; None: when an operator ends it."""
 
     def words(self, now: int) -> str:
         """It, as part of a sentence."""
@@ -56,12 +62,12 @@ class TroubledTenant(View, frozen=True, kw_only=True):
 class UpstreamView(View, frozen=True, kw_only=True):
     """An upstream at one instant; instants are the server's microseconds."""
 
-    also = ("error_rate", "slow_rate")
+    also = ("error_rate", "slow_rate", "is_probe_due")
 
     name: str
     at: int
     tenant: str | None
-    """Whose calls it is about; None for everybody's."""
+    """Whose calls it is about; None for all calls."""
     per: str
     """Whether it has one breaker (`upstream`) or one for each tenant (`tenant`)."""
     state: str
@@ -73,13 +79,16 @@ class UpstreamView(View, frozen=True, kw_only=True):
     failed: int
     slow: int
     next_probe_at: int | None
-    """When the next call may be tried, while it is open."""
+    """From when on a call is permitted as a probe, while it is open; see `is_probe_due`."""
     openings: int
     """How often the breaker has opened in a row."""
     no_calls_until: int | None
     """The upstream has asked for no calls until then."""
     panic: Panic | None
     limits: tuple[LimitUse, ...]
+    budgets: tuple[BudgetView, ...]
+    """Its own ones and the totals of its currency. Those that each tenant has are the tenant's; in
+    a view of all calls, those of the tenant that has spent most."""
     tenants: tuple[TroubledTenant, ...]
     """Up to 50 tenants whose own breakers are not closed."""
     troubled: int
@@ -96,24 +105,51 @@ class UpstreamView(View, frozen=True, kw_only=True):
         return self.slow / self.calls if self.calls else 0.0
 
     @property
+    def is_probe_due(self) -> bool:
+        """Whether the breaker is open and its time is over: the next call is the probe."""
+        return self.next_probe_at is not None and self.next_probe_at <= self.at
+
+    @property
     def opens_at(self) -> int | None:
         """When the next call may be made, if none may now and that is known."""
         if self.panic is not None:
             return self.panic.until
         waits = [self.no_calls_until, self.next_probe_at, *(use.opens_at for use in self.limits)]
-        return max((one for one in waits if one is not None), default=None)
+        waits += [one.ends_at for one in self.full_budgets if one.is_used_up]
+        return max((one for one in waits if one is not None and one > self.at), default=None)
+
+    @property
+    def full_budgets(self) -> list[BudgetView]:
+        """The hard budgets without room for one more call as estimated."""
+        return [one for one in self._hard_budgets if one.is_full]
+
+    @property
+    def _hard_budgets(self) -> list[BudgetView]:
+        """A call without a tenant draws on no tenant's budget."""
+        own = [one for one in self.budgets if one.is_hard]
+        return [one for one in own if not one.is_each_tenants or self.tenant]
 
     def __str__(self) -> str:
         whose = f" for tenant {self.tenant}" if self.tenant and self.per == "tenant" else ""
         return f"upstream {self.name} is {'; '.join(self._facts(whose))}"
+
+    def words(self) -> str:
+        """It, for a job that waits. A job that reserves more than the usual estimate may be refused
+        by a budget that has room for other calls, so the tightest budget is named in any case.
+        """
+        tightest = min(self._hard_budgets, key=lambda one: one.left.micro, default=None)
+        is_open = self.state == "closed" and not (self.panic or self.opens_at or self.full_budgets)
+        if tightest is None or not is_open:
+            return str(self)
+        return f"{self}; {tightest.label} has {tightest.left} left: {_use_of(tightest)}"
 
     def _facts(self, whose: str) -> list[str]:
         if self.panic is not None:
             return [self.panic.words(self.at)]
         facts = [f"{self.state.replace('_', '-')}{whose}{self._errors()}"]
         if self.next_probe_at is not None:
-            due = self.next_probe_at <= self.at
-            when = "with the next job" if due else f"in {_left(self.next_probe_at, self.at)}"
+            left = _left(self.next_probe_at, self.at)
+            when = "with the next call" if self.is_probe_due else f"in {left}"
             facts.append(f"the next probe goes {when}")
         if self.no_calls_until is not None:
             facts.append(f"it wants no calls for another {_left(self.no_calls_until, self.at)}")
@@ -122,7 +158,7 @@ class UpstreamView(View, frozen=True, kw_only=True):
                 own = "its tenant limit" if use.is_tenants else "its limit"
                 room = f"room in {_left(use.opens_at, self.at)}"
                 facts.append(f"{own} of {use.limit} is used up, {room}")
-        return facts
+        return facts + [_full(one, self.at) for one in self.full_budgets]
 
     def _errors(self) -> str:
         if self.state == "closed" and not self.failed:
@@ -131,8 +167,21 @@ class UpstreamView(View, frozen=True, kw_only=True):
         return f", {self.failed} of {self.calls} calls failed{slow}"
 
 
+def _full(budget: BudgetView, now: int) -> str:
+    if not budget.is_used_up:
+        return f"{budget.label} has no room until calls under way have ended: {_use_of(budget)}"
+    ends = f"the {budget.per} ends in {_left(budget.ends_at, now)}"
+    return f"{budget.label} is used up: {_use_of(budget)}; {ends}"
+
+
+def _use_of(budget: BudgetView) -> str:
+    return f"{budget.spent} spent, {budget.reserved} reserved"
+
+
 def _left(until: int, now: int) -> str:
-    """To the tenth of a second, which is all anybody wants to read."""
+    """To the tenth of a second; to the second, where it is more than an hour."""
+    if until - now > _HOUR_US:
+        return describe(round(until - now, -6))
     return describe(max(100_000, round(until - now, -5)))
 
 
@@ -155,6 +204,20 @@ async def end_panic(engine: Engine, upstream: str, by: str) -> bool:
     return await _decide(engine, upstream, "end", by)
 
 
+async def forget(engine: Engine, upstream: str, by: str) -> None:
+    """Remove all that is known of it but its costs. Interrupted, it can be done again."""
+    cursor = "0"
+    while True:
+        named = {**scripts.once("forget"), "upstream": upstream, "by": by, "cursor": cursor}
+        cursor = (await engine.ask("forget_upstream", SHARD, **named)).decode()
+        if cursor == _UNDECLARED.decode():
+            raise Undeclared([upstream])
+        if cursor == scripts.OVERTAKEN.decode():
+            raise InternalError("a later call of this caller was answered already")
+        if cursor == "0":
+            return
+
+
 async def _decide(engine: Engine, upstream: str, verb: str, by: str, **more: Any) -> bool:
     named = {**scripts.once("panic"), "upstream": upstream, "verb": verb, "by": by, **more}
     (was,) = await engine.ask("panic", SHARD, **named)
@@ -171,6 +234,7 @@ class _Row(NamedTuple):
     uses: Sequence[Sequence[Any]]
     tenants: Sequence[Sequence[Any]]
     troubled: int
+    budgets: Sequence[Any]
 
 
 def _view(now: int, tenant: str, told: _Row) -> UpstreamView:
@@ -190,6 +254,7 @@ def _view(now: int, tenant: str, told: _Row) -> UpstreamView:
         no_calls_until=int(wait) or None,
         panic=_panic(*told.panic) if told.panic else None,
         limits=tuple(_use(*use) for use in told.uses),
+        budgets=tuple(budget_views(msgspec.convert(told.budgets, list[BudgetRow]))),
         tenants=tuple(
             TroubledTenant(tenant=whose, state=state, since=int(since))
             for whose, state, since in told.tenants

@@ -28,7 +28,7 @@ _UNASKED_US: Final = 5_000_000
 _ENDED: Final = frozenset({"panic", "budget", "tenant_budget", "total_budget"})
 """What a person may end sooner."""
 _UNKNOWN_US: Final = 60_000_000
-"""How long to wait where nobody can tell: somebody may end a panic at any time."""
+"""How long to wait where the end is unknown: an operator may end a panic at any time."""
 
 
 _log = logging.getLogger("faena.worker")

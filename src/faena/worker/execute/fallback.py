@@ -75,7 +75,7 @@ def _waited_us(attempt: Attempt) -> int:
 
 
 async def handed_before(attempt: Attempt) -> bool:
-    """Whether an earlier delivery has handed the job over; if nobody can tell, it has not."""
+    """Whether an earlier delivery has handed the job over; if that is unknown, it has not."""
     fallback = attempt.handler.fallback
     try:
         return fallback is not None and await was_handed_over(fallback, attempt.job)

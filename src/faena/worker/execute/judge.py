@@ -40,6 +40,7 @@ from faena.worker.execute.admission import Admission, wait_of
 from faena.worker.execute.attempt_state import Attempt, Stop
 from faena.worker.execute.failure import Lowered, SnoozedTooOften, TimedOut, WorkerDied, record_of
 from faena.worker.execute.fallback import Fallen, SecondAttempt, exhausted, refused
+from faena.worker.execute.unmarked import Unmarked
 
 _log = logging.getLogger("faena.worker")
 
@@ -53,6 +54,7 @@ class Judge:
         self._dead_letters = dead_letters
         self._dropped: set[str] = set()
         """Tasks whose dropped results were logged."""
+        self._unmarked = Unmarked(queue)
         self.admission: Admission | None = None
         """What says which jobs wait when an upstream takes no calls."""
         self.now = 0
@@ -90,6 +92,7 @@ class Judge:
     def raised(self, attempt: Attempt, error: BaseException) -> Outcome | Fallen | None:
         """The outcome of an exception; buried if the user's exception or policy itself fails."""
         try:
+            self._unmarked.look_at(attempt, error)
             return self._judge(attempt, error)
         except Exception:  # noqa: BLE001 - user code may raise anything; the slot must become free
             _log.exception("the outcome of job %s could not be determined", attempt.claim.id)

@@ -22,6 +22,8 @@ from faena.declaring.handler import Handler, Unfit
 from faena.errors import ConfigError, PayloadError
 from faena.job import Job, Spec
 from faena.options.costs import check_used
+from faena.resilience.lending import Borrower, Loan, Returned
+from faena.resilience.permits import CURRENT
 from faena.worker.execute.batch import endings_of
 from faena.worker.execute.remote_errors import Failure, describe
 
@@ -81,12 +83,22 @@ class Order:
     qualname: str
     items: tuple[Item, ...]
     """One item, or all of a batch."""
+    loan: Loan | None = None
+    """The permit of a job that calls upstreams."""
 
     @classmethod
-    def of(cls, handler: Handler, items: Sequence[Item]) -> Order:
+    def of(cls, handler: Handler, items: Sequence[Item], loan: Loan | None) -> Order:
         """Describe a call."""
         function = handler.function
-        return cls(function.__module__, function.__qualname__, tuple(items))
+        return cls(function.__module__, function.__qualname__, tuple(items), loan)
+
+
+class Told(NamedTuple):
+    """The answer to a call with a loan."""
+
+    reply: Any
+    """What it would be without one."""
+    returned: Returned
 
 
 class Note(NamedTuple):
@@ -156,17 +168,34 @@ def _follow(parent: int) -> None:
 
 
 def call(order: Order) -> Any:
-    """Run a call: result bytes or None, a list of endings for a batch, a Failure if it raised."""
+    """Run a call: result bytes or None, a list of endings for a batch, a Failure if it raised.
+
+    With a loan, a Told of that and of the calls to upstreams.
+    """
+    borrower: Borrower | None = None
+    raised: BaseException | None = None
     try:
         handler = _find(order)
         jobs = [_job(item) for item in order.items]
         payloads = [_payload(handler, item) for item in order.items]
-        if handler.batch is None:
-            return _ending(handler, _called(handler, payloads[0], jobs[0]))
-        endings = endings_of(_called(handler, payloads, jobs), len(jobs))
-        return [_ending(handler, one) for one in endings]
+        if order.loan is not None:
+            borrower = Borrower(order.loan, handler.upstreams)
+        CURRENT.set(borrower)
+        reply = _reply(handler, payloads, jobs)
     except BaseException as error:  # noqa: BLE001 - sent to the worker, which handles it
-        return describe(error)
+        raised, reply = error, describe(error)
+    finally:
+        CURRENT.set(None)
+    if order.loan is None:
+        return reply
+    return Told(reply, borrower.returned(raised) if borrower else Returned())
+
+
+def _reply(handler: Handler, payloads: Sequence[Any], jobs: Sequence[Job]) -> Any:
+    if handler.batch is None:
+        return _ending(handler, _called(handler, payloads[0], jobs[0]))
+    endings = endings_of(_called(handler, payloads, jobs), len(jobs))
+    return [_ending(handler, one) for one in endings]
 
 
 def _job(item: Item) -> Job:

@@ -25,8 +25,10 @@ import msgspec
 
 from faena.errors import ConfigError, FaenaError
 from faena.job import Job
+from faena.resilience.lending import lend, take_back
+from faena.resilience.permits import mark
 from faena.worker.execute import process_runner as child
-from faena.worker.execute.attempt_state import Call
+from faena.worker.execute.attempt_state import Attempt, Call
 from faena.worker.execute.failure import WorkerDied
 from faena.worker.execute.remote_errors import Failure, rebuild
 
@@ -111,7 +113,8 @@ class Processes:
         """Start the handler in a child; interrupting it kills the child."""
         inbox = self._inbox = self._inbox or _Inbox(self._loop)
         pool = self._take(inbox)
-        order = child.Order.of(call.handler, _items(call, inbox))
+        attempt = call if isinstance(call, Attempt) else None  # batches name no upstreams
+        order = child.Order.of(call.handler, _items(call, inbox), attempt and lend(attempt))
         try:
             scheduled: Future[Any] = pool.schedule(child.call, args=(order,))
         except BaseException:  # the system cannot start a process
@@ -126,7 +129,7 @@ class Processes:
             finally:
                 inbox.forget(order)
                 self._give_back(pool, is_killed=scheduled.cancelled())
-                _settle(scheduled, result)
+                _settle(scheduled, result, attempt)
 
         def kill() -> None:
             scheduled.cancel()
@@ -204,17 +207,23 @@ def _end(pool: Any) -> None:
     pool.join()
 
 
-def _read(reply: Any) -> Any:
+def _read(reply: Any, attempt: Attempt | None) -> Any:
     """The result in bytes, or a list of endings for a batch; raises the handler's exception."""
+    meaning = None
+    if isinstance(reply, child.Told) and attempt is not None:
+        take_back(attempt, reply.returned)
+        reply, meaning = reply.reply, reply.returned.meaning
     if isinstance(reply, Failure):
-        raise rebuild(reply)
+        error = rebuild(reply)
+        mark(error, meaning)
+        raise error
     if isinstance(reply, list):
         endings = cast("list[Any]", reply)
         return [rebuild(one) if isinstance(one, Failure) else one for one in endings]
     return reply
 
 
-def _settle(done: Future[Any], result: asyncio.Future[Any]) -> None:
+def _settle(done: Future[Any], result: asyncio.Future[Any], attempt: Attempt | None) -> None:
     from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415 - slow to load
 
     from pebble import ProcessExpired  # noqa: PLC0415 - optional: the `process` extra
@@ -222,7 +231,7 @@ def _settle(done: Future[Any], result: asyncio.Future[Any]) -> None:
     if result.done():
         return
     try:
-        result.set_result(_read(done.result()))
+        result.set_result(_read(done.result(), attempt))
     except CancelledError:
         result.set_exception(asyncio.CancelledError("killed"))
     except ProcessExpired as expired:

@@ -2,7 +2,7 @@
 -- states   none
 -- keys     features hash
 --@args     name, owner, lease_us
---          owner is new for each question; a check that has not ended after its lease is somebody else's
+--          owner is new for each question; after its lease another owner may run the check
 -- returns  0 if this owner is to run it now, else how long to wait before asking again
 --@flags allow-oom
 --@include now, keys, safe_read, check_arguments

@@ -4,7 +4,7 @@
 --@args     verb, token, fresh_us?, lease_us?, keep_us?, blob?
 --          verb look | store | fail. The token is a reader's; only the one that was given the lease may end it, and the
 --          lease ends by itself after lease_us. A value counts from the instant its reader was given the lease. After a
---          failure, of which blob tells, nobody is given it for keep_us
+--          failure, which blob describes, no reader is given the lease for keep_us
 -- returns  look: {fresh | lease | busy | failed, value or '', age in µs or -1, what failed}; others: {OK | LOST}
 --@flags allow-oom
 --@include keys, now, safe_read

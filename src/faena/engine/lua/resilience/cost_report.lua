@@ -1,6 +1,6 @@
 --- What calls to upstreams have cost in a day or a month, and how much of budgets that is.
 -- states   none
--- keys     upstreams, reserved, lots, spent hashes · lot_ends, spenders sorted sets
+-- keys     upstreams, forgotten, reserved, lots, spent hashes · lot_ends, spenders sorted sets
 --@args     day?, month?, top
 --          day such as 20261116, or month such as 202611; the present month without either. top is how many tenants to name
 -- returns  packed: now · day or '' · month · {field, micro …} of the period · the same of the month · {day, currency, micro …}
@@ -14,13 +14,20 @@ elseif month == '' then
   month = periods_of(now).m.name
 end
 local period = day ~= '' and day or month
-local names = declared_upstreams()
+local names, currency_of, priced = declared_upstreams(), forgotten_upstreams(), {}
+for _, name in ipairs(names) do
+  currency_of[name] = upstream_of(name).currency or currency_of[name]
+end
+for name in pairs(currency_of) do
+  priced[#priced + 1] = name
+end
+table.sort(priced)
 
 local function currencies()
   local seen, found = {}, {}
-  for _, name in ipairs(names) do
-    local currency = upstream_of(name).currency
-    if currency and not seen[currency] then
+  for _, name in ipairs(priced) do
+    local currency = currency_of[name]
+    if not seen[currency] then
       seen[currency], found[#found + 1] = true, currency
     end
   end
@@ -48,12 +55,10 @@ local function trend()
 end
 
 local services = {}
-for _, name in ipairs(names) do
-  local currency, spenders = upstream_of(name).currency, key('spenders:' .. period .. '/' .. name)
-  if currency then
-    local top_ones = most > 0 and call('ZRANGE', spenders, 0, most - 1, 'REV', 'WITHSCORES') or {}
-    services[#services + 1] = { name, currency, call('ZCARD', spenders), top_ones }
-  end
+for i, name in ipairs(priced) do
+  local spenders = key('spenders:' .. period .. '/' .. name)
+  local top_ones = most > 0 and call('ZRANGE', spenders, 0, most - 1, 'REV', 'WITHSCORES') or {}
+  services[i] = { name, currency_of[name], call('ZCARD', spenders), top_ones }
 end
 return cmsgpack.pack({
   now, day, month, call('HGETALL', key('spent:' .. period)), call('HGETALL', key('spent:' .. month)), trend(), services,

@@ -12,7 +12,7 @@ for i = first_name, #ARGV, 2 do
     changed = changed + 1
     local names = ARGV[i] == '$' and call('HKEYS', key('upstreams')) or { ARGV[i] }
     for _, name in ipairs(names) do
-      feature_trouble(name, 'budget')   -- it may be larger now; whoever finds it used up says so again
+      feature_trouble(name, 'budget')   -- it may be larger now; the next call that finds it used up notes it again
     end
   end
 end

@@ -3,7 +3,7 @@
 -- keys     features, upstreams hashes · breaker strings · events stream
 --@args     name, owner, is_good, message?, every_us, failures
 --          is_good 1 or empty; failures is how many in a row are enough
--- returns  1 · 0, if it was somebody else's by then
+-- returns  1 · 0, if another owner runs the check by then
 --@flags allow-oom
 --@include now, keys, safe_read, check_arguments, feature_states
 local field, pause_us, enough = 'c:' .. name, instant_of(every_us, 'every_us'), size_of(failures, 'failures')

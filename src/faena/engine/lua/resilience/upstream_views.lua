@@ -1,13 +1,14 @@
---- How upstreams are: breaker, panic, use of limits, and tenants whose breakers are not closed.
+--- How upstreams are: breaker, panic, use of limits and budgets, and tenants whose breakers are not closed.
 -- states   none
--- keys     upstreams, troubled hashes · breaker, claims strings
+-- keys     upstreams, troubled, reserved, lots, spent hashes · lot_ends, spenders sorted sets · breaker, claims strings
 --@args     tenant?, upstream...
 --          tenant '' for what counts for all; without an upstream all that are declared
 -- returns  now · packed for each that is known: name, whether its breakers are tenants' own, {state, since, {calls, failed,
 --          slow}, next probe, openings in a row, no calls until}, panic {until, reason, by, at} or {}, {is the tenant's,
---          max, window_us, used, opens at} … of limits, {tenant, state, since} …, how many these are
+--          max, window_us, used, opens at} … of limits, {tenant, state, since} …, how many these are, its
+--          budgets and those of its currency, as budget_views has them
 --@flags no-writes
---@include now, keys, breaker, upstream_settings, packed_window, sliding_window
+--@include now, keys, breaker, upstream_settings, budgets_spent, packed_window, sliding_window
 local SCANS, PER_SCAN, MOST_TENANTS = 20, 500, 50
 
 local function names_asked()
@@ -71,7 +72,7 @@ local function tenants_of(name, settings, scopes)
   return tenants
 end
 
-local function view_of(name, troubled)
+local function view_of(name, troubled, budgets)
   local settings, panic, uses = upstream_of(name), panic_of(name, now), {}
   add_uses(uses, settings.limits, 'u/' .. name, false)
   if tenant ~= '' then
@@ -81,7 +82,7 @@ local function view_of(name, troubled)
   local tenants = tenants_of(name, settings, troubled)
   local number = #troubled > MOST_TENANTS and #troubled or #tenants
   local told = panic and { panic.until_at, panic.reason, panic.by, panic.at } or {}
-  return cmsgpack.pack({ name, settings.per_tenant and true or false, facts, told, uses, tenants, number })
+  return cmsgpack.pack({ name, settings.per_tenant and true or false, facts, told, uses, tenants, number, budgets })
 end
 
 local names, reports, views = names_asked(), {}, { now }
@@ -89,10 +90,12 @@ for i, name in ipairs(names) do
   reports[i] = { name }
 end
 read_upstreams(reports, {}, {})
-local troubled = troubled_tenants()
+local known = {}
 for _, name in ipairs(names) do
-  if upstream_of(name) then
-    views[#views + 1] = view_of(name, troubled[name] or {})
-  end
+  known[#known + 1] = upstream_of(name) and name or nil
+end
+local troubled, budgets = troubled_tenants(), budgets_of(known, tenant, now)
+for _, name in ipairs(known) do
+  views[#views + 1] = view_of(name, troubled[name] or {}, budgets[name])
 end
 return views

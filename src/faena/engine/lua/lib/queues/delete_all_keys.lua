@@ -19,7 +19,7 @@ local function delete_all_keys()
     key('retired'))
   call('UNLINK', key('redrives'), key('desk_alerts'), key('recipients'), key('message_streams'), key('received'),
     key('pending_sends'), key('schedules'), key('schedule_due'), key('upstreams'), key('troubled'),
-    key('features'), key('reserved'), key('lots'), key('lot_ends'))
+    key('features'), key('forgotten'), key('reserved'), key('lots'), key('lot_ends'))
   call('UNLINK', key('conf'), key('clock'), key('specs'), key('marks'), key('leases'), key('results'),
     key('holds'), key('waiters'), key('workers'), key('about'), key('events'), key('wake'), key('arrivals'))
 end

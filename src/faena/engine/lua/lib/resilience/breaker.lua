@@ -1,12 +1,12 @@
 --- Circuit breakers: one for each upstream, or for each tenant of an upstream.
 --   breaker:<scope>   packed, with a TTL; while there is none, it is closed
 --     s closed | open | half_open | recovering · u open until · o openings in a row · c bucket, calls, failed, slow, …
---     of the rolling window · k failed calls in a row · p probe -> deadline · w probes that succeeded · t recovering since · n permits since
---     then · r no calls until: what the upstream itself asked for · a when its state began · e calls, failed, slow
+--     of the rolling window · k failed calls in a row · p probe -> deadline · w probes that succeeded · t recovering since ·
+--     n permits since then · r no calls until: what the upstream itself asked for · a when its state began · e calls, failed, slow
 --     of the window that opened it
---   troubled   scope -> state, of breakers that are not closed
+--   troubled   scope -> state, of breakers that are not closed; workers remove those whose records have expired
 --@include safe_read, keys, now, upstream_event, upstream_panic
---@exports scope_of, read_breaker, breaker_of, count_calls, end_probe, no_calls_until, room_of_breaker, use_breaker, facts_of_breaker, save_breakers
+--@exports scope_of, read_breaker, breaker_of, count_calls, end_probe, no_calls_until, room_of_breaker, use_breaker, facts_of_breaker, end_recovery, drop_expired, save_breakers
 --@state breakers = {}   -- scope -> breaker, as read in this call
 --@state turned = {}   -- scope, state … of those that have changed
 local BUCKETS = 10
@@ -111,7 +111,7 @@ local function end_probe(breaker, permit, how, now)
   breaker.w = breaker.w + 1
   if breaker.w >= breaker.settings.probes then
     breaker.t, breaker.n = now, 0
-    become(breaker, 'recovering', now)
+    become(breaker, 'recovering', now, nil, breaker.settings.ramp_us)
   end
 end
 
@@ -136,11 +136,22 @@ local function room_of_probes(breaker, now)
   return math.max(1, breaker.settings.probes - breaker.w) - running, 'probing', first   -- fewer may have been declared since
 end
 
-local function room_while_recovering(breaker, now)
-  local settings = breaker.settings
-  if now >= breaker.t + settings.ramp_us then
+--- Close a breaker that has recovered; returns how long it still takes, 0 if it does not recover.
+local function end_recovery(breaker, now)
+  if breaker.s ~= 'recovering' then
+    return 0
+  end
+  local left_us = (breaker.t or 0) + breaker.settings.ramp_us - now
+  if left_us <= 0 then
     breaker.o, breaker.t, breaker.n = 0, nil, nil
     become(breaker, 'closed', now)
+  end
+  return math.max(left_us, 0)
+end
+
+local function room_while_recovering(breaker, now)
+  local settings = breaker.settings
+  if end_recovery(breaker, now) == 0 then
     return math.huge
   end
   local allowed = math.floor(settings.probes * 2 ^ (DOUBLINGS * (now - breaker.t) / settings.ramp_us) + 1e-8)
@@ -195,14 +206,25 @@ local function facts_of_breaker(breaker, now)
   return { state, breaker.a or 0, counts, state == 'open' and breaker.u or 0, breaker.o, wait }
 end
 
+--- Its record has expired, so it is closed, whatever state was told last.
+local function drop_expired(scope)
+  if call('HDEL', key('troubled'), scope) == 1 then
+    tell_upstream('upstream_closed', scope, 'no call for an hour')
+  end
+end
+
 local function save_breaker(scope, breaker, now)
   local record = {}
   for field in pairs(KINDS) do
     record[field] = breaker[field]
   end
-  local until_at = math.max(breaker.u or 0, breaker.r or 0, now + breaker.settings.window_us, now)
+  local settings = breaker.settings
+  local recovered_at = breaker.t and breaker.t + settings.ramp_us or 0
+  local until_at = math.max(breaker.u or 0, breaker.r or 0, recovered_at, now + settings.window_us, now)
   call('SET', key('breaker:' .. scope), cmsgpack.pack(record), 'PX', math.ceil((until_at - now + TTL_US) / 1000))
-  if (breaker.has_turned or breaker.is_new) and breaker.s == 'closed' then   -- or its record has expired
+  if breaker.is_new and not breaker.has_turned then
+    drop_expired(scope)
+  elseif breaker.has_turned and breaker.s == 'closed' then
     call('HDEL', key('troubled'), scope)
   elseif breaker.has_turned then
     call('HSET', key('troubled'), scope, breaker.s)

@@ -1,8 +1,9 @@
 --- What calls to upstreams have cost, in whole millionths of a currency.
 --   spent:<period>               s/<upstream>, k/<upstream>/<task>, t/<currency> -> sum; a period is a day or a month
 --   spenders:<period>/<upstream> tenant -> sum
+--   forgotten                    upstream -> currency of its costs, of those whose settings were removed
 --@include safe_read, keys, period
---@exports periods_of, spent_in, meter
+--@exports periods_of, spent_in, meter, keep_currency, forgotten_upstreams
 --@state spent = {}   -- as read in this call: "period scope" -> sum
 local KEPT_S = 90 * 86400
 local MONTH_S = 31 * 86400
@@ -27,6 +28,23 @@ local function spent_in(period, scope, upstream, tenant)
     context.spent[at] = number_in(stored, 0)
   end
   return context.spent[at]
+end
+
+--- The settings of an upstream are removed, and its costs are still reported.
+local function keep_currency(upstream, currency)
+  if type(currency) == 'string' then
+    call('HSET', key('forgotten'), upstream, currency)
+    call('EXPIRE', key('forgotten'), KEPT_S + MONTH_S)
+  end
+end
+
+--- Upstream -> currency, of those whose settings were removed.
+local function forgotten_upstreams()
+  local flat, currencies = call('HGETALL', key('forgotten')), {}
+  for i = 1, #flat, 2 do
+    currencies[flat[i]] = flat[i + 1]
+  end
+  return currencies
 end
 
 local function add(period, fields, micro)

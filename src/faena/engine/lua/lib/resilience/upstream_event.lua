@@ -5,7 +5,7 @@
 --@exports tell_upstream, flush_upstream
 --@state upstream_told = {}   -- event, what it is about and why, …
 --@state upstream_hints = {}
---@state upstream_by = ''     -- who asked for it, where somebody did
+--@state upstream_by = ''     -- the operator who asked for it, if one did
 --@ending flush_upstream
 local KEPT = 10000
 local AT_ONCE = 1000   -- events in one entry
@@ -14,7 +14,7 @@ local function tell_upstream(name, what, why, wait_us)
   local told, last = context.upstream_told, #context.upstream_told
   told[last + 1], told[last + 2] = name, why and what .. '\n' .. why or what
   context.upstream_hints[#context.upstream_hints + 1] = name .. ' ' .. whole(math.ceil(wait_us or 0)) .. ' ' .. what
-  if not string.find(what, '/@', 1, true) then   -- one tenant's trouble says nothing of a feature
+  if not string.find(what, '/@', 1, true) then   -- features do not depend on one tenant's trouble
     touch_features()
   end
 end

@@ -1,4 +1,5 @@
---- Panics: while an upstream is in one, no call to it is permitted. Somebody calls it, or a breaker that opens again and again.
+--- Panics: while an upstream is in one, no call to it is permitted. An operator begins it, or a breaker that opens again
+-- and again.
 --@include keys, upstream_settings, upstream_event
 --@exports begin_panic, end_panic, panic_soon, save_panics
 --@state due_panics = {}   -- upstream -> why, of panics that begin with this call

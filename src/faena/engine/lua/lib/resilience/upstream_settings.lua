@@ -1,4 +1,4 @@
---- Upstreams: what programs have declared of them, and whether somebody has called a panic, by name.
+--- Upstreams: their settings as programs have declared them, and their panics, by name.
 --   upstreams   name -> packed settings: errors, volume, window_us, open_us, longest_us, probes, probe_us, ramp_us,
 --               slow?, per_tenant?, panic_after?, limits?, tenant_limits?, currency?, call_micro? (what a call costs at most), budgets?; $ -> packed: currency ->
 --               budgets of all upstreams together; !name -> packed panic: until_at (0: until it is ended),
