@@ -192,6 +192,10 @@ class Task(Generic[P, R]):
             specs = [(self._spec(*pair), pair[1]) for pair in pairs]
             return list(await asyncio.gather(*(self._send_one(*pair) for pair in specs)))
 
+    async def put_encoded(self, pairs: Sequence[tuple[bytes, EnqueueOptions]]) -> list[Receipt[R]]:
+        """Enqueue payloads that are encoded and checked, without middleware; for the outbox."""
+        return await self._send_all(pairs)
+
     def items(self, payloads: Iterable[P | Draft[P]]) -> list[P | Draft[P]]:
         """Payloads and drafts as a list; refuses anything else."""
         if isinstance(payloads, str | bytes | Mapping) or not isinstance(payloads, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] - a user's

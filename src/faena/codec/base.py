@@ -29,6 +29,10 @@ class Codec(ABC, Generic[T]):
     def decode(self, raw: bytes | msgspec.Raw) -> T:
         """The value that was encoded."""
 
+    def schema(self) -> dict[str, Any] | None:
+        """The JSON Schema of what it decodes; None for any JSON."""
+        return None
+
     def check(self, value: T | Any) -> T:
         """The value that a handler would receive for `value`."""
         return self.decode(self.encode(value))

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 from pydantic import TypeAdapter, ValidationError
-from pydantic.errors import PydanticUserError
+from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 
 from faena.codec.base import Codec, Problem, refusal
 from faena.codec.problem import join
@@ -46,6 +46,13 @@ class ModelCodec(Codec[Any]):
             return self._adapter.validate_json(bytes(raw))  # a worker hands over a msgspec.Raw
         except ValidationError as error:
             raise refusal("decode", self._name, _problems(error)) from None
+
+    def schema(self) -> dict[str, Any] | None:
+        """That of its models; None where a part of them has none."""
+        try:
+            return self._adapter.json_schema(by_alias=True)
+        except PydanticInvalidForJsonSchema:
+            return None
 
     def _data(self, model: Any) -> Any:
         """Only the fields: private attributes are not encoded, so they must not be compared."""

@@ -49,6 +49,13 @@ class TypedCodec(Codec[Any]):
         except (ValueError, RecursionError) as error:
             raise self._undecodable(raw, error) from None
 
+    def schema(self) -> dict[str, Any] | None:
+        """That of its type; None where a part of it has none."""
+        try:
+            return msgspec.json.schema(self._type)
+        except TypeError:
+            return None
+
     def _undecodable(self, raw: bytes, error: Exception) -> PayloadError:
         try:
             tree = msgspec.json.decode(raw)

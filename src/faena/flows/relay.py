@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from faena.engine import Engine
 from faena.engine.calls.flows import FlowCalls, Message
@@ -31,6 +31,9 @@ class Relay:
         self._calls = FlowCalls(engine)
         self._pending = PendingSends(self._calls, client)
         self._shards: dict[str, None] = {}
+        self.outlets: dict[str, Callable[[str], None]] = {}
+        """Told of shards that have messages for recipients that are no shards, such as the outbox
+        of a database, by their names. They fetch the messages themselves: they may take long."""
         self._news = asyncio.Event()
 
     def notify(self, shard: str) -> None:
@@ -65,6 +68,9 @@ class Relay:
         while waiting:
             one = waiting.pop(0)
             for to in await self._calls.addressees(one):
+                if to.startswith("@"):
+                    self.outlets.get(to, _ignore)(one)
+                    continue
                 try:
                     if await self._deliver(one, to) and to not in waiting:
                         waiting.append(to)
@@ -93,3 +99,7 @@ class Relay:
                 return False
         handed = [await self._hand_over(shard, to, [one]) for one in messages]
         return any(handed)
+
+
+def _ignore(_shard: str) -> None:
+    """Another program relays these messages."""

@@ -37,7 +37,7 @@ _LAST_US: Final = 2**52
 """In the year 2112: scripts can count up to here exactly, with priorities added."""
 _APART: Final = (("delay", "at"), ("unique", "replace"), ("attempts", "retry"))
 """Pairs of which a call may give only one."""
-_TELLS: Final = re.compile(r"[fg]:[^:\s]+:[^:\s]+:[^:\s]*")
+_TELLS: Final = re.compile(r"[fgo]:[^:\s]+:[^:\s]+:[^:\s]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,11 @@ class EnqueueOptions:
     task's estimate, else 1."""
 
     tells: str | None = field(init=False, default=None)
-    """The flow or group to notify when the job ends; only `telling` sets it."""
+    """The flow, group or outbox to notify when the job ends; only `telling` sets it."""
+
+    sent_by_us: int = field(init=False, default=0)
+    """The server refuses the job after this instant, or if it has come and gone; only `telling`
+    sets it. 0: no such check."""
 
     claim: Unique | None = field(init=False, repr=False, compare=False)
     """What `unique` or `replace` asks for."""
@@ -211,10 +215,11 @@ def check_conflict(options: EnqueueOptions) -> None:
     )
 
 
-def telling(options: EnqueueOptions, tells: str) -> EnqueueOptions:
-    """The same options, for a job whose end must be reported to a flow or a group."""
+def telling(options: EnqueueOptions, tells: str, *, sent_by_us: int = 0) -> EnqueueOptions:
+    """The same options, for a job whose end must be reported to a flow, a group or an outbox."""
     told = replace(options)
     derive(told, "tells", check_tells(tells))
+    derive(told, "sent_by_us", sent_by_us)
     return told
 
 
@@ -289,7 +294,7 @@ def merged(call: EnqueueOptions, draft: EnqueueOptions) -> EnqueueOptions:
     rest = {name: getattr(call, name) for name in names if name not in {*given, *spoken}}
     both: dict[str, Any] = {**rest, **given, "headers": {**call.headers, **draft.headers}}
     result, tells = EnqueueOptions(**both), draft.tells or call.tells
-    return result if tells is None else telling(result, tells)
+    return result if tells is None else telling(result, tells, sent_by_us=draft.sent_by_us)
 
 
 def _says(options: EnqueueOptions, name: str) -> bool:

@@ -24,6 +24,8 @@ from faena.app import Faena
 from faena.errors import ConfigError, shown
 from faena.pg.embedded import EmbeddedPostgres
 from faena.pg.failure import translated
+from faena.pg.outbox import Outbox
+from faena.pg.service import serve
 from faena.values.duration import Duration, to_s
 from faena.values.numbers import check_whole
 
@@ -46,19 +48,23 @@ class Postgres:
         direct_url: str | None = None,
         pool: int = 10,
         patience: Duration = "10s",
+        relay: bool = True,
     ) -> None:
         """Opens no connection; the first call does.
 
         Without `url`, FAENA_PG_URL is used; without that, an embedded PostgreSQL under the app's
         directory. `pool` is the most connections of this process. `patience` is how long a call
-        waits for one of them.
+        waits for one of them. With `relay`, workers of the app send what is in the outbox.
         """
         self.app = app
         self._url, self._direct_url = _checked("url", url), _checked("direct_url", direct_url)
         self._most = check_whole("pool", pool, least=1, most=1000)
         self._patience_s = to_s("patience", patience)
+        self.outbox = Outbox(self)
         self._embedded: EmbeddedPostgres | None = None
         self._pools: dict[asyncio.AbstractEventLoop, AsyncConnectionPool[Connection]] = {}
+        if relay:
+            app.add_service(lambda: serve(self))
 
     # -- where it is ------------------------------------------------------------------------------
 

@@ -66,6 +66,8 @@ def _facts(spec: Spec, options: EnqueueOptions, lane_facts: LaneFacts) -> Facts:
         facts.update(_unique_facts(options.claim))
     if options.tells is not None:
         facts["tells"] = options.tells
+    if options.sent_by_us:
+        facts["by"] = options.sent_by_us
     return facts
 
 

@@ -20,7 +20,8 @@ local function refusal(state, mark)
   elseif state == 'running' then
     return 'running'
   end
-  return is_waiting(state) and mark and mark.w and 'member' or nil
+  local is_member = mark and string.find(mark.w or '', '^[fg]:')   -- an outbox is told, and does not wait
+  return is_waiting(state) and is_member and 'member' or nil
 end
 
 context.by = by

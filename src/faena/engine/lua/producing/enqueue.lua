@@ -55,10 +55,8 @@ for i = 1, number do
     answer_duplicate(intake, i, id, spec, before)
   else
     local facts = string.byte(spec, 4) ~= 10 and facts_in(spec) or NONE
-    local is_refused
-    if facts.by then
-      is_refused = is_refused_send(intake, i, id, facts)
-    elseif is_bounded or facts.lane then
+    local is_refused = facts.by and is_refused_send(intake, i, id, facts)
+    if not is_refused and (is_bounded or facts.lane) and may_be_refused(facts) then
       is_refused = refused(intake, i, facts.lane)
     end
     if not is_refused and facts.unique then

@@ -1,0 +1,43 @@
+"""What workers do for PostgreSQL beside their jobs; whatever fails there stops no job."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Final
+
+from faena.errors import FaenaError
+
+if TYPE_CHECKING:
+    from faena.pg.postgres import Postgres
+
+_FIRST_WAIT_S: Final = 1.0
+_LONGEST_WAIT_S: Final = 60.0
+
+_log = logging.getLogger("faena.pg")
+
+
+async def serve(pg: Postgres) -> None:
+    """Relay the outbox until cancelled."""
+    wait_s = _FIRST_WAIT_S
+    while True:
+        try:
+            await _relay(pg)
+        except* FaenaError as errors:
+            _log.warning("PostgreSQL is tried again in %.0f s: %s", wait_s, errors.exceptions[0])
+        await asyncio.sleep(wait_s)
+        wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+
+
+async def _relay(pg: Postgres) -> None:
+    from faena.pg.relay import OutboxRelay  # noqa: PLC0415 - it needs Postgres itself
+    from faena.pg.settlement import Settlements  # noqa: PLC0415
+
+    await pg.outbox.publish()
+    runtime, recipient = await pg.app.runtime(), f"@{await pg.outbox.name()}"
+    settlements = Settlements(pg, runtime.patient_engine, recipient)
+    relay = OutboxRelay(pg, settlements, recipient)
+    runtime.relay.outlets[recipient] = settlements.notify
+    async with asyncio.TaskGroup() as both:
+        both.create_task(settlements.run())
+        both.create_task(relay.run())
