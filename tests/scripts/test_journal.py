@@ -63,3 +63,19 @@ def test_whatever_was_written_is_put_back(restored: RestoredQueue, write: str, a
 
 def _lua(command: str) -> str:
     return f"call({', '.join(repr(word) for word in command.split())})\n"
+
+
+@pytest.mark.parametrize("ending", ["", "error('planted')"])
+def test_what_is_written_last_is_written_only_if_nothing_fails(
+    restored: RestoredQueue, ending: str
+) -> None:
+    restored.client.flushall()
+    restored.client.set("text", "old")
+    body = f"#!lua\n{script_library.part_source('journal')}\ncall = noted\n"
+    run = f"write_last('SET', 'text', 'new') call('SET', 'seen', call('GET', 'text')) {ending}"
+    try:
+        restored.client.eval(f"{body}return guarded(function() {run} end)", 0)
+    except redis.ResponseError:
+        assert restored.client.mget("text", "seen") == [b"old", None]
+    else:
+        assert restored.client.mget("text", "seen") == [b"new", b"old"]

@@ -46,7 +46,7 @@ for i, report in ipairs(reports) do
     no_calls_until(breaker, now + wait_us)
   end
 end
-return_lots(now)
+read_money(settled, now)
 for _, lot in ipairs(settled) do
   settle_lot(unpack(lot))
 end
@@ -55,5 +55,5 @@ for i, ask in ipairs(asks) do
   answers[i + 1] = admit_jobs(ask, now)
 end
 save_gates(now)
-remember(caller, turn, cmsgpack.pack(answers))
+remember(caller, turn, cmsgpack.pack(answers), nil, write_last)
 return { now, unpack(answers) }

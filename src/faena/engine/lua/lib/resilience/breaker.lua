@@ -195,13 +195,14 @@ local function facts_of_breaker(breaker, now)
   return { state, breaker.a or 0, counts, state == 'open' and breaker.u or 0, breaker.o, wait }
 end
 
-local function save_breaker(scope, breaker, now)
+local function save_breaker(scope, breaker, now, write)
   local record = {}
   for field in pairs(KINDS) do
     record[field] = breaker[field]
   end
   local until_at = math.max(breaker.u or 0, breaker.r or 0, now + breaker.settings.window_us, now)
-  call('SET', key('breaker:' .. scope), cmsgpack.pack(record), 'PX', math.ceil((until_at - now + TTL_US) / 1000))
+  write = breaker.has_turned and call or write   -- features read it when the call ends
+  write('SET', key('breaker:' .. scope), cmsgpack.pack(record), 'PX', math.ceil((until_at - now + TTL_US) / 1000))
   if (breaker.has_turned or breaker.is_new) and breaker.s == 'closed' then   -- or its record has expired
     call('HDEL', key('troubled'), scope)
   elseif breaker.has_turned then
@@ -210,10 +211,11 @@ local function save_breaker(scope, breaker, now)
   end
 end
 
-local function save_breakers(now)
+--- Write what has changed; `write` runs commands last.
+local function save_breakers(now, write)
   for scope, breaker in pairs(context.breakers) do
     if breaker.is_changed then
-      save_breaker(scope, breaker, now)
+      save_breaker(scope, breaker, now, write)
     end
   end
   save_panics(now)

@@ -5,10 +5,12 @@
 --   warned:<period>   scope -> the highest threshold of which an event has told
 -- A budget, as an upstream's settings or those of all upstreams of a currency have it: {period d | m, limit, is_hard 1|0,
 -- soft share or 0, thresholds in percent, is_each_tenants 1|0}.
---@include safe_read, keys, now, upstream_settings, spending, upstream_event, feature_states
---@exports return_lots, settle_lot, money_of, room_of_money, reserve_money, save_money
+--@include safe_read, keys, journal, now, upstream_settings, spending, metering, upstream_event, feature_states
+--@exports read_money, settle_lot, money_of, room_of_money, reserve_money, save_money
 --@state reserved = {}       -- scope -> as read in this call
 --@state is_reserved = {}    -- scopes whose sum has changed
+--@state lots = {}           -- lot -> needs, left and, of a new one, ends_at; as it is after this call
+--@state changed_lots = {}   -- those to be written, or to be removed if nothing is left
 --@state periods = false
 --@state used_up = {}        -- upstream -> until when what is spent leaves no room for another call
 local MOST_RETURNED = 100
@@ -32,31 +34,42 @@ end
 
 --- Give back what `number` calls of a lot have reserved; all that is left without a number.
 local function give_back(id, number)
-  local packed = call('HGET', key('lots'), id)
-  if not packed then
-    call('ZREM', key('lot_ends'), id)
-    return
-  end
-  local lot = keep_kinds(unpacked(packed) or {}, { needs = 'table', left = 'number' })
-  local left = lot.left or 0
-  number = math.min(number or left, left)
-  for scope, need in pairs(lot.needs or {}) do
-    reserve(scope, -number * number_in(need, 0))
-  end
-  if number == left then
-    call('HDEL', key('lots'), id)
-    call('ZREM', key('lot_ends'), id)
-  else
-    lot.left = left - number
-    call('HSET', key('lots'), id, cmsgpack.pack(lot))
+  local lot = context.lots[id]
+  context.changed_lots[id] = true
+  if lot then
+    number = math.min(number or lot.left, lot.left)
+    for scope, need in pairs(lot.needs) do
+      reserve(scope, -number * number_in(need, 0))
+    end
+    lot.left = lot.left - number
   end
 end
 
---- Give back what holders have left that are gone.
-local function return_lots(now)
-  for _, id in ipairs(call('ZRANGE', key('lot_ends'), '-inf', whole(now), 'BYSCORE', 'LIMIT', 0, MOST_RETURNED)) do
-    give_back(id)
+local function read_lots(ids)
+  for i, packed in ipairs(ids[1] and call('HMGET', key('lots'), unpack(ids)) or {}) do
+    if packed then
+      local lot = keep_kinds(unpacked(packed) or {}, { needs = 'table', left = 'number' })
+      context.lots[ids[i]] = { needs = lot.needs or {}, left = lot.left or 0 }
+    end
   end
+end
+
+--- Read what settled lots change, and give back what holders have left that are gone. Nothing is read where no upstream of
+-- the call has a price.
+local function read_money(settled, now)
+  if not has_prices() then
+    return
+  end
+  local ids = call('ZRANGE', key('lot_ends'), '-inf', whole(now), 'BYSCORE', 'LIMIT', 0, MOST_RETURNED)
+  local overdue = #ids
+  for _, lot in ipairs(settled) do
+    ids[#ids + 1] = lot[1]
+  end
+  read_lots(ids)
+  for i = 1, overdue do
+    give_back(ids[i])
+  end
+  read_metered(settled, periods_now())
 end
 
 --- Visit the budgets that a tenant's calls of an upstream draw on; none without a name.
@@ -185,20 +198,51 @@ local function reserve_money(money, id, number, until_at)
   for scope, need in pairs(money.needs) do
     reserve(scope, number * need)
   end
-  call('HSET', key('lots'), id, cmsgpack.pack({ needs = money.needs, left = number }))
-  call('ZADD', key('lot_ends'), whole(until_at), id)
+  context.lots[id], context.changed_lots[id] = { needs = money.needs, left = number, ends_at = until_at }, true
+end
+
+--- Run a command last for all that it is about, if there is any.
+local function write_all(verb, name, words)
+  if words[1] then
+    write_last(verb, key(name), unpack(words))
+  end
+end
+
+local function save_lots()
+  local kept, ends, gone = {}, {}, {}
+  for id in pairs(context.changed_lots) do
+    local lot = context.lots[id]
+    if lot and lot.left > 0 then
+      local last = #kept
+      kept[last + 1], kept[last + 2] = id, cmsgpack.pack({ needs = lot.needs, left = lot.left })
+      if lot.ends_at then
+        ends[#ends + 1], ends[#ends + 2] = whole(lot.ends_at), id
+      end
+    else
+      gone[#gone + 1] = id
+    end
+  end
+  write_all('HSET', 'lots', kept)
+  write_all('HDEL', 'lots', gone)
+  write_all('ZADD', 'lot_ends', ends)
+  write_all('ZREM', 'lot_ends', gone)
 end
 
 local function save_money()
   for name, until_at in pairs(context.used_up) do
     feature_trouble(name, 'budget', until_at)
   end
+  local sums, none = {}, {}
   for scope in pairs(context.is_reserved) do
     local sum = context.reserved[scope]
     if sum > 0 then
-      call('HSET', key('reserved'), scope, whole(sum))
+      sums[#sums + 1], sums[#sums + 2] = scope, whole(sum)
     else
-      call('HDEL', key('reserved'), scope)
+      none[#none + 1] = scope
     end
   end
+  write_all('HSET', 'reserved', sums)
+  write_all('HDEL', 'reserved', none)
+  save_lots()
+  save_metered()
 end

@@ -2,11 +2,8 @@
 --   spent:<period>               s/<upstream>, k/<upstream>/<task>, t/<currency> -> sum; a period is a day or a month
 --   spenders:<period>/<upstream> tenant -> sum
 --@include safe_read, keys, period
---@exports periods_of, spent_in, meter
+--@exports periods_of, spent_in
 --@state spent = {}   -- as read in this call: "period scope" -> sum
-local KEPT_S = 90 * 86400
-local MONTH_S = 31 * 86400
-
 --- The day and the month of an instant, each with its name and its end.
 local function periods_of(now)
   local day, day_ends = day_of(now)
@@ -27,38 +24,4 @@ local function spent_in(period, scope, upstream, tenant)
     context.spent[at] = number_in(stored, 0)
   end
   return context.spent[at]
-end
-
-local function add(period, fields, micro)
-  local name = key('spent:' .. period)
-  for _, field in ipairs(fields) do
-    local sum = bump(name, field, whole(micro))
-    context.spent[period .. ' ' .. field] = sum
-    if sum == micro then
-      call('EXPIRE', name, KEPT_S + MONTH_S)
-    end
-  end
-end
-
-local function add_tenant(period, upstream, tenant, micro)
-  local name = key('spenders:' .. period .. '/' .. upstream)
-  local sum = number_in(call('ZINCRBY', name, whole(micro), tenant), 0)
-  context.spent[period .. ' s/' .. upstream .. '/@' .. tenant] = sum
-  if sum == micro then
-    call('EXPIRE', name, KEPT_S + MONTH_S)
-  end
-end
-
---- Count what a tenant's calls of a task have cost.
-local function meter(periods, upstream, currency, tenant, task, micro)
-  local fields = { 's/' .. upstream, 't/' .. currency }
-  if task ~= '' then
-    fields[3] = 'k/' .. upstream .. '/' .. task
-  end
-  for _, period in pairs(periods) do
-    add(period.name, fields, micro)
-    if tenant ~= '' then
-      add_tenant(period.name, upstream, tenant, micro)
-    end
-  end
 end

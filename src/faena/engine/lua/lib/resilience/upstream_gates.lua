@@ -1,7 +1,7 @@
 --- What stands before calls to upstreams: a panic, a breaker, limits, budgets. All that some calls need is read in one command
 -- and written when it is known how many of them are permitted.
 --   claims:<us>u/<upstream>, claims:<us>u/<upstream>/@<tenant>   calls inside the windows of limits, packed
---@include keys, breaker, budgets, upstream_settings, packed_window, sliding_window
+--@include keys, journal, breaker, budgets, upstream_settings, packed_window, sliding_window
 --@exports add_gate, read_gates, admit_jobs, save_gates
 --@state call_gates = {}     -- "upstream tenant" -> panic, scope of the breaker, limits
 --@state scopes = {}         -- breakers that are read
@@ -145,9 +145,9 @@ end
 local function save_gates(now)
   for _, limited in pairs(context.call_windows) do
     if limited.taken > 0 then
-      spend_in_windows(limited.list, limited.taken, now + limited.later_us)
+      spend_in_windows(limited.list, limited.taken, now + limited.later_us, write_last)
     end
   end
   save_money()
-  save_breakers(now)
+  save_breakers(now, write_last)
 end
