@@ -293,7 +293,8 @@ async def test_a_shorter_pause_ends_no_longer_one(shop: Faena) -> None:
     group = gate.group([afip], "")
     for seconds in (60, 1):
         Permit(group.permits, afip).end(RateLimited(retry_after=seconds))
-    assert group.closed_until > time.monotonic() + 30
+    assert (closing := group.closing())
+    assert closing.until > time.monotonic() + 30
 
 
 async def test_a_date_is_read_by_the_wall_clock(shop: Faena) -> None:
@@ -302,7 +303,8 @@ async def test_a_date_is_read_by_the_wall_clock(shop: Faena) -> None:
     group = gate.group([afip], "")
     at = datetime.now(UTC) + timedelta(seconds=300)
     Permit(group.permits, afip).end(RateLimited(format_datetime(at, usegmt=True)))
-    assert 200 < group.closed_until - time.monotonic() < 301
+    assert (closing := group.closing())
+    assert 200 < closing.until - time.monotonic() < 301
 
 
 async def test_an_attempt_that_never_began_frees_its_probe(shop: Faena) -> None:
