@@ -118,6 +118,20 @@ local function note_used_up(name, tenant, spent, limit, ends_at)
   end
 end
 
+--- Tell of thresholds that `micro` more has made a tenant's calls of an upstream reach, and of budgets that are used up.
+local function look_at_budgets(name, tenant, micro)
+  each_budget(name, tenant, function(scope, period, limit, is_hard, _, thresholds, whose)
+    local spent = spent_in(period.name, scope, name, whose)
+    local percent = reached(thresholds, spent, limit)
+    if percent > reached(thresholds, spent - micro, limit) then
+      warn(scope, period.name, percent)
+    end
+    if is_hard then
+      note_used_up(name, whose, spent, limit, period.ends_at)
+    end
+  end)
+end
+
 --- Calls of a lot have ended: count what they have cost, and give back what was reserved for them.
 -- costs: upstream, micro, ….
 local function settle_lot(id, ended, tenant, task, costs)
@@ -128,28 +142,17 @@ local function settle_lot(id, ended, tenant, task, costs)
     local name, micro = costs[i], costs[i + 1]
     local settings = upstream_of(name)
     if micro > 0 and settings.currency then
-      local before = {}
-      each_budget(name, tenant, function(scope, period, limit, _, _, thresholds, whose)
-        local at = period.name .. ' ' .. scope
-        before[at .. limit] = reached(thresholds, spent_in(period.name, scope, name, whose), limit)
-      end)
       meter(periods_now(), name, settings.currency, tenant, task, micro)
-      each_budget(name, tenant, function(scope, period, limit, is_hard, _, thresholds, whose)
-        local spent = spent_in(period.name, scope, name, whose)
-        local percent = reached(thresholds, spent, limit)
-        if percent > before[period.name .. ' ' .. scope .. limit] then
-          warn(scope, period.name, percent)
-        end
-        if is_hard then
-          note_used_up(name, whose, spent, limit, period.ends_at)
-        end
-      end)
+      look_at_budgets(name, tenant, micro)
     end
   end
 end
 
---- What each of some jobs would reserve, by scope, and the budgets that have a say in it.
+--- What each of some jobs would reserve, by scope, and the budgets that have a say in it; nil where they cost nothing.
 local function money_of(needed, tenant, estimates)
+  if not estimates[1] then
+    return nil
+  end
   local money, counted = { needs = {}, budgets = {} }, {}
   for i, name in ipairs(needed) do
     local micro = estimates[i] or 0
@@ -165,11 +168,11 @@ local function money_of(needed, tenant, estimates)
   return money
 end
 
---- How many of `number` jobs there is money for, else whose budget is used up, why and until when; and whether a
--- soft limit is passed.
-local function room_of_money(money, number)
-  local room, name, reason, until_at, is_soft = number, '', '', 0, 0
-  for _, budget in ipairs(money.budgets) do
+--- How many jobs there is money for, whose budget is used up first, why and until when; and whether a soft limit is
+-- passed.
+local function room_of_money(money)
+  local room, name, reason, until_at, is_soft = 2 ^ 53, '', '', 0, 0
+  for _, budget in ipairs(money and money.budgets or {}) do
     local need = money.needs[budget.scope]
     local spent = spent_in(budget.period.name, budget.scope, budget.name, budget.tenant)
     local used = spent + reserved_in(budget.scope)
@@ -192,7 +195,7 @@ end
 
 --- Reserve for so many jobs what each of them needs, until an instant.
 local function reserve_money(money, id, number, until_at)
-  if number < 1 or not next(money.needs) then
+  if number < 1 or not money or not next(money.needs) then
     return
   end
   for scope, need in pairs(money.needs) do
