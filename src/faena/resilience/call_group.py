@@ -181,11 +181,22 @@ class CallGroup:
     def take(self, now: float) -> Permits | None:
         """A permit that was granted in advance, if one is left and still good."""
         permits = self.permits
-        if permits.left and now < permits.good_until and not self.closing():
-            permits.left -= 1
-            self.used += 1
-            return permits
-        return None
+        if not permits.left or now >= permits.good_until:
+            return None
+        if self.closings.known and self.closing():
+            return None
+        permits.left -= 1
+        self.used += 1
+        return permits
+
+    def take_many(self, most: int, now: float) -> int:
+        """How many of so many were granted in advance and may be used now; these are taken."""
+        if not self.has(1, now):
+            return 0
+        number = min(most, self.permits.left)
+        self.permits.left -= number
+        self.used += number
+        return number
 
     def has(self, number: int, now: float) -> bool:
         """Whether so many are left that were granted in advance."""
@@ -198,7 +209,7 @@ class CallGroup:
 
     def refuse_closed(self) -> None:
         """Raise if an upstream wants no calls, or its breaker has opened, since the grant."""
-        if closing := self.closing():
+        if self.closings.known and (closing := self.closing()):
             raise closing.refusal()
 
     def drop(self) -> None:

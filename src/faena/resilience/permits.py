@@ -190,8 +190,7 @@ def end_handler(holder: Holder, permits: Permits, error: BaseException | None) -
     """
     holder.permits = None
     group, called, spent = permits.group, holder.called, holder.spent
-    is_plain = called is None and error is None and spent is None
-    if is_plain and not holder.probe and not group.has_slow:
+    if error is called is spent is None and not (group.has_slow or holder.probe):
         permits.good += 1  # the shortest way, for most calls go it
         if not permits.is_noted:
             group.reporter.note_ended(permits)

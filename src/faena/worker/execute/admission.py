@@ -67,12 +67,27 @@ class Admission:
                 self._tenants[name] = gate.groups(handler.upstreams, name)
             elif handler.upstreams:
                 self._groups[name] = gate.group(handler.upstreams, "")
+        groups = {*self._groups.values()}
+        is_alike = len(groups) == 1 and len(self._groups) == len(handlers)
+        self._only = groups.pop() if is_alike else None
+        """The group of all jobs of the queue, if they have the same."""
 
     def begin(self, attempts: Sequence[Attempt]) -> tuple[list[Attempt], Asking]:
         """Those that may begin now, and those that must be asked for."""
+        now = time.monotonic()
+        if self._only is not None:
+            ready, asking = _begin_alike(self._only, attempts, now)
+        else:
+            ready, asking = self._begin_each(attempts, now)
+        if not asking.attempts:
+            self._on_answer(len(ready), 0)
+        return ready, asking
+
+    def _begin_each(
+        self, attempts: Sequence[Attempt], now: float
+    ) -> tuple[list[Attempt], Asking]:
         ready: list[Attempt] = []
         asking = Asking([], {})
-        now = time.monotonic()
         for attempt in attempts:
             if attempt.handler.upstreams:
                 group = self._group(attempt)
@@ -82,8 +97,6 @@ class Admission:
                     asking.by_group.setdefault(group, []).append(attempt)
                     continue
             ready.append(attempt)
-        if not asking.attempts:
-            self._on_answer(len(ready), 0)
         return ready, asking
 
     async def ask(self, asking: Asking) -> tuple[list[Attempt], list[Refused]]:
@@ -151,6 +164,17 @@ def wait_of(error: UpstreamUnavailable) -> int:
     """After how long to ask again."""
     wait_us = error.wait_us or _UNKNOWN_US
     return max(_SHORTEST_US, min(wait_us, _UNKNOWN_US) if error.reason in _ENDED else wait_us)
+
+
+def _begin_alike(
+    group: CallGroup, attempts: Sequence[Attempt], now: float
+) -> tuple[list[Attempt], Asking]:
+    """The short way of most queues: all of their jobs make calls of one group."""
+    taken = group.take_many(len(attempts), now)
+    permits, ready, rest = group.permits, [*attempts[:taken]], [*attempts[taken:]]
+    for attempt in ready:
+        attempt.permits = permits
+    return ready, Asking(rest, {group: rest} if rest else {})
 
 
 def _unavailable(attempt: Attempt, grant: Grant) -> UpstreamUnavailable:

@@ -273,13 +273,14 @@ class Executor:  # size: the whole way of an attempt, in one place
 
     async def _run(self, attempt: Attempt) -> None:
         try:
-            if time.monotonic() >= attempt.fresh_until:
+            if (now := time.monotonic()) >= attempt.fresh_until:
                 await self._look_again(attempt)
+                now = time.monotonic()
             if attempt.stop is not None:
                 raise asyncio.CancelledError  # noqa: TRY301 - stopped before its first step
             handler = attempt.handler
             if attempt.permits is not None:
-                value = await self._permitted(attempt, attempt.permits)
+                value = await self._permitted(attempt, attempt.permits, now)
             elif self._middleware:
                 value = await self._wrapped(attempt)
             elif handler.runner == "async":
@@ -296,12 +297,12 @@ class Executor:  # size: the whole way of an attempt, in one place
         else:
             self._end(attempt, outcome)
 
-    async def _permitted(self, attempt: Attempt, permits: Permits) -> Any:
+    async def _permitted(self, attempt: Attempt, permits: Permits, now: float) -> Any:
         """Call a handler, and report how its calls to upstreams went."""
         handler = attempt.handler
-        if self._admission is not None and time.monotonic() >= permits.lapses_at:
+        if now >= permits.lapses_at and self._admission is not None:
             permits = await self._admission.renew(attempt)
-        if not attempt.probe:
+        if permits.group.closings.known and not attempt.probe:
             permits.group.refuse_closed()
         if permits.is_soft and handler.cheaper:
             handler = attempt.handler = handler.cheaper
