@@ -42,6 +42,7 @@ _MARGIN_US: Final = 10_000_000
 _CLOSING: Final = frozenset({"open", "rate_limited"})
 """Refusals that hold for what was granted before, too."""
 _MOST_COUNTERS: Final = 10_000
+_LONGEST_TIMER_S: Final = 86_400.0
 _MOST_ADVANCE: Final = 2_000
 _AT_ONCE: Final = 500
 """The most that one call asks for, and reports of."""
@@ -138,8 +139,10 @@ class Gate:
 
     def close(self, upstream: str, tenant: str, wait_us: int, reason: str) -> None:
         """Begin no call for some time, whatever was granted: of a tenant, or of all without one."""
-        if self.closings.close(upstream, tenant, reason, time.monotonic() + wait_us / 1e6):
+        wait_s = wait_us / 1e6
+        if self.closings.close(upstream, tenant, reason, time.monotonic() + wait_s):
             self.drop_advance(upstream, tenant)
+            self.loop.call_later(min(wait_s, _LONGEST_TIMER_S), self.closings.forget_ended)
 
     def drop_advance(self, upstream: str, tenant: str) -> None:
         """Use no permits that were granted in advance: of a tenant, or of all without one."""

@@ -83,9 +83,7 @@ class Admission:
             self._on_answer(len(ready), 0)
         return ready, asking
 
-    def _begin_each(
-        self, attempts: Sequence[Attempt], now: float
-    ) -> tuple[list[Attempt], Asking]:
+    def _begin_each(self, attempts: Sequence[Attempt], now: float) -> tuple[list[Attempt], Asking]:
         ready: list[Attempt] = []
         asking = Asking([], {})
         for attempt in attempts:
