@@ -5,7 +5,7 @@
 --   warned:<period>   scope -> the highest threshold of which an event has told
 -- A budget, as an upstream's settings or those of all upstreams of a currency have it: {period d | m, limit, is_hard 1|0,
 -- soft share or 0, thresholds in percent, is_each_tenants 1|0}.
---@include safe_read, keys, journal, now, upstream_settings, spending, count_spending, upstream_event, feature_states
+--@include safe_read, keys, journal, now, upstream_settings, spending, spending_stats, upstream_event, feature_states
 --@exports read_money, settle_lot, money_of, room_of_money, reserve_money, save_money
 --@state reserved = {}       -- scope -> as read in this call
 --@state is_reserved = {}    -- scopes whose sum has changed
