@@ -23,7 +23,7 @@ from bench.adapter import Worker
 from bench.ledger import Ledger, create_ledger
 from bench.peers.protocol import run
 from bench.process import child
-from faena import Faena, Limit, Retain
+from faena import Budget, Faena, Limit, Price, Retain
 
 QUEUE = "bench"
 SLOTS = 500
@@ -45,6 +45,7 @@ KINDS: Mapping[str, Mapping[str, Any]] = {
         "retain": Retain(completed="1h", completed_count=10_000, completed_bytes=64 << 20),
     },
     "guarded": _BARE,
+    "priced": _BARE,
     "guarded laned": {**_BARE, "fair": True},
 }
 """Options by kind. The bounds of `everything` are checked at every claim and never reached."""
@@ -52,9 +53,15 @@ KINDS: Mapping[str, Mapping[str, Any]] = {
 _LIMITS = {"limits": ["100000000/min", "1000000000/h"]}
 UPSTREAMS: Mapping[str, Mapping[str, Any]] = {
     "guarded": _LIMITS,
+    "priced": {
+        **_LIMITS,
+        "prices": [Price("call", "0.001 USD")],
+        "budgets": [Budget("100000000 USD"), Budget("1000000000 USD", per="month")],
+    },
     "guarded laned": {**_LIMITS, "tenant_limits": ["10000000/min", "100000000/h"]},
 }
-"""The upstream that jobs of a kind call: its breaker stays closed, its limits are not reached."""
+"""The upstream that jobs of a kind call: its breaker stays closed, its limits and budgets
+are not reached."""
 
 
 class Work(msgspec.Struct):

@@ -1,6 +1,7 @@
 """`python -m bench.upstreams`: what it costs a drain that every job calls an upstream.
 
     guarded          a closed breaker and two limits, beside the same queue without an upstream
+    priced           a price and budgets for the day and the month as well
     guarded laned    two limits of each tenant as well, beside a laned queue of as many tenants
 
 Drains with and without take turns on one server in one run; bench/README.md has the method.
@@ -43,9 +44,10 @@ class Compared(NamedTuple):
 
 
 def run(server: Server, scratch: Path, jobs: int, tenants: int, rounds: int) -> list[Compared]:
-    """Both pairs, one after the other."""
+    """All pairs, one after the other."""
     pairs = [
         (BASE, Case("guarded", 0)),
+        (BASE, Case("priced", 0)),
         (Case("laned", tenants), Case("guarded laned", tenants)),
     ]
     found: list[Compared] = []

@@ -293,7 +293,8 @@ async def test_a_shorter_pause_ends_no_longer_one(shop: Faena) -> None:
     group = gate.group([afip], "")
     for seconds in (60, 1):
         Permit(group.permits, afip).end(RateLimited(retry_after=seconds))
-    assert group.closed_until > time.monotonic() + 30
+    assert (closing := group.closing())
+    assert closing.until > time.monotonic() + 30
 
 
 async def test_a_date_is_read_by_the_wall_clock(shop: Faena) -> None:
@@ -302,7 +303,8 @@ async def test_a_date_is_read_by_the_wall_clock(shop: Faena) -> None:
     group = gate.group([afip], "")
     at = datetime.now(UTC) + timedelta(seconds=300)
     Permit(group.permits, afip).end(RateLimited(format_datetime(at, usegmt=True)))
-    assert 200 < group.closed_until - time.monotonic() < 301
+    assert (closing := group.closing())
+    assert 200 < closing.until - time.monotonic() < 301
 
 
 async def test_an_attempt_that_never_began_frees_its_probe(shop: Faena) -> None:
@@ -357,3 +359,30 @@ async def test_where_there_are_limits_an_old_permit_is_not_used(shop: Faena) -> 
         answer.permits.granted_at -= 2
         assert (permit_of(old, upstream) is not None) == is_used
         assert old.called == {upstream.name}, "its handler is not the call"
+
+
+async def test_a_pause_that_is_shorter_than_an_opening_outlives_it(shop: Faena) -> None:
+    afip = shop.upstream("afip")
+    gate = (await shop.runtime()).gate
+    group = gate.group([afip], "")
+    gate.close("afip", "", 900_000_000, "open")
+    Permit(group.permits, afip).end(RateLimited(retry_after=600))
+    assert (closing := group.closing())
+    assert closing.reason == "open", "which lasts longer"
+    gate.closings.open("afip", "", {"open", "panic"})
+    assert (closing := group.closing())
+    assert closing.reason == "rate_limited"
+
+
+async def test_a_closing_of_one_tenant_leaves_the_others(shop: Faena) -> None:
+    mp = shop.upstream("mp", breaker=Breaker(per="tenant"))
+    gate = (await shop.runtime()).gate
+    ours, others, all_calls = (gate.group([mp], tenant) for tenant in ("a", "b", ""))
+    gate.close("mp", "a", 600_000_000, "open")
+    assert [one.closing() is None for one in (ours, others, all_calls)] == [False, True, True]
+    with pytest.raises(UpstreamUnavailable) as refused:
+        ours.refuse_closed()
+    assert refused.value.is_for_tenant
+    gate.closings.open("mp", "", {"open"})
+    assert ours.closing() is None
+    assert not gate.closings.known

@@ -164,10 +164,10 @@ async def test_every_process_drops_its_permits_and_gets_new_ones_after_the_end(
     group = await _with_advance(shop, afip := shop.upstream("afip"))
     await office.upstream_control.panic("afip", reason="stop", by="ana", lasting="1h")
     await eventually(lambda: group.permits.left == 0)
-    assert group.closed_for == ("afip", "panic")
-    assert group.closed_until > 0
+    assert (closing := group.closing())
+    assert (closing.upstream, closing.reason) == ("afip", "panic")
     await office.upstream_control.end_panic("afip")
-    await eventually(lambda: group.closed_until == 0)
+    await eventually(lambda: group.closing() is None)
     async with afip.call():
         pass
 
@@ -182,7 +182,7 @@ async def test_a_breaker_that_opens_elsewhere_closes_this_process(
             async with twin.call():
                 raise ConnectionRefusedError("down")
     await eventually(lambda: group.permits.left == 0)
-    await eventually(lambda: group.closed_for == ("afip", "open"))
+    await eventually(lambda: (closing := group.closing()) and closing.reason == "open")
 
 
 async def test_one_tenants_breaker_leaves_the_permits_of_others(shop: Faena, office: Faena) -> None:

@@ -30,9 +30,10 @@ class Service:
         self.calls: Counter[str] = Counter()
 
     async def call(self) -> None:
-        self.calls["bad" if self.is_down else "good"] += 1
+        is_down = self.is_down  # a call that is under way when that changes ends as it was counted
+        self.calls["bad" if is_down else "good"] += 1
         await asyncio.sleep(0)
-        if self.is_down:
+        if is_down:
             raise ConnectionResetError("down")
 
 

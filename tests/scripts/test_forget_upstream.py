@@ -91,9 +91,9 @@ async def test_what_is_reserved_comes_back(upstreams: UpstreamRig) -> None:
     await upstreams.admit([Ask(["ai"], "", 1, "lot", 0, [10**6], 60 * SECOND)])
     await calls.forget(upstreams.engine, "ai", "leo")
     upstreams.clock.go(60)
-    await upstreams.declare()
-    await upstreams.ask()
-    assert await fields(upstreams, "reserved") == []
+    await upstreams.declare("sms", **PRICED)
+    await upstreams.admit([Ask(["sms"], "", 1, "other", 0, [10**6], 60 * SECOND)])
+    assert await fields(upstreams, "reserved") == ["s/sms"]
 
 
 async def test_features_follow(features: FeatureRig) -> None:

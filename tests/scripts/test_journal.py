@@ -63,3 +63,23 @@ def test_whatever_was_written_is_put_back(restored: RestoredQueue, write: str, a
 
 def _lua(command: str) -> str:
     return f"call({', '.join(repr(word) for word in command.split())})\n"
+
+
+LAST = "write_last('SET', 'text', 'new') call('SET', 'seen', call('GET', 'text'))"
+
+
+def test_what_is_written_last_is_read_as_it_was_until_then(restored: RestoredQueue) -> None:
+    restored.client.flushall()
+    restored.client.set("text", "old")
+    body = f"#!lua\n{script_library.part_source('journal')}\ncall = noted\n"
+    restored.client.eval(f"{body}return guarded(function() {LAST} end)", 0)
+    assert restored.client.mget("text", "seen") == [b"new", b"old"]
+
+
+def test_what_is_written_last_is_not_written_if_something_fails(restored: RestoredQueue) -> None:
+    restored.client.flushall()
+    restored.client.set("text", "old")
+    body = f"#!lua\n{script_library.part_source('journal')}\ncall = noted\n"
+    with pytest.raises(redis.ResponseError, match="planted"):
+        restored.client.eval(f"{body}return guarded(function() {LAST} error('planted') end)", 0)
+    assert restored.client.mget("text", "seen") == [b"old", None]

@@ -297,7 +297,8 @@ CHANGING = (
     "--- P.\n--@exports number, next_number\nlocal number = 1\n"
     "local function next_number()\n  number = number + 1\nend\n"
 )
-USED = {"lib_key": KEY, "lib_seen": SEEN, "look": LOOK}
+LAST = "--- L.\nwrite_last('SET', KEYS[1], 1)\n"
+USED = {"lib_key": KEY, "lib_seen": SEEN, "look": LOOK, "last": LAST}
 WRONG = {
     "a.lua uses key of lib/key.lua and does not include it": {"a": "--- A.\nreturn key('x')\n"},
     "a.lua uses kez, which nobody declares": {"a": "--- A.\nreturn kez('x')\n"},

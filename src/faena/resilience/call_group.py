@@ -7,12 +7,16 @@ it along with the next question.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol
 
 from faena.engine.calls.resilience import BAD, VOID, Report, Settled
+from faena.resilience.closing import Closing, Closings
 from faena.resilience.sorting import Sorted
+
+_MOST_GROUPS: Final = 10_000
 
 
 class Service(Protocol):
@@ -33,6 +37,10 @@ class Service(Protocol):
         """Whether a refusal is for the calls of one tenant only."""
         ...
 
+    def breaker_of(self, tenant: str) -> str:
+        """Whose breaker counts for a tenant's calls: its own, or empty for that of all."""
+        ...
+
     def estimate(self) -> int:
         """What a call costs at most, in millionths."""
         ...
@@ -42,6 +50,7 @@ class Reporter(Protocol):
     """Sends what is counted."""
 
     loop: asyncio.AbstractEventLoop
+    closings: Closings
 
     def note(self, counter: Counter) -> None:
         """A counter that was empty counts again."""
@@ -55,13 +64,13 @@ class Reporter(Protocol):
         """Report at once, for other processes must know."""
         ...
 
-    def close(self, service: Service, tenant: str, wait_us: int, reason: str) -> None:
-        """An upstream takes no calls for some time, of this tenant at least."""
+    def close(self, upstream: str, tenant: str, wait_us: int, reason: str) -> None:
+        """An upstream takes no calls for some time: of a tenant, or of all without one."""
         ...
 
 
 class Counter:
-    """Calls of one tenant to one upstream that have ended and are still to be reported."""
+    """Calls that one breaker counts, which have ended and are still to be reported."""
 
     __slots__ = (
         "_reporter",
@@ -106,7 +115,7 @@ class Counter:
             self.slow += is_slow
         if wait_us:
             self.wait_us = max(self.wait_us, wait_us)
-            self._reporter.close(self._service, self._tenant, wait_us, "rate_limited")
+            self._reporter.close(self._service.name, self._tenant, wait_us, "rate_limited")
         if probe:
             self.probes += (probe, how)
         if not self.is_noted:
@@ -128,8 +137,7 @@ class CallGroup:
 
     __slots__ = (
         "asked_at",
-        "closed_for",
-        "closed_until",
+        "closings",
         "counters",
         "drops",
         "drops_when_asked",
@@ -155,6 +163,7 @@ class CallGroup:
     ) -> None:
         """`task` is the one whose costs they are; empty for none's."""
         self.reporter, self.services, self.counters = reporter, services, counters
+        self.closings = reporter.closings
         self.tenant, self.task = tenant, task
         self.names = [one.name for one in services]
         self.has_slow = any(one.slow_s is not None for one in services)
@@ -163,10 +172,6 @@ class CallGroup:
         """How long a call may be under way."""
         self.permits = Permits(self, 0, 0.0)
         """Those that were granted last."""
-        self.closed_until = 0.0
-        """Until when no call may begin, whatever was granted before; of the monotonic clock."""
-        self.closed_for: tuple[str, str] = ("", "")
-        """The upstream that is closed, and why."""
         self.drops = self.drops_when_asked = 0
         """How often what was granted in advance was dropped, now and when it asked last."""
         self.asked_at = 0.0
@@ -176,15 +181,36 @@ class CallGroup:
     def take(self, now: float) -> Permits | None:
         """A permit that was granted in advance, if one is left and still good."""
         permits = self.permits
-        if permits.left and self.closed_until <= now < permits.good_until:
-            permits.left -= 1
-            self.used += 1
-            return permits
-        return None
+        if not permits.left or now >= permits.good_until:
+            return None
+        if self.closings.known and self.closing():
+            return None
+        permits.left -= 1
+        self.used += 1
+        return permits
+
+    def take_many(self, most: int, now: float) -> int:
+        """How many of so many were granted in advance and may be used now; these are taken."""
+        if not self.has(1, now):
+            return 0
+        number = min(most, self.permits.left)
+        self.permits.left -= number
+        self.used += number
+        return number
 
     def has(self, number: int, now: float) -> bool:
         """Whether so many are left that were granted in advance."""
-        return self.permits.left >= number and self.closed_until <= now < self.permits.good_until
+        permits = self.permits
+        return permits.left >= number and now < permits.good_until and not self.closing()
+
+    def closing(self) -> Closing | None:
+        """What forbids its calls, whatever was granted before."""
+        return self.closings.of(self.names, self.tenant) if self.closings.known else None
+
+    def refuse_closed(self) -> None:
+        """Raise if an upstream wants no calls, or its breaker has opened, since the grant."""
+        if self.closings.known and (closing := self.closing()):
+            raise closing.refusal()
 
     def drop(self) -> None:
         """Ask before the next call, whatever was granted in advance, or is being granted."""
@@ -201,6 +227,26 @@ class CallGroup:
         return min(most, round(used / max(elapsed, within_s / 10) * within_s))
 
 
+class CallGroups:
+    """The groups of one task's calls, or of calls outside of jobs, by tenant."""
+
+    __slots__ = ("_make", "by_tenant", "names")
+
+    def __init__(self, names: Sequence[str], make: Callable[[str], CallGroup]) -> None:
+        """`names` are those of the upstreams that each call needs."""
+        self.names, self._make = names, make
+        self.by_tenant: dict[str, CallGroup] = {}
+
+    def of(self, tenant: str) -> CallGroup:
+        """That of a tenant. Of many, some are forgotten: they have to ask again."""
+        group = self.by_tenant.get(tenant)
+        if group is None:
+            if len(self.by_tenant) >= _MOST_GROUPS:
+                self.by_tenant = {key: one for key, one in self.by_tenant.items() if not key}
+            group = self.by_tenant[tenant] = self._make(tenant)
+        return group
+
+
 class Permits:
     """Those of one grant, which is a lot; each is for one call to each of its upstreams."""
 
@@ -215,6 +261,7 @@ class Permits:
         "is_noted",
         "is_probe",
         "is_soft",
+        "lapses_at",
         "left",
         "stem",
     )
@@ -227,6 +274,7 @@ class Permits:
         stem: str = "",
         estimates: Sequence[int] = (),
         *,
+        lapses_at: float = math.inf,
         is_probe: bool = False,
         is_soft: bool = False,
     ) -> None:
@@ -236,6 +284,9 @@ class Permits:
         """How many may still be used, which were granted in advance."""
         self.good_until = good_until
         self.granted_at = time.monotonic()
+        self.lapses_at = lapses_at if estimates else math.inf
+        """When the server takes its holder for dead, so that what was reserved comes back: a call
+        that begins later has no money. Of the monotonic clock, and rather too soon."""
         self.stem = stem
         self.is_probe, self.is_soft = is_probe, is_soft
         self.is_noted = False

@@ -28,7 +28,8 @@ from faena.engine.calls.resilience import (
     Undeclared,
 )
 from faena.errors import FaenaError, InternalError
-from faena.resilience.call_group import CallGroup, Counter, Permits, Service
+from faena.resilience.call_group import CallGroup, CallGroups, Counter, Permits, Service
+from faena.resilience.closing import Closings
 from faena.resilience.permits import Permit
 
 _GOOD_FOR_S: Final = GOOD_FOR_US / 1e6
@@ -40,11 +41,11 @@ _MARGIN_US: Final = 10_000_000
 """How much longer than its calls a holder of permits may take before it is taken for dead."""
 _CLOSING: Final = frozenset({"open", "rate_limited"})
 """Refusals that hold for what was granted before, too."""
-_MOST_GROUPS: Final = 10_000
+_MOST_COUNTERS: Final = 10_000
+_LONGEST_TIMER_S: Final = 86_400.0
 _MOST_ADVANCE: Final = 2_000
 _AT_ONCE: Final = 500
 """The most that one call asks for, and reports of."""
-_SAME_S: Final = 0.01
 
 _log = logging.getLogger("faena.resilience")
 
@@ -92,14 +93,14 @@ class Gate:
         self._declared_settings: Mapping[str, Mapping[str, Any]] = {}
         self._calls = calls
         self._caller = calls()
-        self._groups: dict[tuple[tuple[str, ...], str, str], CallGroup] = {}
+        self._groups: dict[tuple[tuple[str, ...], str], CallGroups] = {}
         self._counters: dict[tuple[str, str], Counter] = {}
         self._noted: list[Counter] = []
         self._ended: list[Permits] = []
         self._unsettled: list[Settled] = []
         self._unsent: _Unsent | None = None
-        self._closed: dict[tuple[str, str], float] = {}
-        """Until when upstreams are closed, or those of a tenant, as far as groups know."""
+        self.closings = Closings()
+        """Upstreams that take no calls now, as far as this process knows."""
         self._asked: list[_Asked] = []
         self._sending: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -111,13 +112,20 @@ class Gate:
 
     def group(self, services: Sequence[Service], tenant: str, task: str = "") -> CallGroup:
         """The calls of a tenant to these upstreams; `task` is the one whose costs they are."""
-        key = tuple(one.name for one in services), tenant, task
-        group = self._groups.get(key)
-        if group is None:
-            self._forget_some()
-            counters = [self._counter(one, tenant) for one in services]
-            group = self._groups[key] = CallGroup(self, services, tenant, task, counters)
-        return group
+        return self.groups(services, task).of(tenant)
+
+    def groups(self, services: Sequence[Service], task: str = "") -> CallGroups:
+        """The same of all tenants."""
+        names = tuple(one.name for one in services)
+        groups = self._groups.get((names, task))
+        if groups is None:
+
+            def make(tenant: str) -> CallGroup:
+                counters = [self._counter(one, tenant) for one in services]
+                return CallGroup(self, services, tenant, task, counters)
+
+            groups = self._groups[names, task] = CallGroups(names, make)
+        return groups
 
     async def admit(self, wanted: Sequence[Wanted]) -> list[Granted]:
         """An answer for each."""
@@ -129,42 +137,30 @@ class Gate:
         self._send_soon()
         return await answered
 
-    def close(self, service: Service, tenant: str, wait_us: int, reason: str) -> None:
-        """Begin no call for some time, whatever was granted: of the tenant, or of all."""
-        until, upstream = time.monotonic() + wait_us / 1e6, service.name
-        is_tenants = service.is_tenants(reason, tenant)
-        whose = upstream, tenant if is_tenants else ""
-        if until <= self._closed.get(whose, 0.0) + _SAME_S:
-            return  # it is closed already; a group that is new asks, and is refused
-        if len(self._closed) >= _MOST_GROUPS:
-            self._closed.clear()
-        self._closed[whose] = until
-        for group in self._groups.values():
-            if upstream in group.names and (group.tenant == tenant or not is_tenants):
-                group.drop()
-                if until > group.closed_until:
-                    group.closed_until, group.closed_for = until, (upstream, reason)
+    def close(self, upstream: str, tenant: str, wait_us: int, reason: str) -> None:
+        """Begin no call for some time, whatever was granted: of a tenant, or of all without one."""
+        wait_s = wait_us / 1e6
+        if self.closings.close(upstream, tenant, reason, time.monotonic() + wait_s):
+            self.drop_advance(upstream, tenant)
+            self.loop.call_later(min(wait_s, _LONGEST_TIMER_S), self.closings.forget_ended)
 
-    def forget_closed(self, upstream: str) -> None:
-        """It may be open again sooner than was said."""
-        self._closed = {key: until for key, until in self._closed.items() if key[0] != upstream}
+    def drop_advance(self, upstream: str, tenant: str) -> None:
+        """Use no permits that were granted in advance: of a tenant, or of all without one."""
+        for groups in [one for one in self._groups.values() if upstream in one.names]:
+            for group in groups.by_tenant.values():
+                if tenant in {"", group.tenant}:
+                    group.drop()
 
     def forget(self) -> None:
         """Have every call ask; in tests, whose clock is another than that of what is closed."""
-        self._closed.clear()
-        for group in self._groups.values():
+        self.closings.clear()
+        for group in [one for each in self._groups.values() for one in each.by_tenant.values()]:
             group.drop()
-            group.closed_until = 0.0
 
     async def settle(self, settled: Settled) -> None:
         """Tell at once what calls have cost."""
         self._unsettled.append(settled)
         await self.flush()
-
-    def groups_of(self, upstream: str, tenant: str) -> list[CallGroup]:
-        """The calls to an upstream: of one tenant, or of all."""
-        groups = [one for one in self._groups.values() if upstream in one.names]
-        return [one for one in groups if tenant in {"", one.tenant}]
 
     # -- reporting ----------------------------------------------------------------------------
 
@@ -199,19 +195,14 @@ class Gate:
             self._timer.cancel()
 
     def _counter(self, service: Service, tenant: str) -> Counter:
-        counter = self._counters.get((service.name, tenant))
+        """One for each breaker: tenants that share it are reported together."""
+        whose = service.breaker_of(tenant)
+        counter = self._counters.get((service.name, whose))
         if counter is None:
-            counter = self._counters[service.name, tenant] = Counter(self, service, tenant)
+            if len(self._counters) >= _MOST_COUNTERS:  # tenants come and go
+                self._counters = {key: one for key, one in self._counters.items() if one.is_noted}
+            counter = self._counters[service.name, whose] = Counter(self, service, whose)
         return counter
-
-    def _forget_some(self) -> None:
-        """Tenants come and go; what they have left is not worth keeping."""
-        if len(self._groups) >= _MOST_GROUPS:
-            now = time.monotonic()
-            kept = {k: g for k, g in self._groups.items() if not g.tenant or g.closed_until > now}
-            is_few = len(kept) < _MOST_GROUPS / 2
-            self._groups = kept if is_few else {k: g for k, g in kept.items() if not g.tenant}
-            self._counters = {key: one for key, one in self._counters.items() if one.is_noted}
 
     # -- sending ------------------------------------------------------------------------------
 
@@ -334,6 +325,7 @@ class Gate:
             good_until,
             ask.stem,
             ask.estimates,
+            lapses_at=sent + ask.lasting_us / 1e6,
             is_probe=is_probe,
             is_soft=is_soft,
         )
@@ -346,7 +338,8 @@ class Gate:
             self.loop.call_later(_GOOD_FOR_S, permits.drop)  # others may use the money
         if grant.reason in _CLOSING:
             service = group.services[group.names.index(grant.upstream)]
-            self.close(service, group.tenant, grant.wait_us, grant.reason)
+            whose = service.breaker_of(group.tenant)
+            self.close(service.name, whose, grant.wait_us, grant.reason)
         return Granted(permits, grant)
 
 

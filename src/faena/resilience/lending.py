@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, cast
 
 from faena.engine.calls.resilience import BAD, VOID
 from faena.resilience.call_group import CallGroup, Counter, Permits, Service
+from faena.resilience.closing import Closings
 from faena.resilience.permits import Holder
 from faena.resilience.sorting import Sorted, meaning_of
 
@@ -29,6 +30,8 @@ class Loan(NamedTuple):
     """Whether calls should be frugal."""
     granted_at: float
     """Of the monotonic clock, which the processes of a machine share."""
+    lapses_at: float
+    """The same, when what it has reserved comes back."""
 
 
 class CallEnd(NamedTuple):
@@ -60,7 +63,7 @@ def lend(holder: Holder) -> Loan | None:
     if permits is None:
         return None
     said = holder.task_name, holder.tenant, holder.probe
-    return Loan(*said, permits.is_soft, permits.granted_at)
+    return Loan(*said, permits.is_soft, permits.granted_at, permits.lapses_at)
 
 
 def take_back(holder: Holder, returned: Returned) -> None:
@@ -127,7 +130,7 @@ class _Lent(Permits):
         self._tallies = [_Tally(here, one, loan.tenant) for one in services]
         group = CallGroup(here, services, loan.tenant, loan.task, self._tallies)
         super().__init__(group, 0, 0.0, is_probe=bool(loan.probe), is_soft=loan.is_soft)
-        self.granted_at = loan.granted_at
+        self.granted_at, self.lapses_at = loan.granted_at, loan.lapses_at
         self.ended: list[CallEnd] = []
 
     def charge(self, at: int, micro: int | None) -> None:
@@ -139,6 +142,7 @@ class _Here:
 
     def __init__(self) -> None:
         self.loop = cast("asyncio.AbstractEventLoop", self)
+        self.closings = Closings()
 
     def call_soon_threadsafe(self, report: Callable[[], Any]) -> None:
         """There is no event loop; a call that ends in a thread is noted in it."""
@@ -150,4 +154,4 @@ class _Here:
 
     def hurry(self) -> None: ...
 
-    def close(self, service: Service, tenant: str, wait_us: int, reason: str) -> None: ...
+    def close(self, upstream: str, tenant: str, wait_us: int, reason: str) -> None: ...

@@ -15,8 +15,8 @@ from typing import Any, Final, Protocol
 
 from faena.engine.calls.resilience import BAD, GOOD, VOID
 from faena.errors import ConfigError
-from faena.outcomes import RateLimited, UpstreamUnavailable
-from faena.resilience.call_group import CallGroup, Permits, Service
+from faena.outcomes import RateLimited
+from faena.resilience.call_group import Permits, Service
 from faena.resilience.sorting import Sorted, at_least
 
 
@@ -160,11 +160,14 @@ def permit_of(holder: Holder, service: Service) -> Permit | None:
     if service.name in called:
         return None
     called.add(service.name)
+    now = time.monotonic()
+    if now >= permits.lapses_at:  # the process was frozen: others may have spent the money
+        _drop_probe(holder, permits, service)
+        return None
     if holder.probe:
         return Permit(permits, service, holder.probe)
-    if permits.group.closed_until:
-        refuse_closed(permits.group)
-    is_late = service.has_limits and time.monotonic() > permits.granted_at + _USE_WITHIN_S
+    permits.group.refuse_closed()
+    is_late = service.has_limits and now > permits.granted_at + _USE_WITHIN_S
     return None if is_late else Permit(permits, service)
 
 
@@ -174,6 +177,10 @@ def ask_instead(holder: Holder, service: Service) -> None:
     if permits is None or service.name not in permits.group.names or service.name in (called or ()):
         return
     holder.called = {*(called or ()), service.name}
+    _drop_probe(holder, permits, service)
+
+
+def _drop_probe(holder: Holder, permits: Permits, service: Service) -> None:
     if holder.probe:
         Permit(permits, service, holder.probe).drop()
 
@@ -185,8 +192,7 @@ def end_handler(holder: Holder, permits: Permits, error: BaseException | None) -
     """
     holder.permits = None
     group, called, spent = permits.group, holder.called, holder.spent
-    is_plain = called is None and error is None and spent is None
-    if is_plain and not holder.probe and not group.has_slow:
+    if error is called is spent is None and not (group.has_slow or holder.probe):
         permits.good += 1  # the shortest way, for most calls go it
         if not permits.is_noted:
             group.reporter.note_ended(permits)
@@ -214,23 +220,10 @@ def drop_permits(holder: Holder, *, is_running: bool) -> None:
     group, called = permits.group, holder.called or ()
     for at, service in enumerate(group.services):
         if service.name not in called:
-            if holder.probe:
-                Permit(permits, service, holder.probe).drop()
+            _drop_probe(holder, permits, service)
             if is_running:
                 permits.charge(at, None)
     permits.end()
-
-
-def refuse_closed(group: CallGroup) -> None:
-    """Raise if the upstream has asked for no calls, or its breaker has opened, since the grant."""
-    left_s = group.closed_until - time.monotonic()
-    if left_s <= 0:
-        group.closed_until = 0.0
-        return
-    upstream, reason = group.closed_for
-    (service,) = [one for one in group.services if one.name == upstream]
-    is_tenants = service.is_tenants(reason, group.tenant)
-    raise UpstreamUnavailable(upstream, reason, round(left_s * 1e6), is_for_tenant=is_tenants)
 
 
 def mark(error: BaseException | None, meaning: Sorted | None) -> None:

@@ -7,19 +7,19 @@ a few milliseconds only, and what is closed opens by itself.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from faena.engine import Engine
 from faena.engine.calls import resilience
 from faena.engine.wire.subscription import Subscription
-from faena.resilience.call_group import CallGroup
 from faena.resilience.gate import Gate
 
 _CLOSING: Final = frozenset({"open", "rate_limited", "panic"})
 _OPENING: Final = frozenset({"half_open", "recovering", "closed", "panic_ended", "forgotten"})
-_LONGEST_PANIC_S: Final = 5.0
+_ENDED: Final = frozenset({"open", "panic"})
+"""What these changes end; the pause that an upstream asked for goes on."""
+_LONGEST_PANIC_US: Final = 5_000_000
 """After this a call asks the server again: that a panic has ended may be lost."""
 
 
@@ -79,25 +79,12 @@ class UpstreamPush:
                 listener(change)
 
     def _obey(self, change: Change) -> None:
-        if change.state in _OPENING:
-            self.gate.forget_closed(change.upstream)
-        for group in self.gate.groups_of(change.upstream, change.tenant):
-            group.drop()
-            if change.state in _CLOSING:
-                _close(group, change)
-            elif change.state in _OPENING and group.closed_for in _ends(change.upstream):
-                group.closed_until = 0.0
-
-
-def _ends(upstream: str) -> tuple[tuple[str, str], ...]:
-    """What a breaker or a panic has closed; the pause that an upstream asked for goes on."""
-    return (upstream, "open"), (upstream, "panic")
-
-
-def _close(group: CallGroup, change: Change) -> None:
-    wait_s = change.wait_us / 1e6
-    if change.state == "panic":
-        wait_s = min(wait_s or _LONGEST_PANIC_S, _LONGEST_PANIC_S)
-    until = time.monotonic() + wait_s
-    if until > group.closed_until:
-        group.closed_until, group.closed_for = until, (change.upstream, change.state)
+        upstream, tenant, state, wait_us = change
+        if state == "panic":
+            wait_us = min(wait_us or _LONGEST_PANIC_US, _LONGEST_PANIC_US)
+        if state in _CLOSING:
+            self.gate.close(upstream, tenant, wait_us, state)
+        elif state in _OPENING:
+            ended = _CLOSING if state == "forgotten" else _ENDED
+            self.gate.closings.open(upstream, tenant, ended)
+        self.gate.drop_advance(upstream, tenant)

@@ -35,7 +35,6 @@ from faena.resilience.permits import (
     Permit,
     ask_instead,
     permit_of,
-    refuse_closed,
 )
 from faena.resilience.sorting import Sorted, sort_error
 from faena.resilience.upstream_options import UpstreamOptions, check_spent, check_used
@@ -219,7 +218,11 @@ class Upstream:
             (answer,) = await gate.admit([Wanted(group, 1, estimate=micro)])
             permits, grant = answer
             if grant.number:
-                return _unless_closed(Permit(permits, self, permits.probe(1), is_alone=True), group)
+                permit = Permit(permits, self, permits.probe(1), is_alone=True)
+                if time.monotonic() < permits.lapses_at:
+                    return _unless_closed(permit, group)
+                permit.drop()  # the process was frozen: what was reserved has come back
+                continue
             wait_s = max(_LEAST_WAIT_S, grant.wait_us / 1e6)
             if time.monotonic() + wait_s > last:
                 is_tenants = self.is_tenants(grant.reason, whose)
@@ -253,6 +256,10 @@ class Upstream:
         is_own = reason in {"tenant_limit", "tenant_budget", "tenant_reserved"}
         return is_own or self.options.breaker.per == "tenant"
 
+    def breaker_of(self, tenant: str) -> str:
+        """Whose breaker counts for a tenant's calls: its own, or empty for that of all."""
+        return tenant if self.options.breaker.per == "tenant" else ""
+
 
 def refuse_foreign(what: str, given: Sequence[Any], app: str, own: Mapping[str, Upstream]) -> None:
     """Refuse upstreams of another app: this one's workers do not declare them on the broker."""
@@ -268,10 +275,7 @@ def refuse_foreign(what: str, given: Sequence[Any], app: str, own: Mapping[str, 
 
 def _unless_closed(permit: Permit, group: CallGroup) -> Permit:
     """A permit that was granted; refused if the upstream was closed while it was under way."""
-    if group.closed_until and not permit.is_probe:
-        try:
-            refuse_closed(group)
-        except UpstreamUnavailable:
-            permit.drop()
-            raise
+    if not permit.is_probe and (closing := group.closing()):
+        permit.drop()
+        raise closing.refusal()
     return permit

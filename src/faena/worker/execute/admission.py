@@ -10,21 +10,24 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from typing import Final, NamedTuple
 
 from faena.declaring.handler import Handler
 from faena.engine import envelope
 from faena.engine.calls.resilience import Grant
 from faena.errors import FaenaError
-from faena.outcomes import Limited, Outcome, Snoozed, UpstreamUnavailable
-from faena.resilience.call_group import CallGroup
+from faena.outcomes import Limited, Outcome, Snooze, Snoozed, UpstreamUnavailable
+from faena.resilience.call_group import CallGroup, CallGroups, Permits
 from faena.resilience.gate import Gate, Wanted
+from faena.resilience.permits import drop_permits
 from faena.worker.execute.attempt_state import Attempt
 from faena.worker.execute.failure import Lowered
 from faena.worker.execute.fallback import Fallen, refused
 
 _SHORTEST_US: Final = 10_000
 _UNASKED_US: Final = 5_000_000
+_UNASKED: Final = timedelta(microseconds=_UNASKED_US)
 _ENDED: Final = frozenset({"panic", "budget", "tenant_budget", "total_budget"})
 """What a person may end sooner."""
 _UNKNOWN_US: Final = 60_000_000
@@ -41,6 +44,13 @@ class Refused(NamedTuple):
     outcome: Outcome | Fallen
 
 
+class Asking(NamedTuple):
+    """Attempts that must be asked for, in their order, and by whose calls they make."""
+
+    attempts: list[Attempt]
+    by_group: dict[CallGroup, list[Attempt]]
+
+
 class Admission:
     """Asks for the attempts of one queue."""
 
@@ -51,36 +61,47 @@ class Admission:
         self._gate = gate
         self._handlers = handlers
         self._on_answer = on_answer
-        self._groups = {
-            name: gate.group(handler.upstreams, "")
-            for name, handler in handlers.items()
-            if handler.upstreams and not any(one.has_scopes for one in handler.upstreams)
-        }
+        self._groups: dict[str, CallGroup] = {}
         """Those of tasks for which it does not matter whose jobs they are."""
+        self._tenants: dict[str, CallGroups] = {}
+        for name, handler in handlers.items():
+            if any(one.has_scopes for one in handler.upstreams):
+                self._tenants[name] = gate.groups(handler.upstreams, name)
+            elif handler.upstreams:
+                self._groups[name] = gate.group(handler.upstreams, "")
+        groups = {*self._groups.values()}
+        is_alike = len(groups) == 1 and len(self._groups) == len(handlers)
+        self._only = groups.pop() if is_alike else None
+        """The group of all jobs of the queue, if they have the same."""
 
-    def begin(self, attempts: Sequence[Attempt]) -> tuple[list[Attempt], list[Attempt]]:
+    def begin(self, attempts: Sequence[Attempt]) -> tuple[list[Attempt], Asking]:
         """Those that may begin now, and those that must be asked for."""
-        ready: list[Attempt] = []
-        asking: list[Attempt] = []
-        now, groups = time.monotonic(), self._groups
-        for attempt in attempts:
-            handler = attempt.handler
-            if handler.upstreams:
-                group = groups.get(handler.name) or self._group(attempt)
-                attempt.permits = group.take(now)
-                if attempt.permits is None:
-                    asking.append(attempt)
-                    continue
-            ready.append(attempt)
-        if not asking:
+        now = time.monotonic()
+        if self._only is not None:
+            ready, asking = _begin_alike(self._only, attempts, now)
+        else:
+            ready, asking = self._begin_each(attempts, now)
+        if not asking.attempts:
             self._on_answer(len(ready), 0)
         return ready, asking
 
-    async def ask(self, attempts: Sequence[Attempt]) -> tuple[list[Attempt], list[Refused]]:
-        """Those that may begin, in their order, and the others."""
-        groups: dict[CallGroup, list[Attempt]] = {}
+    def _begin_each(self, attempts: Sequence[Attempt], now: float) -> tuple[list[Attempt], Asking]:
+        ready: list[Attempt] = []
+        asking = Asking([], {})
         for attempt in attempts:
-            groups.setdefault(self._group(attempt), []).append(attempt)
+            if attempt.handler.upstreams:
+                group = self._group(attempt)
+                attempt.permits = group.take(now)
+                if attempt.permits is None:
+                    asking.attempts.append(attempt)
+                    asking.by_group.setdefault(group, []).append(attempt)
+                    continue
+            ready.append(attempt)
+        return ready, asking
+
+    async def ask(self, asking: Asking) -> tuple[list[Attempt], list[Refused]]:
+        """Those that may begin, in their order, and the others."""
+        attempts, groups = asking
         try:
             answers = await self._gate.admit([_wanted(one, each) for one, each in groups.items()])
         except FaenaError as error:
@@ -96,17 +117,29 @@ class Admission:
         self._on_answer(len(attempts) - waiting, waiting)
         return [one for one in attempts if one.permits is not None], back
 
+    async def renew(self, attempt: Attempt) -> Permits:
+        """Ask again for an attempt whose permit has lapsed before its handler began: the process
+        was frozen, and what was reserved for it has come back. Raises if that is refused."""
+        while True:
+            drop_permits(attempt, is_running=False)
+            try:
+                (answer,) = await self._gate.admit([_wanted(self._group(attempt), [attempt])])
+            except FaenaError as error:
+                raise Snooze(_UNASKED, reason=_told(error)) from error
+            permits, grant = answer
+            if not grant.number:
+                raise _unavailable(attempt, grant)
+            attempt.permits, attempt.probe = permits, permits.probe(1)
+            if time.monotonic() < permits.lapses_at:
+                return permits
+
     def _group(self, attempt: Attempt) -> CallGroup:
-        shared = self._groups.get(attempt.handler.name)
-        handler = attempt.handler
-        return shared or self._gate.group(handler.upstreams, attempt.tenant, handler.name)
+        name = attempt.handler.name
+        shared = self._groups.get(name)
+        return self._tenants[name].of(attempt.tenant) if shared is None else shared
 
     def _refusal(self, attempt: Attempt, grant: Grant) -> Outcome | Fallen:
-        upstreams = {one.name: one for one in attempt.handler.upstreams}
-        is_tenants = upstreams[grant.upstream].is_tenants(grant.reason, attempt.tenant)
-        unavailable = UpstreamUnavailable(
-            grant.upstream, grant.reason, grant.wait_us, is_for_tenant=is_tenants
-        )
+        unavailable = _unavailable(attempt, grant)
         return refused(attempt, unavailable) or self.outcome_of(unavailable)
 
     def outcome_of(self, error: UpstreamUnavailable) -> Outcome:
@@ -145,11 +178,34 @@ def wait_of(error: UpstreamUnavailable) -> int:
     return max(_SHORTEST_US, min(wait_us, _UNKNOWN_US) if error.reason in _ENDED else wait_us)
 
 
+def _begin_alike(
+    group: CallGroup, attempts: Sequence[Attempt], now: float
+) -> tuple[list[Attempt], Asking]:
+    """The short way of most queues: all of their jobs make calls of one group."""
+    taken = group.take_many(len(attempts), now)
+    permits, ready, rest = group.permits, [*attempts[:taken]], [*attempts[taken:]]
+    for attempt in ready:
+        attempt.permits = permits
+    return ready, Asking(rest, {group: rest} if rest else {})
+
+
+def _unavailable(attempt: Attempt, grant: Grant) -> UpstreamUnavailable:
+    upstreams = {one.name: one for one in attempt.handler.upstreams}
+    is_tenants = upstreams[grant.upstream].is_tenants(grant.reason, attempt.tenant)
+    return UpstreamUnavailable(
+        grant.upstream, grant.reason, grant.wait_us, is_for_tenant=is_tenants
+    )
+
+
 def _wanted(group: CallGroup, attempts: Sequence[Attempt]) -> Wanted:
     longest_s = max(one.timeout_s for one in attempts)
     return Wanted(group, len(attempts), round(longest_s * 1e6))
 
 
 def _unasked(error: FaenaError) -> Outcome:
+    return Snoozed(_UNASKED_US, _told(error), is_parked=True)
+
+
+def _told(error: FaenaError) -> str:
     _log.warning("upstreams could not be asked for permission: %s", error)
-    return Snoozed(_UNASKED_US, "upstreams could not be asked for permission", is_parked=True)
+    return "upstreams could not be asked for permission"

@@ -28,8 +28,8 @@ from faena.middleware import Middleware, wrap_execute
 from faena.options import DeadLetters
 from faena.outcomes import COMPLETED, Completed, Outcome
 from faena.resilience.call_group import Permits
-from faena.resilience.permits import CURRENT, drop_permits, end_handler, refuse_closed
-from faena.worker.execute.admission import Admission, be_frugal
+from faena.resilience.permits import CURRENT, drop_permits, end_handler
+from faena.worker.execute.admission import Admission, Asking, be_frugal
 from faena.worker.execute.attempt_state import Attempt, Stop
 from faena.worker.execute.fallback import HANDED, Fallen, handed_before
 from faena.worker.execute.fallback_run import Aid, Fallbacks
@@ -236,11 +236,11 @@ class Executor:  # size: the whole way of an attempt, in one place
     def _ask_first(self, admission: Admission, begun: Sequence[Attempt]) -> list[Attempt]:
         """Ask for those whose tasks call upstreams, where it must be asked. Returns the rest."""
         ready, asking = admission.begin(begun)
-        if asking:
+        if asking.attempts:
             self._spawn(self._admit(admission, asking))
         return ready
 
-    async def _admit(self, admission: Admission, asking: Sequence[Attempt]) -> None:
+    async def _admit(self, admission: Admission, asking: Asking) -> None:
         granted, refused = await admission.ask(asking)
         for attempt, outcome in refused:
             self._end_or_fall_back(attempt, outcome)
@@ -273,13 +273,14 @@ class Executor:  # size: the whole way of an attempt, in one place
 
     async def _run(self, attempt: Attempt) -> None:
         try:
-            if time.monotonic() >= attempt.fresh_until:
+            if (now := time.monotonic()) >= attempt.fresh_until:
                 await self._look_again(attempt)
+                now = time.monotonic()
             if attempt.stop is not None:
                 raise asyncio.CancelledError  # noqa: TRY301 - stopped before its first step
             handler = attempt.handler
             if attempt.permits is not None:
-                value = await self._permitted(attempt, attempt.permits)
+                value = await self._permitted(attempt, attempt.permits, now)
             elif self._middleware:
                 value = await self._wrapped(attempt)
             elif handler.runner == "async":
@@ -296,11 +297,13 @@ class Executor:  # size: the whole way of an attempt, in one place
         else:
             self._end(attempt, outcome)
 
-    async def _permitted(self, attempt: Attempt, permits: Permits) -> Any:
+    async def _permitted(self, attempt: Attempt, permits: Permits, now: float) -> Any:
         """Call a handler, and report how its calls to upstreams went."""
         handler = attempt.handler
-        if permits.group.closed_until and not attempt.probe:
-            refuse_closed(permits.group)
+        if now >= permits.lapses_at and self._admission is not None:
+            permits = await self._admission.renew(attempt)
+        if permits.group.closings.known and not attempt.probe:
+            permits.group.refuse_closed()
         if permits.is_soft:
             handler = be_frugal(attempt)
         before = CURRENT.set(attempt)

@@ -2,13 +2,15 @@
 -- back when it fails: so `noted`, which stands for redis.call, notes what was there before each command that
 -- writes, and `guarded` puts it back. What a key held is noted once a call, by fields and members; a key that
 -- is removed is only renamed until the call is over, however large it is.
--- The two calls that every job needs do without: they judge everything before their first write.
---@exports noted, guarded
+-- The two calls that every job needs do without: they judge everything before their first write. What
+-- cannot fail needs no note if it is written after all that may: `write_last`.
+--@exports noted, guarded, write_last
 local NONE = -2   -- as PEXPIRETIME says of a key that is not there
 
 local raw         -- redis.call, which is there only while a function runs
 local notes       -- key -> expires (at), hash, zset, set: name -> what was there, or false; text, kept, added
 local kept        -- names of keys under which removed ones are kept
+local last        -- commands that `write_last` is to run
 
 local function note_of(name)
   local note = notes[name]
@@ -182,10 +184,25 @@ local function put_back(name, note)
   end
 end
 
+--- Run a command when all else of the call is done, without a note: one that cannot fail. That is a SET, or one whose key
+-- this call has read with a command for the same type; and the script may write to a full server. Until then others
+-- read what was there before.
+local function write_last(...)
+  last[#last + 1] = { ... }
+end
+
+local function run_and_write(run)
+  local answer = run()
+  for i = 1, #last do
+    raw(unpack(last[i]))
+  end
+  return answer
+end
+
 --- Run a script's body: all of it, or none.
 local function guarded(run)
-  raw, notes, kept = redis.call, {}, {}
-  local is_done, answer = pcall(run)
+  raw, notes, kept, last = redis.call, {}, {}, {}
+  local is_done, answer = pcall(run_and_write, run)
   if not is_done then
     for name, note in pairs(notes) do
       put_back(name, note)

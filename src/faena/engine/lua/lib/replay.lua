@@ -54,8 +54,10 @@ local function replayed(caller, id)
   return replayed_in(call('GET', key('call:' .. caller)), id)
 end
 
-local function remember(caller, id, answer, ttl_s)
-  call('SET', key('call:' .. caller), id .. '\n' .. answer, 'EX', ttl_s or REPLAY_TTL_S)
+--- Keep an answer; `write` runs the command, if not `call`.
+local function remember(caller, id, answer, ttl_s, write)
+  write = write or call
+  write('SET', key('call:' .. caller), id .. '\n' .. answer, 'EX', ttl_s or REPLAY_TTL_S)
 end
 
 --- The same where the answer is known before anything is done: with the record that was there, so that

@@ -19,16 +19,14 @@ local missing = read_upstreams(reports, settled, asks)
 if #missing > 0 then
   return { 'UNDECLARED', unpack(missing) }
 end
-local scopes = {}
+local scopes, gates = {}, {}
 for i, report in ipairs(reports) do
-  scopes[i] = add_gate(report[1], report[2], false, now)
+  scopes[i] = add_report(report)
 end
-for _, ask in ipairs(asks) do
-  for _, name in ipairs(ask[1]) do
-    add_gate(name, ask[2], true, now)
-  end
+for i, ask in ipairs(asks) do
+  gates[i] = add_ask(ask, now)
 end
-local answered, overtaken = replayed_in(read_gates('call:' .. caller), turn)
+local answered, overtaken = replayed_in(read_gates('call:' .. caller, now), turn)
 if answered then
   return { now, unpack(cmsgpack.unpack(answered)) }
 elseif overtaken then
@@ -46,14 +44,14 @@ for i, report in ipairs(reports) do
     no_calls_until(breaker, now + wait_us)
   end
 end
-return_lots(now)
+read_money(settled, now)
 for _, lot in ipairs(settled) do
   settle_lot(unpack(lot))
 end
 local answers = { context.turned }
 for i, ask in ipairs(asks) do
-  answers[i + 1] = admit_jobs(ask, now)
+  answers[i + 1] = admit_jobs(ask, gates[i], now)
 end
 save_gates(now)
-remember(caller, turn, cmsgpack.pack(answers))
+remember(caller, turn, cmsgpack.pack(answers), nil, write_last)
 return { now, unpack(answers) }

@@ -56,7 +56,9 @@ local function room_in_windows(windows, want, now)
 end
 
 --- Write `number` granted claims into the windows, or what a claim takes of each; a lane that is visited again is looked into anew.
-local function spend_in_windows(windows, number, now)
+-- `write` runs the commands, if not `call`.
+local function spend_in_windows(windows, number, now, write)
+  write = write or call
   for _, window in ipairs(windows) do
     local stored, width, last = window.stored, window.per_us / LANE_BUCKETS, #window.stored - 15
     local instant, before, rest = now, 0, #stored
@@ -70,6 +72,6 @@ local function spend_in_windows(windows, number, now)
     number = window.taking or number
     stored = struct.pack('>d', window.sum + number) .. string.sub(stored, window.from, rest)
       .. struct.pack('>dd', instant, before + number)
-    call('SET', key(window.name), stored, 'PX', math.ceil(window.per_us / 1000) + 60000)
+    write('SET', key(window.name), stored, 'PX', math.ceil(window.per_us / 1000) + 60000)
   end
 end

@@ -57,7 +57,7 @@ local function windows_of(text, lane)
   local windows, limits = {}, limits_in(text or '')
   for i = 1, #limits, 2 do
     local max, per = limits[i], limits[i + 1]
-    windows[(i + 1) / 2] = { max = max, limit = max, per_us = tonumber(per),
+    windows[(i + 1) / 2] = { max = max, limit = max, per_us = tonumber(per), sum = 0, from = 9, stored = '', oldest = nil,
                              name = lane and 'claims:' .. per .. lane or 'window:' .. per }
   end
   return windows

@@ -213,7 +213,7 @@ local function drop_expired(scope)
   end
 end
 
-local function save_breaker(scope, breaker, now)
+local function save_breaker(scope, breaker, now, write)
   local record = {}
   for field in pairs(KINDS) do
     record[field] = breaker[field]
@@ -221,7 +221,8 @@ local function save_breaker(scope, breaker, now)
   local settings = breaker.settings
   local recovered_at = breaker.t and breaker.t + settings.ramp_us or 0
   local until_at = math.max(breaker.u or 0, breaker.r or 0, recovered_at, now + settings.window_us, now)
-  call('SET', key('breaker:' .. scope), cmsgpack.pack(record), 'PX', math.ceil((until_at - now + TTL_US) / 1000))
+  write = breaker.has_turned and call or write   -- features read it when the call ends
+  write('SET', key('breaker:' .. scope), cmsgpack.pack(record), 'PX', math.ceil((until_at - now + TTL_US) / 1000))
   if breaker.is_new and not breaker.has_turned then
     drop_expired(scope)
   elseif breaker.has_turned and breaker.s == 'closed' then
@@ -232,10 +233,11 @@ local function save_breaker(scope, breaker, now)
   end
 end
 
-local function save_breakers(now)
+--- Write what has changed; `write` runs commands last.
+local function save_breakers(now, write)
   for scope, breaker in pairs(context.breakers) do
     if breaker.is_changed then
-      save_breaker(scope, breaker, now)
+      save_breaker(scope, breaker, now, write)
     end
   end
   save_panics(now)

@@ -5,10 +5,12 @@
 --   warned:<period>   scope -> the highest threshold of which an event has told
 -- A budget, as an upstream's settings or those of all upstreams of a currency have it: {period d | m, limit, is_hard 1|0,
 -- soft share or 0, thresholds in percent, is_each_tenants 1|0}.
---@include safe_read, keys, now, upstream_settings, spending, upstream_event, feature_states
---@exports return_lots, settle_lot, money_of, room_of_money, reserve_money, save_money
+--@include safe_read, keys, journal, now, upstream_settings, spending, spending_stats, upstream_event, feature_states
+--@exports read_money, settle_lot, money_of, room_of_money, reserve_money, save_money
 --@state reserved = {}       -- scope -> as read in this call
 --@state is_reserved = {}    -- scopes whose sum has changed
+--@state lots = {}           -- lot -> needs, left and, of a new one, ends_at; as it is after this call
+--@state changed_lots = {}   -- those to be written, or to be removed if nothing is left
 --@state periods = false
 --@state used_up = {}        -- upstream -> until when what is spent leaves no room for another call
 local MOST_RETURNED = 100
@@ -32,31 +34,42 @@ end
 
 --- Give back what `number` calls of a lot have reserved; all that is left without a number.
 local function give_back(id, number)
-  local packed = call('HGET', key('lots'), id)
-  if not packed then
-    call('ZREM', key('lot_ends'), id)
-    return
-  end
-  local lot = keep_kinds(unpacked(packed) or {}, { needs = 'table', left = 'number' })
-  local left = lot.left or 0
-  number = math.min(number or left, left)
-  for scope, need in pairs(lot.needs or {}) do
-    reserve(scope, -number * number_in(need, 0))
-  end
-  if number == left then
-    call('HDEL', key('lots'), id)
-    call('ZREM', key('lot_ends'), id)
-  else
-    lot.left = left - number
-    call('HSET', key('lots'), id, cmsgpack.pack(lot))
+  local lot = context.lots[id]
+  context.changed_lots[id] = true
+  if lot then
+    number = math.min(number or lot.left, lot.left)
+    for scope, need in pairs(lot.needs) do
+      reserve(scope, -number * number_in(need, 0))
+    end
+    lot.left = lot.left - number
   end
 end
 
---- Give back what holders have left that are gone.
-local function return_lots(now)
-  for _, id in ipairs(call('ZRANGE', key('lot_ends'), '-inf', whole(now), 'BYSCORE', 'LIMIT', 0, MOST_RETURNED)) do
-    give_back(id)
+local function read_lots(ids)
+  for i, packed in ipairs(ids[1] and call('HMGET', key('lots'), unpack(ids)) or {}) do
+    if packed then
+      local lot = keep_kinds(unpacked(packed) or {}, { needs = 'table', left = 'number' })
+      context.lots[ids[i]] = { needs = lot.needs or {}, left = lot.left or 0 }
+    end
   end
+end
+
+--- Read what settled lots change, and give back what holders have left that are gone. Nothing is read where no upstream of
+-- the call has a price.
+local function read_money(settled, now)
+  if not has_prices() then
+    return
+  end
+  local ids = call('ZRANGE', key('lot_ends'), '-inf', whole(now), 'BYSCORE', 'LIMIT', 0, MOST_RETURNED)
+  local overdue = #ids
+  for _, lot in ipairs(settled) do
+    ids[#ids + 1] = lot[1]
+  end
+  read_lots(ids)
+  for i = 1, overdue do
+    give_back(ids[i])
+  end
+  read_metered(settled, periods_now())
 end
 
 --- Visit the budgets that a tenant's calls of an upstream draw on; none without a name.
@@ -105,6 +118,20 @@ local function note_used_up(name, tenant, spent, limit, ends_at)
   end
 end
 
+--- Tell of thresholds that `micro` more has made a tenant's calls of an upstream reach, and of budgets that are used up.
+local function look_at_budgets(name, tenant, micro)
+  each_budget(name, tenant, function(scope, period, limit, is_hard, _, thresholds, whose)
+    local spent = spent_in(period.name, scope, name, whose)
+    local percent = reached(thresholds, spent, limit)
+    if percent > reached(thresholds, spent - micro, limit) then
+      warn(scope, period.name, percent)
+    end
+    if is_hard then
+      note_used_up(name, whose, spent, limit, period.ends_at)
+    end
+  end)
+end
+
 --- Calls of a lot have ended: count what they have cost, and give back what was reserved for them.
 -- costs: upstream, micro, ….
 local function settle_lot(id, ended, tenant, task, costs)
@@ -115,28 +142,17 @@ local function settle_lot(id, ended, tenant, task, costs)
     local name, micro = costs[i], costs[i + 1]
     local settings = upstream_of(name)
     if micro > 0 and settings.currency then
-      local before = {}
-      each_budget(name, tenant, function(scope, period, limit, _, _, thresholds, whose)
-        local at = period.name .. ' ' .. scope
-        before[at .. limit] = reached(thresholds, spent_in(period.name, scope, name, whose), limit)
-      end)
       meter(periods_now(), name, settings.currency, tenant, task, micro)
-      each_budget(name, tenant, function(scope, period, limit, is_hard, _, thresholds, whose)
-        local spent = spent_in(period.name, scope, name, whose)
-        local percent = reached(thresholds, spent, limit)
-        if percent > before[period.name .. ' ' .. scope .. limit] then
-          warn(scope, period.name, percent)
-        end
-        if is_hard then
-          note_used_up(name, whose, spent, limit, period.ends_at)
-        end
-      end)
+      look_at_budgets(name, tenant, micro)
     end
   end
 end
 
---- What each of some jobs would reserve, by scope, and the budgets that have a say in it.
+--- What each of some jobs would reserve, by scope, and the budgets that have a say in it; nil where they cost nothing.
 local function money_of(needed, tenant, estimates)
+  if not estimates[1] then
+    return nil
+  end
   local money, counted = { needs = {}, budgets = {} }, {}
   for i, name in ipairs(needed) do
     local micro = estimates[i] or 0
@@ -152,11 +168,11 @@ local function money_of(needed, tenant, estimates)
   return money
 end
 
---- How many of `number` jobs there is money for, else whose budget is used up, why and until when; and whether a
--- soft limit is passed.
-local function room_of_money(money, number)
-  local room, name, reason, until_at, is_soft = number, '', '', 0, 0
-  for _, budget in ipairs(money.budgets) do
+--- How many jobs there is money for, whose budget is used up first, why and until when; and whether a soft limit is
+-- passed.
+local function room_of_money(money)
+  local room, name, reason, until_at, is_soft = 2 ^ 53, '', '', 0, 0
+  for _, budget in ipairs(money and money.budgets or {}) do
     local need = money.needs[budget.scope]
     local spent = spent_in(budget.period.name, budget.scope, budget.name, budget.tenant)
     local used = spent + reserved_in(budget.scope)
@@ -179,26 +195,57 @@ end
 
 --- Reserve for so many jobs what each of them needs, until an instant.
 local function reserve_money(money, id, number, until_at)
-  if number < 1 or not next(money.needs) then
+  if number < 1 or not money or not next(money.needs) then
     return
   end
   for scope, need in pairs(money.needs) do
     reserve(scope, number * need)
   end
-  call('HSET', key('lots'), id, cmsgpack.pack({ needs = money.needs, left = number }))
-  call('ZADD', key('lot_ends'), whole(until_at), id)
+  context.lots[id], context.changed_lots[id] = { needs = money.needs, left = number, ends_at = until_at }, true
+end
+
+--- Run a command last for all that it is about, if there is any.
+local function write_all(verb, name, words)
+  if words[1] then
+    write_last(verb, key(name), unpack(words))
+  end
+end
+
+local function save_lots()
+  local kept, ends, gone = {}, {}, {}
+  for id in pairs(context.changed_lots) do
+    local lot = context.lots[id]
+    if lot and lot.left > 0 then
+      local last = #kept
+      kept[last + 1], kept[last + 2] = id, cmsgpack.pack({ needs = lot.needs, left = lot.left })
+      if lot.ends_at then
+        ends[#ends + 1], ends[#ends + 2] = whole(lot.ends_at), id
+      end
+    else
+      gone[#gone + 1] = id
+    end
+  end
+  write_all('HSET', 'lots', kept)
+  write_all('HDEL', 'lots', gone)
+  write_all('ZADD', 'lot_ends', ends)
+  write_all('ZREM', 'lot_ends', gone)
 end
 
 local function save_money()
   for name, until_at in pairs(context.used_up) do
     feature_trouble(name, 'budget', until_at)
   end
+  local sums, none = {}, {}
   for scope in pairs(context.is_reserved) do
     local sum = context.reserved[scope]
     if sum > 0 then
-      call('HSET', key('reserved'), scope, whole(sum))
+      sums[#sums + 1], sums[#sums + 2] = scope, whole(sum)
     else
-      call('HDEL', key('reserved'), scope)
+      none[#none + 1] = scope
     end
   end
+  write_all('HSET', 'reserved', sums)
+  write_all('HDEL', 'reserved', none)
+  save_lots()
+  save_metered()
 end

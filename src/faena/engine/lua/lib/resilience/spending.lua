@@ -3,10 +3,9 @@
 --   spenders:<period>/<upstream> tenant -> sum
 --   forgotten                    upstream -> currency of its costs, of those whose settings were removed
 --@include safe_read, keys, period
---@exports periods_of, spent_in, meter, keep_currency, forgotten_upstreams
+--@exports periods_of, spent_in, keep_currency, forgotten_upstreams
 --@state spent = {}   -- as read in this call: "period scope" -> sum
-local KEPT_S = 90 * 86400
-local MONTH_S = 31 * 86400
+local KEPT_S = 121 * 86400   -- 90 days after the end of a month
 
 --- The day and the month of an instant, each with its name and its end.
 local function periods_of(now)
@@ -34,7 +33,7 @@ end
 local function keep_currency(upstream, currency)
   if type(currency) == 'string' then
     call('HSET', key('forgotten'), upstream, currency)
-    call('EXPIRE', key('forgotten'), KEPT_S + MONTH_S)
+    call('EXPIRE', key('forgotten'), KEPT_S)
   end
 end
 
@@ -45,38 +44,4 @@ local function forgotten_upstreams()
     currencies[flat[i]] = flat[i + 1]
   end
   return currencies
-end
-
-local function add(period, fields, micro)
-  local name = key('spent:' .. period)
-  for _, field in ipairs(fields) do
-    local sum = bump(name, field, whole(micro))
-    context.spent[period .. ' ' .. field] = sum
-    if sum == micro then
-      call('EXPIRE', name, KEPT_S + MONTH_S)
-    end
-  end
-end
-
-local function add_tenant(period, upstream, tenant, micro)
-  local name = key('spenders:' .. period .. '/' .. upstream)
-  local sum = number_in(call('ZINCRBY', name, whole(micro), tenant), 0)
-  context.spent[period .. ' s/' .. upstream .. '/@' .. tenant] = sum
-  if sum == micro then
-    call('EXPIRE', name, KEPT_S + MONTH_S)
-  end
-end
-
---- Count what a tenant's calls of a task have cost.
-local function meter(periods, upstream, currency, tenant, task, micro)
-  local fields = { 's/' .. upstream, 't/' .. currency }
-  if task ~= '' then
-    fields[3] = 'k/' .. upstream .. '/' .. task
-  end
-  for _, period in pairs(periods) do
-    add(period.name, fields, micro)
-    if tenant ~= '' then
-      add_tenant(period.name, upstream, tenant, micro)
-    end
-  end
 end

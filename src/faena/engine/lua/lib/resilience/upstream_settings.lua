@@ -4,7 +4,7 @@
 --               budgets of all upstreams together; !name -> packed panic: until_at (0: until it is ended),
 --               reason, by, at
 --@include safe_read, keys
---@exports read_upstreams, upstream_of, total_budgets, panic_of
+--@exports read_upstreams, upstream_of, has_prices, total_budgets, panic_of
 --@state upstreams = {}   -- as read in this call
 --@state panics = {}
 --@state totals = {}   -- currency -> budgets
@@ -66,6 +66,16 @@ end
 
 local function upstream_of(name)
   return context.upstreams[name]
+end
+
+--- Whether one of those that were read has prices.
+local function has_prices()
+  for _, settings in pairs(context.upstreams) do
+    if settings.currency then
+      return true
+    end
+  end
+  return false
 end
 
 --- The budgets of all upstreams of a currency together.
