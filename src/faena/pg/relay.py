@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
-
-import psycopg
 
 from faena.errors import ConfigError, FaenaError, InternalError
 from faena.options import EnqueueOptions, telling
@@ -105,12 +105,8 @@ class OutboxRelay:
             if await self.run_once() is None:
                 await asyncio.sleep(_POLL_S)  # another relay works
                 continue
-            with_news = connection.notifies(timeout=_POLL_S, stop_after=1)
-            try:
-                async for _ in with_news:
-                    break
-            except psycopg.Error:
-                return
+            async with aclosing(connection.notifies(timeout=_POLL_S, stop_after=1)) as news:
+                _ = [one async for one in news]
 
     async def run_once(self) -> int | None:
         """Send all that is pending; how many were sent, or None if another relay works."""
@@ -129,10 +125,10 @@ class OutboxRelay:
             after = rows[-1].number if sent.left else 0
 
     def _is_late(self) -> bool:
-        return asyncio.get_running_loop().time() > self._settlements.swept_at + SWEEP_S
+        return time.monotonic() > self._settlements.swept_at + SWEEP_S
 
     async def _pending(self, connection: Connection, after: int) -> list[Row]:
-        now = asyncio.get_running_loop().time()
+        now = time.monotonic()
         self._held = {queue: until for queue, until in self._held.items() if until > now}
         queues = [
             name
@@ -162,7 +158,7 @@ class OutboxRelay:
 
     def _hold(self, queue: str, wait_s: float) -> None:
         """The queue is full: later jobs of it must not overtake those that were refused."""
-        now = asyncio.get_running_loop().time()
+        now = time.monotonic()
         self._held[queue] = now + max(0.1, min(wait_s, _LONGEST_WAIT_S))
 
     async def _enqueue(
