@@ -30,13 +30,16 @@ async def serve(pg: Postgres) -> None:
 
 
 async def _relay(pg: Postgres) -> None:
-    from faena.pg.relay import OutboxRelay  # noqa: PLC0415 - it needs Postgres itself
+    from faena.pg.refill import Refill  # noqa: PLC0415 - these need Postgres itself
+    from faena.pg.relay import OutboxRelay  # noqa: PLC0415
     from faena.pg.settlement import Settlements  # noqa: PLC0415
 
     await pg.outbox.publish()
     runtime, recipient = await pg.app.runtime(), f"@{await pg.outbox.name()}"
-    settlements = Settlements(pg, runtime.patient_engine, recipient)
-    relay = OutboxRelay(pg, settlements, recipient)
+    engine = runtime.engine  # not the patient one: a transaction may be open meanwhile
+    settlements = Settlements(pg, engine, recipient)
+    refill = Refill(pg, engine, settlements, recipient)
+    relay = OutboxRelay(pg, settlements, refill, recipient)
     runtime.relay.outlets[recipient] = settlements.notify
     async with asyncio.TaskGroup() as both:
         both.create_task(settlements.run())
