@@ -8,6 +8,7 @@ Only this package speaks PostgreSQL. It uses the app through its public API; job
 PostgreSQL run whether it answers or not.
 """
 
-from faena.pg.postgres import Postgres
+from faena.pg.outbox import OutboxView
+from faena.pg.postgres import Connection, Postgres
 
-__all__ = ["Postgres"]
+__all__ = ["Connection", "OutboxView", "Postgres"]

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeAlias, TypeVar
 
 from psycopg import AsyncConnection
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -22,12 +22,16 @@ from psycopg_pool import AsyncConnectionPool
 
 from faena.app import Faena
 from faena.errors import ConfigError, shown
+from faena.pg.effect import effect
 from faena.pg.embedded import EmbeddedPostgres
 from faena.pg.failure import translated
 from faena.pg.outbox import Outbox
 from faena.pg.service import serve
 from faena.values.duration import Duration, to_s
 from faena.values.numbers import check_whole
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 Connection: TypeAlias = AsyncConnection[TupleRow]
 
@@ -129,6 +133,18 @@ class Postgres:
             )
             await self._pools[loop].open()
         return self._pools[loop]
+
+    # -- handlers ---------------------------------------------------------------------------------
+
+    def effect(
+        self, function: Callable[Concatenate[AsyncConnection[Any], P], Awaitable[R]]
+    ) -> Callable[P, Coroutine[Any, Any, R]]:
+        """A handler that gets a transaction, in which the record of its job commits as well.
+
+        Write it below `@queue.task`. The transaction is the first parameter; payload and job follow
+        as usual. A job that is delivered again returns what it returned before, and does nothing.
+        """
+        return effect(self, function)
 
     # -- lifecycle --------------------------------------------------------------------------------
 
