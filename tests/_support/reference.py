@@ -131,6 +131,8 @@ VARIABLES: Final[Mapping[str, str]] = {
     "LOG_LEVEL": "of `faena worker`",
     "FAENA_APP": "MODULE:APP of every command that is given none",
     "FAENA_URL": "the broker's URL, unless code gives one",
+    "FAENA_PG_URL": "the URL of PostgreSQL, unless code gives one",
+    "FAENA_PG_DIRECT_URL": "the same past PgBouncer, for what needs a session",
     "REDIS_URL": "the same, where FAENA_URL is not set",
     "REDIS_HOST": "the broker's host, where no URL is set; with REDIS_PORT and REDIS_PASSWORD",
     "REDIS_PORT": "1 to 65535; 6379 by default",

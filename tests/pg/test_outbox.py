@@ -131,6 +131,14 @@ async def test_bad_calls_are_refused_with_a_reason(
     assert await _rows(pg) == []
 
 
+async def test_a_payload_that_postgresql_cannot_store_is_refused(app: Faena, pg: Postgres) -> None:
+    issue = _declare(app, [])
+    await pg.outbox.publish()
+    with pytest.raises(PayloadError, match="payload must have no NUL character"):
+        async with pg.transaction() as connection:
+            await pg.outbox.enqueue(connection, issue, Invoice(7, "a\0na"))
+
+
 async def test_an_order_needs_its_tenant_in_sql_too(app: Faena, pg: Postgres) -> None:
     @app.queue("ordered", order=Order.KEY).task
     async def step(number: int) -> None: ...

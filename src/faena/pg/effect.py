@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, NamedTuple, ParamSpec
 from psycopg import AsyncConnection
 
 from faena.codec import Codec, codec_for
-from faena.errors import ConfigError, InternalError
+from faena.errors import ConfigError, InternalError, shown
 from faena.job import Job
 
 if TYPE_CHECKING:
@@ -73,8 +73,9 @@ def effect(
 def _shape(function: Callable[..., Any], names: Mapping[str, Any]) -> _Shape:
     if not inspect.iscoroutinefunction(function):
         raise ConfigError(
-            f"an effect must be an async def, got {getattr(function, '__name__', function)!r}",
+            f"an effect must be an async def, got {shown(function)}",
             field="task",
+            value=function,
         )
     known = inspect.signature(function)
     first, *rest = known.parameters.values()

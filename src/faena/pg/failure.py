@@ -10,7 +10,7 @@ import psycopg
 from psycopg import errors as pg_errors
 from psycopg_pool import PoolTimeout
 
-from faena.errors import ArgumentError, FaenaError, StoreRejected, StoreUnavailable
+from faena.errors import ArgumentError, FaenaError, PayloadError, StoreRejected, StoreUnavailable
 
 _UNAVAILABLE: Final = (
     psycopg.OperationalError,
@@ -39,6 +39,8 @@ def translate(error: Exception, op: str) -> FaenaError:
     words = _words(error)
     if isinstance(error, _MISSING):
         return StoreRejected(f"{words}; run `faena pg migrate` first", op=op)
+    if isinstance(error, pg_errors.UntranslatableCharacter):
+        return PayloadError(f"payload must have no NUL character, got {words}", op=op)
     if isinstance(error, pg_errors.RaiseException):
         return ArgumentError(words)
     if isinstance(error, _UNAVAILABLE):
