@@ -27,7 +27,7 @@ from faena.engine.calls.resilience import (
     Turned,
     Undeclared,
 )
-from faena.errors import FaenaError, InternalError
+from faena.errors import FaenaError, InternalError, StoreRejected, StoreUnavailable
 from faena.resilience.call_group import CallGroup, CallGroups, Counter, Permits, Service
 from faena.resilience.closing import Closings
 from faena.resilience.permits import Permit
@@ -35,6 +35,8 @@ from faena.resilience.permits import Permit
 _GOOD_FOR_S: Final = GOOD_FOR_US / 1e6
 _LINGER_S: Final = 0.02
 """How long a report waits for a question to travel with."""
+_LONGEST_PAUSE_S: Final = 5.0
+"""The most between two tries while the broker refuses reports."""
 _CLOSE_WITHIN_S: Final = 2.0
 _LOST: Final = 3
 _MARGIN_US: Final = 10_000_000
@@ -104,6 +106,8 @@ class Gate:
         self._asked: list[_Asked] = []
         self._sending: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._failures = 0
+        """Sends in a row that have failed."""
         self.loop = asyncio.get_running_loop()
         self.listeners: list[Callable[[Sequence[Turned]], None]] = []
         """Told of breakers that a call of this process has turned."""
@@ -186,6 +190,8 @@ class Gate:
             self._send_soon()
             if self._sending:
                 await asyncio.wait([self._sending])
+            if self._failures:
+                await asyncio.sleep(self._pause_s())
 
     async def finish(self) -> None:
         """Send what is still to be reported, if that can be done soon."""
@@ -211,7 +217,10 @@ class Gate:
 
     def _send_later(self) -> None:
         if self._sending is None and self._timer is None:
-            self._timer = self.loop.call_later(_LINGER_S, self._send_soon)
+            self._timer = self.loop.call_later(self._pause_s(), self._send_soon)
+
+    def _pause_s(self) -> float:
+        return min(_LINGER_S * 2 ** min(self._failures, 10), _LONGEST_PAUSE_S)
 
     def _send_soon(self) -> None:
         if self._timer is not None:
@@ -244,13 +253,11 @@ class Gate:
             grants, turned = await self._declared(self._unsent, asks)
             self._unsent = None
             answers = [*map(self._granted, wanted, asks, grants, [sent] * len(grants))]
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - who asked is told; `_failed` decides on the rest
             _refuse(asked, error)
-            if not isinstance(error, FaenaError):
-                self._unsent = None
-                raise
-            _log.warning("reports of calls to upstreams are sent again later: %s", error)
+            self._failed(error)
             return
+        self._failures = 0
         for one in asked:
             answer, answers = answers[: len(one.wanted)], answers[len(one.wanted) :]
             if one.answered.done():  # its caller was cancelled
@@ -259,6 +266,19 @@ class Gate:
                 one.answered.set_result(answer)
         for listener in self.listeners if turned else ():
             listener(turned)
+
+    def _failed(self, error: Exception) -> None:
+        """A broker that cannot be reached, or refuses for now, is asked again, less and less often.
+        What no script takes would keep all later reports back: it is dropped."""
+        self._failures += 1
+        if isinstance(error, StoreUnavailable | StoreRejected):
+            if self._failures & (self._failures - 1) == 0:  # the 1st, 2nd, 4th, 8th …
+                _log.warning("reports of calls to upstreams are sent again later: %s", error)
+            return
+        self._unsent = None
+        _log.error("reports of calls to upstreams are dropped: %s", error)
+        if not isinstance(error, FaenaError):
+            raise error
 
     async def _send_again(self) -> None:
         """Send what may have arrived, or not, as the same call: it counts once."""
