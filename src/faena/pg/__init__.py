@@ -8,6 +8,9 @@ Only this package speaks PostgreSQL. It uses the app through its public API; job
 PostgreSQL run whether it answers or not.
 """
 
+from faena.pg.conversion.conversion import Conversion
+from faena.pg.partition.table import PartitionedTable
+from faena.pg.partition.view import PartitionView, TableView
 from faena.pg.postgres import Postgres
 
-__all__ = ["Postgres"]
+__all__ = ["Conversion", "PartitionView", "PartitionedTable", "Postgres", "TableView"]

@@ -24,6 +24,7 @@ from faena.app import Faena
 from faena.errors import ConfigError, shown
 from faena.pg.embedded import EmbeddedPostgres
 from faena.pg.failure import translated
+from faena.pg.partition.registry import Partitioned
 from faena.values.duration import Duration, to_s
 from faena.values.numbers import check_whole
 
@@ -35,7 +36,7 @@ _CONNECT_S: Final = 10
 _APPLICATION: Final = "faena"
 
 
-class Postgres:
+class Postgres(Partitioned):
     """One PostgreSQL database, used by an app."""
 
     def __init__(
@@ -53,12 +54,25 @@ class Postgres:
         directory. `pool` is the most connections of this process. `patience` is how long a call
         waits for one of them.
         """
-        self.app = app
+        super().__init__(app)
+        app.attachments[Postgres] = self
         self._url, self._direct_url = _checked("url", url), _checked("direct_url", direct_url)
         self._most = check_whole("pool", pool, least=1, most=1000)
         self._patience_s = to_s("patience", patience)
         self._embedded: EmbeddedPostgres | None = None
         self._pools: dict[asyncio.AbstractEventLoop, AsyncConnectionPool[Connection]] = {}
+
+    @classmethod
+    def of(cls, app: Faena) -> Self:
+        """The one that was made last for this app."""
+        found = app.attachments.get(Postgres)
+        if isinstance(found, cls):
+            return found
+        raise ConfigError(
+            f"app {app.name} must have a PostgreSQL: write `pg = Postgres(app)` beside it, with "
+            f"`from faena.pg import Postgres`",
+            field="pg",
+        )
 
     # -- where it is ------------------------------------------------------------------------------
 
